@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evalstream.api.arguments import Input, optional_path, require_path, require_paths
 from evalstream.api.check import FindingSink, check_inputs
@@ -32,6 +32,9 @@ from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import reported_options, whole_check
+
+if TYPE_CHECKING:
+    from evalstream.store.accepted import AcceptedRuns
 
 EPOCH: Final = "SOURCE_DATE_EPOCH"
 """The variable that holds the time of builds that can be repeated, in seconds."""
@@ -70,6 +73,7 @@ def attest(
     unsigned: bool = False,
     time: str | None = None,
     allow_open: bool = False,
+    store: Input | None = None,
     aggregate: Input | None = None,
     outputs: Iterable[Input] = (),
     overwrite: bool = False,
@@ -84,11 +88,13 @@ def attest(
     key of Ed25519, in PEM or as OpenSSH writes it, without a password. With `unsigned` the bare
     statements are written in its place, to be signed by another program. `time` is the time of the
     statements (RFC 3339; default: the variable SOURCE_DATE_EPOCH, else now). The same files, key,
-    options and time give the same bytes. `outputs` are files that the caller writes meanwhile; with
-    `overwrite` the file may replace any other. `options` may not leave out rules.
+    options and time give the same bytes. `store` is the folder or URL of a public store: where its
+    latest snapshot lists the files of a run, the statement says so. `outputs` are files that the
+    caller writes meanwhile; with `overwrite` the file may replace any other. `options` may not
+    leave out rules.
 
     Raises UsageError for a call that makes no sense, MissingExtra where cryptography is not
-    installed, and CannotWrite.
+    installed, CannotWrite, and CannotCheck for a store that does not match its digests.
     """
     paths, target = list(require_paths(inputs)), require_path(output, "the output")
     created = _format_time(time)
@@ -109,15 +115,25 @@ def attest(
     refusals = {} if report.exit_code else _list_refusals(report, allow_open=allow_open)
     if report.exit_code or refusals:
         return Attestation(report, 0, refusals)
+    accepted = _read_store(store)
     folders = find_folders(paths)
     policies = digest_policies(reported_options(chosen))
     with writing(target), Output(target, kind=None if overwrite else ATTESTATION) as file:
         for run in report.runs:
-            properties = list_properties(run, chosen.schema_version)
+            core = None if accepted is None else accepted.find_core(run.digests)
+            properties = list_properties(run, chosen.schema_version, core)
             statement = Statement(list_subjects(run.digests, folders), properties)
             payload = write_statement(statement, policies, created)
             file.write((payload if signing is None else write_envelope(payload, signing)) + b"\n")
     return Attestation(report, len(report.runs), {})
+
+
+def _read_store(store: Input | None) -> AcceptedRuns | None:
+    if store is None:
+        return None
+    from evalstream.store.accepted import AcceptedRuns
+
+    return AcceptedRuns(os.fspath(store))
 
 
 def _list_refusals(report: Report, *, allow_open: bool) -> dict[str, str]:

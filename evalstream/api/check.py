@@ -391,7 +391,7 @@ def _check_combination(options: Options, ledger: str | None, shard: str | None) 
     if options.expect_ids is not None and (ledger is not None or options.executor == "dask"):
         raise UsageError("--expect-ids cannot be combined with --ledger and --executor dask")
     if options.expect_ids is not None:
-        from evalstream.batch.expected_ids import read_expected_ids
+        from evalstream.batch.sample_digests import read_expected_ids
 
         read_expected_ids(options.expect_ids)
     if options.attestation is not None:

@@ -107,10 +107,13 @@ def find_refusal(run: RunSummary, *, allow_open: bool) -> str | None:
     return None
 
 
-def list_properties(run: RunSummary, schema_version: str) -> tuple[str, ...]:
+def list_properties(
+    run: RunSummary, schema_version: str, core: str | None = None
+) -> tuple[str, ...]:
     """Return the properties of a run that passed, by what was verified of it.
 
-    `schema_version` is the option of the check.
+    `schema_version` is the option of the check, and `core` the digest of the snapshot of a store
+    that lists the files of the run, if one does.
     """
     verified, confirmed, claims = run.verified, _count_confirmed(run), len(run.claims)
     version = run.version if schema_version == "auto" else schema_version
@@ -123,6 +126,7 @@ def list_properties(run: RunSummary, schema_version: str) -> tuple[str, ...]:
         "EVALSTREAM_IDS": not _has_found(run, "ES6"),
         f"{CONFIRMED}_{confirmed}_OF_{claims}": confirmed,
         CONFIRMED: confirmed == claims > 0,
+        f"EVALSTREAM_STORE_ADMITTED:{core}": core,
     }
     return tuple(name for name, holds in found.items() if holds)
 

@@ -5,18 +5,9 @@ from __future__ import annotations
 from math import inf
 from typing import Any, Final
 
+from evalstream.model import report
 from evalstream.model.claim import STATES, JudgedClaim
 from evalstream.model.finding import Excerpt, Finding, KnownFinding, Severity
-from evalstream.model.report import (
-    NOUN,
-    RARE_TOTALS,
-    VERDICTS,
-    Checked,
-    GoneRuns,
-    RunSummary,
-    Totals,
-    Verified,
-)
 from evalstream.model.sketch import Sketch
 
 LEFT_OUT: Final = ("excluded", "missing", "other_files")
@@ -51,7 +42,7 @@ def decode_finding(encoded: dict[str, Any]) -> Finding:
     return Finding(**fields)
 
 
-def encode_run(summary: RunSummary) -> dict[str, Any]:
+def encode_run(summary: report.RunSummary) -> dict[str, Any]:
     """Return a run as the output contract writes it, with what no report says."""
     note = {"note": True} if summary.is_note else {}
     left_out = {name: getattr(summary, name) for name in LEFT_OUT if getattr(summary, name)}
@@ -59,13 +50,13 @@ def encode_run(summary: RunSummary) -> dict[str, Any]:
     return {**summary.as_dict(), **judged, **note, **left_out}
 
 
-def decode_run(encoded: dict[str, Any]) -> RunSummary:
+def decode_run(encoded: dict[str, Any]) -> report.RunSummary:
     """Return a run from its JSON. Raises KeyError or TypeError if it is not valid."""
     checksum, sketch = encoded["checksum"], encoded.get("sketch")
     same: dict[str, Any] = {name: encoded[name] for name in _ALWAYS}
     same |= {name: encoded.get(name) for name in _SELDOM}
     same |= {name: dict(encoded.get(name, {})) for name in _COUNTS}
-    return RunSummary(
+    return report.RunSummary(
         **same,
         algorithm=checksum["algorithm"],
         declared=checksum["declared"],
@@ -82,29 +73,29 @@ def decode_run(encoded: dict[str, Any]) -> RunSummary:
         unfixable=encoded.get("unfixable", 0),
         is_note=encoded.get("note", False),
         **{name: encoded.get(name, 0) for name in LEFT_OUT},
-        noun=encoded.get("noun", NOUN),
-        checked=tuple(Checked(one["text"], one["ok"]) for one in encoded.get("checked", ())),
+        noun=encoded.get("noun", report.NOUN),
+        checked=tuple(report.Checked(one["text"], one["ok"]) for one in encoded.get("checked", ())),
     )
 
 
-def decode_totals(encoded: dict[str, Any]) -> Totals:
+def decode_totals(encoded: dict[str, Any]) -> report.Totals:
     """Return totals from their JSON. Raises KeyError or TypeError if they are not valid."""
-    return Totals(
+    return report.Totals(
         runs=encoded["runs"],
         rows=encoded["rows"],
         bytes=encoded["bytes"],
-        **{name: encoded.get(name, 0) for name in RARE_TOTALS if name != "lost"},
+        **{name: encoded.get(name, 0) for name in report.RARE_TOTALS if name != "lost"},
         lost=encoded.get("lost"),
-        verdicts={verdict: encoded[verdict] for verdict in VERDICTS if encoded[verdict]},
+        verdicts={verdict: encoded[verdict] for verdict in report.VERDICTS if encoded[verdict]},
         counts=dict(encoded["counts"]),
         severities=_decode_severities(encoded["severities"]),
         known=dict(encoded.get("known", {})),
         known_severities=_decode_severities(encoded.get("known_severities", {})),
         claims={state.value: encoded["claims"][state.value] for state in STATES},
         refuted_runs=encoded["refuted_runs"],
-        gone=GoneRuns(encoded["gone"]["runs"], tuple(encoded["gone"]["names"]))
+        gone=report.GoneRuns(encoded["gone"]["runs"], tuple(encoded["gone"]["names"]))
         if "gone" in encoded
-        else GoneRuns(),
+        else report.GoneRuns(),
     )
 
 
@@ -124,8 +115,10 @@ def _decode_severities(encoded: dict[str, int]) -> dict[Severity, int]:
     return {_SEVERITIES[label]: count for label, count in encoded.items()}
 
 
-def _decode_verified(encoded: dict[str, Any] | None) -> Verified | None:
+def _decode_verified(encoded: dict[str, Any] | None) -> report.Verified | None:
     if encoded is None:
         return None
     hashes = encoded["sample_hashes"]
-    return Verified(encoded["checksum"], encoded["row_count"], hashes["verified"], hashes["of"])
+    return report.Verified(
+        encoded["checksum"], encoded["row_count"], hashes["verified"], hashes["of"]
+    )

@@ -223,7 +223,7 @@ def _held_samples(
     checked: list[Checked] = []
     is_no_run = samples is None and summary.otherwise == "passed"
     if options.expect_ids is not None and not is_no_run:
-        from evalstream.batch.expected_ids import hold_expected
+        from evalstream.batch.sample_digests import hold_expected
 
         found, said = hold_expected(samples, options.expect_ids)
         violations += found

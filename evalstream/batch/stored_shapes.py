@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -28,9 +27,6 @@ STORED_RUN: Final = "stored_run"
 LARGEST: Final = 2**63 - 1
 """The largest count."""
 
-_LIMITS: Final = {int: LARGEST, float: sys.float_info.max}
-"""The largest number of each type."""
-
 BAD_EXCERPT: Final = "/found: expected an excerpt of a line, and the place of its caret"
 
 _COUNT: Final = {"type": "integer", "minimum": 0}
@@ -53,7 +49,7 @@ def describe_misfit(value: Any, part: str) -> str | None:
             return next(map(_describe, validator.errors(value)), "expected another value")
     except (UnicodeError, RecursionError):
         return "expected Unicode text, nested less deeply"
-    place = next(_wrong_counts(value, counts, ()), None)
+    place = _find_wrong_count(value, counts)
     return (
         None
         if place is None
@@ -155,18 +151,21 @@ def _find_counts(schema: Any, whole: Any) -> Any:
     return found
 
 
-def _wrong_counts(value: Any, counts: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Iterate over the paths of integers that are not written as such, or are too large."""
-    if isinstance(counts, str):
+def _find_wrong_count(value: Any, counts: Any) -> tuple[Any, ...] | None:
+    """Return the path of an integer that is not written as such or is too large, or None."""
+    if counts.__class__ is str:
         is_integer = type(value) is int
-        if value < -LARGEST or value > LARGEST if is_integer else counts == "integer":
-            yield path
-    elif isinstance(value, dict):
-        for key in value if ... in counts else counts.keys() & value.keys():
-            yield from _wrong_counts(value[key], counts.get(key, counts.get(...)), (*path, key))
-    elif isinstance(value, list) and ... in counts:
-        for number, one in enumerate(value):
-            yield from _wrong_counts(one, counts[...], (*path, number))
+        is_wrong = not -LARGEST <= value <= LARGEST if is_integer else counts == "integer"
+        return () if is_wrong else None
+    if isinstance(value, dict):
+        keys = value if ... in counts else counts.keys() & value.keys()
+    else:
+        keys = range(len(value)) if isinstance(value, list) and ... in counts else ()
+    for key in keys:
+        within = _find_wrong_count(value[key], counts.get(key, counts.get(...)))
+        if within is not None:
+            return (key, *within)
+    return None
 
 
 def _describe(error: SchemaError) -> str:

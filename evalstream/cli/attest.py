@@ -65,6 +65,12 @@ def attest(
     allow_open: Annotated[
         bool, OptionText("Attest runs with claims that are open or rounded, too.")
     ] = False,
+    store: Annotated[
+        str | None,
+        OptionText(
+            "Say of each run whether the latest snapshot of this store lists it.", metavar="ROOT"
+        ),
+    ] = None,
     force: ForceReport = False,
     progress: ShowProgress = None,
 ) -> None:
@@ -89,6 +95,7 @@ def attest(
         unsigned=unsigned,
         time=time,
         allow_open=allow_open,
+        store=store,
         aggregate=aggregate,
         outputs=target.outputs(options.routing),
         overwrite=force,

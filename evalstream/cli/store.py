@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from evalstream.api.store import admit
 from evalstream.api.store import verify as verify_store
 from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.options import ForceReport, ShowProgress
+from evalstream.cli.options import FilesFrom, ForceReport, ShowProgress, named_inputs
 from evalstream.cli.output import Target, report_call
 from evalstream.cli.program import Judged
 from evalstream.cli.terminal import guard_output
@@ -134,7 +134,7 @@ def store_verify(
     lambda option: option in _TEXTS and option is not OPTIONS["profile"].text,
     reports=True,
     examples=(
-        "evalstream store admit data/logic/acme/acorn-7b/UUID.json --store ../accepted",
+        "evalstream store admit --files-from changed.txt --store ../accepted",
         "evalstream store admit hf://datasets/ORG/NAME@refs/pr/7 --store hf://datasets/ORG/NAME",
     ),
 )
@@ -143,11 +143,12 @@ def store_admit(
     options: Options,
     reporting: ReportOptions,
     changed: Annotated[
-        list[str],
+        list[str] | None,
         ArgumentText(
             "CHANGED", "The files of a request, as git diff --name-only lists them; or its URL."
         ),
-    ],
+    ] = None,
+    files_from: FilesFrom = None,
     store: Annotated[
         str, OptionText("The store as it is without the request.", Group.INPUT, "ROOT")
     ],
@@ -159,16 +160,20 @@ def store_admit(
     New records are checked under --profile datastore, and compared with the store: a UUID never
     gets other content, and accepted files stay. Exit codes are those of check.
     """
+    if not changed and files_from is None:
+        raise UsageError("no changed file given; for example: git diff -z --name-only --no-renames")
+    names = list(named_inputs(changed or [], files_from))
     target = Target(reporting, force=force)
     call = partial(
         admit,
-        changed,
+        names,
         store,
         outputs=[] if target.output is None else [target.output],
         options=target.complete(options),
         progress=sys.stderr.isatty() if progress is None else progress,
     )
-    report_call(call, options, target, [one for one in changed if not is_remote(one)])
+    read = [files_from, *(one for one in changed or [] if not is_remote(one))]
+    report_call(call, options, target, read)
 
 
 @command(

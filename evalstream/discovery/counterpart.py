@@ -7,24 +7,11 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Final
 
+from evalstream.discovery import peek
 from evalstream.discovery.declared_rows import AggregateFinder, allowed_folder, is_outside, places
 from evalstream.discovery.pairing import without_rows
-from evalstream.discovery.peek import (
-    AGGREGATES,
-    FAULTY,
-    MAYBE_AGGREGATES,
-    AggregatePeek,
-    peek_aggregate,
-    peek_safely,
-)
+from evalstream.io import file_names
 from evalstream.io.containment import FolderBoundary, OutsideFolder
-from evalstream.io.file_names import (
-    SAMPLES,
-    is_json_name,
-    rows_named_like,
-    rows_rank,
-    without_ending,
-)
 from evalstream.model.run import Run
 
 _REMEMBERED: Final = 1024
@@ -74,9 +61,9 @@ class _Near:
             return
 
 
-def _peek_once(path: str) -> AggregatePeek | None:
+def _peek_once(path: str) -> peek.AggregatePeek | None:
     """Peek into a file; a FAULTY one is paired like an aggregate, and its check decides."""
-    return peek_safely(partial(peek_aggregate, path))
+    return peek.peek_safely(partial(peek.peek_aggregate, path))
 
 
 class Neighbourhood:
@@ -110,7 +97,9 @@ class Neighbourhood:
     def has_samples(self, path: str) -> bool:
         """Tell whether rows lie beside a JSON file under its name and `_samples`."""
         rows = self._rows_named_like(path)
-        return rows is not None and rows.startswith(f"{without_ending(path)}{SAMPLES}.")
+        return rows is not None and rows.startswith(
+            f"{file_names.without_ending(path)}{file_names.SAMPLES}."
+        )
 
     def close(self) -> None:
         """Forget everything."""
@@ -137,23 +126,23 @@ class Neighbourhood:
         """Return the rows beside an aggregate that have its name, the nearest first."""
         folder = os.path.dirname(aggregate)
         near = self._near(folder)
-        for path in rows_named_like(aggregate):
+        for path in file_names.rows_named_like(aggregate):
             if near.has_file(os.path.basename(path)):
                 return path
-        stem = os.path.basename(without_ending(aggregate))
+        stem = os.path.basename(file_names.without_ending(aggregate))
         ranked = (
             (rank, name)
             for name in near.names()
-            if (rank := rows_rank(stem, name)) is not None and near.has_file(name)
+            if (rank := file_names.rows_rank(stem, name)) is not None and near.has_file(name)
         )
         found = min(ranked, default=None)
         return None if found is None else os.path.join(folder, found[1])
 
     def _is_aggregate(self, path: str) -> bool:
-        return self._detect_kind(path) in (*AGGREGATES, FAULTY)
+        return self._detect_kind(path) in (*peek.AGGREGATES, peek.FAULTY)
 
     def _may_be_aggregate(self, path: str) -> bool:
-        return self._detect_kind(path) in (*AGGREGATES, *MAYBE_AGGREGATES, FAULTY)
+        return self._detect_kind(path) in (*peek.AGGREGATES, *peek.MAYBE_AGGREGATES, peek.FAULTY)
 
     def _detect_kind(self, path: str) -> int | None:
         """Return the kind of a JSON file at a permitted place, or None."""
@@ -165,7 +154,7 @@ class Neighbourhood:
         """List the aggregates right in a folder that declare rows, hidden ones as well."""
         near = self._near(folder)
         for name in near.names():
-            if is_json_name(name) and near.has_file(name):
+            if file_names.is_json_name(name) and near.has_file(name):
                 path = os.path.join(folder, name)
                 look = self.look(path)
                 if look is not None and look.declared:

@@ -11,13 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Final
 
-from evalstream.io.file_names import (
-    PACKED_ENDINGS,
-    SAMPLES,
-    aggregate_candidates,
-    ends_like_ours,
-    without_packing,
-)
+from evalstream.io import file_names
 from evalstream.io.names import split_root
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 
@@ -46,7 +40,7 @@ def places(root: str, aggregate: str, declared: str) -> Iterator[str]:
         if from_data is not None:
             yield from_data
     # The rows may be compressed although the aggregate declares them without the ending.
-    for packed in ("", *PACKED_ENDINGS) if name else ():
+    for packed in ("", *file_names.PACKED_ENDINGS) if name else ():
         yield os.path.join(folder, name + packed)
 
 
@@ -70,7 +64,7 @@ def _from_data(root: str, folder: str, declared: str) -> str | None:
     There the path chooses among many folders: it must name a data file and must not be hidden.
     """
     parts = PurePosixPath(declared).parts
-    if not ends_like_ours(declared) or any(part.startswith(".") for part in parts):
+    if not file_names.ends_like_ours(declared) or any(part.startswith(".") for part in parts):
         return None
     above = _parts(split_root(root)[1])
     here = [*above, *_parts(folder)]
@@ -122,8 +116,10 @@ class AggregateFinder:
 
     def find_aggregate(self, rows: str) -> str | None:
         """Return the aggregate of a rows file; None if two aggregates in its folder declare it."""
-        is_samples = os.path.splitext(without_packing(rows))[0].endswith(SAMPLES)
-        for number, candidate in enumerate(aggregate_candidates(rows)):
+        is_samples = os.path.splitext(file_names.without_packing(rows))[0].endswith(
+            file_names.SAMPLES
+        )
+        for number, candidate in enumerate(file_names.aggregate_candidates(rows)):
             is_named = is_samples and number == 0
             if (self._may_be if is_named else self._is_aggregate)(candidate):
                 return candidate

@@ -12,17 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from evalstream.discovery.unrecognised import (
-    ATTESTATION,
-    BASELINE,
-    EVENTS,
-    INDEX,
-    REPORT,
-    UNREADABLE,
-    are_all_aside,
-    aside_by_members,
-    read_members,
-)
+from evalstream.discovery import unrecognised
 from evalstream.engine.harness_logs import FOREIGN
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, detect_kind, kind_late, main_format
@@ -144,7 +134,7 @@ def peek_data(path: str) -> AggregatePeek:
     """
     file = read_outlined_beginning(path)
     if not file.head and not is_rows_name(path) and _holds_bytes(path):
-        return AggregatePeek(ASIDE, detail=UNREADABLE)
+        return AggregatePeek(ASIDE, detail=unrecognised.UNREADABLE)
     look = peek_bytes(file)
     return (
         look
@@ -156,7 +146,7 @@ def peek_data(path: str) -> AggregatePeek:
 def _is_all_aside(path: str, kind: str) -> bool:
     """Tell whether all lines of a file are of one kind; False if it cannot be read."""
     try:
-        return are_all_aside(iterate_lines(path), kind)
+        return unrecognised.are_all_aside(iterate_lines(path), kind)
     except (OSError, CannotCheck):
         return False
 
@@ -179,7 +169,7 @@ def peek_bytes(file: Beginning) -> AggregatePeek:
     if kind is not None:
         return _describe_kind(kind)
     keys = file.seen.keys
-    aside = aside_by_members(keys)
+    aside = unrecognised.aside_by_members(keys)
     if aside in _DOCUMENTS_BESIDE:
         return AggregatePeek(ASIDE, detail=aside)
     is_claimed = any(one.claims_line(keys) for one in FORMATS.values())
@@ -241,8 +231,8 @@ def _looked_closely(file: Beginning, text: bytes, is_valid: Callable[[], bool]) 
         return AggregatePeek(AGGREGATE if is_aggregate else BROKEN)
     if kind is not None:
         return AggregatePeek(LIKE_AGGREGATE, detail=MAIN)
-    keys = read_members(text.removeprefix(UTF8_MARK)) or file.seen.keys
-    aside = aside_by_members(keys)
+    keys = unrecognised.read_members(text.removeprefix(UTF8_MARK)) or file.seen.keys
+    aside = unrecognised.aside_by_members(keys)
     if aside in _DOCUMENTS_BESIDE:
         return AggregatePeek(ASIDE, detail=aside)
     like = OTHER if _MAIN.aggregate_members.isdisjoint(keys) else LIKE_AGGREGATE
@@ -264,8 +254,13 @@ def _is_valid(text: bytes) -> bool:
     return True
 
 
-_DOCUMENTS_BESIDE: Final = (ATTESTATION, BASELINE, INDEX, REPORT)
-_BESIDE: Final = (*_DOCUMENTS_BESIDE, EVENTS)
+_DOCUMENTS_BESIDE: Final = (
+    unrecognised.ATTESTATION,
+    unrecognised.BASELINE,
+    unrecognised.INDEX,
+    unrecognised.REPORT,
+)
+_BESIDE: Final = (*_DOCUMENTS_BESIDE, unrecognised.EVENTS)
 
 _NO_SUCH_JSON: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 """What msgspec raises; before 0.21 its errors have another class."""

@@ -7,21 +7,13 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
-from evalstream.discovery import peek
+from evalstream.discovery import peek, search_folder
 from evalstream.discovery.counterpart import Neighbourhood
 from evalstream.discovery.input_list import ListedName, NameList
 from evalstream.discovery.local import LocalFolder
 from evalstream.discovery.named_files import NamedDocument, list_unused
 from evalstream.discovery.pairing import FileTree, FoundRuns
 from evalstream.discovery.remote import Prefix, found_at, stands_for_prefix
-from evalstream.discovery.search_folder import (
-    TOO_LARGE_REASON,
-    faulty,
-    find_runs_in_folder,
-    identify_run,
-    log_found,
-    peeked_log,
-)
 from evalstream.discovery.unrecognised import GONE, NOT_OURS
 from evalstream.discovery.walk import real_path
 from evalstream.formats.base import Place
@@ -60,7 +52,7 @@ class Search:
                     yield one
         except BaseException as error:  # noqa: BLE001 - whatever a library raises
             name = path.path if isinstance(path, NoInput) else str(path)
-            yield faulty(name, error)
+            yield search_folder.faulty(name, error)
 
     def rest(self) -> Iterator[FoundRuns]:
         """Iterate over the names that were left out of lists, one entry for each list."""
@@ -150,7 +142,9 @@ class Search:
             yield from (one._replace(is_named=True) for one in self._find_named(path))
 
     def _search_place(self, place: FileTree, path: str) -> Iterator[FoundRuns]:
-        return find_runs_in_folder(place, path, self._formats, any_rows=self._any_rows)
+        return search_folder.find_runs_in_folder(
+            place, path, self._formats, any_rows=self._any_rows
+        )
 
     def _is_free(self) -> bool:
         """Tell whether the content of a file decides its format."""
@@ -185,7 +179,9 @@ class Search:
         if look.kind == peek.FAULTY:
             return FoundRuns(FaultyInput(path, look.detail or ""))
         if look.kind == peek.LOG:
-            return log_found(path, peeked_log(look))._replace(row_records=(self._identity(path),))
+            return search_folder.log_found(path, search_folder.peeked_log(look))._replace(
+                row_records=(self._identity(path),)
+            )
         if look.kind == peek.DOCUMENT and self._knows(look):
             return _document_at(path, look, self._identity(path))
         return self._of_look(path, look)
@@ -197,13 +193,13 @@ class Search:
         if file_names.is_json_name(path) and (is_aggregate or is_by_name):
             return self._of_main(self._near.find_run(path, look.declared))
         if look.kind == peek.TOO_LARGE:
-            return FoundRuns(NoInput(path, TOO_LARGE_REASON))
+            return FoundRuns(NoInput(path, search_folder.TOO_LARGE_REASON))
         if not file_names.ends_like_ours(path) and look.kind == peek.ROWS:
             return FoundRuns(NoInput(path, file_names.NO_ENDING))
         if look.kind in (peek.OTHER, peek.STRANGE, peek.ASIDE) and not self._is_array(path):
             whole = next(filter(None, map(folder_format, self._formats)), None)
             if file_names.is_yaml_name(path) and whole is not None:
-                return identify_run(Run(path, None, format=whole.name))
+                return search_folder.identify_run(Run(path, None, format=whole.name))
             return FoundRuns(
                 NoInput(path, UNKNOWN if file_names.ends_like_ours(path) else file_names.NO_ENDING)
             )
@@ -230,9 +226,9 @@ class Search:
             yield FoundRuns(NoInput(url, f"{error}", readable=False))
             return
         if isinstance(found, Run):
-            yield identify_run(found)._replace(is_named=True)
+            yield search_folder.identify_run(found)._replace(is_named=True)
         elif found.kind == peek.LOG:
-            yield log_found(url, peeked_log(found))
+            yield search_folder.log_found(url, search_folder.peeked_log(found))
         elif found.kind == peek.DOCUMENT and self._knows(found):
             yield _document_at(url, found, url)._replace(is_named=True)
         else:
@@ -258,7 +254,7 @@ def _document_at(path: str, look: peek.AggregatePeek, identity: str) -> FoundRun
     """Return a named document; its pair is known when all inputs are."""
     name, _ = (look.detail or "").split(" ", maxsplit=1)
     if paired_format(name) is None:
-        return identify_run(Run(path, None, format=name))
+        return search_folder.identify_run(Run(path, None, format=name))
     return FoundRuns(NamedDocument(path, look.detail or ""), (identity,))
 
 
@@ -278,7 +274,7 @@ def _file_roles(what: Run | NoInput) -> list[Place]:
 
 def _as_document(run: Run | NoInput) -> FoundRuns:
     """Return a run of one document as one that may be paired with other named documents."""
-    found = identify_run(run)
+    found = search_folder.identify_run(run)
     paired = paired_format(run.format)
     if isinstance(run, NoInput) or paired is None or len(found.row_records) != 1:
         return found

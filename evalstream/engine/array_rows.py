@@ -6,9 +6,8 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from evalstream.io.line_buffer import LineBuffer
 from evalstream.io.readers import READ_BYTES
-from evalstream.io.stream import StreamSource
+from evalstream.io.stream import LineBuffer, StreamSource
 from evalstream.model.block import Block
 from evalstream.parsing.array_splitter import ArraySplitter, Element
 

@@ -50,13 +50,13 @@ def plan_blocks(
     options: Options,
     algorithms: Sequence[str],
     *,
+    is_native: Callable[[], bool],
     is_ordered: bool = False,
-    is_native: bool = False,
 ) -> BlockPlan:
     """Plan the pass over the blocks of an input; all its bytes are digested in the same pass.
 
-    `is_ordered` says that this process must work on all blocks, in order, `is_native` that most
-    work on them is done by compiled code, which runs in threads.
+    `is_ordered` says that this process must work on all blocks, in order. `is_native` is asked
+    where workers pay off, and tells whether compiled code, which runs in threads, does most work.
     """
     backend, length = backend_for(opened, options, is_ordered=is_ordered, is_native=is_native)
     opened.source.start_digest(algorithms)
@@ -108,7 +108,7 @@ def _track_blocks(
 
 
 def backend_for(
-    opened: OpenRows, options: Options, *, is_ordered: bool = False, is_native: bool = False
+    opened: OpenRows, options: Options, *, is_native: Callable[[], bool], is_ordered: bool = False
 ) -> tuple[Backend | None, int]:
     """Choose the executor for the blocks of an input, None for this thread, and their length.
 
@@ -125,7 +125,7 @@ def backend_for(
     if not uses_pool and _is_small(source, options):
         return None, BLOCK_BYTES
     most = BLOCK_BYTES
-    if is_native and not uses_pool:
+    if not uses_pool and is_native():
         from evalstream.executors import threads
 
         backend = threads.backend(jobs)

@@ -26,7 +26,7 @@ from evalstream.stats.duplicates import Coverage, DuplicateMatch
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
-    from evalstream.io.line_buffer import LineIndex
+    from evalstream.io.stream import LineIndex
     from evalstream.model.options import SampleRequest
     from evalstream.model.sketch import Sketch
     from evalstream.stats.run_links import RunLinks
@@ -95,7 +95,7 @@ class Collector(Generic[C]):
         """
         shift = self.tally.lines
         if places is not None:
-            from evalstream.io.line_buffer import LineIndex
+            from evalstream.io.stream import LineIndex
 
             self._places = self._places or LineIndex()
             self._places.extend(places)

@@ -150,7 +150,7 @@ class _Pass:
 
     def _rewrite(self, job: RewriteJob, options: Options, algorithms: Sequence[str]) -> None:
         opened, rewritten = self._opened, self._rewritten
-        is_native = job.rewriter.is_native(self._sample)
+        is_native = partial(job.rewriter.is_native, self._sample)
         plan = plan_blocks(opened, options, algorithms, is_native=is_native)
         for outcome in run_blocks(plan, partial(rewrite_block, job)):
             block = plan.under_way.popleft()

@@ -141,7 +141,7 @@ class RowPass(DataClass):
                 self.options,
                 self.algorithms,
                 is_ordered=context.is_ordered,
-                is_native=checker.is_native(self._sample),
+                is_native=partial(checker.is_native, self._sample),
             )
             answer = getattr(opened.origin, "answer", None)
             unshown = collector.unshown if answer is None else frozenset()

@@ -124,7 +124,12 @@ class Format(Protocol):
         return rules
 
     def detect_kind(self, file: Beginning) -> str | None:
-        """Return the kind of document of a file, or None for a file of another format."""
+        """Return the kind of document of a file, or None for a file of another format.
+
+        `documents.detect_kind` does it.
+        """
+        kind: str | None = self.load("documents").detect_kind(file)
+        return kind
 
     def detect_late(self, _file: Beginning, /) -> str | None:
         """Return the kind of a document whose beginning does not show it, or None.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Final
 
 from evalstream.io.digest import BackgroundDigest, RunningDigest
-from evalstream.io.line_buffer import LineBuffer
 from evalstream.io.readers import READ_BYTES
-from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, ByteStream
+from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Bytes, ByteStream
 from evalstream.model.errors import CannotCheck
 from evalstream.model.signals import Stopped
 
@@ -269,3 +270,56 @@ class StreamSource:
 
         rest = self._rests[offset] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by close() or by the caller of rest()
         return rest
+
+
+class LineBuffer:
+    """Collects bytes; `size` counts them, and `whole` those up to the last newline."""
+
+    def __init__(self) -> None:
+        self.size = self.whole = 0
+        self._pieces: list[Bytes] = []
+
+    def extend(self, data: bytes) -> None:
+        """Add bytes."""
+        newline = data.rfind(b"\n") + 1
+        if newline:
+            self.whole = self.size + newline
+        self.size += len(data)
+        self._pieces.append(data)
+
+    def take(self, length: int) -> bytes:
+        """Remove and return the first bytes; `length` is at least `whole`."""
+        taken, kept, left = list[Bytes](), list[Bytes](), length
+        for piece in self._pieces:
+            view = memoryview(piece)
+            if left:
+                taken.append(view[:left])
+            if len(view) > left:
+                kept.append(view[left:])
+            left -= min(left, len(view))
+        self._pieces, self.whole = kept, 0
+        self.size -= length
+        return b"".join(taken)
+
+
+class LineIndex:
+    """The line of each element of a JSON array, on disk because their number is not bounded."""
+
+    def __init__(self) -> None:
+        import tempfile
+
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by close()
+
+    def extend(self, places: bytes) -> None:
+        """Add the lines and offsets of the next elements, packed and alternating."""
+        self._file.seek(0, 2)
+        self._file.write(array("Q", places)[::2].tobytes())
+
+    def line(self, number: int) -> int:
+        """Return the line on which an element begins, by its number from 1."""
+        self._file.seek((number - 1) * 8)
+        return int.from_bytes(self._file.read(8), sys.byteorder)
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        self._file.close()

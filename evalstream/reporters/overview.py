@@ -14,14 +14,7 @@ from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.run import MAIN_FORMAT, STDIN
 from evalstream.model.text import count_noun
-from evalstream.reporters.summary import (
-    KINDS,
-    WORST_FIRST,
-    format_verdict,
-    has_right_checksum,
-    remarks,
-    severities,
-)
+from evalstream.reporters import summary
 
 FEW: Final = 20
 """Up to how many runs a report for people lists each of them, with all that was verified."""
@@ -58,7 +51,7 @@ class Overview:
         self.first_with: dict[str, RunSummary] = {}
         self._totals = report.totals
         common = firsts.folder
-        kept: dict[tuple[str, bool], list[ListedRun]] = {kind: [] for kind in KINDS}
+        kept: dict[tuple[str, bool], list[ListedRun]] = {kind: [] for kind in summary.KINDS}
         for number, run in enumerate(report.runs, 1):
             self.sums.add(run)
             self.affected.update(run.counts.keys())
@@ -77,7 +70,7 @@ class Overview:
 
     def iterate_listed(self) -> Iterator[ListedRun]:
         """Iterate over the runs to list, the worst first."""
-        for verdict in WORST_FIRST:
+        for verdict in summary.WORST_FIRST:
             yield from self._listed.get(verdict, ())
 
     def of(self, verdict: str) -> list[ListedRun]:
@@ -98,12 +91,12 @@ def runs_in_log(report: Report, *, lists_all: bool) -> Iterator[RunSummary | str
         yield from report.runs
         return
     overview = Overview(report, FirstFindings())
-    for verdict in reversed(WORST_FIRST):
+    for verdict in reversed(summary.WORST_FIRST):
         listed, more = overview.of(verdict), overview.beyond(verdict)
         yield from (one.run for one in listed)
         if more:
             counts = f"… and {more:,} more" if listed else count_noun(more, "run")
-            yield f"{format_verdict(verdict)}: {counts} (-v lists them)"
+            yield f"{summary.format_verdict(verdict)}: {counts} (-v lists them)"
 
 
 class Sums:
@@ -119,7 +112,7 @@ class Sums:
         # Documents without rows, and logs of harnesses, have no place for a checksum.
         has_place = run.format == MAIN_FORMAT or run.declared is not None
         self.runs += has_place and not run.is_note
-        self.checksums += has_right_checksum(run)
+        self.checksums += summary.has_right_checksum(run)
         self.claims.update(count_states(run.claims))
         if run.verified is not None:
             self.hashable += run.verified.rows
@@ -201,7 +194,7 @@ def _reason(run: RunSummary, finding: Finding | None, report: Report) -> str:
         line = f"line {finding.line}: " if is_row else ""
         return f"{finding.code} {line}{finding.message}"
     if run.verdict != "failed":
-        return "; ".join(remarks(run))
+        return "; ".join(summary.remarks(run))
     code = min(run.failing, default="")
     text = report.rules.get(code)
     return code if text is None else f"{code} {text.name}"
@@ -261,4 +254,4 @@ def describe_severities(run: RunSummary) -> str:
     grave: dict[Severity, int] = {
         one: times for one, times in run.severities.items() if one > Severity.INFO
     }
-    return ", ".join(severities(grave or run.severities, known=run.known))
+    return ", ".join(summary.severities(grave or run.severities, known=run.known))

@@ -8,6 +8,7 @@ from typing import Final
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import count_noun
+from evalstream.reporters import summary
 from evalstream.reporters.claims import claim_lines
 from evalstream.reporters.lines import LineWriter, Span, clauses, columns, show_path
 from evalstream.reporters.overview import (
@@ -19,20 +20,6 @@ from evalstream.reporters.overview import (
     describe_severities,
     join_names,
     run_paths,
-)
-from evalstream.reporters.summary import (
-    KINDS,
-    WORST_FIRST,
-    amounts,
-    describe_format,
-    format_verdict,
-    history,
-    list_verified,
-    remarks,
-    rule_limits,
-    sort_runs,
-    total_lines,
-    vanished_lines,
 )
 
 ROLES: Final = {True: "", False: "bad", None: "partial"}
@@ -75,11 +62,11 @@ class RunLines:
             self._write_listed()
         else:
             is_few = report.totals.runs <= FEW
-            for _, run in sort_runs(report, reversed(KINDS)):
+            for _, run in summary.sort_runs(report, reversed(summary.KINDS)):
                 self._write_run(run, is_one_of_few=is_few)
-        for line in vanished_lines(report):
+        for line in summary.vanished_lines(report):
             lines.write(Span(line))
-        *notes, last = [*total_lines(report)] or [""]
+        *notes, last = [*summary.total_lines(report)] or [""]
         sums = self._overview.sums.describe() if report.totals.runs > 1 else ""
         if last:
             lines.blank()
@@ -90,7 +77,7 @@ class RunLines:
         """Write how many runs have each verdict, the best first, and the first that need it."""
         verdicts, lines = self._report.totals.verdicts, self._lines
         reasons = self._firsts.reasons(self._overview.iterate_listed(), self._report)
-        for verdict in reversed(WORST_FIRST):
+        for verdict in reversed(summary.WORST_FIRST):
             if not (count := verdicts.get(verdict)):
                 continue
             listed, more = self._overview.of(verdict), self._overview.beyond(verdict)
@@ -99,7 +86,8 @@ class RunLines:
             if more:
                 counts = f"… and {more:,} more" if listed else count_noun(count, "run")
                 lines.write(
-                    Span(format_verdict(verdict), verdict), Span(f": {counts} (-v lists them)")
+                    Span(summary.format_verdict(verdict), verdict),
+                    Span(f": {counts} (-v lists them)"),
                 )
 
     def _write_short(self, one: ListedRun, reason: str) -> None:
@@ -141,7 +129,7 @@ class RunLines:
         joined = join_names(run_paths(run)) if self._report.totals.runs > 1 else None
         if joined is None:
             return _documents(run, shown)
-        return [Part(" ", [shown(joined), Span(describe_format(run))])]
+        return [Part(" ", [shown(joined), Span(summary.describe_format(run))])]
 
     def _path(self, path: str) -> Span:
         return Span(self._lines.relative(path), "file")
@@ -153,8 +141,8 @@ def _joined_parts(parts: list[Part]) -> list[Span]:
 
 def _verdict(run: RunSummary) -> list[Span]:
     """Return the verdict, and which rules were left out."""
-    left_out = rule_limits(run)
-    verdict = Span(format_verdict(run.verdict), run.verdict)
+    left_out = summary.rule_limits(run)
+    verdict = Span(summary.format_verdict(run.verdict), run.verdict)
     return [verdict, *([Span(f" ({left_out})", "partial")] if left_out else []), Span(":")]
 
 
@@ -172,18 +160,18 @@ def _documents(run: RunSummary, shown: Callable[[str], Span]) -> list[Part]:
     if run.inputs:
         parts.append(Part(" ", [*([Span("and ")] if paths else []), shown(run.inputs)]))
     parts = parts or [Part(" ", [Span("")])]
-    parts[-1].spans.append(Span(describe_format(run)))
+    parts[-1].spans.append(Span(summary.describe_format(run)))
     return parts
 
 
 def _outcome(run: RunSummary) -> list[Part]:
     """Return what a run amounts to, what was verified of it, and what was not."""
-    parts = [Part(": ", clauses(amounts(run)))]
+    parts = [Part(": ", clauses(summary.amounts(run)))]
     checked: list[Span] = []
-    for text, is_ok in list_verified(run):
+    for text, is_ok in summary.list_verified(run):
         checked += [Span(", ")] if checked else []
         checked.append(Span(text, ROLES[is_ok], one=True))
     if checked:
         parts.append(Part("; ", checked))
-    parts[-1].spans.append(Span(history(run)))
-    return [*parts, *(Part("; ", [Span(text, "partial")]) for text in remarks(run))]
+    parts[-1].spans.append(Span(summary.history(run)))
+    return [*parts, *(Part("; ", [Span(text, "partial")]) for text in summary.remarks(run))]

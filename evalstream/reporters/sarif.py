@@ -27,15 +27,9 @@ from evalstream.model.rule_text import RuleText
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import canonical, dumps, dumps_visible
 from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters import summary
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.describe import Places, cut_text, describe_values, visible
-from evalstream.reporters.summary import (
-    occurrences,
-    run_line,
-    severities,
-    total_lines,
-    unchecked_line,
-)
 
 MOST_RESULTS: Final = 25_000
 MOST_COMPRESSED: Final = 9_000_000
@@ -178,7 +172,7 @@ class SarifReporter(Recognized):
         left = {one: self._counts[one] - listed[one][0] for one in LEVELS}
         if sum(left.values()):
             limit = f"at most {MOST_RESULTS:,} results and 10 MB compressed"
-            text = f"left out, as GitHub accepts {limit}: {', '.join(severities(left))}"
+            text = f"left out, as GitHub accepts {limit}: {', '.join(summary.severities(left))}"
             yield _notification(text, "warning")
         shown = sum(covered for _, covered in listed.values())
         if not sum(left.values()) and shown < report.total:
@@ -188,15 +182,15 @@ class SarifReporter(Recognized):
 
     def _about_runs(self, report: Report) -> Iterator[dict[str, Any]]:
         """Iterate over the totals, then each run, those not checked or not confirmed first."""
-        unchecked = unchecked_line(report.totals)
-        for line in total_lines(report):
+        unchecked = summary.unchecked_line(report.totals)
+        for line in summary.total_lines(report):
             yield _notification(line, "error" if line == unchecked else "note")
         open_ones = (run for run in report.runs if _level(run) != "note")
         others = (run for run in report.runs if _level(run) == "note")
         for run in islice(chain(open_ones, others), MOST_RUNS):
             file = run.file or run.aggregate or run.inputs
             locations = [self._location(file)] if file else []
-            yield {**_notification(run_line(run), _level(run)), "locations": locations}
+            yield {**_notification(summary.run_line(run), _level(run)), "locations": locations}
         if report.totals.runs > MOST_RUNS:
             more = count_noun(report.totals.runs - MOST_RUNS, "more run")
             yield _notification(f"{more} without a line here", "note")
@@ -265,7 +259,7 @@ def _message(finding: Finding) -> str:
     where = f" at {finding.pointer}" if finding.pointer else ""
     values = describe_values(finding)
     more = f". {values[0].upper()}{values[1:]}" if values else ""
-    text = visible(f"{finding.message}{where}{occurrences(finding)}{more}")
+    text = visible(f"{finding.message}{where}{summary.occurrences(finding)}{more}")
     return _LINK.sub("] ", text)
 
 

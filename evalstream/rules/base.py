@@ -122,7 +122,7 @@ class Rule(NamedTuple):
             record.
         repair: The repair of what it finds, None without one.
         optional: Whether it holds only if it is selected or a profile adds it.
-        about_aggregate: Whether its findings are about the aggregate, and not about the rows.
+        about_aggregate: Whether what `run` finds is about the aggregate, and not about the rows.
         about_paths: Whether a `run` rule also checks runs whose rows could not be read, or that
             have none.
         by_ids: Whether a `row` rule reads only the ids that rows share: it runs once for all rows

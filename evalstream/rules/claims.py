@@ -15,11 +15,7 @@ LABELS: Final = 3
 """How many claims a message names."""
 
 ES805: Final = Rule(
-    "ES805",
-    "nothing-confirmed",
-    Severity.WARNING,
-    "not one score of the run was confirmed",
-    about_aggregate=True,
+    "ES805", "nothing-confirmed", Severity.WARNING, "not one score of the run was confirmed"
 )
 
 RULES: Final = (ES805,)

@@ -14,8 +14,8 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import ROUTING_OPTIONS, Option, Options
 from evalstream.settings.declared import PER_FILE, SETTINGS, is_setting, settings_key
-from evalstream.settings.find import find_table, read_table
 from evalstream.settings.options import options_from, read_schema_text
+from evalstream.settings.values import find_table, read_table
 
 
 class Settings(NamedTuple):

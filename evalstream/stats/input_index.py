@@ -6,8 +6,7 @@ from array import array
 from collections.abc import Iterator
 
 from evalstream.model.row_record import ABSENT, INPUT_AT, SAMPLE_AT, RowRecord, RowRecords
-from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch, RowStore
-from evalstream.stats.first_seen import FirstSeenIndex
+from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch, FirstSeenIndex, RowStore
 
 
 class InputIndex:

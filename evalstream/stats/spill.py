@@ -1,11 +1,12 @@
-"""Row records on disk past the memory limit, searched for duplicates after the last block."""
+"""Row records on disk past the memory limit, in partitions searched after the last block."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+import struct
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Final
+from typing import IO, Final, NamedTuple
 
 from evalstream.model.row_record import (
     ABSENT,
@@ -14,6 +15,7 @@ from evalstream.model.row_record import (
     INPUT_AT,
     KEY_AT,
     KEY_BYTES,
+    RECORD_BYTES,
     SAMPLE_AT,
     RowRecord,
     RowRecords,
@@ -28,7 +30,166 @@ from evalstream.stats.duplicates import (
     is_repetition,
 )
 from evalstream.stats.input_index import FirstUses, InputGroup, InputIndex
-from evalstream.stats.partitions import Partitions, Pieces, RowDigest, search_partitions
+
+PARTITIONS: Final = 64
+BUFFER_BYTES: Final = 1 << 14
+
+_MATCH = struct.Struct("<QQQQ")
+
+Pieces = Callable[[], Iterator[bytes]]
+"""Reads the records of one part from their start, in the order of their lines, in pieces."""
+
+Search = Callable[[Pieces], Iterable[DuplicateMatch]]
+"""Searches the records of one part, and returns the matches in the order of their lines."""
+
+
+class RowDigest(NamedTuple):
+    """The position and length, in bytes, of the digest in a record that decides its partition."""
+
+    place: int
+    length: int
+
+    def of(self, data: bytes) -> set[bytes]:
+        """Return the set of digests of some records."""
+        starts = range(self.place, len(data), RECORD_BYTES)
+        return {data[start : start + self.length] for start in starts}
+
+
+class Partitions:
+    """Records partitioned by a byte of their digest.
+
+    Parts of more than `capacity` rows are partitioned again by the previous byte, so memory stays
+    bounded for any number of rows. Records that all have the same digest cannot be split: where
+    they are too many, `search_equal` (default: `search`) searches them.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        digest: RowDigest,
+        search: Search,
+        search_equal: Search | None = None,
+        level: int = 0,
+    ) -> None:
+        self._capacity, self._digest, self._level = capacity, digest, level
+        self._search, self._search_equal = search, search_equal or search
+        self._parts = _Extents(PARTITIONS)
+
+    def extend(self, data: bytes) -> None:
+        """Add records."""
+        key = self._digest.place + self._digest.length - 1 - self._level
+        for part, records in enumerate(_split_records(data, key)):
+            self._parts.buffers[part] += records
+        self._parts.flush()
+
+    def matches(self) -> Iterator[DuplicateMatch]:
+        """Search part by part, and iterate over all matches, ordered by line."""
+        found = _Extents(PARTITIONS)
+        try:
+            for part in range(PARTITIONS):
+                for match in self._find_matches(part):
+                    found.buffers[part] += _MATCH.pack(*match)
+                    if len(found.buffers[part]) >= BUFFER_BYTES:
+                        found.flush()
+            yield from heapq.merge(*(_make_matches(found, part) for part in range(PARTITIONS)))
+        finally:
+            found.close()
+
+    def close(self) -> None:
+        """Delete the records."""
+        self._parts.close()
+
+    def _find_matches(self, part: int) -> Iterable[DuplicateMatch]:
+        rows = self._parts.size(part) // RECORD_BYTES
+
+        def pieces() -> Iterator[bytes]:
+            return self._parts.read(part)
+
+        if rows <= self._capacity or self._level == self._digest.length - 1:
+            return self._search(pieces)
+        if self._are_equal(pieces()):
+            return self._search_equal(pieces)
+        return self._split_again(pieces())
+
+    def _are_equal(self, pieces: Iterable[bytes]) -> bool:
+        """Tell whether all records have the same digest."""
+        known: set[bytes] = set()
+        for data in pieces:
+            known |= self._digest.of(data)
+            if len(known) > 1:
+                return False
+        return True
+
+    def _split_again(self, pieces: Iterable[bytes]) -> Iterator[DuplicateMatch]:
+        smaller = Partitions(
+            self._capacity, self._digest, self._search, self._search_equal, self._level + 1
+        )
+        yield from search_partitions(smaller, pieces)
+
+
+def search_partitions(partitions: Partitions, pieces: Iterable[bytes]) -> Iterator[DuplicateMatch]:
+    """Partition records, iterate over their matches, and delete the temporary files."""
+    try:
+        for data in pieces:
+            partitions.extend(data)
+        yield from partitions.matches()
+    finally:
+        partitions.close()
+
+
+def _split_records(data: bytes, key: int) -> list[bytes]:
+    """Return the records of each partition, chosen by the byte at `key`."""
+    from evalstream.parsing.native.binding import library, split
+
+    loaded = library()
+    if loaded is not None:
+        return split(loaded, data, key, PARTITIONS)
+    parts = [bytearray() for _ in range(PARTITIONS)]
+    for start in range(0, len(data), RECORD_BYTES):
+        record = data[start : start + RECORD_BYTES]
+        parts[record[key] % PARTITIONS] += record
+    return [bytes(part) for part in parts]
+
+
+class _Extents:
+    """Several growing byte strings in one temporary file, each read back in pieces.
+
+    The caller appends to `buffers` and calls `flush` after each addition.
+    """
+
+    def __init__(self, count: int) -> None:
+        import tempfile
+
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
+        self.buffers = [bytearray() for _ in range(count)]
+        self._written: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+
+    def flush(self) -> None:
+        """Write the buffers that are full."""
+        for part, buffer in enumerate(self.buffers):
+            if len(buffer) >= BUFFER_BYTES:
+                self._written[part].append((self._file.seek(0, 2), len(buffer)))
+                self._file.write(buffer)
+                buffer.clear()
+
+    def size(self, part: int) -> int:
+        return sum(length for _, length in self._written[part]) + len(self.buffers[part])
+
+    def read(self, part: int) -> Iterator[bytes]:
+        for offset, length in self._written[part]:
+            self._file.seek(offset)
+            yield self._file.read(length)
+        yield bytes(self.buffers[part])
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _make_matches(found: _Extents, part: int) -> Iterator[DuplicateMatch]:
+    for data in found.read(part):
+        for line, kind, offset, earlier in _MATCH.iter_unpack(data):
+            yield DuplicateMatch(line, DuplicateKind(kind), offset, earlier)
+
 
 BATCH_BYTES: Final = 1 << 20
 """Bytes of records that are parted at a time."""

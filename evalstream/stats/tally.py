@@ -48,8 +48,8 @@ class FirstSeenCounter(Generic[Key]):
 
     def __iter__(self) -> Iterator[tuple[Key, int, int]]:
         """Iterate over (key, count, first line), in the order of first lines."""
-        if not self.seen:
-            return iter(())
+        if len(self.seen) < 2:
+            return iter([(key, count, line) for key, (count, line) in self.seen.items()])
         ordered = sorted(self.seen.items(), key=lambda item: (item[1][1], repr(item[0])))
         return iter([(key, count, line) for key, (count, line) in ordered])
 

@@ -27,9 +27,8 @@ from evalstream.store.layout import (
     split_data,
     split_object,
 )
-from evalstream.store.listing import Tables
 from evalstream.store.object_table import ObjectTable
-from evalstream.store.snapshot import Entries, parse_manifest
+from evalstream.store.snapshot import parse_manifest
 from evalstream.store.snapshots import SnapshotCheck
 
 REBUILD: Final = "the store's rebuild"
@@ -43,6 +42,13 @@ class _Accepted(NamedTuple):
     objects: set[str]
     data: set[str]
     spellings: dict[str, str]
+
+
+class _Folder(NamedTuple):
+    """The accepted records of a folder: paths by digest of the record, and by evaluation_id."""
+
+    digests: dict[str, str]
+    identities: dict[str, str]
 
 
 class Admission:
@@ -64,6 +70,8 @@ class Admission:
         self._request, self._store, self._findings = request, store, findings
         self._listing = listing
         self._names = sorted({posixpath.normpath(name) for name in names})
+        self._digest = main_format().load("row_digests").record_digest
+        self._folders: dict[str, _Folder] = {}
         self.to_check: list[str] = []
 
     def run(self, is_there: Callable[[str], bool]) -> None:
@@ -87,23 +95,24 @@ class Admission:
 
     def _read_store(self, names: list[str]) -> _Accepted | None:
         """Read entries and listing once; None for a store whose entries do not hold."""
-        manifest = parse_manifest(read_small(self._store, LATEST))
-        tables = Tables(ObjectTable(), ObjectTable())
-        check = SnapshotCheck(self._store, tables, self._findings)
-        for message, details in manifest.faults:
-            self._findings.report("ES920", LATEST, message, **details)
-        path = f"{manifest.folder}/{ENTRIES}"
-        check.read_current(path, manifest)
-        if self._findings.has_errors:
-            return None
         uuids = {named[0] for name in names if (named := split_data(name)) is not None}
         accepted = _Accepted({}, {posixpath.dirname(name): [] for name in names}, set(), set(), {})
-        for _, entry in Entries(self._store, path):
+
+        def keep(entry: Entry) -> bool:
             if entry.uuid in uuids:
                 accepted.entries[entry.uuid] = entry
-            folder = posixpath.dirname(entry.legacy_path)
-            if folder in accepted.beside:
-                accepted.beside[folder].append(entry)
+            beside = accepted.beside.get(posixpath.dirname(entry.legacy_path))
+            if beside is not None:
+                beside.append(entry)
+            return False
+
+        manifest = parse_manifest(read_small(self._store, LATEST))
+        for message, details in manifest.faults:
+            self._findings.report("ES920", LATEST, message, **details)
+        check = SnapshotCheck(self._store, ObjectTable(), self._findings, keep)
+        check.read_current(f"{manifest.folder}/{ENTRIES}", manifest)
+        if self._findings.has_errors:
+            return None
         self._read_listing(names, uuids, accepted)
         return accepted
 
@@ -201,22 +210,31 @@ class Admission:
         return True
 
     def _find_repeats(self, name: str, accepted: _Accepted) -> None:
-        """Compare a new record with those of its folder."""
+        """Compare a new record with the accepted ones of its folder."""
         new = self._read_record(self._request, name)
         if new is None:
             return  # its check says why
-        digest_record = main_format().load("row_digests").record_digest
-        digest = digest_record(new)
-        for entry in accepted.beside.get(posixpath.dirname(name), ()):
+        folder = posixpath.dirname(name)
+        if folder not in self._folders:
+            self._folders[folder] = self._index_folder(accepted.beside.get(folder, ()))
+        known, identity = self._folders[folder], new.get("evaluation_id")
+        same = known.digests.get(self._digest(new))
+        if same is not None:
+            message = f"the same record as {same}"
+            self._findings.report("ES903", name, message, severity=Severity.ERROR)
+        elif isinstance(identity, str) and identity in known.identities:
+            message = f"the evaluation_id of {known.identities[identity]}, whose content differs"
+            self._findings.report("ES904", name, message, pointer="/evaluation_id")
+
+    def _index_folder(self, entries: Iterable[Entry]) -> _Folder:
+        """Read the accepted records of a folder, each once for all new ones."""
+        found = _Folder({}, {})
+        for entry in entries:
             old = self._read_record(self._store, object_path(entry.uuid, RECORD))
-            if old is None:
-                continue
-            if digest_record(old) == digest:
-                message = f"the same record as {entry.legacy_path}"
-                self._findings.report("ES903", name, message, severity=Severity.ERROR)
-            elif new.get("evaluation_id") == old.get("evaluation_id"):
-                message = f"the evaluation_id of {entry.legacy_path}, whose content differs"
-                self._findings.report("ES904", name, message, pointer="/evaluation_id")
+            if old is not None:
+                found.digests.setdefault(self._digest(old), entry.legacy_path)
+                found.identities.setdefault(str(old.get("evaluation_id")), entry.legacy_path)
+        return found
 
     def _read_record(self, files: StoreFiles, path: str) -> dict[str, Any] | None:
         with suppress(ValueError, RecursionError):

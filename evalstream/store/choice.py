@@ -13,9 +13,8 @@ from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.store.files import open_store, read_small
-from evalstream.store.layout import ENTRIES, Entry
-from evalstream.store.listing import Tables
-from evalstream.store.object_table import ObjectTable, pack_uuid
+from evalstream.store.layout import ENTRIES, RECORD, Entry
+from evalstream.store.object_table import CHOSEN, LISTED, ObjectTable, pack_uuid
 from evalstream.store.snapshot import Entries, parse_manifest
 
 LEVELS: Final = ("manifest", "bytes", "rows")
@@ -56,48 +55,58 @@ class StoreRequest(NamedTuple):
 
 
 class Choice:
-    """Tells of each entry whether it is read."""
+    """Tells of each entry whether its files are read."""
 
-    def __init__(self, request: StoreRequest, tables: Tables) -> None:
+    def __init__(self, request: StoreRequest) -> None:
         """Read the snapshot of `since`. Raises CannotCheck."""
         self._request = request
-        self._since = read_snapshot(request.since)[1] if request.since is not None else None
-        self._sample: set[str] | None = None
-        if request.sample is not None:
-            uuids = (uuid for uuid, _ in tables.aggregates)
-            self._sample = set(heapq.nsmallest(request.sample, uuids, key=self._lot))
+        self._since = read_snapshot(request.since).table if request.since is not None else None
 
     def takes(self, entry: Entry) -> bool:
-        """Tell whether an entry is read."""
+        """Tell whether an entry is read, but for `draw`."""
         collections, since = self._request.collections, self._since
+        if self._request.level == "manifest":
+            return False
         if collections and entry.collection not in collections:
             return False
         if since is not None and is_listed(entry, since):
             return False
-        return self.takes_uuid(entry.uuid)
+        return self._request.sample is not None or self._is_in_shard(entry.uuid)
 
-    def takes_uuid(self, uuid: str) -> bool:
-        """Tell whether an object of a UUID is read, as far as that does not need its entry."""
+    def draw(self, table: ObjectTable) -> None:
+        """Leave out what is not in the sample, if one is asked for; shards share its records."""
+        if self._request.sample is None:
+            return
+        taken = (uuid for uuid, one in table if one.flags(RECORD) & CHOSEN)
+        sample = set(heapq.nsmallest(self._request.sample, taken, key=self._lot))
+        for uuid, one in table:
+            if uuid not in sample or not self._is_in_shard(uuid):
+                one.leave_out()
+
+    def _is_in_shard(self, uuid: str) -> bool:
         shard = self._request.shard
-        if shard is not None and int.from_bytes(pack_uuid(uuid)[:8]) % shard.of != shard.number - 1:
-            return False
-        return self._sample is None or uuid in self._sample
+        return shard is None or int.from_bytes(pack_uuid(uuid)[:8]) % shard.of == shard.number - 1
 
     def _lot(self, uuid: str) -> bytes:
         return hashlib.sha256(f"{self._request.seed}/{uuid}".encode()).digest()
 
 
-def is_listed(entry: Entry, tables: Tables) -> bool:
+def is_listed(entry: Entry, table: ObjectTable) -> bool:
     """Tell whether a snapshot lists all files of an entry with the same content."""
-    for ending, content in entry.files:
-        known = tables.of(ending).find(entry.uuid)
-        if known is None or known.content != content:
-            return False
-    return True
+    known = table.find(entry.uuid)
+    return known is not None and all(known.content(one) == content for one, content in entry.files)
 
 
-def read_snapshot(manifest: str) -> tuple[Iterator[Entry], Tables]:
-    """Return the entries of one manifest, by its path or URL, and their tables.
+class Snapshot(NamedTuple):
+    """A snapshot that matches its digests: what its manifest is named by, and its entries."""
+
+    core: str
+    table: ObjectTable
+    entries: Iterator[Entry]
+
+
+def read_snapshot(manifest: str) -> Snapshot:
+    """Return the snapshot of one manifest, by its path or URL.
 
     Raises CannotCheck where the manifest cannot be followed, or the entries are not its own.
     """
@@ -113,13 +122,11 @@ def read_snapshot(manifest: str) -> tuple[Iterator[Entry], Tables]:
     path = ENTRIES
     if name == "latest_manifest.json":
         path = f"manifests/sha256_{known.core}/{path}"
-    entries, tables = Entries(files, path), Tables(ObjectTable(), ObjectTable())
+    entries, table = Entries(files, path), ObjectTable()
     for _, entry in entries:
-        if entry.uuid not in tables.aggregates:
-            for ending, content in entry.files:
-                tables.of(ending).add(entry.uuid, content, entry.legacy_path, 0)
+        table.add(entry, LISTED)
     if known.faults or any(entries.digest_faults(known)):
         raise CannotCheck(
             f"{printable(manifest)}: the manifest or its entries do not match their digests"
         )
-    return (entry for _, entry in Entries(files, path)), tables
+    return Snapshot(known.core, table, (entry for _, entry in Entries(files, path)))

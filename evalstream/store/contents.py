@@ -13,29 +13,26 @@ from evalstream.executors import threads
 from evalstream.executors.base import run_in_order
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import NamedTuple
-from evalstream.store.files import FileMoved, StoreFiles, read_small
-from evalstream.store.layout import RECORD, Content
+from evalstream.store.files import FileMoved, StoreFiles, hash_file, read_small
+from evalstream.store.layout import RECORD
+from evalstream.store.listing import ListedContent
 
-_BUNDLE: Final = 16
+_BUNDLE: Final = 32
 _REMOTE_READERS: Final = 8
-
-Known = dict[str, str]
-"""Digests that a ledger knows or a host's listing gives, by path."""
 
 
 class ContentTask(NamedTuple):
-    """An object to be read, the file of data/ that should have its bytes, and its entry's claims.
+    """A file to be read, and what is to be found out about it.
 
-    `data` is None where no file of data/ belongs to it. `version` is the schema_version of the
-    entry, if the object's is compared with it.
+    `known` is its digest where a ledger or a host has it. The mark of a file that keeps it while
+    it is read is returned with the digest, if asked for. With `needs_version` the schema version
+    of a record is compared with that of its entry.
     """
 
-    object: str
-    data: str | None
-    content: Content
-    known: Known
-    are_twins_equal: bool = False
-    version: str | None = None
+    file: ListedContent
+    known: str | None
+    needs_mark: bool
+    needs_version: bool
 
 
 class ContentFault(NamedTuple):
@@ -52,21 +49,22 @@ class ContentFault(NamedTuple):
 
 
 class ContentResult(NamedTuple):
-    """What became of a task: what is wrong, and the digests of the files that were read."""
+    """What became of a task: what is wrong; digest, mark and bytes of a file that was read."""
 
-    task: ContentTask
+    path: str
     faults: list[ContentFault]
-    digests: Known
-    bytes: int
+    digest: str | None = None
+    mark: str | None = None
+    bytes: int = 0
 
 
 def check_contents(
     files: StoreFiles, tasks: Iterable[ContentTask], jobs: int
 ) -> Iterator[ContentResult]:
-    """Check the contents of objects in threads, and yield the results in the order of the tasks."""
-    workers = max(jobs, _REMOTE_READERS) if is_remote(files.root) else jobs
+    """Check the contents of files in threads, and yield the results in the order of the tasks."""
+    workers, size = (max(jobs, _REMOTE_READERS), 1) if is_remote(files.root) else (jobs, _BUNDLE)
     source = iter(tasks)
-    bundles = iter(lambda: list(islice(source, _BUNDLE)), [])
+    bundles = iter(lambda: list(islice(source, size)), [])
     check = partial(_check_bundle, files)
     for results in run_in_order(threads.backend(workers), check, bundles):
         yield from results
@@ -77,77 +75,77 @@ def _check_bundle(files: StoreFiles, tasks: list[ContentTask]) -> list[ContentRe
 
 
 def _check(files: StoreFiles, task: ContentTask) -> ContentResult:
-    reading = _Reading(files, task)
-    expected = task.content.sha256
-    found = reading.digest(task.object, "ES923", "the object is missing")
-    if found is not None and found != expected:
+    """Compare a file with its entry: its digest, and of an aggregate the version that is asked."""
+    path, faults = task.file.path, list[ContentFault]()
+    try:
+        is_known = task.known is not None
+        result = ContentResult(path, faults) if is_known else _read(files, task, faults)
+        _compare(files, task.file, task.known or result.digest, faults)
+        if task.needs_version and task.file.version is not None:
+            _compare_version(files, path, task.file.version, faults)
+    except FileNotFoundError:
+        code, noun = ("ES927", "file of the entry") if task.file.object else ("ES923", "object")
+        faults.append(ContentFault(code, path, f"the {noun} is missing", {}))
+    except FileMoved as error:
+        message = f"the file changed while it was read: {error}"
+        faults.append(ContentFault("ES931", path, message, {}))
+    except OSError as error:
+        faults.append(ContentFault("ES001", path, error.strerror or str(error), {}))
+    else:
+        return result
+    return ContentResult(path, faults)
+
+
+def _read(files: StoreFiles, task: ContentTask, faults: list[ContentFault]) -> ContentResult:
+    path, digest, size = task.file.path, hashlib.sha256(), 0
+    mark = files.mark(path) if task.needs_mark else None
+    for piece in files.read(path):
+        digest.update(piece)
+        size += len(piece)
+    if mark is not None and files.mark(path) != mark:
+        mark = None
+    return ContentResult(path, faults, digest.hexdigest(), mark, size)
+
+
+def _compare(
+    files: StoreFiles, file: ListedContent, found: str | None, faults: list[ContentFault]
+) -> None:
+    path, expected = file.path, file.content.sha256
+    details = {"expected": expected, "found": found}
+    if found != expected and file.object is None:
         message = "the object has another SHA-256 than its entry"
-        reading.fault("ES924", task.object, message, expected=expected, found=found)
-    if found is not None and task.version is not None and task.object.endswith(RECORD):
-        reading.compare_version(task.version)
-    if task.data is not None and not task.are_twins_equal:
-        twin = reading.digest(task.data, "ES927", "the file of the entry is missing")
-        if twin is not None and twin != expected:
-            reading.explain_drift(task.data, expected, twin)
-    return ContentResult(task, reading.faults, reading.digests, reading.bytes)
-
-
-class _Reading:
-    """Reads the files of a task, and collects what is wrong with them."""
-
-    def __init__(self, files: StoreFiles, task: ContentTask) -> None:
-        self._files, self._task = files, task
-        self.faults: list[ContentFault] = []
-        self.digests: Known = {}
-        self.bytes = 0
-
-    def fault(self, code: str, path: str, message: str, **details: Any) -> None:
-        """Add a fault."""
-        self.faults.append(ContentFault(code, path, message, details))
-
-    def digest(self, path: str, code: str, missing: str) -> str | None:
-        """Return the SHA-256 of a file, or None, with a fault, where it cannot be read in full."""
-        if path in self._task.known:
-            return self._task.known[path]
-        digest = hashlib.sha256()
-        try:
-            for piece in self._files.read(path):
-                digest.update(piece)
-                self.bytes += len(piece)
-        except FileNotFoundError:
-            self.fault(code, path, missing)
-        except FileMoved as error:
-            self.fault("ES931", path, f"the file changed while it was read: {error}")
-        except OSError as error:
-            self.fault("ES001", path, error.strerror or str(error))
-        else:
-            self.digests[path] = digest.hexdigest()
-            return self.digests[path]
-        return None
-
-    def compare_version(self, version: str) -> None:
-        """Compare the schema_version of the object with that of its entry."""
-        path = self._task.object
-        try:
-            found = json.loads(read_small(self._files, path)).get("schema_version")
-        except (OSError, ValueError, AttributeError, RecursionError):
-            return  # the check of the pair says why it cannot be read
-        if found != version:
-            message = "eval_schema_version of the entry is not the schema_version of the record"
-            self.fault("ES921", path, message, expected=found, found=version)
-
-    def explain_drift(self, path: str, expected: str, found: str) -> None:
-        """Add that a file of data/ differs, as an info where only its writing does."""
-        try:
-            is_same = is_same_json(self._files, self._task.object, self._files, path)
-        except OSError as error:
-            self.fault("ES001", path, error.strerror or str(error))
-            return
+        faults.append(ContentFault("ES924", path, message, details))
+    elif found != expected:
+        is_same = _has_json_of(files, str(file.object), expected, path)
         message = "the file of data/ is not the one of its entry"
         if is_same:
             message = "the file of data/ was written anew: its JSON is that of its entry"
-        details = {"expected": expected, "found": found}
-        self.faults.append(ContentFault("ES927", path, message, details, is_same))
+        faults.append(ContentFault("ES927", path, message, details, is_same))
+
+
+def _has_json_of(files: StoreFiles, path: str, sha256: str, other: str) -> bool:
+    """Tell whether a file has the JSON of an object that is as its entry says."""
+    try:
+        is_sound = hash_file(files, path) == sha256
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise OSError(f"its object cannot be read: {error.strerror or error}") from error
+    return is_sound and is_same_json(files, path, files, other)
+
+
+def _compare_version(
+    files: StoreFiles, path: str, version: str, faults: list[ContentFault]
+) -> None:
+    """Compare the schema_version of an object with that of its entry."""
+    try:
+        found = json.loads(read_small(files, path)).get("schema_version")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return  # the check of the pair says why it cannot be read
+    if found != version:
+        message = "eval_schema_version of the entry is not the schema_version of the record"
+        details = {"expected": found, "found": version}
+        faults.append(ContentFault("ES921", path, message, details))
 
 
 def is_same_json(one: StoreFiles, path: str, other: StoreFiles, other_path: str) -> bool:

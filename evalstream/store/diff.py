@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from evalstream.model.data_class import NamedTuple
-from evalstream.store.choice import read_snapshot
+from evalstream.store.choice import Snapshot, read_snapshot
 from evalstream.store.contents import is_same_json
 from evalstream.store.files import StoreFiles, hash_file, open_store
-from evalstream.store.layout import LATEST, Entry, object_path
-from evalstream.store.listing import Tables
-from evalstream.store.object_table import mark_path
+from evalstream.store.layout import LATEST, SAMPLES, Entry, object_path
 
 CHANGED: Final = "changed"
 CHANGES: Final = (
@@ -33,8 +31,7 @@ class StoreChange(NamedTuple):
 class _Side(NamedTuple):
     """A snapshot, and the store around it if its manifest is in one."""
 
-    entries: Iterator[Entry]
-    tables: Tables
+    snapshot: Snapshot
     files: StoreFiles | None
 
 
@@ -44,38 +41,37 @@ def diff_snapshots(old: str, new: str) -> Iterator[StoreChange]:
     What was removed comes last. Raises CannotCheck where one of them cannot be followed.
     """
     before, after = _open(old), _open(new)
-    for entry in after.entries:
+    for entry in after.snapshot.entries:
         for change in _changes(entry, before, after):
             yield StoreChange(change, entry.uuid, entry.collection, entry.legacy_path)
-    for entry in before.entries:
-        if entry.uuid not in after.tables.aggregates:
+    for entry in before.snapshot.entries:
+        if after.snapshot.table.find(entry.uuid) is None:
             yield StoreChange("removed", entry.uuid, entry.collection, entry.legacy_path)
 
 
 def _open(path: str) -> _Side:
     manifest = path if path.endswith(".json") else f"{path.rstrip('/')}/{LATEST}"
     root, flat, _ = manifest.rpartition("flat/")
-    entries, tables = read_snapshot(manifest)
-    return _Side(entries, tables, open_store(root or ".") if flat else None)
+    return _Side(read_snapshot(manifest), open_store(root or ".") if flat else None)
 
 
 def _changes(entry: Entry, before: _Side, after: _Side) -> Iterator[str]:
-    known = before.tables.aggregates.find(entry.uuid)
+    known = before.snapshot.table.find(entry.uuid)
     if known is None:
         yield "added"
         return
-    if known.mark != mark_path(entry.legacy_path):
+    if not known.has_path(entry.legacy_path):
         yield "moved"
     changed = []
     for ending, content in entry.files:
-        earlier = before.tables.of(ending).find(entry.uuid)
-        if earlier is not None and earlier.content != content:
+        earlier = known.content(ending)
+        if earlier is not None and earlier != content:
             path = object_path(entry.uuid, ending)
-            digests = earlier.content.sha256, content.sha256
+            digests = earlier.sha256, content.sha256
             changed.append(not _is_rewritten(before.files, after.files, path, digests))
     if changed:
         yield CHANGED if any(changed) else "reserialised"
-    had_rows = entry.uuid in before.tables.companions
+    had_rows = known.content(SAMPLES) is not None
     if had_rows != (entry.companion is not None):
         yield "companion-removed" if had_rows else "companion-attached"
 

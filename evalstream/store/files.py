@@ -16,6 +16,7 @@ from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.finding import SpilledList
 from evalstream.model.signals import STOPPING
+from evalstream.store.layout import DATA
 
 NOWHERE: Final = -1
 """The size of a link that leads nowhere."""
@@ -104,12 +105,14 @@ class LocalFiles:
 
     def _scan(self, folder: str) -> tuple[list[Listed], list[str]]:
         files, folders = [], []
+        has_sizes = not folder.startswith(DATA)  # sizes there are not compared
         with os.scandir(self.join(folder)) as entries:
             for entry in sorted(entries, key=lambda one: one.name):
                 if entry.name.startswith("."):
                     continue
                 try:
-                    is_folder, size = entry.is_dir(), entry.stat().st_size
+                    is_folder = entry.is_dir()
+                    size = entry.stat().st_size if has_sizes or entry.is_symlink() else None
                 except OSError:
                     is_folder, size = False, NOWHERE
                 if is_folder:
@@ -125,13 +128,18 @@ class LocalFiles:
     def read(self, path: str) -> Iterator[bytes]:
         """Iterate over the bytes of a regular file."""
         place = self.join(path)
-        if not stat.S_ISREG(os.stat(place).st_mode):
-            raise FileNotFoundError(f"{place} is not a file")
-        with open(place, "rb", buffering=0) as file:
-            before = os.fstat(file.fileno())
-            while piece := file.read(MEBIBYTE):
+        descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            before = os.fstat(descriptor)
+            if not stat.S_ISREG(before.st_mode):
+                raise FileNotFoundError(f"{place} is not a file")
+            left = before.st_size
+            while left > 0 and (piece := os.read(descriptor, min(left, MEBIBYTE))):
+                left -= len(piece)
                 yield piece
-            now = os.fstat(file.fileno())
+            now = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
         if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
             raise FileMoved(describe_change(place, before) or "it changed")
 

@@ -84,11 +84,10 @@ def parse_entry(line: bytes) -> Entry | None:
     found = _LINE.fullmatch(line.decode("latin-1"))
     if found is None:
         return None
-    collection, version, rows, rows_size, rows_sha, legacy, uuid, path, sha256, size = (
+    collection, version, rows, rows_size, rows_sha, legacy, uuid, _, _, path, sha256, size = (
         found.groups()
     )
-    at = f"{uuid[:2]}/{uuid[2:4]}/{uuid}"
-    if path != at or rows not in (None, at):
+    if rows not in (None, path):
         return None
     companion = None if rows is None else Content(rows_sha, int(rows_size))
     return Entry(uuid, legacy, collection, version, Content(sha256, int(size)), companion)
@@ -202,6 +201,7 @@ _ROWS_MEMBERS: Final = {
 }
 
 _HEX4: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+_SPLIT_HEX4: Final = _HEX4.replace("[0-9a-f]{8}", "([0-9a-f]{2})([0-9a-f]{2})[0-9a-f]{4}", 1)
 _UUID4: Final = re.compile(_HEX4)
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _NAME: Final = re.compile(rf"({_HEX4})({re.escape(RECORD)}|{re.escape(SAMPLES)})")
@@ -215,8 +215,8 @@ _LINE: Final = re.compile(
     rf'"instance_level_available": (?:false|true, "instance_level_path": '
     rf'"{OBJECTS}(../../[0-9a-f-]{{36}})_samples\.jsonl", '
     rf'"instance_level_size_bytes": {_SIZE}, "instance_sha": "([0-9a-f]{{64}})"), '
-    rf'"legacy_path": "(data/\1/(?:{_PART}/)*({_HEX4})\.json)", '
-    rf'"object_path": "{OBJECTS}(../../\7)\.json", "object_uuid": "\7", '
+    rf'"legacy_path": "(data/\1/(?:{_PART}/)*({_SPLIT_HEX4})\.json)", '
+    rf'"object_path": "{OBJECTS}(\8/\9/\7)\.json", "object_uuid": "\7", '
     rf'"record_type": "aggregate", "sha256": "([0-9a-f]{{64}})", "size_bytes": {_SIZE}}}'
 )
-"""A line without a defect, but for the folders of its objects: most lines need no parser."""
+"""A line without a defect, if its rows are beside its object: most lines need no parser."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from evalstream.io.remote import Listed
@@ -14,15 +14,19 @@ from evalstream.store.layout import (
     BY_PATH,
     COLLECTIONS,
     DATA,
+    ENTRIES,
     LATEST,
+    MANIFEST,
     MANIFESTS,
     OBJECTS,
     RECORD,
     SAMPLES,
+    Content,
+    object_path,
     split_data,
     split_object,
 )
-from evalstream.store.object_table import CURRENT, IN_DATA, SEEN, ObjectTable, mark_path
+from evalstream.store.object_table import CHOSEN, CURRENT, IN_DATA, LISTED, SEEN, ObjectTable
 
 _NOT_LOOKED_AT: Final = ("README.md",)
 
@@ -30,15 +34,17 @@ Drift = Callable[[str, str], None]
 """Takes a file of data/ that is not as an entry lists it, and a message."""
 
 
-class Tables(NamedTuple):
-    """What the snapshots list: the aggregates, and the rows beside them."""
+class ListedContent(NamedTuple):
+    """A chosen file that is there, and the content that it should have.
 
-    aggregates: ObjectTable
-    companions: ObjectTable
+    `object` is the object whose bytes a file of data/ should have, and `version` the
+    schema version that the latest entry gives an aggregate.
+    """
 
-    def of(self, ending: str) -> ObjectTable:
-        """Return the table of the files with an ending."""
-        return self.aggregates if ending == RECORD else self.companions
+    path: str
+    content: Content
+    object: str | None
+    version: str | None
 
 
 class Listing:
@@ -61,54 +67,75 @@ class Listing:
             self._others.append(one)
         elif path.startswith(MANIFESTS):
             folder, _, name = path.rpartition("/")
-            self.snapshots.setdefault(folder, set()).add(name)
+            if name in (MANIFEST, ENTRIES):
+                self.snapshots.setdefault(folder, set()).add(name)
         elif path == BY_PATH or path.startswith(COLLECTIONS):
             self.indexes.add(path)
         self.has_latest = self.has_latest or path == LATEST
 
-    def join(self, tables: Tables, findings: StoreFindings, drift: Drift) -> None:
-        """Find what no snapshot lists, and flag in the tables what is there."""
+    def join(
+        self, table: ObjectTable, findings: StoreFindings, drift: Drift
+    ) -> Iterator[ListedContent]:
+        """Report what no snapshot lists, flag in the table what is there, and yield the chosen."""
         for one in self._others:
             if one.path.startswith(OBJECTS):
-                _join_object(one, tables, findings)
+                found = _join_object(one, table, findings)
             elif one.path.rpartition("/")[2] not in _NOT_LOOKED_AT and one.size != NOWHERE:
-                _join_data(one.path, tables, drift)
+                found = _join_data(one.path, table, drift)
+            else:
+                continue
+            if found is not None:
+                yield found
 
 
-def _join_object(one: Listed, tables: Tables, findings: StoreFindings) -> None:
+def _join_object(one: Listed, table: ObjectTable, findings: StoreFindings) -> ListedContent | None:
     named = split_object(one.path)
-    table = tables.of(named[1]) if named else None
-    record = table.find(named[0]) if named and table else None
-    if named is None or table is None or record is None:
+    record = table.find(named[0]) if named else None
+    content = record.content(named[1]) if named and record else None
+    if named is None or record is None or content is None:
         findings.report("ES925", one.path, "no kept snapshot lists this object")
-        return
+        return None
     if one.size == NOWHERE:
-        return
-    table.flag(named[0], SEEN)
-    if one.size is not None and one.size != record.content.size:
+        return None
+    record.flag(named[1], SEEN)
+    if one.size is not None and one.size != content.size:
         message = "the object has another size than its entry"
-        details = {"expected": record.content.size, "found": one.size}
-        findings.report("ES924", one.path, message, **details)
+        findings.report("ES924", one.path, message, expected=content.size, found=one.size)
+        return None  # it need not be read
+    if not record.flags(RECORD) & CHOSEN:
+        return None
+    is_versioned = named[1] == RECORD and record.flags(RECORD) & CURRENT
+    version = table.version(record) if is_versioned else None
+    return ListedContent(one.path, content, None, version)
 
 
-def _join_data(path: str, tables: Tables, drift: Drift) -> None:
+def _join_data(path: str, table: ObjectTable, drift: Drift) -> ListedContent | None:
     named = split_data(path)
     if named is None:
         drift(path, "no entry lists this file, and its name is not that of a record")
-        return
+        return None
     uuid, ending = named
-    aggregate = tables.aggregates.find(uuid)
-    legacy = path.removesuffix(ending) + RECORD
-    if aggregate is None or not aggregate.flags & CURRENT:
-        drift(path, "no entry lists this file")
-    elif aggregate.mark != mark_path(legacy):
-        drift(path, "no entry lists this file: the entry of its UUID has another path")
-    elif ending == SAMPLES and not _is_current(tables.companions, uuid):
-        drift(path, "the entry of the record has no rows: they were added under its old UUID")
-    else:
-        tables.of(ending).flag(uuid, IN_DATA)
-
-
-def _is_current(table: ObjectTable, uuid: str) -> bool:
     record = table.find(uuid)
-    return record is not None and bool(record.flags & CURRENT)
+    if record is None or not record.flags(RECORD) & CURRENT:
+        drift(path, "no entry lists this file")
+        return None
+    if not record.has_path(path.removesuffix(ending) + RECORD):
+        drift(path, "no entry lists this file: the entry of its UUID has another path")
+        return None
+    content = record.content(ending)
+    if content is None or not record.flags(ending) & CURRENT:
+        drift(path, "the entry of the record has no rows: they were added under its old UUID")
+        return None
+    record.flag(ending, IN_DATA)
+    if not record.flags(RECORD) & CHOSEN:
+        return None
+    return ListedContent(path, content, object_path(uuid, ending), None)
+
+
+def find_missing(table: ObjectTable) -> Iterator[str]:
+    """Iterate over the objects that snapshots list, and the listing does not have."""
+    for ending in (RECORD, SAMPLES):
+        if table.count(ending, LISTED, SEEN):
+            for uuid, record in table:
+                if record.flags(ending) & (LISTED | SEEN) == LISTED:
+                    yield object_path(uuid, ending)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -12,6 +12,7 @@ from evalstream.batch.ledger import database
 from evalstream.io.remote import is_remote, redact_url
 from evalstream.model.errors import CannotWrite
 from evalstream.store.files import StoreFiles
+from evalstream.store.layout import RECORD, SAMPLES
 from evalstream.store.object_table import ObjectTable, pack_uuid, unpack_uuid
 
 _AT_ONCE: Final = 20_000
@@ -22,8 +23,6 @@ _ACCEPTED: Final = (
     "SELECT uuid, sha256 FROM accepted WHERE store = ? AND uuid > ? ORDER BY uuid LIMIT ?"
 )
 _ACCEPT: Final = "INSERT OR REPLACE INTO accepted VALUES (?, ?, ?)"
-_CORE: Final = "SELECT core FROM store WHERE store = ?"
-_SET_CORE: Final = "INSERT OR REPLACE INTO store VALUES (?, ?)"
 
 _Returned = TypeVar("_Returned")
 
@@ -36,7 +35,7 @@ class StoreMemory:
     """
 
     def __init__(self, path: str, files: StoreFiles, *, overwrite: bool = False) -> None:
-        self._path, self._files = path, files
+        self._path = path
         root = redact_url(files.root) if is_remote(files.root) else os.path.realpath(files.root)
         self._store = hashlib.sha256(root.encode(errors="surrogateescape")).digest()
         self._new: list[tuple[bytes, bytes]] = []
@@ -49,54 +48,41 @@ class StoreMemory:
         self._write()
         self._connection.close()
 
-    def find(self, path: str) -> str | None:
-        """Return the digest of a file that was read before and has not changed, or None."""
-        key = self._key(path)
-        if key is None:
-            return None
-        found = self._rows(_FIND, key)
+    def find(self, path: str, mark: str) -> str | None:
+        """Return the digest of a file that was read before under this mark of its host, or None."""
+        found = self._rows(_FIND, self._key(path, mark))
         return bytes(found[0][0]).hex() if found else None
 
-    def record(self, path: str, sha256: str) -> None:
-        """Remember the digest of a file that was read."""
-        key = self._key(path)
-        if key is not None:
-            self._new.append((key, bytes.fromhex(sha256)))
+    def record(self, path: str, mark: str, sha256: str) -> None:
+        """Remember the digest of a file that was read, and had the mark before and after it."""
+        self._new.append((self._key(path, mark), bytes.fromhex(sha256)))
         if len(self._new) >= _AT_ONCE:
             self._write()
 
-    @property
-    def core(self) -> str | None:
-        """The digest of the manifest that was accepted last, None for none."""
-        found = self._rows(_CORE, self._store)
-        return str(found[0][0]) if found else None
-
-    def accepted(self, table: int) -> Iterator[tuple[str, str]]:
-        """Iterate over UUIDs and digests that were accepted, of aggregates (0) or rows (1)."""
+    def accepted(self, ending: str) -> Iterator[tuple[str, str]]:
+        """Iterate over the UUIDs and digests of the files of an ending that were accepted."""
         last = b""
-        while page := self._rows(_ACCEPTED, self._of(table), last, _AT_ONCE):
+        while page := self._rows(_ACCEPTED, self._of(ending), last, _AT_ONCE):
             for key, sha256 in page:
                 yield unpack_uuid(bytes(key)), bytes(sha256).hex()
             last = page[-1][0]
 
-    def accept(self, core: str, tables: Iterable[ObjectTable]) -> None:
+    def accept(self, table: ObjectTable) -> None:
         """Remember the contents of all objects, as a check of the store passed."""
-        for number, table in enumerate(tables):
-            store = self._of(number)
+        for ending in (RECORD, SAMPLES):
+            store = self._of(ending)
             rows = (
-                (store, pack_uuid(uuid), bytes.fromhex(one.content.sha256)) for uuid, one in table
+                (store, pack_uuid(uuid), bytes.fromhex(content.sha256))
+                for uuid, one in table
+                if (content := one.content(ending)) is not None
             )
             while some := list(islice(rows, _AT_ONCE)):
                 self._change(_ACCEPT, some)
-        self._change(_SET_CORE, [(self._store, core)])
 
-    def _of(self, table: int) -> bytes:
-        return self._store + bytes((table,))
+    def _of(self, ending: str) -> bytes:
+        return self._store + bytes((ending == SAMPLES,))
 
-    def _key(self, path: str) -> bytes | None:
-        mark = self._files.mark(path)
-        if mark is None:
-            return None
+    def _key(self, path: str, mark: str) -> bytes:
         text = f"{path}\0{mark}".encode(errors="surrogateescape")
         return hashlib.sha256(self._store + text).digest()
 

@@ -57,11 +57,16 @@ class Manifest(NamedTuple):
     @property
     def created(self) -> datetime | None:
         """When it was made, None where that is no time with a zone."""
-        try:
-            found = datetime.fromisoformat(str(self.members.get("created_at")))
-        except ValueError:
-            return None
-        return found if found.tzinfo is not None else None
+        return parse_time(self.members.get("created_at"))
+
+
+def parse_time(value: object) -> datetime | None:
+    """Return a time with its zone as a manifest has it, None for anything else."""
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return found if found is not None and found.tzinfo is not None else None
 
 
 def parse_manifest(text: bytes) -> Manifest:
@@ -88,6 +93,9 @@ def _faults(text: bytes, members: Mapping[str, Any], core: str) -> Iterator[Faul
         value = members.get(name)
         if name in members and (not isinstance(value, kind) or isinstance(value, bool)):
             yield f"{name} has another type", {"pointer": f"/{name}", "found": value}
+    if "created_at" in members and parse_time(members["created_at"]) is None:
+        details = {"pointer": "/created_at", "found": members["created_at"]}
+        yield "created_at is not a time with a zone", details
     wanted = {
         "manifest_core_sha256": core,
         "manifest_path": f"{PREFIX}{core}/{MANIFEST}",
@@ -149,8 +157,7 @@ class Entries:
         digest = self.collections.get(entry.collection)
         if digest is None:
             digest = self.collections[entry.collection] = hashlib.sha256()
-        digest.update(line)
-        digest.update(b"\n")
+        digest.update(line + b"\n")
 
     def _tell(self, violation: Violation, number: int) -> None:
         if self._report is not None:

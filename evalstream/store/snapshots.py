@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.store.files import StoreFiles, hash_file, read_small
@@ -14,11 +16,13 @@ from evalstream.store.layout import (
     MANIFEST,
     RECORD,
     SAMPLES,
+    Entry,
     is_inside,
+    object_path,
 )
-from evalstream.store.listing import Listing, Tables
+from evalstream.store.listing import Listing
 from evalstream.store.memory import StoreMemory
-from evalstream.store.object_table import CURRENT
+from evalstream.store.object_table import CHOSEN, CURRENT, LISTED, ObjectTable
 from evalstream.store.snapshot import PREFIX, Entries, Manifest, parse_manifest
 
 
@@ -32,10 +36,18 @@ class CurrentSnapshot(NamedTuple):
 
 
 class SnapshotCheck:
-    """Reads all kept snapshots into tables, and reports what contradicts them."""
+    """Reads all kept snapshots into a table, and reports what contradicts them."""
 
-    def __init__(self, files: StoreFiles, tables: Tables, findings: StoreFindings) -> None:
-        self._files, self._tables, self._findings = files, tables, findings
+    def __init__(
+        self,
+        files: StoreFiles,
+        table: ObjectTable,
+        findings: StoreFindings,
+        choose: Callable[[Entry], bool] = lambda _: False,
+    ) -> None:
+        """Take what is called with each entry, once, and tells whether its files are read."""
+        self._files, self._table, self._findings = files, table, findings
+        self._choose = choose
 
     def run(self, listing: Listing) -> CurrentSnapshot | str:
         """Check the snapshots and indexes of a store; without latest entries return the reason."""
@@ -82,17 +94,14 @@ class SnapshotCheck:
         return claimed if is_claimed else manifest.folder
 
     def read_current(self, path: str, manifest: Manifest, at: str = LATEST) -> Entries:
-        """Read entries into the tables, and compare them with their manifest, which is `at`."""
+        """Read entries into the table, and compare them with their manifest, which is `at`."""
         report, add = self._findings.report, self._findings.add
         entries = Entries(self._files, path, lambda violation, line: add(violation, path, line))
         for line, entry in entries:
-            if entry.uuid in self._tables.aggregates:
+            if self._table.add(entry, LISTED | CURRENT | CHOSEN * self._choose(entry)) is not None:
                 message = "another entry has the same UUID"
                 details = {"pointer": "/object_uuid", "found": entry.uuid, "line": line}
                 report("ES922", path, message, **details)
-                continue
-            for ending, content in entry.files:
-                self._tables.of(ending).add(entry.uuid, content, entry.legacy_path, CURRENT)
         for message, details in entries.digest_faults(manifest):
             report("ES921", path, message, **details)
         for message, details in entries.count_faults(manifest):
@@ -125,12 +134,15 @@ class SnapshotCheck:
 
         entries = Entries(self._files, path, warn)
         for line, entry in entries:
+            known = self._table.add(entry, LISTED | CHOSEN * self._choose(entry))
+            if known is None:
+                continue
             for ending, content in entry.files:
-                known = self._tables.of(ending).find(entry.uuid)
-                if known is None:
-                    self._tables.of(ending).add(entry.uuid, content, entry.legacy_path, 0)
-                elif known.content != content:
-                    self._break(path, entry.uuid, ending, content.sha256, line)
+                newer = known.content(ending)
+                if newer is None:
+                    known.add_rows(content)
+                elif newer != content:
+                    self._break(path, entry.uuid, ending, content.sha256, newer.sha256, line)
         if manifest is not None:
             faults = (*entries.digest_faults(manifest), *entries.count_faults(manifest))
             for message, details in faults:
@@ -138,20 +150,25 @@ class SnapshotCheck:
 
     def compare_accepted(self, memory: StoreMemory, path: str) -> None:
         """Compare the contents of UUIDs with those that a ledger accepted."""
-        for number, ending in enumerate((RECORD, SAMPLES)):
-            for uuid, sha256 in memory.accepted(number):
-                known = self._tables.of(ending).find(uuid)
-                if known is not None and known.content.sha256 != sha256:
-                    self._break(path, uuid, ending, sha256, None)
+        for ending in (RECORD, SAMPLES):
+            for uuid, sha256 in memory.accepted(ending):
+                record = self._table.find(uuid)
+                known = record.content(ending) if record is not None else None
+                if known is None:
+                    message = "no kept snapshot lists this object, which the ledger accepted"
+                    self._findings.report("ES923", object_path(uuid, ending), message)
+                elif known.sha256 != sha256:
+                    self._break(path, uuid, ending, sha256, known.sha256, None)
 
-    def _break(self, path: str, uuid: str, ending: str, found: str, line: int | None) -> None:
+    def _break(
+        self, path: str, uuid: str, ending: str, found: str, expected: str, line: int | None
+    ) -> None:
         """Report that a UUID had another content than newer snapshots give it."""
-        known = self._tables.of(ending).find(uuid)
         noun = "rows of record" if ending == SAMPLES else "record"
         where = "as the ledger accepted it, has" if line is None else "in this older snapshot, has"
-        details = {"found": found, "expected": known.content.sha256 if known else None}
         message = f"the {noun} {uuid}, {where} other content than now"
-        self._findings.report("ES928", path, message, line=line, **details)
+        details = {"expected": expected, "found": found, "line": line}
+        self._findings.report("ES928", path, message, **details)
 
     def _check_indexes(self, listing: Listing, entries: Entries) -> None:
         """Compare the indexes with the entries that they stand for."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.block_tasks import usable_cores
 from evalstream.io.names import printable
+from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
@@ -19,9 +20,9 @@ from evalstream.store.choice import Choice, StoreRequest
 from evalstream.store.contents import ContentResult, ContentTask, check_contents
 from evalstream.store.files import StoreFiles, open_store, read_small
 from evalstream.store.findings import StoreFindings
-from evalstream.store.layout import ENTRIES, LATEST, RECORD, SAMPLES, Content, Entry, object_path
-from evalstream.store.listing import Listing, Tables
-from evalstream.store.object_table import CURRENT, IN_DATA, SEEN, ObjectTable
+from evalstream.store.layout import ENTRIES, LATEST, RECORD, SAMPLES, Entry
+from evalstream.store.listing import ListedContent, Listing, find_missing
+from evalstream.store.object_table import CHOSEN, CURRENT, IN_DATA, SEEN, ObjectTable
 from evalstream.store.snapshot import Entries, parse_manifest
 from evalstream.store.snapshots import CurrentSnapshot, SnapshotCheck
 
@@ -29,18 +30,22 @@ if TYPE_CHECKING:
     from evalstream.store.memory import StoreMemory
 
 
+_MOST_UNREAD: Final = 20
+"""How many files in a row may fail on a host before the check ends."""
+
+
 class StoreCheck:
-    """The check of one store; `tables` and `current` are complete after it."""
+    """The check of one store; `table` is complete after it, and `current` None if it broke off."""
 
     def __init__(self, root: str, request: StoreRequest, options: Options) -> None:
         self.files: StoreFiles = open_store(root)
-        self.tables = Tables(ObjectTable(), ObjectTable())
+        self.table = ObjectTable()
         self.current: CurrentSnapshot | None = None
         self._findings = StoreFindings(options, self.files.join)
         self._request, self._options = request, options
         self._memory: StoreMemory | None = None
         self._differing: set[str] = set()
-        self._objects = self._read = self._remembered = self._trusted = 0
+        self._read = self._remembered = self._trusted = self._unread = 0
         self._summary = RunSummary(printable(root), None, "store", noun="record")
 
     def run(
@@ -52,8 +57,10 @@ class StoreCheck:
             with self._open_memory(ledger, overwrite=overwrite) as self._memory:
                 self._check()
         except Stopped as stopped:
+            self.current = None
             self._summary.incomplete_reason = f"stopped by {stopped.name}"
         except (OSError, CannotCheck) as error:
+            self.current = None
             self._findings.leave_open("", getattr(error, "strerror", None) or str(error))
         self._summary.seconds = time.monotonic() - begin
         self._findings.finish(self._summary, show)
@@ -69,8 +76,8 @@ class StoreCheck:
         return closing(StoreMemory(ledger, self.files, overwrite=overwrite))
 
     def _check(self) -> None:
-        listing = Listing(self.files)
-        snapshots = SnapshotCheck(self.files, self.tables, self._findings)
+        listing, choice = Listing(self.files), Choice(self._request)
+        snapshots = SnapshotCheck(self.files, self.table, self._findings, choice.takes)
         current = snapshots.run(listing)
         if isinstance(current, str):
             self._summary.incomplete_reason = current
@@ -79,12 +86,12 @@ class StoreCheck:
         self._summary.rows = current.entries.count
         if self._memory is not None:
             snapshots.compare_accepted(self._memory, current.entries_path)
-        listing.join(self.tables, self._findings, self._report_drift)
-        self._choice = Choice(self._request, self.tables)
-        tasks = self._tasks(current, has_data=listing.has_data)
+        choice.draw(self.table)
+        tasks = self._tasks(listing)
         for result in check_contents(self.files, tasks, self._options.jobs or usable_cores()):
             STOPPING.check()
             self._take(result)
+        self._report_missing(current, listing)
         self._report_stale()
         if not self.files.is_pinned and read_small(self.files, LATEST) != current.text:
             message = "the latest manifest changed during the check"
@@ -92,76 +99,51 @@ class StoreCheck:
         self._describe()
         is_sound = not self._findings.has_errors and self._findings.open_reason is None
         if self._memory is not None and self._request.is_whole and is_sound:
-            self._memory.accept(current.manifest.core, self.tables)
+            self._memory.accept(self.table)
 
-    def _tasks(self, current: CurrentSnapshot, *, has_data: bool) -> Iterator[ContentTask]:
-        """Report objects and files of data/ that are not there, and yield what is to be read."""
-        if not has_data:
-            message = "the store has no data/, which the entries list"
-            self._findings.report("ES927", "data", message)
-        for _, entry in Entries(self.files, current.entries_path):
-            is_chosen = self._request.level != "manifest" and self._choice.takes(entry)
-            self._objects += is_chosen
-            for ending, content in entry.files:
-                record = self.tables.of(ending).find(entry.uuid)
-                flags = record.flags if record is not None else 0
-                task = self._task(entry, ending, content, flags)
-                if has_data and not flags & IN_DATA:
-                    message = "the file that the entry lists is missing"
-                    self._report_drift(entry.data_path(ending), message)
-                if self._is_there(flags, task.object) and is_chosen:
-                    yield task
-        for ending in (RECORD, SAMPLES):
-            for uuid, record in self.tables.of(ending):
-                if record.flags & CURRENT:
-                    continue
-                path = object_path(uuid, ending)
-                is_chosen = self._request.level != "manifest" and self._choice.takes_uuid(uuid)
-                if self._is_there(record.flags, path) and is_chosen:
-                    yield ContentTask(path, None, record.content, self._find_known(path))
+    def _tasks(self, listing: Listing) -> Iterator[ContentTask]:
+        """Join the listing with the table, and yield the chosen files that must be read."""
+        needs_mark, level = self._memory is not None, self._request.level
+        for file in listing.join(self.table, self._findings, self._report_drift):
+            known = self._find_known(file)
+            is_trusted = known is None and self._is_twin_by_host(file)
+            self._trusted += is_trusted
+            if not is_trusted:
+                yield ContentTask(file, known, needs_mark, level == "rows")
+
+    def _find_known(self, file: ListedContent) -> str | None:
+        """Return the digest of a file that need not be read."""
+        needs_mark = self._memory is not None or self._request.trusts_host
+        mark = self.files.mark(file.path) if needs_mark else None
+        if mark is None:
+            return None
+        digest = self._memory.find(file.path, mark) if self._memory is not None else None
+        self._remembered += digest is not None
+        kind, _, text = mark.partition(":")
+        if digest is None and self._request.trusts_host and kind == "sha256":
+            self._trusted += 1
+            return text
+        return digest
+
+    def _is_twin_by_host(self, file: ListedContent) -> bool:
+        """Tell whether a trusted host has the same bytes as the object for a file of data/."""
+        if not self._request.trusts_host or file.object is None:
+            return False
+        mark = self.files.mark(file.path)
+        return mark is not None and mark == self.files.mark(file.object)
 
     def takes(self, entry: Entry) -> bool:
-        """Tell whether an entry is chosen, and its files are there."""
-        tables = [self.tables.of(ending) for ending, _ in entry.files]
-        found = [table.find(entry.uuid) for table in tables]
-        return self._choice.takes(entry) and all(one and one.flags & SEEN for one in found)
-
-    def _is_there(self, flags: int, path: str) -> bool:
-        if not flags & SEEN:
-            self._findings.report("ES923", path, "the object is missing")
-        return bool(flags & SEEN)
-
-    def _task(self, entry: Entry, ending: str, content: Content, flags: int) -> ContentTask:
-        path, data = object_path(entry.uuid, ending), entry.data_path(ending)
-        version = entry.version if self._request.level == "rows" and ending == RECORD else None
-        if self._request.level == "manifest":
-            return ContentTask(path, None, content, {})
-        there = data if flags & IN_DATA else None
-        known = self._find_known(path, *([data] if there else []))
-        is_twin = self._request.trusts_host and there and data not in known
-        marks = {self.files.mark(one) for one in (path, data)} if is_twin else set()
-        are_equal = len(marks) == 1 and None not in marks
-        self._trusted += are_equal
-        return ContentTask(path, there, content, known, are_equal, version)
-
-    def _find_known(self, *paths: str) -> dict[str, str]:
-        """Return the digests of files that need not be read."""
-        known = {}
-        for path in paths:
-            digest = self._memory.find(path) if self._memory is not None else None
-            self._remembered += digest is not None
-            if digest is None and self._request.trusts_host:
-                kind, _, mark = (self.files.mark(path) or "").partition(":")
-                digest = mark if kind == "sha256" else None
-                self._trusted += digest is not None
-            if digest is not None:
-                known[path] = digest
-        return known
+        """Tell whether an entry is chosen, and its objects are there."""
+        record = self.table.find(entry.uuid)
+        if record is None or not record.flags(RECORD) & CHOSEN:
+            return False
+        return all(record.flags(ending) & SEEN for ending, _ in entry.files)
 
     def _take(self, result: ContentResult) -> None:
-        """Report the faults of a task, and remember the digests."""
-        self._read += len(result.digests)
+        """Report the faults of a file, and remember its digest."""
+        self._read += result.digest is not None
         self._summary.bytes += result.bytes
+        self._count_unread(result)
         for one in result.faults:
             if one.code == "ES001":
                 self._findings.leave_open(one.path, one.message)
@@ -170,9 +152,30 @@ class StoreCheck:
                 self._report_drift(one.path, one.message, severity, **one.details)
             else:
                 self._findings.report(one.code, one.path, one.message, **one.details)
-        if self._memory is not None:
-            for path, digest in result.digests.items():
-                self._memory.record(path, digest)
+        if self._memory is not None and result.digest is not None and result.mark is not None:
+            self._memory.record(result.path, result.mark, result.digest)
+
+    def _count_unread(self, result: ContentResult) -> None:
+        """Raise CannotCheck for a host that answers nothing: each file is waited for in vain."""
+        is_unread = any(one.code == "ES001" for one in result.faults)
+        self._unread = self._unread + 1 if is_unread and is_remote(self.files.root) else 0
+        if self._unread >= _MOST_UNREAD:
+            raise CannotCheck(f"{self._unread} files in a row cannot be read; the check ends here")
+
+    def _report_missing(self, current: CurrentSnapshot, listing: Listing) -> None:
+        """Report objects and files of data/ that are listed by entries alone."""
+        for path in find_missing(self.table):
+            self._findings.report("ES923", path, "the object is missing")
+        if not listing.has_data and current.entries.count:
+            message = "the store has no data/, which the entries list"
+            self._findings.report("ES927", "data", message)
+        elif any(self.table.count(ending, CURRENT, IN_DATA) for ending in (RECORD, SAMPLES)):
+            for _, entry in Entries(self.files, current.entries_path):
+                record = self.table.find(entry.uuid)
+                for ending, _ in entry.files:
+                    if record is None or not record.flags(ending) & IN_DATA:
+                        message = "the file that the entry lists is missing"
+                        self._report_drift(entry.data_path(ending), message)
 
     def _report_drift(
         self, path: str, message: str, severity: Severity | None = None, **details: object
@@ -200,7 +203,8 @@ class StoreCheck:
             parts.append(Checked("no object read", None))
         else:
             which = request.describe()
-            of = f"{self._objects:,} of {count_noun(self._summary.rows, 'entry', 'entries')}"
+            chosen = self.table.count(RECORD, CURRENT | CHOSEN)
+            of = f"{chosen:,} of {count_noun(self._summary.rows, 'entry', 'entries')}"
             text = f"contents of {of} checked{f' ({which})' if which else ''}: "
             text += f"{count_noun(self._read, 'file')} hashed"
             if self._remembered:
@@ -222,7 +226,7 @@ def verify_manifest(path: str, options: Options, show: Callable[[Finding], None]
         below = f"manifests/sha256_{manifest.core}/" if path.endswith(LATEST) else ""
         for message, details in manifest.faults:
             findings.report("ES920", name, message, **details)
-        check = SnapshotCheck(files, Tables(ObjectTable(), ObjectTable()), findings)
+        check = SnapshotCheck(files, ObjectTable(), findings)
         summary.rows = check.read_current(f"{below}{ENTRIES}", manifest, name).count
         summary.checked = (Checked("the manifest and its entries checked, and nothing else", None),)
     except ValueError as error:

@@ -111,6 +111,29 @@ def test_openssl_verifies_the_signature(folder: Path) -> None:
     assert done.returncode == 1
 
 
+def test_a_library_of_others_verifies_the_envelope(folder: Path) -> None:
+    """The reference of DSSE and in-toto; a changed payload, type or signature is refused."""
+    library = pytest.importorskip("securesystemslib.dsse", reason="needs securesystemslib")
+    signer = pytest.importorskip("securesystemslib.signer")
+    found = json.loads(attest(folder).read_bytes())
+    (keyid,) = (one["keyid"] for one in found["signatures"])
+    public = dsse.KEY.public_key()
+    key = signer.SSlibKey.from_crypto(public, keyid=keyid)
+    other = signer.SSlibKey.from_crypto(dsse.OTHER_KEY.public_key(), keyid=keyid)
+    envelope = library.Envelope.from_dict(json.loads(json.dumps(found)))
+    assert list(envelope.verify([key], 1)) == [keyid]
+    assert json.loads(envelope.payload)["_type"] == "https://in-toto.io/Statement/v1"
+    payload = base64.b64encode(payload_of(json.dumps(found).encode()) + b" ").decode()
+    for keys, changes in (
+        ([key], {"payload": payload}),
+        ([key], {"payloadType": "x"}),
+        ([other], {}),
+    ):
+        changed = library.Envelope.from_dict({**json.loads(json.dumps(found)), **changes})
+        with pytest.raises(library.exceptions.VerificationError):
+            changed.verify(keys, 1)
+
+
 def test_the_same_call_gives_the_same_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = attest(folder).read_bytes()
     assert attest(folder).read_bytes() == first

@@ -17,9 +17,9 @@ from rows import DETAILS, bytes_of, line_of, sound_rows, write_run
 
 import evalstream
 from evalstream.engine.row_pass import RowPass
+from evalstream.io.output import PollingWriter, write_all
 from evalstream.io.readers import StoppableReader, TappedReader
 from evalstream.io.stream import StreamSource
-from evalstream.io.writing import PollingWriter, write_all
 from evalstream.model.signals import STOPPING, Stopped
 
 SIGNALS = [(signal.SIGTERM, 143), (signal.SIGINT, 130)]

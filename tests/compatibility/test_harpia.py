@@ -28,9 +28,9 @@ from evalstream.formats.harpia.documents import (
     detect_kind,
     detect_parsed,
     find_lists,
+    find_member,
     holds_records,
     list_outputs,
-    member,
 )
 from evalstream.formats.harpia.log_tally import Known, LogTally, Pairs
 from evalstream.formats.harpia.values import identifier, is_supervised, parameters_key, value_shape
@@ -1014,7 +1014,7 @@ def test_lists_and_outputs_by_shape() -> None:
     assert (found.instances, found.metrics) == (("things", [{"id": 1}]), ("asked", asked))
     assert list_outputs(3) == []
     assert list_outputs({"instances": [], "metrics": []}) == []
-    assert member({"Actual  Output": 1}, "actual-output") == ("Actual  Output", 1)
+    assert find_member({"Actual  Output": 1}, "actual-output") == ("Actual  Output", 1)
 
 
 def test_selection_severity_and_values(known: dict[str, Any], tmp_path: Path) -> None:

@@ -24,8 +24,7 @@ import evalstream
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.exit_codes import EEE, shown_exit_code
 from evalstream.parsing.json import pointer
-from evalstream.reporters.eee import EeeReporter
-from evalstream.reporters.eee.entries import READING_TYPES, TYPES, VALUE_TYPES
+from evalstream.reporters.eee import READING_TYPES, TYPES, VALUE_TYPES, EeeReporter
 
 pytestmark = needs_upstream
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from paths import FINDINGS, PAIRS
 
 from evalstream.cli.command import load_command, named_command
-from evalstream.cli.plain_reader import read_plain
+from evalstream.cli.program import read_plain
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.row_engine import EngineContext
 from evalstream.formats.registry import CATALOGUE, FORMATS

@@ -11,6 +11,7 @@ import io
 import marshal
 import os
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -57,12 +58,13 @@ def _server(loaded: str) -> str:
         [sys.executable, SUPPORT / "program_server.py", path, EXAMPLES, loaded],
         stdin=PIPE,
         stdout=PIPE,
+        cwd=REPOSITORY,
         env={**environment(), "OPENBLAS_NUM_THREADS": "1"},
     )
 
     def end() -> None:
         server.communicate()
-        os.rmdir(os.path.dirname(path))
+        shutil.rmtree(os.path.dirname(path), ignore_errors=True)
 
     atexit.register(end)
     assert server.stdout is not None

@@ -20,13 +20,15 @@ class FakeHub(Server):
     """A hub with one repository, `org/name`, whose files are those of `folder`.
 
     `page` is the number of files in a page of the listing. `limits` are answers with a limit that
-    come first, and `spoiled` is a path whose bytes are not those of the listing. `request` has the
+    come first, by their headers, `broken` the number of answers after them that are errors of the
+    hub, and `spoiled` is a path whose bytes are not those of the listing. `request` has the
     files at the revision of a request.
     """
 
     folder: Path = Path()
     page: int = 1000
     limits: list[dict[str, str]] = field(default_factory=list)
+    broken: int = 0
     spoiled: str | None = None
     request: Path | None = None
 
@@ -43,6 +45,9 @@ class FakeHub(Server):
         """Answer as a hub does."""
         if self.limits:
             return Answer(429, self.limits.pop(0), b"{}")
+        if self.broken:
+            self.broken -= 1
+            return Answer(502, {}, b"{}")
         url, folder = urlsplit(handler.path), self.folder
         path, query = unquote(url.path), parse_qs(url.query)
         if path.startswith("/api/datasets/org/name/revision/"):

@@ -19,7 +19,7 @@ from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_reader import RowReader
-from evalstream.formats.eee.taken_violations import ScanPlan
+from evalstream.formats.eee.scan_results import ScanPlan
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.options import Options, SampleRequest

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commands import DEVNULL, SECONDS, Process, command, environment, run_command
+from made_store import make_store
 from paths import EXAMPLES
 from rows import DETAILS, aggregate_of, bytes_of, sound_rows
 
@@ -54,6 +55,7 @@ CALLS = {
     "thresholds": Call(("thresholds", "config", "--task", "sums", "-o", "out", "--force"), ["out"]),
     "attest": Call(("attest", "run.jsonl", "--unsigned", "--time", TIME, "-o", "out"), ["out"]),
     "ledger": Call(("check", ".", "--ledger", "book"), live=["book", "book-journal"]),
+    "store": Call(("store", "verify", "store", "--ledger", "book"), live=["book", "book-journal"]),
     "baseline": Call(("check", "run.jsonl", "--write-baseline", "out"), ["out"]),
 }
 
@@ -84,6 +86,7 @@ def make_inputs(folder: Path) -> None:
         place / f"{stem}.json", document, f"data/sums/acme/acorn-7b/{stem}_samples.jsonl"
     )
     shutil.copytree(EXAMPLES / "evalguard", folder / "config")
+    make_store(folder / "store")
     run(folder, ("check", "run.jsonl", "--shard", "1/1", "-o", "part.jsonl"))
 
 

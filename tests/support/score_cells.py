@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evalstream.stats.inference.histogram import Cells
+from evalstream.stats.inference.paired import Cells
 
 
 def cells_of(values: Sequence[float]) -> Cells:

@@ -6,21 +6,7 @@ from collections.abc import Callable, Iterator, Set
 from functools import lru_cache
 from typing import Final
 
-from evalstream.batch.baseline.baseline_file import (
-    BASELINE,
-    NEVER_KNOWN,
-    FindingPlaces,
-    Key,
-    finding_key,
-    key_of_known,
-    known_finding,
-    parent_folder,
-    read_baseline,
-    read_secret,
-    refuse_replacing,
-    upwards,
-    write_baseline,
-)
+from evalstream.batch.baseline import baseline_file
 from evalstream.formats.registry import CATALOGUE, folder_format, main_format
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.data_class import replace
@@ -73,11 +59,11 @@ class Baseline:
     ) -> None:
         self._options, self._show = options, show
         self._target = options.write_baseline
-        self._kind = None if overwrite else BASELINE
+        self._kind = None if overwrite else baseline_file.BASELINE
         if self._target is not None and not overwrite:
-            refuse_replacing(self._target)
-        self._places = FindingPlaces(self._target or options.baseline or "")
-        self._secret = read_secret(options.baseline, self._target)
+            baseline_file.refuse_replacing(self._target)
+        self._places = baseline_file.FindingPlaces(self._target or options.baseline or "")
+        self._secret = baseline_file.read_secret(options.baseline, self._target)
         # Infos are many, and fail a check only with --fail-on info.
         self._lowest = min(options.threshold, Severity.WARNING)
         self._ignored: list[tuple[str, ...]] = []
@@ -98,7 +84,7 @@ class Baseline:
     def add(self, finding: Finding) -> None:
         """Take a finding of the current run, and pass it on if it is new."""
         times, code = finding.occurrences, finding.code
-        known = 0 if code in NEVER_KNOWN else self._match(finding, times)
+        known = 0 if code in baseline_file.NEVER_KNOWN else self._match(finding, times)
         if known:
             key = code, finding.severity
             self._known[key] = self._known.get(key, 0) + known
@@ -132,12 +118,12 @@ class Baseline:
         vanished = SpilledList(KnownFinding)
         for key, known, found, _ in self._entries():
             if known > found and self._was_checked(key):
-                one = known_finding(key, known - found)
+                one = baseline_file.known_finding(key, known - found)
                 vanished.append(one)
                 totals.vanished += one.count
         is_whole = not totals.unreached and STOPPING.raised is None
         if self._target is not None and is_whole:
-            write_baseline(
+            baseline_file.write_baseline(
                 self._target, self._options, self._secret, self._iterate_new(), kind=self._kind
             )
         return vanished
@@ -158,14 +144,17 @@ class Baseline:
     def _load(self, path: str | None) -> None:
         if path is None:
             return
-        folder, rebased = parent_folder(path), self._places.rebase
-        known = read_baseline(path)
-        rows = ((*key_of_known(rebased(one.file, folder), one), one.count) for one in known)
+        folder, rebased = baseline_file.parent_folder(path), self._places.rebase
+        known = baseline_file.read_baseline(path)
+        rows = (
+            (*baseline_file.key_of_known(rebased(one.file, folder), one), one.count)
+            for one in known
+        )
         self._table.change(_LOAD, rows)
 
     def _match(self, finding: Finding, times: int) -> int:
         """Count occurrences of a finding, and return how many of them are known."""
-        key = finding_key(self._places.of(finding.file), finding, self._secret)
+        key = baseline_file.finding_key(self._places.of(finding.file), finding, self._secret)
         written = times if finding.severity >= self._lowest else 0
         entries = self._table.rows(_FIND, *key)
         if entries:
@@ -183,21 +172,21 @@ class Baseline:
             kept = max(written, min(known, found))
             count = kept if self._was_checked(key) else max(kept, known)
             if count:
-                yield known_finding(key, count)
+                yield baseline_file.known_finding(key, count)
 
-    def _entries(self) -> Iterator[tuple[Key, int, int, int]]:
-        latest: Key = (b"", b"", b"", b"", b"")
+    def _entries(self) -> Iterator[tuple[baseline_file.Key, int, int, int]]:
+        latest: baseline_file.Key = (b"", b"", b"", b"", b"")
         while rows := self._table.rows(_NEXT, *latest):
             for file, code, pointer, sample, values, *counts in rows:
                 latest = (file, code, pointer, sample, values)
                 yield (latest, *counts)
 
-    def _was_checked(self, key: Key) -> bool:
+    def _was_checked(self, key: baseline_file.Key) -> bool:
         """Tell whether a finding would have been found again: its file and rule were checked."""
         file, name = key[0], decode_name(key[1])
         if name not in CATALOGUE or name in _of_several_runs():
             return False
-        for place in upwards(file):
+        for place in baseline_file.upwards(file):
             for is_alone, is_folder, rules in self._table.rows(_CHECKED, place):
                 if place == file or is_folder:
                     # Rules over whole runs compare rows with their aggregate.

@@ -71,7 +71,6 @@ CREATE_MIGRATIONS: Final = (
 
 CREATE_STORES: Final = (
     "CREATE TABLE IF NOT EXISTS object (key BLOB PRIMARY KEY, sha256 BLOB)",
-    "CREATE TABLE IF NOT EXISTS store (store BLOB PRIMARY KEY, core TEXT)",
     """CREATE TABLE IF NOT EXISTS accepted
     (store BLOB, uuid BLOB, sha256 BLOB, PRIMARY KEY (store, uuid))""",
 )

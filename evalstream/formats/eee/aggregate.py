@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Final
 
 from evalstream.formats.eee.claims import Claims, is_qualified, metric_kind, read_claims
-from evalstream.model.data_class import DataClass, NamedTuple
+from evalstream.model.data_class import DataClass, NamedTuple, cached_property
 from evalstream.model.hex_digest import (
     ALGORITHM_OF_LENGTH,
     ALGORITHMS,
@@ -300,7 +299,7 @@ def tasks_in_name(name: str) -> Iterator[str]:
     return (" on ".join(rest[place:]) for place in range(len(rest)))
 
 
-def number(value: Any) -> float | None:
+def to_float(value: Any) -> float | None:
     """Return a JSON number as a float, or None for other values; 1e999 is infinite."""
     if value.__class__ is float:
         return value
@@ -314,7 +313,7 @@ def number(value: Any) -> float | None:
 
 def is_alike(score: Any, limit: float) -> bool:
     """Return whether a score exceeds a bound only by the rounding error of float sums."""
-    known = number(score)
+    known = to_float(score)
     return known is not None and math.isclose(
         known, limit, rel_tol=float(ROUNDING), abs_tol=float(NOTHING)
     )
@@ -324,12 +323,15 @@ def bound(value: Any) -> float | None:
     """Return a bound of scores: a number, or an infinity written as a string (from 0.2.3 on)."""
     if value in ("Infinity", "-Infinity"):
         return float(value)
-    return number(value)
+    return to_float(value)
 
 
 def _figures(index: int, result: dict[str, Any]) -> Figures:
     details = object_or_empty(result.get("score_details"))
-    score, uncertainty = number(details.get("score")), object_or_empty(details.get("uncertainty"))
+    score, uncertainty = (
+        to_float(details.get("score")),
+        object_or_empty(details.get("uncertainty")),
+    )
     return Figures(index, object_or_empty(result.get("metric_config")), score, uncertainty)
 
 
@@ -364,7 +366,7 @@ def _result(index: int, result: dict[str, Any]) -> Result:
 
 def _whole(value: Any) -> int | None:
     """Return a number that is an integer for JSON Schema, as 20.0 is, else None."""
-    known = number(value)
+    known = to_float(value)
     return int(value) if known is not None and known.is_integer() else None
 
 

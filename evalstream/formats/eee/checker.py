@@ -112,7 +112,9 @@ class RunCheck:
         streamed: bool = False,
     ) -> None:
         self._started = time.perf_counter()
-        self._awaited, self._is_stream = awaited, streamed or comes_by(run, options)
+        # Only a seal asks, and asking costs a disk access.
+        seals = options.routing.seal_to is not None
+        self._awaited, self._is_stream = awaited, streamed or (seals and comes_by(run, options))
         self._run, self._options, self._show, self._progress = run, options, show, progress
         self._rows_name = printable(run.rows) if run.rows else None
         self._aggregate_name = printable(run.aggregate) if run.aggregate else None
@@ -285,7 +287,11 @@ class RunCheck:
         routing, seal = self._options.routing, self._prepared_seal(rows, collector)
         self._state = state = ReadAggregate(self._aggregate, self._aggregate_violations)
         if seal is not None:
-            from evalstream.formats.eee.seal import find_refusal, missing_members, stopped_before
+            from evalstream.formats.eee.seal import (
+                find_seal_refusal,
+                missing_members,
+                stopped_before,
+            )
 
             sealed, name = seal.read(self._options), self._aggregate_name
             self._aggregate, self._aggregate_violations = sealed if seal.before else state
@@ -295,7 +301,7 @@ class RunCheck:
             failing = violations.failing(collector.context)
             fails = bool(failing) or collector.fails()
             reason = self._incomplete_reason
-            refusal = find_refusal(
+            refusal = find_seal_refusal(
                 facts, rows.digests, sealed, state, reason, fails=fails, is_stream=self._is_stream
             )
             if refusal is not None and routing.seal_anyway:

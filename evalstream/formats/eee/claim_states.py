@@ -165,15 +165,16 @@ def _read_detail(path: Path, value: Any, result: Result) -> tuple[ClaimKind | No
     than the scores, and a whole number is perhaps a count: they are of an unknown kind.
     """
     text = str(value).strip()
-    named = list(filter(None, map(_kind_of_name, map(str, path))))
-    if value.__class__ not in {int, float, str} or not named or not _NUMBER.match(text):
+    names = [part for part in path if part.__class__ is str and part != "value"]
+    kind = _kind_of_name(names[-1]) if names else None
+    if kind is None or value.__class__ not in {int, float, str} or not _NUMBER.match(text):
         return None, None
-    is_percent = text.endswith("%") or _PERCENT_NAME.search(str(path[-1])) is not None
+    is_percent = text.endswith("%") or _PERCENT_NAME.search(names[-1]) is not None
     is_scaled = is_percent and not _is_in_percent(result)
     number = _decimal(text.removesuffix("%"), -2 if is_scaled else 0)
     is_own = len(path) == (2 if path[0] in {"details", "uncertainty"} else 1)
-    is_count = named[-1] is kinds.AVERAGE and number is not None and 1 < number == int(number)
-    return named[-1] if is_own and not is_percent and not is_count else kinds.UNKNOWN, number
+    is_count = kind is kinds.AVERAGE and number is not None and 1 < number == int(number)
+    return kind if is_own and not is_percent and not is_count else kinds.UNKNOWN, number
 
 
 def _kind_of_name(name: str) -> ClaimKind | None:

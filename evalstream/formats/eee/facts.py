@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Final
 
 from evalstream.formats.eee import sample_hash
@@ -12,7 +11,7 @@ from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.claim_states import RowTotals, judge_claims
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.datastore import ROWS_ENDING
-from evalstream.model.data_class import NamedTuple, field
+from evalstream.model.data_class import NamedTuple, cached_property, field
 from evalstream.rules.base import FileFacts
 from evalstream.stats.claims.judge import Judgement
 from evalstream.stats.duplicates import Coverage, ResultCoverage
@@ -151,7 +150,7 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
         return Counter(result.name for result in self.context.results)
 
 
-def samples_beside(facts: RunFacts, result: Result) -> int:
+def count_samples_beside(facts: RunFacts, result: Result) -> int:
     """Return the least number of samples that the results over a result's dataset score."""
     covers = _covers_beside(facts, result)
     largest = max((cover.samples for cover in covers), default=0)

@@ -6,7 +6,7 @@ import struct
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from evalstream.engine.result import BlockFindings, TakenRows
 from evalstream.formats.eee.context import RowContext
@@ -15,14 +15,17 @@ from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, NOT_A_CHOICE
 from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
 from evalstream.formats.eee.sample_hash import equivalent_recipes
-from evalstream.formats.eee.taken_violations import ScanPlan, TakenViolations, lists_samples
+from evalstream.formats.eee.scan_results import (
+    ScannedRows,
+    ScanPlan,
+    TakenViolations,
+    lists_samples,
+)
 from evalstream.model.block import Lines
 from evalstream.model.options import SampleRequest
-from evalstream.model.row_record import RECORD_BYTES
 from evalstream.model.sample_record import ROW_WORDS, UNKNOWN, SampleRow
 from evalstream.parsing import json
 from evalstream.parsing.native.binding import (
-    COLUMNS,
     LINK_WORDS,
     MOST_ROWS,
     Flag,
@@ -31,86 +34,6 @@ from evalstream.parsing.native.binding import (
     StopReason,
 )
 from evalstream.stats.tally import Tally
-
-if TYPE_CHECKING:
-    pass
-
-
-_COLUMN: Final = {name: place for place, name in enumerate(COLUMNS)}
-_WORDS: Final = len(COLUMNS)
-_RECORD_WORDS: Final = RECORD_BYTES // 8
-_SAMPLE_GROUP: Final = 3
-"""The index of the word of a sample row that numbers its group."""
-
-_OUTPUT: Final = 6
-"""The index of the word of a record that digests the model's output."""
-
-
-class ScannedRows:
-    """The scanner's results for some lines.
-
-    `lines` counts all lines, `kinds` the rows that it took by what they have in common, and
-    `records` are their row records. The columns are those of listed rows that it took.
-    """
-
-    def __init__(self, scanner: Scanner, first: int) -> None:
-        self._scanner, self._words, self._texts = scanner, scanner.words(), scanner.texts()
-        self.records, self.kinds = scanner.records(), scanner.kinds()
-        self.lines, self._first = scanner.line - first, first
-        flags = self._all("flags")
-        self._taken: Sequence[int] = range(len(flags))
-        if 0 in flags:
-            self._taken = [place for place, flag in enumerate(flags) if flag]
-        self._has_left = len(self._taken) < len(flags)
-
-    def __len__(self) -> int:
-        """Return how many rows are listed."""
-        return len(self._taken)
-
-    def left(self) -> Sequence[tuple[int, int, int]]:
-        """Return index, start and end of the lines that were not taken."""
-        if not self._has_left:
-            return ()
-        columns = map(self._all, ("line", "start", "stop", "flags"))
-        return [
-            (line - self._first, start, stop)
-            for line, start, stop, flags in zip(*columns, strict=True)
-            if not flags
-        ]
-
-    def column(self, name: str) -> list[int]:
-        """Return a column of the listed rows."""
-        column = self._all(name)
-        return [column[place] for place in self._taken] if self._has_left else column
-
-    def texts(self, name: str, behind: str) -> list[bytes]:
-        """Return a text of each listed row; each text ends where the next one starts."""
-        texts = self._texts
-        places = zip(self.column(name), self.column(behind), strict=True)
-        return [texts[start:stop] for start, stop in places]
-
-    def links(self) -> list[int]:
-        """Return the words that link the rows to those of other runs, LINK_WORDS for each."""
-        return self._scanner.links()
-
-    def samples(self, groups: Mapping[int, int]) -> array[int]:
-        """Return the words of the rows for a comparison; `groups` numbers the row groups."""
-        words = array("Q", self._scanner.samples())
-        if any(scope != group for scope, group in groups.items()):
-            scopes = words[_SAMPLE_GROUP::ROW_WORDS]
-            words[_SAMPLE_GROUP::ROW_WORDS] = array("Q", map(groups.__getitem__, scopes))
-        return words
-
-    def add_outputs(self, digests: Iterator[int]) -> None:
-        """Join digests of the model's output with those of the choices in the records."""
-        words = array("Q", self.records)
-        both = zip(words[_OUTPUT::_RECORD_WORDS], digests, strict=True)
-        words[_OUTPUT::_RECORD_WORDS] = array("Q", [choices ^ said for choices, said in both])
-        self.records = words.tobytes()
-
-    def _all(self, name: str) -> list[int]:
-        return self._words[_COLUMN[name] :: _WORDS].tolist()
-
 
 _NOTICES: Final = (
     (Flag.UNANSWERED, NO_ANSWER),
@@ -321,7 +244,7 @@ class FastBlock:
     def _sample(self, rows: ScannedRows, request: SampleRequest) -> None:
         """Add the rows to those of a comparison with other runs."""
         words = rows.samples({scope: group.number for scope, group in self._known.items()})
-        from evalstream.formats.eee.sample_rows import row_cluster
+        from evalstream.formats.eee.compared import row_cluster
 
         at = range(SampleRow._fields.index("cluster"), len(words), ROW_WORDS)
         places = zip(at, rows.column("start"), rows.column("stop"), strict=True)

@@ -18,7 +18,7 @@ from evalstream.formats.eee.rules.members import judges_binary_scores
 from evalstream.formats.eee.rules.row import ES311, common_bounds, timed_members
 from evalstream.formats.eee.rules.sample_hash import tried_recipes
 from evalstream.formats.eee.rules.version import ES216
-from evalstream.formats.eee.taken_violations import ScanPlan, find_doubt
+from evalstream.formats.eee.scan_results import ScanPlan, find_doubt
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH

@@ -19,7 +19,6 @@ from evalstream.rules.base import RepairAction
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
-    from evalstream.io.beginning import Beginning
     from evalstream.rules.cross_run import CrossRunRules
 
 
@@ -76,9 +75,6 @@ class EeeFormat(RowFormat):
         from evalstream.formats.eee.rules import cross_run
 
         return cross_run
-
-    def detect_kind(self, file: Beginning) -> str | None:
-        return documents.detect_kind(file)
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         if inputs is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import groupby
 from json import loads
 from operator import attrgetter
@@ -33,6 +33,7 @@ from evalstream.formats.eee.row_reader import Row, RowReader, parse
 from evalstream.formats.eee.rules import coverage, sample_hash
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
+from evalstream.model.data_class import cached_property
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.row_record import RECORD_BYTES, RowRecords
 from evalstream.parsing import json
@@ -53,7 +54,7 @@ from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.fast_block import FastBlock
-    from evalstream.formats.eee.taken_violations import ScanPlan
+    from evalstream.formats.eee.scan_results import ScanPlan
     from evalstream.model.options import SampleRequest
 
 JSON_BLANK: Final = b" \t\r"
@@ -129,7 +130,7 @@ class RowEngine:
         if not self.context.options.sketches:
             return BlockFindings(self.context.options, self.context.selection, lines.unshown)
         from evalstream.engine.sketched import SketchedFindings
-        from evalstream.formats.eee.sample_rows import row_figures
+        from evalstream.formats.eee.compared import row_figures
 
         return SketchedFindings(self.context, lines, row_figures)
 
@@ -459,7 +460,7 @@ class _Pass:
 
     def _sample(self, entry: _Entry, request: SampleRequest) -> None:
         """Add a row to those of a comparison with other runs."""
-        from evalstream.formats.eee.sample_rows import sample_row
+        from evalstream.formats.eee.compared import sample_row
 
         row = sample_row(
             entry.hashed or entry.row, request, entry.number, entry.offset, is_scored=entry.scored
@@ -470,7 +471,7 @@ class _Pass:
         """Digest what copies of a sample share: the choices and the model's output."""
         sample = row.get("input")
         choices = sample.get("choices") if sample.__class__ is dict else None
-        answer = row_view.answer(row, self._engine.context.choose_version(row))
+        answer = row_view.row_answer(row, self._engine.context.choose_version(row))
         return choices_digest(row_view.choices_text(choices)) ^ answer_digest(answer)
 
     def _link(self, entry: _Entry) -> None:

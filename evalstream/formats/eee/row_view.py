@@ -95,7 +95,7 @@ def transcript(row: Mapping[str, Any], version: str) -> tuple[str, list[Any]] | 
     return (key, turns) if turns.__class__ is list else None
 
 
-def answer(row: Mapping[str, Any], version: str) -> tuple[Any, Any]:
+def row_answer(row: Mapping[str, Any], version: str) -> tuple[Any, Any]:
     """Return the model's output: the output member, and the transcript."""
     return row.get("output"), row.get(transcript_key(version))
 

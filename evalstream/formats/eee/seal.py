@@ -21,7 +21,7 @@ from evalstream.formats.eee.file_violations import FileViolations, unmet_expecta
 from evalstream.formats.eee.rules.seal import LOOKED_AT
 from evalstream.formats.eee.seal_refusals import (
     Digests,
-    find_contradictions,
+    find_row_conflicts,
     find_uncovered,
     replaced_seal,
     unfit,
@@ -161,7 +161,7 @@ def prepare_seal(
     return Seal(routing.seal_to, rows_path, base, _with_seal(base, _new(opened.head), members))
 
 
-def find_refusal(
+def find_seal_refusal(
     facts: RunFacts,
     digests: Digests,
     sealed: ReadAggregate,
@@ -189,7 +189,7 @@ def find_refusal(
         *unfit(sealed.violations, state.violations),
     ]
     known = {violation_key(violation) for violation in violations}
-    violations += [one for one in find_contradictions(facts) if violation_key(one) not in known]
+    violations += [one for one in find_row_conflicts(facts) if violation_key(one) not in known]
     if violations:
         more = f"; {count_noun(len(violations) - 1, 'more reason')}" if len(violations) > 1 else ""
         return Refusal(

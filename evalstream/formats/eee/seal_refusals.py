@@ -7,7 +7,7 @@ from typing import Final
 
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate, Result
 from evalstream.formats.eee.datastore import PATTERN, ROWS_ENDING
-from evalstream.formats.eee.facts import RunFacts, is_even, samples_beside
+from evalstream.formats.eee.facts import RunFacts, count_samples_beside, is_even
 from evalstream.formats.eee.file_violations import violation_key
 from evalstream.formats.eee.rules.coverage import ES604, ES607, ES609, ES610
 from evalstream.formats.eee.rules.recompute import ES801, ES802, ES803
@@ -55,7 +55,7 @@ def replaced_seal(
     )
 
 
-def find_contradictions(facts: RunFacts) -> Iterator[Violation]:
+def find_row_conflicts(facts: RunFacts) -> Iterator[Violation]:
     """Report what shows that rows are missing, and claims that the rows refute.
 
     Rows beside an aggregate without results contradict nothing.
@@ -180,7 +180,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     unlisted = sum(count for place, count, _ in facts.tally.unlisted if place == result.place)
     if samples - unlisted >= listed:
         return
-    if not unlisted and is_even(facts, result) and samples_beside(facts, result) >= listed:
+    if not unlisted and is_even(facts, result) and count_samples_beside(facts, result) >= listed:
         return
     message = (
         f"sample_ids of result {result.place} lists {count_noun(listed, 'sample')}, "
@@ -208,7 +208,7 @@ def _samples(facts: RunFacts, result: Result) -> int:
     """
     if result.place in facts.tally.scores:
         return facts.coverage.of(result.place).samples
-    return samples_beside(facts, result) + facts.unjoined_samples
+    return count_samples_beside(facts, result) + facts.unjoined_samples
 
 
 def _rows_that(rows: int, join: str) -> str:

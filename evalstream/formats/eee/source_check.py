@@ -18,7 +18,7 @@ from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.rules.source import ES650, ES651, ES660, ES662, RULES
 from evalstream.formats.eee.source_results import ComparedAggregate, compare_aggregate
 from evalstream.formats.eee.source_rows import PARTS, compare_row, report_uncompared
-from evalstream.formats.eee.source_store import Difference, KnownSample, SourceStore, State
+from evalstream.formats.eee.source_store import Difference, KnownSample, SampleState, SourceStore
 from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
@@ -214,7 +214,7 @@ class SourceCheck:
                 self._left["they are nested too deeply"] += 1
         self._store.flush()
         own_fits = self._own <= self._reduced
-        self._counts = State.OWN_DIFFERS if own_fits else State.REDUCED_DIFFERS
+        self._counts = SampleState.OWN_DIFFERS if own_fits else SampleState.REDUCED_DIFFERS
         self.violations += limit_findings(self._missing(log))
         self.violations += report_uncompared(self._uncompared, "row")
         self._agreeing = self._store.agreeing(self._counts, by_result=self._by_result)
@@ -242,8 +242,8 @@ class SourceCheck:
             if place in self._uncompared or len(self._uncompared) < MOST_NAMED:
                 self._uncompared[place] += 1
         self._foreign += outcome.is_foreign
-        self._own += bool(outcome.state & State.OWN_DIFFERS)
-        self._reduced += bool(outcome.state & State.REDUCED_DIFFERS)
+        self._own += bool(outcome.state & SampleState.OWN_DIFFERS)
+        self._reduced += bool(outcome.state & SampleState.REDUCED_DIFFERS)
         self._store.mark(found, self._free_bit(named, found) or 0, outcome.state)
         for violation, condition in outcome.violations:
             self._store.differ(Difference(line, offset, identity, violation, condition))

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, number
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, to_float
 from evalstream.formats.eee.rules.source import ES656, ES657, ES658, ES659, ES660
-from evalstream.formats.eee.source_rows import is_same, report_uncompared
+from evalstream.formats.eee.source_rows import is_same_figure, report_uncompared
 from evalstream.model.finding import Violation
 from evalstream.model.source_log import SourceLog, SourceResult, Stated
 from evalstream.parsing.json import pointer, resolve
@@ -204,7 +204,7 @@ def _compare_figures(
         found = resolve(result, place.split("/"))
         if (found is None and place != _SCORE) or not known:
             continue
-        if not any(is_same(number(found), one) for one in known):
+        if not any(is_same_figure(to_float(found), one) for one in known):
             message = f"the {noun} differs from the log's"
             where = f"{at}/{place}"
             yield ES656.violation(message, pointer=where, expected=known[0], found=found)
@@ -297,6 +297,6 @@ def _match(result: Mapping[str, Any], left: Sequence[SourceResult]) -> SourceRes
         fitting = [one for one in named if said & one.metrics] or named[:1]
     if len(fitting) > 1:
         # Several metrics of one name: the one with this very score, if there is one.
-        score = number(object_or_empty(result.get("score_details")).get("score"))
-        return next((one for one in fitting if is_same(one.score, score)), fitting[0])
+        score = to_float(object_or_empty(result.get("score_details")).get("score"))
+        return next((one for one in fitting if is_same_figure(one.score, score)), fitting[0])
     return fitting[0] if fitting else None

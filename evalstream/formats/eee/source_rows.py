@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee.rules.source import ES652, ES653, ES654, ES655, ES660, ES661, ES662
-from evalstream.formats.eee.source_store import Known, KnownSample, Spellings, State
+from evalstream.formats.eee.source_store import Known, KnownSample, SampleState, Spellings
 from evalstream.io.names import printable
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.source_log import SourceScore
@@ -177,7 +177,7 @@ def compare_row(
     scored = _compare_score(row, score, was_matched=was_matched)
     if score.own is not None or score.reduced is not None:
         parts.add(SCORES)
-    state = (State.DIFFERS if violations else 0) | (State.OPEN if is_open else 0)
+    state = (SampleState.DIFFERS if violations else 0) | (SampleState.OPEN if is_open else 0)
     violations.sort(key=Violation.order)
     return Compared(
         [*((one, 0) for one in violations), *scored.violations],
@@ -262,7 +262,7 @@ def _compare_score(
 ) -> ComparedScore:
     given = member(row.get("evaluation"), "score")
     found = None if isinstance(given, bool) or not isinstance(given, (int, float)) else float(given)
-    is_own, is_reduced = is_same(found, score.own), is_same(found, score.reduced)
+    is_own, is_reduced = is_same_figure(found, score.own), is_same_figure(found, score.reduced)
     if score.own is None and score.reduced is None:
         return _report_unscored(row, found, given)
     if is_own or is_reduced:
@@ -270,7 +270,7 @@ def _compare_score(
             return ComparedScore([], 0)
         if is_reduced and score.own is None:
             return ComparedScore([], 0)
-        bit = State.REDUCED_DIFFERS if is_own else State.OWN_DIFFERS
+        bit = SampleState.REDUCED_DIFFERS if is_own else SampleState.OWN_DIFFERS
         expected = score.reduced if is_own else score.own
         return ComparedScore([(_differs(expected, given), bit)], bit)
     expected = score.own if score.reduced is None else score.reduced
@@ -280,8 +280,8 @@ def _compare_score(
         violation = ES655.violation(
             message, pointer="/evaluation/score", expected=expected, found=given
         )
-        return ComparedScore([(violation, 0)], State.DIFFERS, is_foreign=True)
-    return ComparedScore([(_differs(expected, given), 0)], State.DIFFERS)
+        return ComparedScore([(violation, 0)], SampleState.DIFFERS, is_foreign=True)
+    return ComparedScore([(_differs(expected, given), 0)], SampleState.DIFFERS)
 
 
 def _differs(expected: float | None, given: Any) -> Violation:
@@ -296,7 +296,7 @@ def _report_unscored(row: Mapping[str, Any], found: float | None, given: Any) ->
         message = f"the log has no number as score of this sample; converters write {found:g}"
         return ComparedScore([(ES655.violation(message, severity=Severity.INFO, **place), 0)], 0)
     message = "the log has no number as score of this sample"
-    return ComparedScore([(ES654.violation(message, **place), 0)], State.DIFFERS)
+    return ComparedScore([(ES654.violation(message, **place), 0)], SampleState.DIFFERS)
 
 
 def match_output(row: Mapping[str, Any]) -> float:
@@ -310,7 +310,7 @@ def match_output(row: Mapping[str, Any]) -> float:
     return float(any(text in references for text in texts))
 
 
-def is_same(one: float | None, other: float | None) -> bool:
+def is_same_figure(one: float | None, other: float | None) -> bool:
     """Tell whether two figures are equal up to the rounding of floats; NaN equals NaN."""
     if one is None or other is None:
         return False

@@ -38,7 +38,7 @@ _IN_ANY_PART: Final = f"{_FIELDS} ORDER BY number LIMIT 10000"
 _IN_PART: Final = f"{_FIELDS} AND part = ? ORDER BY number LIMIT 10000"
 
 
-class State:
+class SampleState:
     """What is known of a sample after the rows, as bits."""
 
     DIFFERS = 1
@@ -201,9 +201,9 @@ class SourceStore:
         for _, due, seen, state in self._all("number, due, seen, state"):
             wanted, found = int.from_bytes(due, "little"), int.from_bytes(seen, "little")
             whole = found and not (by_result and wanted & ~found)
-            same = not state & (State.DIFFERS | counts)
-            left_open += bool(state & State.OPEN)
-            agreeing += bool(whole and same and not state & State.OPEN)
+            same = not state & (SampleState.DIFFERS | counts)
+            left_open += bool(state & SampleState.OPEN)
+            agreeing += bool(whole and same and not state & SampleState.OPEN)
         return agreeing, left_open
 
     def _all(self, columns: str) -> Iterator[tuple[Any, ...]]:

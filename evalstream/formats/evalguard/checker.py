@@ -39,7 +39,7 @@ from evalstream.formats.evalguard.documents import (
     schema_name,
 )
 from evalstream.formats.evalguard.files import File, beside_config, iterate_files, kind_of_part
-from evalstream.formats.evalguard.manifest import Digest, Manifest, make_digest
+from evalstream.formats.evalguard.manifest import Digest, FolderManifest, make_digest
 from evalstream.formats.evalguard.report import is_of_harness
 from evalstream.formats.evalguard.responses import (
     Response,
@@ -58,7 +58,7 @@ from evalstream.formats.evalguard.views import (
     REFERRING,
     Document,
     Folder,
-    Subject,
+    FolderItem,
 )
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
@@ -153,7 +153,7 @@ class _Check:
         self._documents = DocumentCheck(run, options, show, CATALOGUE)
         self._enabled = self._documents.context.enabled_codes
         self.folder = Folder()
-        self._manifests: list[Manifest] = []
+        self._manifests: list[FolderManifest] = []
         self._digests: dict[str, Digest] = {}
 
     def summary(self, progress: Progress) -> RunSummary:
@@ -223,7 +223,7 @@ class _Check:
             return []
         if self._options.sealing is not None and self._run.rows is not None:
             paths.append(os.path.normpath(os.path.join(self._run.rows, MANIFEST_FILE)))
-        self._manifests = [Manifest(path) for path in dict.fromkeys(paths)]
+        self._manifests = [FolderManifest(path) for path in dict.fromkeys(paths)]
         return [file for file in found if file.path not in paths]
 
     def _compare_digests(self) -> None:
@@ -397,18 +397,18 @@ class _Check:
             text = read_bytes(file.path, self._documents.watch)
         except (OSError, CannotCheck) as error:
             reason = f"cannot be read: {describe_error(error)}"
-            self._without_bytes(file, ES001.violation(reason), f"{name} {reason}")
+            self._note_unread(file, ES001.violation(reason), f"{name} {reason}")
             return None
         if text is None:
             message = f"larger than {LARGEST_DOCUMENT >> 20} MiB, the limit for a document"
-            self._without_bytes(file, ES005.violation(message), f"{name} is {message}")
+            self._note_unread(file, ES005.violation(message), f"{name} is {message}")
             return None
         self._documents.size += len(text)
         if self._manifests:
             self._digests[os.path.normpath(file.path)] = make_digest(text)
         return text
 
-    def _without_bytes(self, file: File, violation: Violation, reason: str) -> None:
+    def _note_unread(self, file: File, violation: Violation, reason: str) -> None:
         """Note why the bytes of a file could not be read."""
         self._documents.note(violation, printable(file.path))
         self._documents.cannot(reason)
@@ -423,20 +423,20 @@ class _Check:
         if one.response is not None:
             found = one.response.violations(self._documents, self.folder, self._violations)
         elif one.document is not None:
-            found = self._violations(Subject(one.document, self.folder))
+            found = self._violations(FolderItem(one.document, self.folder))
         else:
             return
         for violation in self._without_repeats(list(found)):
             if violation.pointer not in one.reading.replaced:
                 self._documents.note(with_spelling(violation, one.reading), one.name)
 
-    def _violations(self, subject: Subject) -> Iterator[Violation]:
+    def _violations(self, subject: FolderItem) -> Iterator[Violation]:
         """Yield what is wrong with a document among others."""
         yield from self._schema_violations(subject)
         for rule in _RULES:
             yield from rule.apply(subject)
 
-    def _schema_violations(self, subject: Subject) -> Iterator[Violation]:
+    def _schema_violations(self, subject: FolderItem) -> Iterator[Violation]:
         """Yield the violations of the schema, except where another rule says more."""
         document = subject.document
         kind, value = document.kind, dict(document.value)

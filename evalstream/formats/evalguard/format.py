@@ -39,9 +39,6 @@ class EvalGuardFormat(FolderFormat):
     has_yaml = True
     seals_itself = True
 
-    def detect_kind(self, file: Beginning) -> str | None:
-        return documents.detect_kind(file)
-
     def detect_late(self, file: Beginning, /) -> str | None:
         is_json = file.seen.kind == OBJECT and not is_yaml_name(file.name)
         return RESPONSE if is_json and documents.is_response(file.document) else None

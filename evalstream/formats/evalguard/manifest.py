@@ -103,7 +103,7 @@ def format_manifest(digests: Mapping[str, Digest]) -> bytes:
     return f'{{\n  "algorithm": "{ALGORITHM}",\n  "documents": [\n{listed}\n  ]\n}}\n'.encode()
 
 
-class Manifest:
+class FolderManifest:
     """A manifest in a folder that is checked, and what of it was compared.
 
     `path` is its path, `count` the number of documents that are as it lists them, and `total` the

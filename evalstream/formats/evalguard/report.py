@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.evalguard.documents import METRIC, TASK, is_harness_output
-from evalstream.formats.evalguard.views import Document, Subject, as_number, text_member
+from evalstream.formats.evalguard.views import Document, FolderItem, as_number, text_member
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty
@@ -219,7 +219,7 @@ def _harness_values(results: Mapping[str, Any]) -> Iterator[Reported]:
             yield Reported(pointer(("results", task, name)), task, name, as_number(value), error)
 
 
-def describe_report(subject: Subject) -> str:
+def describe_report(subject: FolderItem) -> str:
     """Return what was checked of a raw report: most of its tasks have no documents in a folder."""
     document, folder = subject
     values = list(iterate_values(document))
@@ -234,7 +234,7 @@ def describe_report(subject: Subject) -> str:
     return f"{said}, {unknown:,} of them for tasks or metrics without a document in the folder"
 
 
-def is_known_metric(subject: Subject, value: Reported) -> bool:
+def is_known_metric(subject: FolderItem, value: Reported) -> bool:
     """Return whether task and metric of a value have documents, or may have unread ones."""
     folder = subject.folder
     has_task = value.task is not None and folder.knows(TASK, value.task)

@@ -19,7 +19,7 @@ from evalstream.formats.evalguard.documents import (
 )
 from evalstream.formats.evalguard.rules.documents import EVG101, without_unknown
 from evalstream.formats.evalguard.rules.references import paging
-from evalstream.formats.evalguard.views import Document, Folder, Subject, as_number
+from evalstream.formats.evalguard.views import Document, Folder, FolderItem, as_number
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer
@@ -28,7 +28,7 @@ from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judge import Claim, is_outside_bounds, leave_open, refute
 from evalstream.stats.claims.kinds import Bounds, ClaimKind
 
-Check = Callable[[Subject], Iterator[Violation]]
+Check = Callable[[FolderItem], Iterator[Violation]]
 """Returns what is wrong with a document among others."""
 
 
@@ -53,7 +53,7 @@ class Response(NamedTuple):
         among = self._among(folder)
         for index, document in self.entries:
             start = pointer((self.endpoint, index))
-            for violation in check(Subject(document, among)):
+            for violation in check(FolderItem(document, among)):
                 yield violation._replace(pointer=start + (violation.pointer or ""))
 
     @property

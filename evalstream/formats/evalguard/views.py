@@ -197,7 +197,7 @@ class Folder:
         return self._last[1]
 
 
-class Subject(NamedTuple):
+class FolderItem(NamedTuple):
     """The subject of a rule: one document, among all documents."""
 
     document: Document

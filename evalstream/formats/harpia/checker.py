@@ -17,8 +17,8 @@ from evalstream.formats.harpia.documents import (
     LOG,
     OUTPUT,
     detect_parsed,
+    find_member,
     holds_records,
-    member,
     spread_records,
 )
 from evalstream.formats.harpia.files import NOT_OURS
@@ -269,12 +269,12 @@ class LogRecordChecker:
 
     def sample(self, record: Mapping[str, Any]) -> Any:
         """Return the record's instance_id."""
-        found = member(record, "instance_id")
+        found = find_member(record, "instance_id")
         return None if found is None else found.value
 
     def figures(self, record: Mapping[str, Any]) -> RowFigures:
         """Return the record's result as its score, if it is one number."""
-        found = member(record, "result")
+        found = find_member(record, "result")
         numbers = [] if found is None else [number for _, number in iterate_numbers(found.value)]
         return (numbers[0],) if len(numbers) == 1 else (None,)
 

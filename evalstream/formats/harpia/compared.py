@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from xxhash import xxh64_hexdigest
 
 from evalstream.engine.row_lookup import find_objects
-from evalstream.formats.harpia.documents import member
+from evalstream.formats.harpia.documents import find_member
 from evalstream.formats.harpia.values import identifier, is_lower_better, iterate_scores
 from evalstream.formats.harpia.views import Input, InputMetric, view_input, view_metric
 from evalstream.io.document import document_bytes
@@ -73,7 +73,7 @@ class RecordSamples:
         row = record_sample(self._request, sample, instance.shown, line, offset)
         if self._request.cluster is not None:
             row = row._replace(cluster=self._cluster(record, instance))
-        result = member(record, RESULT)
+        result = find_member(record, RESULT)
         self._unidentified += not has_identity(row)
         scores = dict(iterate_scores(None if result is None else result.value))
         for path, score in self._with_missing(metric, scores).items():
@@ -123,7 +123,7 @@ def metric_text(metric: InputMetric, path: Sequence[str]) -> str:
 
 def read_instance_id(record: Mapping[str, Any]) -> str | None:
     """Return the instance_id of a record as text, None without a valid one."""
-    found = member(record, "instance_id")
+    found = find_member(record, "instance_id")
     return None if found is None else identifier(found.value)
 
 
@@ -170,7 +170,7 @@ def _known_instances(request: SampleRequest, read: Input | None) -> dict[str, Kn
 
 def _digests(instance: Mapping[str, Any]) -> InputDigests | None:
     """Return the digests of an instance's prompt and expected responses, None for other values."""
-    prompt, expected = member(instance, "input"), member(instance, "expected_output")
+    prompt, expected = find_member(instance, "input"), find_member(instance, "expected_output")
     references = [] if expected is None or expected.value is None else expected.value
     if isinstance(references, str):
         references = [references]
@@ -192,7 +192,7 @@ def _responses(path: str | None) -> dict[str, Any]:
         return {}
     found = {}
     for instance in (read.instances if read is not None else None) or ():
-        said = None if instance.id is None else member(instance.value, "actual_output")
+        said = None if instance.id is None else find_member(instance.value, "actual_output")
         if said is not None and instance.id is not None:
             found[instance.id] = said.value
     return found

@@ -93,14 +93,14 @@ _spelled_usual: Final = lru_cache(maxsize=4096)(_plain)
 """Most objects have the same few keys, so their spellings are kept; very long ones are not."""
 
 
-def member(holder: Mapping[str, Any], name: str) -> Member | None:
+def find_member(holder: Mapping[str, Any], name: str) -> Member | None:
     """Return the member of an object with a name in any spelling, the exact one first."""
     if name in holder:
         return Member(name, holder[name])
-    return next(iter(members(holder, name)), None)
+    return next(iter(find_members(holder, name)), None)
 
 
-def members(holder: Mapping[str, Any], name: str) -> list[Member]:
+def find_members(holder: Mapping[str, Any], name: str) -> list[Member]:
     """Return all members of an object with a name in any spelling."""
     wanted = normalise_key(name)
     return [Member(key, value) for key, value in holder.items() if normalise_key(key) == wanted]
@@ -108,7 +108,7 @@ def members(holder: Mapping[str, Any], name: str) -> list[Member]:
 
 def find_metric(holder: Mapping[str, Any]) -> Member | None:
     """Return the member that names the metric of an output or log record."""
-    found = (member(holder, name) for name in METRIC_NAMES)
+    found = (find_member(holder, name) for name in METRIC_NAMES)
     return next((entry for entry in found if entry is not None), None)
 
 

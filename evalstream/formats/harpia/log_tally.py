@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.harpia.documents import Member, member
+from evalstream.formats.harpia.documents import Member, find_member
 from evalstream.formats.harpia.values import (
     LONGEST_IDENTIFIER,
     choose_kind,
@@ -142,9 +142,9 @@ class LogTally:
 
     def record(self, value: Mapping[str, Any], *, certain: bool) -> Record:
         """Add a record; the numbers of one that is not `certain` are not summed up."""
-        instance = member(value, "instance_id")
+        instance = find_member(value, "instance_id")
         text = None if instance is None else identifier(instance.value)
-        result = member(value, "result")
+        result = find_member(value, "result")
         record = Record(value, view_metric(value), instance, text, result, self.known)
         if not record.is_placed or text is None:
             self._misplace(record)

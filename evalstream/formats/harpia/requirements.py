@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.harpia.documents import Member, find_metric, member, members, normalise_key
+from evalstream.formats.harpia.documents import (
+    Member,
+    find_member,
+    find_members,
+    find_metric,
+    normalise_key,
+)
 from evalstream.formats.harpia.views import InputMetric
 from evalstream.model.finding import Violation
 from evalstream.model.text import with_article
@@ -25,7 +31,7 @@ def require_one_spelling(
     if len(set(map(normalise_key, value))) == len(value):
         return
     for name in names:
-        found = members(value, name)
+        found = find_members(value, name)
         if len(found) > 1:
             keys = " and ".join(repr(short_text(entry.key)) for entry in found)
             yield rule.violation(f"the same member in several spellings: {keys}", pointer=place)
@@ -35,7 +41,7 @@ def require_text(
     rule: Rule, place: str, value: Any, name: str, *, filled: bool = False
 ) -> Iterator[Violation]:
     """Require a string member, which must not be empty if it is to be `filled`."""
-    found = member(value, name)
+    found = find_member(value, name)
     if found is None:
         yield rule.violation(f"{name} is missing", pointer=place)
     elif not isinstance(found.value, str):

@@ -10,7 +10,7 @@ from evalstream.formats.harpia.values import identifier, parameters_key, value_s
 from evalstream.parsing.json import pointer
 
 
-class Instance(NamedTuple):
+class InputInstance(NamedTuple):
     """An instance of an input: its pointer, its value, and its id as a string."""
 
     pointer: str
@@ -43,7 +43,7 @@ class Input(NamedTuple):
 
     document: Mapping[str, Any]
     listed: documents.InputLists
-    instances: list[Instance] | None
+    instances: list[InputInstance] | None
     metrics: list[InputMetric] | None
 
 
@@ -80,7 +80,7 @@ def view_input(document: Mapping[str, Any]) -> Input:
     instances = metrics = None
     if listed.instances is not None:
         instances = [
-            Instance(pointer([listed.instances.key, place]), value, _read_id(value))
+            InputInstance(pointer([listed.instances.key, place]), value, _read_id(value))
             for place, value in enumerate(listed.instances.value)
         ]
     if listed.metrics is not None:
@@ -166,9 +166,11 @@ def _explain_unrequested(
 def _requested_metric(place: str, value: Any) -> InputMetric:
     if not isinstance(value, dict):
         return InputMetric(place, value, None, None, None, None)
-    enable = documents.member(value, "enable")
+    enable = documents.find_member(value, "enable")
     enabled = enable.value if enable is not None and isinstance(enable.value, bool) else None
-    return _metric(place, value, _text(documents.member(value, "id")))._replace(enabled=enabled)
+    return _metric(place, value, _text(documents.find_member(value, "id")))._replace(
+        enabled=enabled
+    )
 
 
 def _claim(output: documents.MetricOutput) -> Score:
@@ -177,20 +179,20 @@ def _claim(output: documents.MetricOutput) -> Score:
         return Score(InputMetric(output.pointer, value, output.key, None, None, None), None)
     named = documents.find_metric(value)
     name = output.key if named is None else _text(named)
-    score = documents.member(value, "score")
+    score = documents.find_member(value, "score")
     shape = None if score is None else value_shape(score.value)
     return Score(_metric(output.pointer, value, name), score, shape)
 
 
 def _metric(place: str, value: Mapping[str, Any], name: str | None) -> InputMetric:
-    parameters = documents.member(value, "parameters")
+    parameters = documents.find_member(value, "parameters")
     sound = parameters is not None and isinstance(parameters.value, dict)
     key = parameters_key(parameters.value) if parameters is not None and sound else None
     return InputMetric(place, value, name or None, parameters, key, None)
 
 
 def _read_id(value: Any) -> str | None:
-    found = documents.member(value, "id") if isinstance(value, dict) else None
+    found = documents.find_member(value, "id") if isinstance(value, dict) else None
     return None if found is None else identifier(found.value)
 
 

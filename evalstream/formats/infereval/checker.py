@@ -1,43 +1,57 @@
-"""Check the files of infereval: of an evaluation the part outside its items, then each item."""
+"""Check the files of infereval: a benchmark, or an evaluation without its items, then each item."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.engine.positions import envelope_locator
+from evalstream.engine.positions import envelope_locator, json_locator
 from evalstream.engine.row_pass import describe_error
-from evalstream.formats.infereval.benchmark import (
-    ReadBenchmark,
-    read_benchmark,
-    read_text,
-    read_version,
-)
 from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
-from evalstream.formats.infereval.catalogue import CATALOGUE, OF_EVALUATIONS
-from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS, kind_by_members
+from evalstream.formats.infereval.catalogue import (
+    CATALOGUE,
+    OF_BENCHMARK_ITEMS,
+    OF_BENCHMARKS,
+    OF_EVALUATIONS,
+)
+from evalstream.formats.infereval.compact import compact_benchmark
+from evalstream.formats.infereval.documents import (
+    BENCHMARK,
+    EVALUATION,
+    ITEMS,
+    VERSION,
+    kind_by_members,
+)
 from evalstream.formats.infereval.files import NOT_OURS, RereadDocument
-from evalstream.formats.infereval.items import ItemPass, read_envelope
+from evalstream.formats.infereval.items import ItemPass, parse_envelope
 from evalstream.formats.infereval.rules.copies import missing_items
 from evalstream.formats.infereval.rules.samples import INF308, open_votes
 from evalstream.formats.infereval.rules.structure import INF101
-from evalstream.formats.infereval.schema import evaluation_validator, schema_violations
-from evalstream.formats.infereval.views import Evaluation
+from evalstream.formats.infereval.schema import (
+    benchmark_validator,
+    evaluation_validator,
+    is_valid,
+    schema_violations,
+)
+from evalstream.formats.infereval.sound_items import is_plain
+from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Evaluation
+from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import BrokenCompression, CannotCheck
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import Run
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import count_noun
-from evalstream.parsing.limits import refuse_many_values
+from evalstream.parsing.limits import MOST_JSON_BYTES, refuse_many_values
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005
+from evalstream.rules.syntax import ObjectReading
 
 UNCOMPARED: Final = "there was no benchmark to compare it with"
 """Why the verdict of an evaluation that was checked alone is unconfirmed."""
@@ -136,7 +150,7 @@ class EvaluationCheck:
             self._fail(ES003, f"the part outside the items is longer than {limit}")
             return None
         refuse_many_values(envelope.text)
-        text = read_envelope(envelope, self._options.max_depth)
+        text = parse_envelope(envelope, self._options.max_depth)
         for violation, line, column in text.violations:
             self._documents.note(violation, line=line, column=column)
         if not text.readable:
@@ -247,3 +261,87 @@ class EvaluationCheck:
         if is_alone:
             summary.leave_unconfirmed(UNCOMPARED)
         return summary
+
+
+class ReadBenchmark(NamedTuple):
+    """A benchmark, or None, and whether it has a normal form and thus a hash."""
+
+    benchmark: Benchmark | None
+    has_hash: bool = False
+
+    @property
+    def rows(self) -> int:
+        """The number of checked items."""
+        return len(self.benchmark.items) if self.benchmark is not None else 0
+
+    @property
+    def version(self) -> str | None:
+        """The version of the benchmark's structure."""
+        return None if self.benchmark is None else read_version(self.benchmark.document)
+
+
+def read_benchmark(documents: DocumentCheck, path: str) -> ReadBenchmark:
+    """Read a benchmark, compressed or not, and note its violations."""
+    name = printable(path)
+    try:
+        with closing(RereadDocument(path, documents.watch, MOST_JSON_BYTES)) as document:
+            compact = compact_benchmark(document.pieces(), documents.options)
+            text = b"" if compact is not None else document.whole()
+    except (OSError, CannotCheck) as error:
+        rule = ES002 if isinstance(error, BrokenCompression) else ES001
+        documents.note(rule.violation(f"cannot be read: {describe_error(error)}"), name)
+        documents.cannot(f"{name} cannot be read: {describe_error(error)}")
+        return ReadBenchmark(None)
+    if compact is not None:
+        documents.size += compact.size
+        documents.locate(compact.locate, name)
+        documents.note_all(_violations(compact), name)
+        return ReadBenchmark(compact, has_hash=True)
+    documents.size += len(text)
+    return read_text(documents, text, name)
+
+
+def read_text(documents: DocumentCheck, text: bytes, name: str) -> ReadBenchmark:
+    """Check the text of a benchmark and note its violations; `name` is its name in reports."""
+    documents.locate(json_locator(text), name)
+    reading = documents.read(text, name, "a benchmark")
+    if reading is None or reading.value is None:
+        return ReadBenchmark(None)
+    return _check_value(documents, reading, reading.value, name)
+
+
+def _check_value(
+    documents: DocumentCheck, reading: ObjectReading, value: dict[str, Any], name: str
+) -> ReadBenchmark:
+    if kind_by_members(value.keys()) != BENCHMARK:
+        documents.note(ES005.violation(f"this is {NOT_OURS}"), name)
+        documents.cannot(f"{name} is not a benchmark")
+        return ReadBenchmark(None)
+    shape = schema_violations(benchmark_validator(documents.options.engine), value)
+    documents.note_all(reading.filter_violations(shape), name)
+    benchmark = Benchmark(value)
+    documents.note_all(reading.filter_violations(_violations(benchmark)), name)
+    return ReadBenchmark(benchmark, is_valid(shape) and not reading.replaced)
+
+
+def read_version(document: Any) -> str:
+    """Return the version that a document declares, or the only known one."""
+    declared = document.get("schema_version")
+    return declared if isinstance(declared, str) else VERSION
+
+
+def _violations(benchmark: Benchmark) -> Iterator[Violation]:
+    """Yield what rules find in a benchmark as a whole, then in each of its items."""
+    for check in _checks(OF_BENCHMARKS):
+        yield from check(benchmark)
+    checks = _checks(OF_BENCHMARK_ITEMS)
+    for index, value in benchmark.items:
+        if benchmark.matches_schema and is_plain(value, benchmark):
+            continue
+        item = BenchmarkItem(index, value, benchmark)
+        for check in checks:
+            yield from check(item)
+
+
+def _checks(rules: Iterable[Rule]) -> list[Callable[[Any], Iterable[Violation]]]:
+    return [rule.record for rule in rules if rule.record is not None]

@@ -31,9 +31,6 @@ class InferevalFormat(PairedFormat):
     seals_itself = True
     event_members = frozenset({"event"})
 
-    def detect_kind(self, file: Beginning) -> str | None:
-        return documents.detect_kind(file)
-
     def detect_late(self, file: Beginning, /) -> str | None:
         # Evaluations may have all that tells them behind their items.
         if ITEMS not in file.seen.keys or file.seen.kind != OBJECT or file.seen.is_whole:

@@ -56,7 +56,7 @@ class ParsedText(NamedTuple):
     replaced: frozenset[str | None] = frozenset()
 
 
-def read_envelope(envelope: Envelope, max_depth: int) -> ParsedText:
+def parse_envelope(envelope: Envelope, max_depth: int) -> ParsedText:
     """Read the part outside the items; offsets and lines are those of the whole document."""
     text, before = envelope.text, 0
     violations: list[PlacedViolation] = []

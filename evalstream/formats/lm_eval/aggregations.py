@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from evalstream.formats.lm_eval.log_tally import Values
+from evalstream.formats.lm_eval.log_tally import MetricValues
 from evalstream.formats.lm_eval.views import Results
 from evalstream.stats.claims import corpus_metrics, kinds
 from evalstream.stats.claims.corpus_metrics import Statistic
@@ -23,7 +23,7 @@ class Aggregation(NamedTuple):
     takes_pairs: bool = False
     statistic: Statistic | None = None
 
-    def fits(self, values: Values) -> bool:
+    def fits(self, values: MetricValues) -> bool:
         """Return whether the values are what it needs."""
         odd = values.others + values.texts
         return not odd and values.pairs == (values.rows if self.takes_pairs else 0)
@@ -91,7 +91,7 @@ class Way(NamedTuple):
     is_own: bool = False
 
 
-def find_aggregation(results: Results, task: str, metric: str, values: Values) -> Way:
+def find_aggregation(results: Results, task: str, metric: str, values: MetricValues) -> Way:
     """Return how a task adds up a metric with these values.
 
     The declared aggregation comes first, then that of the metric in the harness. Source:
@@ -112,7 +112,7 @@ def find_aggregation(results: Results, task: str, metric: str, values: Values) -
 
 
 def _find_unlisted(
-    results: Results, task: str, metric: str, registered: Aggregation, values: Values
+    results: Results, task: str, metric: str, registered: Aggregation, values: MetricValues
 ) -> Way:
     """Return how a metric is added up that the list of the task does not name.
 

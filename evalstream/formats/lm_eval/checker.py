@@ -12,7 +12,6 @@ from evalstream.formats.lm_eval.documents import samples_name, task_in_name
 from evalstream.formats.lm_eval.files import tasks_beside
 from evalstream.formats.lm_eval.group_figures import judge_groups
 from evalstream.formats.lm_eval.log_tally import LogTotals
-from evalstream.formats.lm_eval.non_finite import as_written
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
 from evalstream.formats.lm_eval.row_scores import ScoringPlan, plan_scoring
 from evalstream.formats.lm_eval.rules import results as about_results
@@ -25,7 +24,7 @@ from evalstream.formats.lm_eval.rules.contradictions import (
 from evalstream.formats.lm_eval.rules.results import Siblings
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
 from evalstream.formats.lm_eval.task_facts import TaskFacts, describe_results, describe_rows
-from evalstream.formats.lm_eval.views import Results
+from evalstream.formats.lm_eval.views import Results, as_written
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import Reason

@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 from evalstream.formats.base import PairedFormat, Place
 from evalstream.formats.lm_eval import documents
 from evalstream.formats.lm_eval.documents import RESULTS, SAMPLES
-from evalstream.io.beginning import Beginning
 from evalstream.model.options import Options
 from evalstream.model.source_log import SourceLog, Wanted
 
@@ -27,9 +26,6 @@ class LmEvalFormat(PairedFormat):
     places: ClassVar[Mapping[str, Place]] = {SAMPLES: "rows", RESULTS: "aggregate"}
     compared = frozenset({"files", "samples", "answers", "paths"})
     options = frozenset({"routing", "skip_noise"})
-
-    def detect_kind(self, file: Beginning) -> str | None:
-        return documents.detect_kind(file)
 
     def source(self, path: str, options: Options, wanted: Wanted, /) -> SourceLog | None:
         from evalstream.formats.lm_eval.source import open_source

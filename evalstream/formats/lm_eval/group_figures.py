@@ -10,8 +10,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.lm_eval.non_finite import is_same, show_value
-from evalstream.formats.lm_eval.views import NO_STDERR, STDERR, Results, TaskFigure, as_decimal
+from evalstream.formats.lm_eval.views import (
+    NO_STDERR,
+    STDERR,
+    Results,
+    TaskFigure,
+    as_decimal,
+    is_same_value,
+    show_value,
+)
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import kinds
@@ -205,7 +212,7 @@ def _judge_copies(results: Results) -> Iterator[Judgement]:
     for group, figures in groups.items() if isinstance(groups, dict) else ():
         entry = results.entry(group)
         for key, value in figures.items() if isinstance(figures, dict) else ():
-            if key not in _OF_NAMES and key in entry and not is_same(entry[key], value):
+            if key not in _OF_NAMES and key in entry and not is_same_value(entry[key], value):
                 place = pointer(("groups", group, key))
                 label = f"{key} of {group} in groups"
                 claim = Claim(place, label, kinds.UNKNOWN, as_decimal(value), show_value(value))

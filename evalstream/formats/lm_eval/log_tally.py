@@ -33,7 +33,7 @@ MOST_ORDERED_CHARACTERS: Final = 1 << 26
 Pair = tuple[Any, Any]
 
 
-class Values:
+class MetricValues:
     """The values of one metric in the rows of one filter.
 
     `texts` counts texts of numbers, as which the harness writes some types of numpy, `pairs` the
@@ -84,14 +84,14 @@ class Values:
         if self.is_ordered:
             self._keep(numbers, 0)
 
-    def settle(self) -> Values:
+    def settle(self) -> MetricValues:
         """Sum up the counted values."""
         for value, times in self.counts.items():
             self.sums.add(None, value, None, failed=False, times=times)
         self.counts.clear()
         return self
 
-    def merge(self, later: Values) -> None:
+    def merge(self, later: MetricValues) -> None:
         """Add the values of other rows; both are settled."""
         self.sums.merge(later.sums)
         self.others += later.others
@@ -119,14 +119,14 @@ class FilterRows:
     def __init__(self, ordered: frozenset[str]) -> None:
         self.rows = 0
         self.ids = IdRuns()
-        self.metrics: dict[str, Values] = {}
+        self.metrics: dict[str, MetricValues] = {}
         self.ordered = ordered
 
-    def values(self, metric: str) -> Values | None:
+    def values(self, metric: str) -> MetricValues | None:
         """Return the values of a metric, None where there are too many metrics."""
         found = self.metrics.get(metric)
         if found is None and len(self.metrics) < MOST_METRICS:
-            found = self.metrics[metric] = Values(is_ordered=metric in self.ordered)
+            found = self.metrics[metric] = MetricValues(is_ordered=metric in self.ordered)
         return found
 
 
@@ -164,7 +164,7 @@ class FilterTotals:
     def __init__(self) -> None:
         self.rows = 0
         self.ids = DocIds()
-        self.metrics: dict[str, Values] = {}
+        self.metrics: dict[str, MetricValues] = {}
 
 
 class Rerun(NamedTuple):

@@ -13,7 +13,6 @@ from evalstream.engine.record_engine import RecordEngine
 from evalstream.engine.result import BlockResult
 from evalstream.formats.lm_eval.doc_ids import IdRun
 from evalstream.formats.lm_eval.log_tally import FilterRows, LogTotals, RowsTally
-from evalstream.formats.lm_eval.non_finite import as_written
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
 from evalstream.formats.lm_eval.row_scores import (
     CHOICE,
@@ -24,6 +23,7 @@ from evalstream.formats.lm_eval.row_scores import (
 )
 from evalstream.formats.lm_eval.rules.contradictions import find_call_contradictions
 from evalstream.formats.lm_eval.rules.rows import row_digests, row_scores, row_structure
+from evalstream.formats.lm_eval.views import as_written
 from evalstream.model.block import Lines
 from evalstream.model.data_class import field
 from evalstream.model.finding import Finding, Severity, Violation
@@ -48,7 +48,7 @@ WORTH_BYTES: Final = 4096
 """From this size of a block in bytes on it is worth loading the scanner."""
 
 
-def fast_path_for(options: Options, lines: Lines, plan: ScoringPlan) -> FastPath | None:
+def open_fast_path(options: Options, lines: Lines, plan: ScoringPlan) -> FastPath | None:
     """Return the fast path over a block, None if every row takes the exact path."""
     how = choose_scoring(plan)
     needs_rows = how is None or options.samples is not None or options.sketches or lines.overlong
@@ -168,7 +168,7 @@ class LogEngine:
     def run(self, lines: Lines) -> BlockResult:
         """Check whole lines of an input."""
         record = SampleChecker(
-            self.context, fast_path_for(self.context.options, lines, self.context.plan)
+            self.context, open_fast_path(self.context.options, lines, self.context.plan)
         )
         result = LogReader(self.context, record).run(lines)
         return result._replace(own=record.tally())

@@ -15,10 +15,9 @@ from evalstream.formats.lm_eval.aggregations import (
     Way,
     find_aggregation,
 )
-from evalstream.formats.lm_eval.log_tally import Values
-from evalstream.formats.lm_eval.non_finite import show_value
+from evalstream.formats.lm_eval.log_tally import MetricValues
 from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import NO_STDERR, TaskFigure, as_decimal
+from evalstream.formats.lm_eval.views import NO_STDERR, TaskFigure, as_decimal, show_value
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import corpus_metrics, kinds
@@ -105,7 +104,7 @@ def _unusable(facts: TaskFacts) -> Reason | None:
     return Reason.UNJOINED if facts.totals.unkeyed else None
 
 
-def _judge_score(figure: TaskFigure, values: Values, way: Way) -> Judgement:
+def _judge_score(figure: TaskFigure, values: MetricValues, way: Way) -> Judgement:
     claim = _claim(figure, way.aggregation.kind)
     odd = _judge_odd(claim, values, way)
     if odd is not None:
@@ -117,7 +116,7 @@ def _judge_score(figure: TaskFigure, values: Values, way: Way) -> Judgement:
     return found if reason is None else leave_open(claim, reason, values.rows)
 
 
-def _judge_odd(claim: Claim, values: Values, way: Way) -> Judgement | None:
+def _judge_odd(claim: Claim, values: MetricValues, way: Way) -> Judgement | None:
     """Judge a claim where it or a row is no finite number, None where all are."""
     if way.aggregation is AGGREGATIONS[MEAN] and way.is_sure:
         for is_odd, words in (
@@ -136,7 +135,7 @@ def _judge_odd(claim: Claim, values: Values, way: Way) -> Judgement | None:
     return refute(claim, expected, "it is not a finite number", values.rows)
 
 
-def _reason_left_open(claim: Claim, values: Values, way: Way) -> Reason | None:
+def _reason_left_open(claim: Claim, values: MetricValues, way: Way) -> Reason | None:
     if claim.kind.name in TRANSLATION and values.pairs and not has_translation_metrics():
         return Reason.PACKAGE
     if way.is_own:
@@ -144,7 +143,7 @@ def _reason_left_open(claim: Claim, values: Values, way: Way) -> Reason | None:
     return None if way.is_sure or values.pairs or values.others else Reason.UNSURE
 
 
-def _evidence(values: Values) -> Evidence:
+def _evidence(values: MetricValues) -> Evidence:
     """Return what the values hold; pairs have no sum."""
     if values.pairs:
         is_kept = values.ordered is not None
@@ -156,7 +155,7 @@ def _evidence(values: Values) -> Evidence:
     return Evidence(values.sums, values=counts)
 
 
-def _judge_error(figure: TaskFigure, values: Values, way: Way, facts: TaskFacts) -> Judgement:
+def _judge_error(figure: TaskFigure, values: MetricValues, way: Way, facts: TaskFacts) -> Judgement:
     """Judge a standard error.
 
     The harness writes N/A for one value, where it was told not to compute errors, and for
@@ -179,7 +178,7 @@ def _judge_error(figure: TaskFigure, values: Values, way: Way, facts: TaskFacts)
 
 
 def _judge_computed_error(
-    figure: TaskFigure, values: Values, way: Way, iterations: int | None
+    figure: TaskFigure, values: MetricValues, way: Way, iterations: int | None
 ) -> Judgement:
     """Judge an error that is a number: by its closed form, or by the draws of the harness."""
     kind = way.aggregation.kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from evalstream.formats.lm_eval.log_tally import LogTotals, Values
+from evalstream.formats.lm_eval.log_tally import LogTotals, MetricValues
 from evalstream.formats.lm_eval.views import NO_FILTER, STDERR, Results, TaskFigure
 from evalstream.model.report import Checked
 from evalstream.model.text import count_noun
@@ -41,7 +41,7 @@ class TaskFacts(NamedTuple):
         counts = self.totals.metric_counts
         return frozenset({self.totals.samples, max(counts, default=0)})
 
-    def values(self, claim: TaskFigure) -> Values | None:
+    def values(self, claim: TaskFigure) -> MetricValues | None:
         """Return the values that a claim is about, None where no row has any."""
         rows = self.totals.filters.get(claim.filter)
         if rows is None and self.is_unfiltered and len(self._filters()) == 1:

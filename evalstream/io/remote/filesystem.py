@@ -5,20 +5,9 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
-from evalstream.io.remote import limits
+from evalstream.io.remote import limits, store
 from evalstream.io.remote.errors import FOLDER, FailureReason, StoreError
 from evalstream.io.remote.retry import BackgroundCall, with_timeout
-from evalstream.io.remote.store import (
-    ETAG,
-    GENERATION,
-    ObjectInfo,
-    ObjectStream,
-    check_length,
-    check_marks,
-    check_range,
-    read_range,
-    version_marks,
-)
 
 _Returned = TypeVar("_Returned")
 
@@ -49,12 +38,12 @@ def run_on(
     return returned
 
 
-def object_info(found: Mapping[str, Any]) -> ObjectInfo:
+def object_info(found: Mapping[str, Any]) -> store.ObjectInfo:
     """Return the properties of an object from the answer of a file system."""
     if found.get("type") == "directory":
         raise StoreError(FOLDER)
     size = found.get("size")
-    return ObjectInfo(size, size is not None, version_marks(found))
+    return store.ObjectInfo(size, size is not None, store.version_marks(found))
 
 
 class AnyObject:
@@ -69,7 +58,7 @@ class AnyObject:
         if not self._files.async_impl:
             self._options["cache_type"] = "none"
 
-    def get_info(self) -> ObjectInfo:
+    def get_info(self) -> store.ObjectInfo:
         """Request the properties of the object."""
         self._files.invalidate_cache()
         request = partial(self._files.info, self._path)
@@ -78,15 +67,15 @@ class AnyObject:
     def close(self) -> None:
         """Do nothing: no request is left open."""
 
-    def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
+    def fetch(self, start: int, end: int, opened: store.ObjectInfo) -> bytes:
         """Request a byte range, of the opened generation where the store has generations."""
         options = dict(self._options)
-        if self._speaks("gs") and GENERATION in opened.marks:
-            options[GENERATION] = opened.marks[GENERATION]
+        if self._speaks("gs") and store.GENERATION in opened.marks:
+            options[store.GENERATION] = opened.marks[store.GENERATION]
         data = with_timeout(partial(self._files.cat_file, self._path, start, end, **options))
-        return check_length(data, end - start)
+        return store.check_length(data, end - start)
 
-    def stream(self, opened: ObjectInfo) -> ObjectStream:
+    def stream(self, opened: store.ObjectInfo) -> store.ObjectStream:
         """Open the object as a file."""
         del opened
         return _FileStream(with_timeout(partial(self._files.open, self._path, "rb")))
@@ -125,7 +114,7 @@ class S3Object:
         if version:
             self._names["VersionId"] = version
 
-    def get_info(self) -> ObjectInfo:
+    def get_info(self) -> store.ObjectInfo:
         """Request the head of the object."""
         found = self._files.info(self._path, refresh=True, timeout=limits.INFO_SECONDS)
         return object_info(found)
@@ -133,19 +122,19 @@ class S3Object:
     def close(self) -> None:
         """Do nothing: no request is left open."""
 
-    def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
+    def fetch(self, start: int, end: int, opened: store.ObjectInfo) -> bytes:
         """Request a byte range, only of the opened object.
 
         The condition is its ETag, because requesting a version needs a permission that readers may
         lack.
         """
         request = {**self._names, "Range": f"bytes={start}-{end - 1}"}
-        if ETAG in opened.marks:
-            request["IfMatch"] = opened.marks[ETAG]
+        if store.ETAG in opened.marks:
+            request["IfMatch"] = opened.marks[store.ETAG]
         answer = self._files.call_s3("get_object", timeout=limits.BLOCK_SECONDS, **request)
         return run_on(self._files.loop, _read_part, answer, start, end, opened)
 
-    def stream(self, opened: ObjectInfo) -> ObjectStream:
+    def stream(self, opened: store.ObjectInfo) -> store.ObjectStream:
         """Raise StoreError: range requests are part of the protocol."""
         del opened
         raise StoreError(
@@ -168,10 +157,10 @@ def open_s3(url: str, scheme: str) -> tuple[Any, str]:
     return files, path
 
 
-async def _read_part(answer: Any, start: int, end: int, opened: ObjectInfo) -> bytes:
+async def _read_part(answer: Any, start: int, end: int, opened: store.ObjectInfo) -> bytes:
     try:
-        check_marks(version_marks(answer), opened.marks)
-        check_range(answer.get("ContentRange"), start, end, opened.size)
-        return await read_range(answer["Body"].read, end - start)
+        store.check_marks(store.version_marks(answer), opened.marks)
+        store.check_range(answer.get("ContentRange"), start, end, opened.size)
+        return await store.read_range(answer["Body"].read, end - start)
     finally:
         answer["Body"].close()

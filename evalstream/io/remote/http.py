@@ -7,18 +7,9 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from evalstream.io.remote import limits
+from evalstream.io.remote import limits, store
 from evalstream.io.remote.errors import StoreError, refusal
 from evalstream.io.remote.filesystem import fsspec_settings, run_on
-from evalstream.io.remote.store import (
-    ObjectInfo,
-    ObjectStream,
-    check_marks,
-    check_range,
-    read_range,
-    read_total,
-    version_marks,
-)
 
 _READY_TO_SEND: Final = re.compile(r"(?:[\w.~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*", re.ASCII)
 
@@ -47,21 +38,21 @@ class WebObject:
         )
         self._url = url
 
-    def get_info(self) -> ObjectInfo:
+    def get_info(self) -> store.ObjectInfo:
         """Request the first byte: servers report more with a range than with the whole object."""
         return run_on(self._files.loop, self._get_info, seconds=limits.INFO_SECONDS)
 
-    def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
+    def fetch(self, start: int, end: int, opened: store.ObjectInfo) -> bytes:
         """Request a byte range."""
         return self._run(self._fetch, start, end, opened)
 
-    def stream(self, opened: ObjectInfo) -> ObjectStream:
+    def stream(self, opened: store.ObjectInfo) -> store.ObjectStream:
         """Request the whole object."""
         answer = self._run(self._get, None)
         stream = _WebStream(self._files.loop, answer)
         try:
             _check_status(answer.status, HTTPStatus.OK)
-            check_marks(version_marks(answer.headers), opened.marks)
+            store.check_marks(store.version_marks(answer.headers), opened.marks)
         except StoreError:
             stream.close()
             raise
@@ -81,7 +72,7 @@ class WebObject:
         session = await self._files.set_session()
         return await session.get(self._files.encode_url(self._url), headers=headers, **options)
 
-    async def _get_info(self) -> ObjectInfo:
+    async def _get_info(self) -> store.ObjectInfo:
         answer = await self._get("0-0")
         try:
             # An empty object has no first byte, and is read as a whole.
@@ -93,17 +84,17 @@ class WebObject:
             )
             size = _object_size(answer.status, answer.headers)
             ranged = answer.status == HTTPStatus.PARTIAL_CONTENT and size is not None
-            return ObjectInfo(size, ranged, version_marks(answer.headers))
+            return store.ObjectInfo(size, ranged, store.version_marks(answer.headers))
         finally:
             answer.close()
 
-    async def _fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
+    async def _fetch(self, start: int, end: int, opened: store.ObjectInfo) -> bytes:
         answer = await self._get(f"{start}-{end - 1}")
         try:
             _check_status(answer.status, HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT)
-            check_marks(version_marks(answer.headers), opened.marks)
-            check_range(answer.headers.get("Content-Range"), start, end, opened.size)
-            return await read_range(answer.content.read, end - start)
+            store.check_marks(store.version_marks(answer.headers), opened.marks)
+            store.check_range(answer.headers.get("Content-Range"), start, end, opened.size)
+            return await store.read_range(answer.content.read, end - start)
         finally:
             # Keeps the connection if the body was read to its end, else closes it.
             answer.release()
@@ -135,5 +126,5 @@ def _object_size(status: int, headers: Mapping[str, str]) -> int | None:
     if status == HTTPStatus.OK:
         reported = headers.get("Content-Length", "")
     else:
-        reported = read_total(headers.get("Content-Range", ""))
+        reported = store.read_total(headers.get("Content-Range", ""))
     return int(reported) if reported.isdecimal() else None

@@ -20,6 +20,7 @@ from ctypes import (
     c_uint32,
     c_uint64,
     c_void_p,
+    pointer,
 )
 from enum import IntEnum
 from functools import lru_cache
@@ -363,7 +364,9 @@ class ScannerConfig:
     """What rows are checked against."""
 
     def __init__(self, tables: Tables, demands: RowConstraints, hasher: Hasher) -> None:
-        self.tables, self.demands, self.hasher = _Tables(*tables[:4]), demands, hasher
+        self.demands = demands
+        # They keep alive what they point to.
+        self.pointers = tuple(map(pointer, (_Tables(*tables[:4]), demands, hasher)))
 
 
 class Scanner:
@@ -378,7 +381,7 @@ class Scanner:
             raise MemoryError
         # Daemon threads may still use it when the process ends.
         weakref.finalize(self, loaded.free_scanner, self._handle).atexit = False
-        self._most_rows, self._most_records = MOST_ROWS, MOST_RECORDS
+        self._most_rows = MOST_ROWS
         self._rows = (c_uint64 * (len(COLUMNS) * MOST_ROWS))()
         self._kinds = ctypes.create_string_buffer(_KIND.size * MOST_KINDS)
         self._records = ctypes.create_string_buffer(RECORD_BYTES * MOST_RECORDS)
@@ -387,7 +390,17 @@ class Scanner:
         # Mapped for this process alone, so that pages that no text needs take no memory.
         self._texts = (c_char * TEXT_BYTES).from_buffer(mmap(-1, TEXT_BYTES, access=ACCESS_COPY))
         self._setting: ScannerConfig | None = None
-        self._data, self._scan = b"", _Scan()
+        self._data = b""
+        self._scan = _Scan(
+            rows=ctypes.addressof(self._rows),
+            kinds=ctypes.addressof(self._kinds),
+            most_records=MOST_RECORDS,
+            records=ctypes.addressof(self._records),
+            links=ctypes.addressof(self._links),
+            samples=ctypes.addressof(self._samples),
+            texts=ctypes.addressof(self._texts),
+            most_bytes=TEXT_BYTES,
+        )
         self._words = memoryview(self._rows).cast("B").cast("Q")
 
     def start(
@@ -399,28 +412,15 @@ class Scanner:
         """
         # What the scanner points to lives as long.
         self._setting, self._data = setting, data
-        parts = setting.tables, setting.demands, setting.hasher
-        self._library.start_block(self._handle, *map(byref, parts))
-        self._scan = _Scan(
-            bytes=data,
-            size=len(data),
-            longest=longest,
-            base=base,
-            offsets=offsets,
-            offset_count=len(offsets or b"") // 8,
-            rows=ctypes.addressof(self._rows),
-            kinds=ctypes.addressof(self._kinds),
-            most_records=self._most_records,
-            records=ctypes.addressof(self._records),
-            links=ctypes.addressof(self._links),
-            samples=ctypes.addressof(self._samples),
-            texts=ctypes.addressof(self._texts),
-            most_bytes=TEXT_BYTES,
-        )
+        self._library.start_block(self._handle, *setting.pointers)
+        scan = self._scan
+        scan.bytes, scan.size, scan.longest, scan.base = data, len(data), longest, base
+        scan.offsets, scan.offset_count = offsets, len(offsets or b"") // 8
 
     def stop(self) -> None:
         """Let go of the block."""
-        self._setting, self._data, self._scan = None, b"", _Scan()
+        self._setting, self._data = None, b""
+        self._scan.bytes = self._scan.offsets = None
 
     def go_to(self, at: int, line: int, most_rows: int) -> None:
         """Drop the results so far, and continue with a line, given by its start and its number.

@@ -6,26 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from evalstream.model.comparison import (
-    ComparedRun,
-    CompareVerdict,
-    Comparison,
-    ComparisonReport,
-    Flip,
-    Matrix,
-)
+from evalstream.model import comparison
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
+from evalstream.reporters.comparison import wording
 from evalstream.reporters.comparison.figures import join_groups, percent, show_number
-from evalstream.reporters.comparison.wording import (
-    MOST_DETAILED,
-    cell_text,
-    difference_text,
-    iterate_figures,
-    iterate_lists,
-)
 from evalstream.reporters.describe import as_code, cut_text, escape_markup, visible
 
 MOST_BYTES: Final = 65_536
@@ -47,11 +34,11 @@ MOST_COLUMNS: Final = 12
 """Number of runs up to which a matrix is shown."""
 
 _SIGNS: Final = {
-    CompareVerdict.SIGNIFICANT: "**significant**",
-    CompareVerdict.DEPENDS: "**depends on missing samples**",
-    CompareVerdict.WITHIN_NOISE: "within noise",
-    CompareVerdict.UNINFORMATIVE: "uninformative",
-    CompareVerdict.NOT_COMPARABLE: "**not comparable**",
+    comparison.CompareVerdict.SIGNIFICANT: "**significant**",
+    comparison.CompareVerdict.DEPENDS: "**depends on missing samples**",
+    comparison.CompareVerdict.WITHIN_NOISE: "within noise",
+    comparison.CompareVerdict.UNINFORMATIVE: "uninformative",
+    comparison.CompareVerdict.NOT_COMPARABLE: "**not comparable**",
 }
 
 
@@ -67,20 +54,20 @@ class MarkdownComparison(Recognized):
         self._output = output
         self._parts: list[str] = []
         self._room = MOST_BYTES - RESERVED
-        self._report: ComparisonReport | None = None
+        self._report: comparison.ComparisonReport | None = None
         self._flips: list[str] = []
         self._shown = 0
         self._left_out = 0
         self._is_full = False
 
-    def begin(self, report: ComparisonReport) -> None:
+    def begin(self, report: comparison.ComparisonReport) -> None:
         """Keep all but the flips."""
         self._report = report
         self._room -= FOR_FLIPS
         self._add(f"{TITLE}{_text(report.first_line, 2_000)}</strong>\n\n")
         self._runs(report)
         self._comparisons(report.comparisons)
-        for title, texts in iterate_lists(report):
+        for title, texts in wording.iterate_lists(report):
             self._list(f"{title[:1].upper()}{title[1:]}", texts)
         self._rankings(report)
         groups = ("Difference (row - column)", report.differences), ("Overlap", report.overlaps)
@@ -89,7 +76,7 @@ class MarkdownComparison(Recognized):
                 self._matrix(title, matrix)
         self._room += FOR_FLIPS
 
-    def flip(self, flip: Flip) -> None:
+    def flip(self, flip: comparison.Flip) -> None:
         """Keep one flip while there is room."""
         if self._is_full:
             return
@@ -127,7 +114,7 @@ class MarkdownComparison(Recognized):
             self._parts.append(f"**--fail-if {_text(name)}: the condition holds**\n\n")
         self._output.write("".join(self._parts).rstrip("\n") + "\n")
 
-    def _runs(self, report: ComparisonReport) -> None:
+    def _runs(self, report: comparison.ComparisonReport) -> None:
         rows = [
             f"| {_text(run.label)}{' (reference)' if run.label == report.reference else ''} "
             f"| {_file(run)} | {_text(run.model or '')} "
@@ -138,22 +125,23 @@ class MarkdownComparison(Recognized):
         head = "| run | file | model | check | rows | samples |\n"
         self._table(head, f"{_rule(4, 2)}", rows, "run")
 
-    def _comparisons(self, comparisons: Sequence[Comparison]) -> None:
+    def _comparisons(self, comparisons: Sequence[comparison.Comparison]) -> None:
         rows = []
         for one in comparisons:
             found = one.estimate
-            shown = "" if found is None else _text(difference_text(found))
+            shown = "" if found is None else _text(wording.difference_text(found))
             n = "" if found is None else f"{found.n:,}"
             name = f"{one.a} - {one.b}: {one.metric.label}"
             overlap = percent(one.alignment.overlap)
             rows.append(f"| {_text(name)} | {_SIGNS[one.verdict]} | {shown} | {n} | {overlap} |\n")
         head = "| comparison | verdict | difference | n | overlap |\n"
         self._table(head, _rule(3, 2), rows, "comparison")
-        if len(comparisons) > MOST_DETAILED:
+        if len(comparisons) > wording.MOST_DETAILED:
             return
         for one in comparisons:
             figures = "".join(
-                f"| {_text(name)} | {_text(text, 600)} |\n" for name, text in iterate_figures(one)
+                f"| {_text(name)} | {_text(text, 600)} |\n"
+                for name, text in wording.iterate_figures(one)
             )
             title = escape_markup(_short(f"{one.a} and {one.b}, {one.metric.label}"))
             self._add(
@@ -167,7 +155,7 @@ class MarkdownComparison(Recognized):
         self._rows([f"- {_text(text, 400)}\n" for text in texts], "line")
         self._add("\n")
 
-    def _rankings(self, report: ComparisonReport) -> None:
+    def _rankings(self, report: comparison.ComparisonReport) -> None:
         for one in report.rankings:
             title = f"Ranks under {one.metric}, over {count_noun(one.n, 'shared sample')}"
             if not self._add(f"### {_text(title)}\n\n"):
@@ -180,13 +168,13 @@ class MarkdownComparison(Recognized):
             head = "| rank | run | groups | mean | resamples with this rank |\n"
             self._table(head, _rule(5), rows, "run")
 
-    def _matrix(self, title: str, matrix: Matrix) -> None:
+    def _matrix(self, title: str, matrix: comparison.Matrix) -> None:
         name = f"{title}: {matrix.title}"
         if len(matrix.labels) > MOST_COLUMNS:
             self._add(f"{_text(name)}: {len(matrix.labels):,} runs; --format html shows all.\n\n")
             return
         lines = [
-            f"| {_text(label)} | {' | '.join(cell_text(value) for value in row)} |\n"
+            f"| {_text(label)} | {' | '.join(wording.cell_text(value) for value in row)} |\n"
             for label, row in zip(matrix.labels, matrix.cells, strict=True)
         ]
         head = f"| | {' | '.join(_text(label) for label in matrix.labels)} |\n"
@@ -233,7 +221,7 @@ def _text(text: str, most: int = CELL) -> str:
     return escape_markup(cut_text(visible(text), most))
 
 
-def _file(run: ComparedRun) -> str:
+def _file(run: comparison.ComparedRun) -> str:
     return as_code(cut_text(visible(run.file or run.aggregate or ""), PATH))
 
 

@@ -9,15 +9,8 @@ from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonRe
 from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
+from evalstream.reporters.comparison import wording
 from evalstream.reporters.comparison.figures import join_groups, percent, show_number
-from evalstream.reporters.comparison.wording import (
-    MOST_DETAILED,
-    cell_text,
-    difference_text,
-    iterate_figures,
-    iterate_lists,
-    json_text,
-)
 from evalstream.reporters.lines import LineWriter, Span
 
 MOST_LISTED: Final = 20
@@ -63,12 +56,12 @@ class TextComparison(Recognized):
                 Span(f"  {run.verdict}; {shown}{lacks}"),
                 indent=2,
             )
-        if len(report.comparisons) <= MOST_DETAILED:
+        if len(report.comparisons) <= wording.MOST_DETAILED:
             for comparison in report.comparisons:
                 self._detail(comparison)
         else:
             self._table(report.comparisons)
-        for title, texts in iterate_lists(report):
+        for title, texts in wording.iterate_lists(report):
             self._list(title, texts)
         self._of_many(report)
 
@@ -81,7 +74,7 @@ class TextComparison(Recognized):
         self._flips += 1
         self._lines.write(
             Span(f"{flip.direction}: "),
-            Span("" if flip.sample_id is None else f"sample {json_text(flip.sample_id)}, "),
+            Span("" if flip.sample_id is None else f"sample {wording.json_text(flip.sample_id)}, "),
             Span(
                 f"{flip.metric}; line {flip.line_a:,} of {flip.a}, line {flip.line_b:,} of {flip.b}"
             ),
@@ -90,7 +83,7 @@ class TextComparison(Recognized):
         for label, answer in ((flip.a, flip.answer_a), (flip.b, flip.answer_b)):
             if answer is not None:
                 self._lines.write(
-                    Span(f"{label} answers ", "dim"), Span(json_text(answer)), indent=4
+                    Span(f"{label} answers ", "dim"), Span(wording.json_text(answer)), indent=4
                 )
 
     def end(self) -> None:
@@ -114,7 +107,7 @@ class TextComparison(Recognized):
             Span(str(one.verdict), _ROLES[one.verdict]),
         )
         self._lines.write(Span(one.sentence), indent=2)
-        for name, text in iterate_figures(one):
+        for name, text in wording.iterate_figures(one):
             self._lines.write(Span(f"{name:<12}", "dim"), Span(text), indent=2)
 
     def _table(self, comparisons: Sequence[Comparison]) -> None:
@@ -122,7 +115,9 @@ class TextComparison(Recognized):
         width = max(15, *(len(one.verdict) + 1 for one in comparisons))
         for one in comparisons:
             found = one.estimate
-            figures = "" if found is None else f"  {difference_text(found)}, n = {found.n:,}"
+            figures = (
+                "" if found is None else f"  {wording.difference_text(found)}, n = {found.n:,}"
+            )
             self._lines.write(
                 Span(f"{one.verdict:<{width}}", _ROLES[one.verdict]),
                 Span(f"{one.a} and {one.b}, {one.metric.label}{figures}"),
@@ -171,7 +166,7 @@ class TextComparison(Recognized):
             return
         self._lines.blank()
         self._lines.write(Span(f"{title}, {matrix.title}", "code"))
-        cells = [[cell_text(value) for value in row] for row in matrix.cells]
+        cells = [[wording.cell_text(value) for value in row] for row in matrix.cells]
         width = max(
             len(text) for text in (*matrix.labels, *(text for row in cells for text in row))
         )

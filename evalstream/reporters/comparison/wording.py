@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from evalstream.model.comparison import (
-    Alignment,
-    Average,
-    Comparison,
-    ComparisonReport,
-    EffectPower,
-    Estimate,
-    Interval,
-    PValue,
-)
+from evalstream.model import comparison
 from evalstream.model.text import count_noun, p_value
 from evalstream.parsing import json
 from evalstream.reporters.comparison.figures import join_texts, percent, show_number
@@ -23,7 +14,7 @@ MOST_DETAILED: Final = 6
 """Number of comparisons up to which each has its figures; more have a line each."""
 
 
-def iterate_figures(one: Comparison) -> Iterator[tuple[str, str]]:
+def iterate_figures(one: comparison.Comparison) -> Iterator[tuple[str, str]]:
     """Iterate over the figures of a comparison, with their names."""
     yield "samples", _samples(one, one.alignment)
     found = one.estimate
@@ -60,7 +51,7 @@ def iterate_figures(one: Comparison) -> Iterator[tuple[str, str]]:
     yield from _limits(one, found)
 
 
-def _limits(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
+def _limits(one: comparison.Comparison, found: comparison.Estimate) -> Iterator[tuple[str, str]]:
     """Iterate over what bounds a comparison: flips, missing samples, power, noise."""
     error = found.standard_error
     left = one.failed_changes
@@ -91,7 +82,7 @@ def _limits(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
         yield "effect", _effect(found.effect)
 
 
-def _effect(effect: EffectPower) -> str:
+def _effect(effect: comparison.EffectPower) -> str:
     """Say what it takes to find a difference."""
     endless = effect.needed_without_noise
     more = "" if endless is None else f", {endless:,} if each were repeated without end"
@@ -101,7 +92,7 @@ def _effect(effect: EffectPower) -> str:
     )
 
 
-def _bounds(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
+def _bounds(one: comparison.Comparison, found: comparison.Estimate) -> Iterator[tuple[str, str]]:
     """Iterate over what the difference would be with the samples that are missing."""
     if found.bounds is not None:
         first, second = (show_number(bound, found.standard_error) for bound in found.bounds)
@@ -114,7 +105,7 @@ def _bounds(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
         yield "bounds", found.bounds_reason
 
 
-def _samples(one: Comparison, found: Alignment) -> str:
+def _samples(one: comparison.Comparison, found: comparison.Alignment) -> str:
     counts = f"{found.samples_a:,} in {one.a} and {found.samples_b:,} in {one.b}"
     texts = [
         f"{found.matched:,} matched of {counts} (overlap {percent(found.overlap)})",
@@ -134,7 +125,7 @@ def _samples(one: Comparison, found: Alignment) -> str:
     return join_texts([*texts, *(f"{count:,} {text}" for count, text in optional if count)])
 
 
-def iterate_lists(report: ComparisonReport) -> Iterator[tuple[str, Sequence[str]]]:
+def iterate_lists(report: comparison.ComparisonReport) -> Iterator[tuple[str, Sequence[str]]]:
     """Iterate over the lists of a report with their titles: settings, results, drifts, warnings."""
     settings = [
         f"{one.name}: {', '.join(f'{label} {text}' for label, text in one.values.items())}"
@@ -154,7 +145,7 @@ def iterate_lists(report: ComparisonReport) -> Iterator[tuple[str, Sequence[str]
     yield "warnings", report.warnings
 
 
-def _average(one: Average) -> str:
+def _average(one: comparison.Average) -> str:
     means = _means(
         (one.a, one.mean_a, one.standard_error_a), (one.b, one.mean_b, one.standard_error_b)
     )
@@ -164,14 +155,16 @@ def _average(one: Average) -> str:
     return f"{count_noun(one.results, 'result')}: {means}; {difference}"
 
 
-def difference_text(found: Estimate | Average) -> str:
+def difference_text(found: comparison.Estimate | comparison.Average) -> str:
     """Write a difference with its interval."""
     text = show_number(found.difference, found.standard_error)
     interval = found.interval
     return text if interval is None else f"{text} ({interval_text(interval, found)})"
 
 
-def interval_text(interval: Interval, found: Estimate | Average) -> str:
+def interval_text(
+    interval: comparison.Interval, found: comparison.Estimate | comparison.Average
+) -> str:
     """Write an interval with its method."""
     low, high = (show_number(end, found.standard_error) for end in interval[:2])
     return f"{low} to {high}, {interval.method}"
@@ -186,7 +179,7 @@ def _means(*means: tuple[str, float, float | None]) -> str:
     )
 
 
-def _pairing(found: Estimate) -> str:
+def _pairing(found: comparison.Estimate) -> str:
     """Say what pairing gains."""
     if found.unpaired_error is None:
         return ""
@@ -196,7 +189,7 @@ def _pairing(found: Estimate) -> str:
     return text
 
 
-def _test(test: PValue) -> str:
+def _test(test: comparison.PValue) -> str:
     return f"{test.method} {p_value(test.p)}"
 
 

@@ -8,15 +8,7 @@ from typing import Final
 
 from evalstream.model.sketch import Histogram, Strip
 from evalstream.model.text import count_noun
-from evalstream.reporters.charts import (
-    Tick,
-    axis,
-    drawing,
-    figure,
-    rectangle,
-    round_logs,
-    round_steps,
-)
+from evalstream.reporters import charts
 from evalstream.reporters.html.wording import format_number
 from evalstream.reporters.markup import Markup, tag
 
@@ -28,7 +20,7 @@ def histogram(key: str, title: str, unit: str, values: Histogram) -> Markup:
     """Return the picture of a histogram; `unit` names what the axis counts."""
     bars = _bars(values)
     if not bars:
-        return figure(title, tag("p", "No values.", class_="note"))
+        return charts.figure(title, tag("p", "No values.", class_="note"))
     most = max(count for *_, count in bars)
     total = sum(count for *_, count in bars)
     peak = next(bar for bar in bars if bar[2] == most)
@@ -37,7 +29,7 @@ def histogram(key: str, title: str, unit: str, values: Histogram) -> Markup:
         f"the highest bar has {most:,}, at {_between(peak)}."
     )
     shapes = [
-        rectangle(
+        charts.rectangle(
             place + 0.06,
             HEIGHT * (1 - count / most),
             0.88,
@@ -50,11 +42,11 @@ def histogram(key: str, title: str, unit: str, values: Histogram) -> Markup:
         if count
     ]
     scale = f"{unit}, logarithmic" if values.scale == "log" else unit
-    return figure(
+    return charts.figure(
         [title, " ", tag("span", count_noun(total, "value"), class_="note")],
         tag("div", tag("span", f"{most:,}", class_="top"), class_="yaxis", aria_hidden="true"),
-        drawing(key, title, description, shapes, len(bars), HEIGHT, 110),
-        axis(_value_ticks(values, bars)),
+        charts.drawing(key, title, description, shapes, len(bars), HEIGHT, 110),
+        charts.axis(_value_ticks(values, bars)),
         tag("div", scale, class_="unit"),
     )
 
@@ -82,19 +74,19 @@ def _between(bar: Bar) -> str:
     return format_number(low) if low == high else f"{format_number(low)} to {format_number(high)}"
 
 
-def _value_ticks(values: Histogram, bars: list[Bar]) -> list[Tick]:
+def _value_ticks(values: Histogram, bars: list[Bar]) -> list[charts.Tick]:
     """Return labels at round numbers, and zero of a logarithmic scale by itself."""
     zeros = 1 if values.zeros else 0
     step = -(-len(values.counts) // MOST_BARS) or 1
     is_log = values.scale == "log"
-    ticks = [Tick(0.5 / len(bars), "0")] if zeros else []
+    ticks = [charts.Tick(0.5 / len(bars), "0")] if zeros else []
     if len(bars) == zeros:
         return ticks
     low, high = bars[zeros][0], bars[-1][1]
-    for at in round_logs(low, high) if is_log else round_steps(low, high):
+    for at in charts.round_logs(low, high) if is_log else charts.round_steps(low, high):
         edge = log(at, values.width) if is_log else at / values.width
         place = zeros + (edge - values.first) / step
-        ticks.append(Tick(min(1.0, max(0.0, place / len(bars))), format_number(at)))
+        ticks.append(charts.Tick(min(1.0, max(0.0, place / len(bars))), format_number(at)))
     return ticks
 
 
@@ -127,12 +119,14 @@ def _scores(key: str, strip: Strip) -> list[Markup]:
             continue
         if mean is None:
             tip = f"{_lines(strip, place)}: no scores"
-            shapes.append(rectangle(place, 45, 1, 10, tip, class_="unscored"))
+            shapes.append(charts.rectangle(place, 45, 1, 10, tip, class_="unscored"))
             continue
         share = (mean - low) / (high - low) if high > low else 1.0
         tip = f"{_lines(strip, place)}: mean score {format_number(mean)} of {strip.scored[place]:,}"
         shade = f"{0.08 + 0.92 * share:.2f}"
-        shapes.append(rectangle(place, 0, 1, HEIGHT, tip, class_="shade", fill_opacity=shade))
+        shapes.append(
+            charts.rectangle(place, 0, 1, HEIGHT, tip, class_="shade", fill_opacity=shade)
+        )
     description = (
         f"The mean score in {count_noun(len(known), 'part')} of the file is between "
         f"{format_number(min(known))} and {format_number(max(known))}."
@@ -145,8 +139,8 @@ def _scores(key: str, strip: Strip) -> list[Markup]:
         format_number(high),
         class_="note legend",
     )
-    picture = drawing(key, title, description, shapes, len(means), HEIGHT, 34)
-    return [figure([title, " ", legend], picture, axis(_ticks(strip)), class_="wide")]
+    picture = charts.drawing(key, title, description, shapes, len(means), HEIGHT, 34)
+    return [charts.figure([title, " ", legend], picture, charts.axis(_ticks(strip)), class_="wide")]
 
 
 def _findings(key: str, strip: Strip) -> Markup:
@@ -155,10 +149,10 @@ def _findings(key: str, strip: Strip) -> Markup:
     most = max(map(sum, zip(*kinds.values(), strict=True)))
     each = f"each column stands for {count_noun(strip.lines, 'line')}"
     if not most:
-        return figure(
+        return charts.figure(
             [title, " ", tag("span", each, class_="note")],
-            drawing(key, title, "No line has a finding.", [], len(strip.rows), HEIGHT, 14),
-            axis(_ticks(strip)),
+            charts.drawing(key, title, "No line has a finding.", [], len(strip.rows), HEIGHT, 14),
+            charts.axis(_ticks(strip)),
             tag("div", "No line has a finding.", class_="unit"),
             class_="wide",
         )
@@ -172,11 +166,11 @@ def _findings(key: str, strip: Strip) -> Markup:
         for kind, numbers in kinds.items()
         if sum(numbers)
     ]
-    return figure(
+    return charts.figure(
         [title, " ", tag("span", keys, class_="note legend")],
         tag("div", tag("span", f"{most:,}", class_="top"), class_="yaxis", aria_hidden="true"),
-        drawing(key, title, description, shapes, len(strip.rows), HEIGHT, 72),
-        axis(_ticks(strip)),
+        charts.drawing(key, title, description, shapes, len(strip.rows), HEIGHT, 72),
+        charts.axis(_ticks(strip)),
         tag("div", each, class_="unit"),
         class_="wide",
     )
@@ -193,7 +187,7 @@ def _column(
     top = float(HEIGHT)
     for kind, height in heights.items():
         top -= height * fit
-        yield rectangle(place, top, 1, height * fit, tip, class_=f"fill-{kind}")
+        yield charts.rectangle(place, top, 1, height * fit, tip, class_=f"fill-{kind}")
 
 
 def _lines(strip: Strip, place: int) -> str:
@@ -203,11 +197,13 @@ def _lines(strip: Strip, place: int) -> str:
     return f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
 
 
-def _ticks(strip: Strip) -> list[Tick]:
+def _ticks(strip: Strip) -> list[charts.Tick]:
     """Return the number of the first line of some columns, from the first to the last."""
     bins = len(strip.rows)
     places = sorted({round((bins - 1) * part / 4) for part in range(5)})
     return [
-        Tick((place + 0.5) / bins, f"{'line ' if not place else ''}{place * strip.lines + 1:,}")
+        charts.Tick(
+            (place + 0.5) / bins, f"{'line ' if not place else ''}{place * strip.lines + 1:,}"
+        )
         for place in places
     ]

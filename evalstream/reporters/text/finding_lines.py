@@ -8,14 +8,7 @@ from evalstream.model.finding import Excerpt, Finding, FindingList
 from evalstream.model.report import Report
 from evalstream.model.rule_text import Status
 from evalstream.model.text import count_noun, on_one_line
-from evalstream.reporters.groups import (
-    Caps,
-    EntryPlace,
-    FindingEntry,
-    PlacedValues,
-    ValuePair,
-    join_findings,
-)
+from evalstream.reporters import groups
 from evalstream.reporters.lines import LineWriter, Span, columns
 from evalstream.reporters.listing import SHOW_ALL, ListCounts
 from evalstream.reporters.overview import FEW
@@ -24,7 +17,7 @@ from evalstream.reporters.summary import fix_mark
 MESSAGES: Final = 10
 """How many messages of a rule a report of many runs shows."""
 
-ALL: Final = Caps(files=None)
+ALL: Final = groups.Caps(files=None)
 
 LONGEST: Final = 200
 """How many characters of a value a terminal shows."""
@@ -42,14 +35,14 @@ class GroupLines:
         self._heading = listing.heading(code, report)
         self._more = listing.beyond(code, report)
         self._text = report.rules.get(code)
-        self._caps = Caps(messages=MESSAGES if report.totals.runs > FEW else None)
+        self._caps = groups.Caps(messages=MESSAGES if report.totals.runs > FEW else None)
         if lines.style.lists_all:
             self._caps = ALL
 
     def write(self, findings: FindingList) -> None:
         """Write the name of the rule, its findings, and how to fix them."""
         self._head(next(iter(findings)).name)
-        for entries, beyond in join_findings(findings, self._caps):
+        for entries, beyond in groups.join_findings(findings, self._caps):
             files = {place.file for entry in entries for place in entry.places}
             is_one = len(files) == 1 and not any(entry.more for entry in entries)
             if is_one:
@@ -82,7 +75,7 @@ class GroupLines:
             Span(self._heading, role),
         )
 
-    def _in_one_file(self, entry: FindingEntry) -> None:
+    def _in_one_file(self, entry: groups.FindingEntry) -> None:
         """Write an entry whose file is named above."""
         for place in entry.places:
             where = place.where()
@@ -90,7 +83,7 @@ class GroupLines:
             self._lines.write(*lines, *self._message(entry), *_counts(place), indent=2)
             write_values(self._lines, place, 4)
 
-    def _in_files(self, entry: FindingEntry) -> None:
+    def _in_files(self, entry: groups.FindingEntry) -> None:
         """Write an entry, and below it its files."""
         files = f" ({count_noun(entry.findings, 'finding')} in {count_noun(entry.files, 'file')})"
         is_joined = entry.files > 1
@@ -111,7 +104,7 @@ class GroupLines:
             more = f"… and {entry.more:,} more with {count} (-v lists them)"
             self._lines.write(Span(more), indent=4)
 
-    def _message(self, entry: FindingEntry) -> list[Span]:
+    def _message(self, entry: groups.FindingEntry) -> list[Span]:
         spans = []
         if len(self._severities) > 1:
             label = entry.severity.label
@@ -123,7 +116,7 @@ class GroupLines:
 
 def write_alone(lines: LineWriter, finding: Finding) -> None:
     """Write one finding with its code, without waiting for others."""
-    place, label = EntryPlace(finding), finding.severity.label
+    place, label = groups.EntryPlace(finding), finding.severity.label
     head = [Span(finding.code, label), Span(f" {finding.name}", "code"), Span(": ")]
     line = [Span(finding.position, "code"), Span(": ")]
     path = lines.path(finding.file, columns(head) + columns(line))
@@ -135,7 +128,7 @@ def write_alone(lines: LineWriter, finding: Finding) -> None:
     write_values(lines, place, 4)
 
 
-def _counts(place: EntryPlace) -> list[Span]:
+def _counts(place: groups.EntryPlace) -> list[Span]:
     """Return how many findings a place stands for, and the sample of a single one."""
     texts = [place.count().strip()]
     if place.findings == 1 and place.first.sample_id is not None:
@@ -143,7 +136,7 @@ def _counts(place: EntryPlace) -> list[Span]:
     return [span for text in texts if text for span in (Span(" "), Span(text, "dim", one=True))]
 
 
-def short_values(place: EntryPlace) -> list[Span]:
+def short_values(place: groups.EntryPlace) -> list[Span]:
     """Return the values of a place if they are few and short, to be written beside its file."""
     if len(place.values) != 1 or isinstance(place.values[0].values, Excerpt):
         return []
@@ -158,10 +151,10 @@ def _value_spans(word: str, value: str) -> list[Span]:
     return [Span(f"{word} ", "dim"), Span(value)] if value else []
 
 
-def write_values(lines: LineWriter, place: EntryPlace, indent: int) -> None:
+def write_values(lines: LineWriter, place: groups.EntryPlace, indent: int) -> None:
     """Write what the findings of a place expect and found; the widest lines are indented less."""
     shown = place.values
-    if len(shown) > 1 and all(isinstance(one.values, ValuePair) for one in shown):
+    if len(shown) > 1 and all(isinstance(one.values, groups.ValuePair) for one in shown):
         founds = [_found_alone(lines, one) for one in shown]
         if all(founds):
             more = ", and other values" if place.has_more_values else ""
@@ -177,7 +170,7 @@ def write_values(lines: LineWriter, place: EntryPlace, indent: int) -> None:
         lines.write(Span("… and other values"), indent=indent)
 
 
-def _found_alone(lines: LineWriter, one: PlacedValues) -> str:
+def _found_alone(lines: LineWriter, one: groups.PlacedValues) -> str:
     """Return a value with its line where nothing is expected, else ""."""
     if isinstance(one.values, Excerpt) or one.values.expected:
         return ""
@@ -185,7 +178,7 @@ def _found_alone(lines: LineWriter, one: PlacedValues) -> str:
     return found if one.line is None else f"{found} (line {one.line})"
 
 
-def _write_pair(lines: LineWriter, values: ValuePair, label: str, indent: int) -> None:
+def _write_pair(lines: LineWriter, values: groups.ValuePair, label: str, indent: int) -> None:
     wanted, seen = _cut_lines(lines, values.expected), _cut_lines(lines, values.found)
     expected, found = _value_spans("expected", wanted), _value_spans("found", seen)
     comma = [Span(", ")] if expected and found else []

@@ -6,20 +6,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from evalstream.model.comparison import (
-    Average,
-    CompareVerdict,
-    Comparison,
-    Estimate,
-    Interval,
-    MetricName,
-)
+from evalstream.model import comparison
 from evalstream.stats.inference.distributions import normal_quantile
 
 
 def average_results(
-    comparisons: Sequence[Comparison], samples: Mapping[str, int], level: float
-) -> list[Average]:
+    comparisons: Sequence[comparison.Comparison], samples: Mapping[str, int], level: float
+) -> list[comparison.Average]:
     """Return the average of each pair of runs with equal weights of results.
 
     A pair has none unless it has two results or more, each with one metric, all of one range,
@@ -38,24 +31,26 @@ def average_results(
     return found
 
 
-def _comparable(comparisons: Sequence[Comparison]) -> Iterator[Estimate]:
+def _comparable(comparisons: Sequence[comparison.Comparison]) -> Iterator[comparison.Estimate]:
     """Iterate over the estimates of comparisons that have an average, over none otherwise."""
     results = {one.metric.result for one in comparisons}
     scales = {_scale(one.metric) for one in comparisons}
     if len(results) < len(comparisons) or len(scales) > 1:
         return
-    if any(one.verdict is CompareVerdict.NOT_COMPARABLE for one in comparisons):
+    if any(one.verdict is comparison.CompareVerdict.NOT_COMPARABLE for one in comparisons):
         return
     yield from (one.estimate for one in comparisons if one.estimate is not None)
 
 
-def _scale(metric: MetricName) -> tuple[object, ...]:
+def _scale(metric: comparison.MetricName) -> tuple[object, ...]:
     """Return what scores must share to be averaged; an unknown bound is like no other."""
     bounds = metric.minimum, metric.maximum
     return metric.lower_is_better, metric.unit, bounds if None not in bounds else metric
 
 
-def _average(a: str, b: str, estimates: Sequence[Estimate], level: float | None) -> Average:
+def _average(
+    a: str, b: str, estimates: Sequence[comparison.Estimate], level: float | None
+) -> comparison.Average:
     """Return an average, with errors and an interval of this level unless it is None."""
     k = len(estimates)
     difference = math.fsum(one.difference for one in estimates) / k
@@ -69,8 +64,8 @@ def _average(a: str, b: str, estimates: Sequence[Estimate], level: float | None)
         error_a = error_b = error = None
     elif error is not None:
         reach = normal_quantile((1 + level) / 2) * error
-        interval = Interval(difference - reach, difference + reach, "normal")
-    return Average(
+        interval = comparison.Interval(difference - reach, difference + reach, "normal")
+    return comparison.Average(
         a,
         b,
         k,

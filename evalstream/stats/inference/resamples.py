@@ -11,7 +11,7 @@ import numpy as np
 from evalstream.model.comparison import Interval, PValue
 from evalstream.stats.arrays import Array
 from evalstream.stats.inference.distributions import normal_cdf, normal_quantile
-from evalstream.stats.inference.histogram import Cells
+from evalstream.stats.inference.paired import Cells
 
 _BITS: Final = 62
 _WORTH_COUNTING: Final = 64

@@ -12,8 +12,7 @@ from evalstream.model.comparison import (
     MetricName,
 )
 from evalstream.model.text import count_noun, p_value
-from evalstream.stats.inference.bounds import score_limits
-from evalstream.stats.inference.power import samples_needed
+from evalstream.stats.inference.estimate import samples_needed, score_limits
 
 FEW_SAMPLES: Final = 30
 """Below this number equal scores say little: the rule of three leaves 10 % for a difference."""

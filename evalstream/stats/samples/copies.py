@@ -9,8 +9,7 @@ import numpy as np
 
 from evalstream.model.sample_record import UNKNOWN
 from evalstream.stats.arrays import Array
-from evalstream.stats.samples.grouping import mark_starts, sort_rows
-from evalstream.stats.samples.record_store import RecordStore, read_together
+from evalstream.stats.samples.record_store import RecordStore, mark_starts, read_together, sort_rows
 
 MEMORY_BYTES: Final = 1 << 22
 """How much of the pairs stays in memory."""

@@ -10,9 +10,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from evalstream.stats.arrays import Array
-from evalstream.stats.samples.grouping import mark_starts, number_groups, rank_in_groups
+from evalstream.stats.samples import record_store
 from evalstream.stats.samples.joining import Joined
-from evalstream.stats.samples.record_store import RecordStore, read_together
 
 MEMORY_BYTES: Final = 1 << 22
 """How much each of four stores of samples without a partner keeps in memory."""
@@ -73,7 +72,7 @@ class DriftFinder:
         names = ("question", "sample", "line", "offset", "input")
         self._type = np.dtype([*((name, "u8") for name in names), ("metrics", "u8", (words,))])
         self._by_question, self._by_sample = (
-            [RecordStore(self._type, key, memory_limit) for _ in "ab"]
+            [record_store.RecordStore(self._type, key, memory_limit) for _ in "ab"]
             for key in ("question", "sample")
         )
 
@@ -105,7 +104,9 @@ class DriftFinder:
         """Return a record of each sample: its first one by line, and the set of its metrics."""
         order = np.lexsort([samples[name] for name in ("offset", "line", "sample", "low", "high")])
         samples = samples[order]
-        starts = np.flatnonzero(mark_starts(*(samples[key] for key in ("high", "low", "sample"))))
+        starts = np.flatnonzero(
+            record_store.mark_starts(*(samples[key] for key in ("high", "low", "sample")))
+        )
         records = np.empty(len(starts), self._type)
         for name in ("question", "sample", "line", "offset", "input"):
             records[name] = samples[name][starts]
@@ -129,9 +130,9 @@ class DriftFinder:
         left.
         """
         both = np.concatenate((a, b))
-        numbers = number_groups(*(both[key] for key in keys))
+        numbers = record_store.number_groups(*(both[key] for key in keys))
         places = [
-            own * (len(both) + 1) + rank_in_groups(own, one["line"], one["offset"])
+            own * (len(both) + 1) + record_store.rank_in_groups(own, one["line"], one["offset"])
             for own, one in zip((numbers[: len(a)], numbers[len(a) :]), (a, b), strict=True)
         ]
         _, in_a, in_b = np.intersect1d(
@@ -160,7 +161,7 @@ class DriftFinder:
         self.first = nsmallest(self._most, [*self.first, *found])
 
 
-def _read(stores: Sequence[RecordStore]) -> Iterator[list[Array]]:
+def _read(stores: Sequence[record_store.RecordStore]) -> Iterator[list[Array]]:
     for store in stores:
         store.finish()
-    return read_together(stores)
+    return record_store.read_together(stores)

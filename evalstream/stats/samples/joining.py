@@ -9,7 +9,7 @@ import numpy as np
 
 from evalstream.model.sample_record import B_SHIFT, UNKNOWN, PairFlag, SampleFlag
 from evalstream.stats.arrays import Array
-from evalstream.stats.samples.grouping import mark_starts, number_groups
+from evalstream.stats.samples.record_store import mark_starts, number_groups
 from evalstream.stats.samples.sample_store import PAIR, SampleStore, read_samples
 
 _AMBIGUOUS: Final = np.uint64(SampleFlag.AMBIGUOUS)

@@ -10,8 +10,12 @@ import numpy as np
 
 from evalstream.model.sample_record import SampleFlag
 from evalstream.stats.arrays import Array
-from evalstream.stats.samples.grouping import mark_starts, number_groups
-from evalstream.stats.samples.record_store import RecordStore, read_together
+from evalstream.stats.samples.record_store import (
+    RecordStore,
+    mark_starts,
+    number_groups,
+    read_together,
+)
 from evalstream.stats.samples.sample_store import SampleStore, read_samples
 
 MEMORY_BYTES: Final = 1 << 22

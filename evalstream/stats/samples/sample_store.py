@@ -17,8 +17,7 @@ from evalstream.model.sample_record import (
     SampleScore,
 )
 from evalstream.stats.arrays import Array
-from evalstream.stats.samples.grouping import mark_starts, sort_rows
-from evalstream.stats.samples.record_store import MEMORY_BYTES, RecordStore, read_together
+from evalstream.stats.samples import record_store
 
 MOST_GROUPS: Final = 1 << 24
 """The number of groups of one run; they are numbered from 0, without gaps."""
@@ -49,9 +48,9 @@ class SampleStore:
     temporary file. Raises OSError where the file cannot be written or read.
     """
 
-    def __init__(self, memory_limit: int = MEMORY_BYTES) -> None:
+    def __init__(self, memory_limit: int = record_store.MEMORY_BYTES) -> None:
         self.without_identity = 0
-        self.records = RecordStore(ROW, "high", memory_limit)
+        self.records = record_store.RecordStore(ROW, "high", memory_limit)
         self._sample_count: int | None = None
 
     @property
@@ -122,10 +121,12 @@ def read_samples(stores: Sequence[SampleStore]) -> Iterator[list[Array]]:
     All samples of one identity, in all runs, come at the same time. Any number of calls may read.
     """
     counts = [0] * len(stores)
-    for rows in read_together([store.records for store in stores]):
+    for rows in record_store.read_together([store.records for store in stores]):
         found = [reduce_rows(some) for some in rows]
         for at, samples in enumerate(found):
-            counts[at] += int(mark_starts(*(samples[name] for name in _SAMPLE_KEYS)).sum())
+            counts[at] += int(
+                record_store.mark_starts(*(samples[name] for name in _SAMPLE_KEYS)).sum()
+            )
         yield found
     for store, count in zip(stores, counts, strict=True):
         store.keep_count(count)
@@ -139,8 +140,8 @@ def reduce_rows(rows: Array) -> Array:
     its rows differ. It has the cluster that all its rows have, else none.
     """
     keys = (*_SAMPLE_KEYS, "group")
-    rows = rows[sort_rows(*(rows[key] for key in (*keys, "line", "offset")))]
-    starts = np.flatnonzero(mark_starts(*(rows[key] for key in keys)))
+    rows = rows[record_store.sort_rows(*(rows[key] for key in (*keys, "line", "offset")))]
+    starts = np.flatnonzero(record_store.mark_starts(*(rows[key] for key in keys)))
     samples = np.empty(len(starts), SAMPLE)
     first = rows[starts]
     for name in SampleRow._fields:
@@ -154,8 +155,8 @@ def reduce_rows(rows: Array) -> Array:
     samples["spread"] = 0
     if len(starts) < len(rows):
         _reduce_repeats(samples, rows, starts)
-    is_sample = mark_starts(*(samples[key] for key in _SAMPLE_KEYS))
-    identities = np.flatnonzero(mark_starts(samples["high"], samples["low"]))
+    is_sample = record_store.mark_starts(*(samples[key] for key in _SAMPLE_KEYS))
+    identities = np.flatnonzero(record_store.mark_starts(samples["high"], samples["low"]))
     ids = np.add.reduceat(is_sample.astype(np.int64), identities)
     sizes = np.diff(np.append(identities, len(samples)))
     samples["flags"] |= np.repeat(np.where(ids > 1, _AMBIGUOUS, np.uint64(0)), sizes)

@@ -46,14 +46,14 @@ class StoreCase:
 
 def moving(root: Path) -> Any:
     """Let the latest manifest change once the store was listed and its entries were read."""
-    begin = Choice.__init__
+    draw = Choice.draw
 
-    def begin_and_move(self: Choice, *arguments: Any) -> None:
-        begin(self, *arguments)
+    def draw_and_move(self: Choice, *arguments: Any) -> None:
+        draw(self, *arguments)
         latest = root / "flat/latest_manifest.json"
         latest.write_bytes(latest.read_bytes().replace(b"03:00:00", b"04:00:00"))
 
-    return patch.object(Choice, "__init__", begin_and_move)
+    return patch.object(Choice, "draw", draw_and_move)
 
 
 def apply(script: str, folder: Path) -> StoreCase:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import deep
 from each import each
 from hypothesis import given
 from hypothesis import strategies as st
@@ -182,7 +183,7 @@ def written(path: Path, reporter: Callable[[Output], Any], call: Callable[..., A
     return text
 
 
-@pytest.mark.parametrize("of", [1, 2, 5, 20])
+@pytest.mark.parametrize("of", [1, 2, deep(5), 20])
 @pytest.mark.parametrize("reporter", [JsonReporter, TextReporter])
 def test_merged_shards_are_the_report_of_one_check(
     folder: Path, of: int, reporter: Callable[[Output], Any]

@@ -17,7 +17,7 @@ from evalstream.cli.command import (
     named_command,
     option_flags,
 )
-from evalstream.cli.plain_reader import read_plain
+from evalstream.cli.program import read_plain
 from evalstream.model.errors import UsageError
 
 # Older versions of typer import what newer versions of click deprecate.

@@ -86,6 +86,33 @@ def sha256(data: bytes) -> str:
 
 
 @pytest.mark.parametrize("options", [SERIAL, POOL, Options(executor="pool", jobs=1)])
+class Asked(Renaming):
+    """A rewriter that counts how often it is asked whether compiled code does its work."""
+
+    times = 0
+
+    def is_native(self, sample: bytes) -> bool:
+        """Count the question."""
+        self.times += 1
+        return super().is_native(sample)
+
+
+def test_only_work_for_threads_is_tried_on_a_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "rows.jsonl"
+    source.write_bytes(ROWS)
+    auto = Options(jobs=2)
+    asked = {}
+    for least in (0, len(ROWS) + 1):
+        monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", least)
+        for name, options in (("serial", SERIAL), ("pool", POOL), ("auto", auto)):
+            rewriter = Asked()
+            assert rewrite_rows(str(source), None, rewriter, options).rows == 400
+            asked[name, bool(least)] = rewriter.times
+    assert {key for key, times in asked.items() if times} == {("auto", False)}
+
+
 def test_rows_are_rewritten_in_order(tmp_path: Path, options: Options) -> None:
     run = Run(tmp_path / "rows.jsonl", ROWS, options)
     outcome = run.outcome

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
 
-from evalstream.io.line_buffer import LineBuffer
+from evalstream.io.stream import LineBuffer
 
 STEPS = st.lists(
     st.one_of(

@@ -16,8 +16,7 @@ import evalstream
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report, RunSummary, Totals
 from evalstream.parsing.json import pointer
-from evalstream.reporters.eee import EeeReporter
-from evalstream.reporters.eee.entries import location
+from evalstream.reporters.eee import EeeReporter, location
 
 ROWS, AGGREGATE = "run_samples.jsonl", "run.json"
 EMPTY: dict[str, Any] = dict.fromkeys(Finding._fields)

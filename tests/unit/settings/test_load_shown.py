@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from evalstream.model.errors import UsageError
 from evalstream.settings.declared import SETTINGS
-from evalstream.settings.find import TomlTable
 from evalstream.settings.load import Settings, resolve_settings, settings_lines
-from evalstream.settings.values import allowed_values, read_values
+from evalstream.settings.values import TomlTable, allowed_values, read_values
 
 OPTIONS = list(SETTINGS.values())
 

@@ -16,10 +16,10 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.settings.declared import SETTINGS
-from evalstream.settings.find import TomlTable
 from evalstream.settings.values import (
     LONGEST_TEXT,
     MOST_TEXTS,
+    TomlTable,
     allowed_values,
     read_values,
     settings_schema,

@@ -20,7 +20,7 @@ from rows import REPORTERS, Row, bounded, bytes_of, line_of, reported, sound_row
 import evalstream
 from evalstream.engine import block_tasks
 from evalstream.model.row_record import ABSENT, RowRecords, pack
-from evalstream.stats import first_seen
+from evalstream.stats import duplicates
 from evalstream.stats.duplicate_index import BYTES_PER_ROW, DuplicateIndex
 from evalstream.stats.duplicates import (
     MOST_MARKS,
@@ -198,9 +198,9 @@ def indexed(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found
     The compiled table and the dict must say the same, whatever memory each takes.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(first_seen, "WORTH_A_TABLE", 1 << 60)
+        patched.setattr(duplicates, "WORTH_A_TABLE", 1 << 60)
         found = indexed_once(entries, sizes, limit)
-        patched.setattr(first_seen, "WORTH_A_TABLE", 0)
+        patched.setattr(duplicates, "WORTH_A_TABLE", 0)
         assert indexed_once(entries, sizes, limit)[:2] == found[:2]
     return found
 
@@ -241,7 +241,7 @@ def test_without_a_bound_nothing_goes_to_disk(entries: list[Entry], sizes: list[
     assert indexed(entries, sizes, 1 << 28) == (naive(entries), naive_cover(entries), False)
 
 
-@pytest.mark.parametrize("samples", [1, 5, 3000])
+@pytest.mark.parametrize("samples", [5, deep(1), deep(3000)])
 def test_many_rows_on_disk_are_still_in_order(samples: int) -> None:
     # All digests end alike, so that parts have to be split again and again.
     entries = [

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evalstream.formats.eee.sample_rows import sample_row
+from evalstream.formats.eee.compared import sample_row
 from evalstream.model.options import SampleRequest
 from evalstream.model.sample_record import UNKNOWN
 from evalstream.stats.sample_digests import InputDigests, record_sample

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from evalstream.model.finding import Severity
 from evalstream.model.sketch import Sketch
 from evalstream.parsing.json import dumps
-from evalstream.stats.bins import sketchable
 from evalstream.stats.sketch import (
     MOST_COLUMNS,
     TOKENS,
@@ -22,6 +21,7 @@ from evalstream.stats.sketch import (
     BlockSketcher,
     RowFigures,
     SketchTotal,
+    sketchable,
 )
 
 SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.INFO)

@@ -2,12 +2,14 @@
 
 import json
 import shutil
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import command, environment, run_command
 from each import each
 from made_store import (
     NEW,
@@ -25,6 +27,7 @@ from made_store import (
 )
 
 from evalstream.api.store import admit
+from evalstream.store.files import LocalFiles
 
 FIRST, BARE = uuid_of(0), uuid_of(3)
 OF_RECORDS = {"ES805 w", "ES506 i", "ES709 w", "ES007 i"}
@@ -242,3 +245,71 @@ def test_a_store_whose_entries_do_not_hold_admits_nothing(accepted: Path, tmp_pa
     path = store / latest_manifest(store)["entries_path"]
     path.write_bytes(path.read_bytes().replace(sha(b"")[:1].encode(), b"0", 1))
     assert judged(store, tmp_path, add)[0] == 1
+
+
+def test_accepted_files_are_read_once_for_all_new_ones(
+    accepted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    read = LocalFiles.read
+
+    def read_and_note(self: LocalFiles, path: str) -> Iterator[bytes]:
+        if self.root == str(accepted):
+            opened.append(path)
+        return read(self, path)
+
+    monkeypatch.setattr(LocalFiles, "read", read_and_note)
+
+    def add_beside(root: Path) -> list[str]:
+        record = json.loads(path_of(root, BARE).read_bytes())
+        names = []
+        for number in range(90, 99):
+            path = path_of(root, BARE).with_name(f"{uuid_of(number)}.json")
+            write(path, json.dumps({**record, "evaluation_id": f"new/{number}"}).encode())
+            names += names_of(root, path)
+        return names
+
+    judged(accepted, tmp_path, add_beside)
+    assert sum(path.endswith("entries.jsonl") for path in opened) == 1
+    assert sum(path.startswith("flat/objects/") for path in opened) == 1
+    assert len(opened) == len(set(opened))
+
+
+def test_names_come_from_git(accepted: Path, tmp_path: Path) -> None:
+    root = tmp_path / "checkout"
+    shutil.copytree(accepted / "data", root / "data")
+    run_git(root, "init", "-q")
+    run_git(root, "add", "-A")
+    run_git(root, "commit", "-qm", "accepted")
+    move(root)
+    target = root / "data/tiny-logic/acme/caf\u00e9 7b"
+    write(target / "notes.txt", b"x")
+    run_git(root, "add", "-A")
+    names = run_git(root, "diff", "-z", "--name-only", "--no-renames", "--cached", "HEAD")
+    done = run_command(
+        command("store", "admit", "--files-from", "-", "--store", str(accepted), "-f", "jsonl"),
+        cwd=root,
+        input=names,
+        capture_output=True,
+        env=environment(),
+    )
+    lines = map(json.loads, done.stdout.splitlines())
+    findings = [one for one in lines if "code" in one]
+    errors = {one["file"] for one in findings if one["severity"] == "error"}
+    assert (done.returncode, errors) == (1, {"data/tiny-logic/acme/caf\u00e9 7b/notes.txt"})
+    assert sum(one["code"] == "ES927" and one["severity"] == "info" for one in findings) == 2
+
+
+def run_git(root: Path, *arguments: str) -> bytes:
+    """Run git in a folder, and return what it prints."""
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    return subprocess.run(
+        ["git", *identity, *arguments], cwd=root, capture_output=True, check=True
+    ).stdout
+
+
+def test_a_request_of_nothing_is_wrong_usage(accepted: Path) -> None:
+    done = run_command(
+        command("store", "admit", "--store", str(accepted)), capture_output=True, env=environment()
+    )
+    assert (done.returncode, b"no changed file given" in done.stderr) == (2, True)

@@ -15,6 +15,7 @@ from evalstream.io.remote import hub as hub_files
 from evalstream.io.remote import limits
 from evalstream.io.remote.hub import parse_hub
 from evalstream.io.remote.store import ETAG
+from evalstream.store import verify as verify_module
 
 pytest.importorskip("aiohttp")
 pytest.importorskip("fsspec")
@@ -45,8 +46,7 @@ def test_a_sound_store_passes_with_one_request_a_file(hub: FakeHub) -> None:
     assert (report.exit_code, set(report.counts)) == (0, set())
     pages = -(-files_in(hub.folder, "") // 7)
     assert hub.count("/tree/") == pages
-    # The latest entries are read twice: into the table, and to say what is to be read.
-    assert len(hub.paths) <= pages + files_in(hub.folder, "flat", "data") + SPARE
+    assert len(hub.paths) == 1 + pages + files_in(hub.folder, "flat", "data")
     assert {f"/{hub_files.ENDPOINT}" in path for path in hub.paths} == {False}
 
 
@@ -94,6 +94,58 @@ def test_limits_are_waited_for(hub: FakeHub, monkeypatch: pytest.MonkeyPatch) ->
     hub.limits = [{"Retry-After": "7"}, {"RateLimit": '"api";r=0;t=55'}]
     assert verify(hub.url, level="manifest").exit_code == 0
     assert not hub.limits
+
+
+def test_limits_and_errors_cost_one_request_each(
+    hub: FakeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_files, "MOST_PAUSE_SECONDS", 0.01)
+    hub.limits, hub.broken = [{"Retry-After": "7"}, {"Retry-After": "soon"}], 2
+    assert verify(hub.url).exit_code == 0
+    assert len(hub.paths) == 1 + 1 + files_in(hub.folder, "flat", "data") + 4
+
+
+@pytest.mark.parametrize("headers", [{"Retry-After": "86400"}, {}])
+def test_a_limit_without_end_is_not_waited_for_without_end(
+    hub: FakeHub, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str]
+) -> None:
+    monkeypatch.setattr(hub_files, "MOST_PAUSE_SECONDS", 0.01)
+    hub.limits = [headers] * 100
+    report = verify(hub.url)
+    assert (report.exit_code, len(hub.paths)) == (3, limits.TRIES)
+
+
+def test_a_hub_that_breaks_down_amid_the_files_leaves_the_check_incomplete(
+    hub: FakeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = FakeHub._send
+
+    def send_or_fail(self: FakeHub, folder: Path, name: str, part: str | None) -> Any:
+        is_object = name.startswith("flat/objects/")
+        return hub_answer(503) if is_object else send(self, folder, name, part)
+
+    monkeypatch.setattr(FakeHub, "_send", send_or_fail)
+    report = verify(hub.url)
+    assert (report.exit_code, set(report.counts)) == (3, {"ES001"})
+    assert hub.count("/flat/objects/") <= limits.TRIES * files_in(hub.folder, "flat/objects")
+
+
+def test_a_hub_that_answers_nothing_more_ends_the_check(
+    hub: FakeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify_module, "_MOST_UNREAD", 3)
+    contents = ("flat/objects/", "data/")
+    send = FakeHub._send
+
+    def send_or_fail(self: FakeHub, folder: Path, name: str, part: str | None) -> Any:
+        return hub_answer(403) if name.startswith(contents) else send(self, folder, name, part)
+
+    monkeypatch.setattr(FakeHub, "_send", send_or_fail)
+    report = verify(hub.url, level="rows")
+    assert (report.exit_code, len(report.runs)) == (3, 1)
+    messages = [one.message for one in report]
+    assert any("3 files in a row cannot be read" in one for one in messages)
+    assert len(messages) < files_in(hub.folder, "flat/objects")
 
 
 def test_a_spent_limit_delays_the_next_request() -> None:

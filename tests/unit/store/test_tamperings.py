@@ -214,6 +214,99 @@ def drop_entry(root: Path) -> None:
     edit_entries(root, lambda entries: entries.remove(entry_of(entries, RECENT)))
 
 
+def edit_lines(edit: Callable[[bytes], bytes]) -> Tampering:
+    """Return a tampering with the text of the entries, under manifest and indexes that fit it."""
+
+    def tamper(root: Path) -> None:
+        old = latest_manifest(root)
+        text = edit(entries_file(root).read_bytes())
+        own = ("created_at", "entries_path", "manifest_core_sha256", "manifest_path")
+        core = {name: value for name, value in old.items() if name not in own}
+        core.update(entries_sha256=sha(text), entries_size_bytes=len(text))
+        new = seal_manifest(core, NEW)
+        shutil.move((root / old["manifest_path"]).parent, (root / new["manifest_path"]).parent)
+        write(root / new["manifest_path"], manifest_text(new))
+        write(root / "flat/latest_manifest.json", manifest_text(new))
+        for path in (new["entries_path"], "flat/indexes/by_legacy_path.jsonl"):
+            write(root / path, text)
+
+    return tamper
+
+
+def relink(path: Path, target: Path) -> None:
+    """Put a link in the place of a file."""
+    path.unlink()
+    path.symlink_to(target)
+
+
+def add_deeper(root: Path) -> None:
+    """List a record a second time, in a deeper folder and under its own file of data/."""
+    path = data_of(root, BARE)
+    write(path.parent / "deeper" / path.name, path.read_bytes())
+
+    def repeat(entries: list[Entry]) -> None:
+        copy = dict(entry_of(entries, BARE))
+        copy["legacy_path"] = copy["legacy_path"].replace(BARE, f"deeper/{BARE}")
+        entries.append(copy)
+        entries.sort(key=lambda one: str(one["legacy_path"]))
+
+    edit_entries(root, repeat)
+
+
+def decompose(root: Path) -> None:
+    """Name a folder in data/ in composed letters, and in the entry in decomposed ones."""
+    path = data_of(root, BARE)
+    path.parent.rename(path.parent.with_name("caf\u00e9-7b"))
+    names = {path.parent.name: "cafe\u0301-7b"}
+
+    def rename_folder(entries: list[Entry]) -> None:
+        for one in entries:
+            for old, new in names.items():
+                if one["benchmark"] == entry_of(entries, BARE)["benchmark"]:
+                    one["legacy_path"] = one["legacy_path"].replace(f"/{old}/", f"/{new}/")
+        entries.sort(key=lambda one: str(one["legacy_path"]))
+
+    edit_entries(root, rename_folder)
+
+
+def bring_back(root: Path) -> None:
+    """Withdraw a record and its object, and add it again with a better score."""
+    path = data_of(root, FIRST)
+    text, rows = path.read_bytes(), rows_beside(path).read_bytes()
+    withdraw(root)
+    rebuild(root, LATER)
+    for ending in (".json", ROWS):
+        object_at(root, FIRST, ending).unlink()
+    write(path, forge(text))
+    write(rows_beside(path), rows)
+    rebuild(root, "2026-01-04T03:00:00+00:00")
+
+
+def hide_rows(root: Path) -> None:
+    """Say in its entry that a record has no rows."""
+
+    def hide(entries: list[Entry]) -> None:
+        one = entry_of(entries, FIRST)
+        for name in ("instance_level_path", "instance_sha", "instance_level_size_bytes"):
+            del one[name]
+        one["instance_level_available"] = False
+
+    edit_entries(root, hide)
+
+
+def roll_back_as_new(root: Path) -> None:
+    """Let the latest manifest be that of the older snapshot, with a later time."""
+    lines = older_entries(root)
+    publish(root, lines, LATER)
+
+
+def date_older(created_at: str) -> Tampering:
+    """Return a tampering with the time of the older snapshot, which its digest does not cover."""
+    return lambda root: change(
+        older(root) / "manifest.json", lambda text: text.replace(OLD.encode(), created_at.encode())
+    )
+
+
 TAMPERINGS: dict[str, tuple[Tampering, str, str]] = {
     # manifests
     "a count in the manifest": (edit_manifest(aggregate_file_count=7), "manifest", "ES920"),
@@ -420,6 +513,121 @@ TAMPERINGS: dict[str, tuple[Tampering, str, str]] = {
         "manifest",
         "ES929",
     ),
+    # what a second look would not see
+    "a UUID twice, in a deeper folder": (add_deeper, "manifest", "ES922"),
+    "a UUID in capitals": (lambda root: rename(root, FIRST, FIRST.upper()), "manifest", "ES922"),
+    "an object that is a link to another": (
+        lambda root: relink(object_at(root, FIRST), object_at(root, THIRD)),
+        "bytes",
+        "ES924",
+    ),
+    "an object that is a link to nowhere": (
+        lambda root: relink(object_at(root, FIRST), root / "nowhere"),
+        "manifest",
+        "ES923",
+    ),
+    "an object that is a link to itself": (
+        lambda root: relink(object_at(root, FIRST), object_at(root, FIRST)),
+        "manifest",
+        "ES923",
+    ),
+    "an object with bytes behind it": (
+        lambda root: change(object_at(root, FIRST), lambda text: text + b"{}"),
+        "manifest",
+        "ES924",
+    ),
+    "an object in a folder in capitals": (
+        lambda root: shutil.move(
+            object_at(root, FIRST), root / "flat/objects" / FIRST[:2] / f"{FIRST[2:4]}X"
+        ),
+        "manifest",
+        "ES923",
+    ),
+    "a member twice in the manifest": (
+        edit_both(
+            lambda text: text.replace(
+                b'  "benchmark_count": 2,', b'  "benchmark_count": 9,\n  "benchmark_count": 2,'
+            )
+        ),
+        "manifest",
+        "ES920",
+    ),
+    "a time that is none": (
+        edit_both(lambda text: text.replace(NEW.encode(), b"yesterday")),
+        "manifest",
+        "ES920",
+    ),
+    "an older snapshot in the future": (
+        date_older("2027-01-01T03:00:00+00:00"),
+        "manifest",
+        "ES920",
+    ),
+    "an older snapshot at no time": (date_older("2026-01-01"), "manifest", "ES929"),
+    "a rollback as new": (roll_back_as_new, "manifest", "ES927"),
+    "a member twice in an entry": (
+        edit_lines(
+            lambda text: text.replace(
+                b'"record_type"', b'"record_type": "instance", "record_type"', 1
+            )
+        ),
+        "manifest",
+        "ES921",
+    ),
+    "line ends of another system": (
+        edit_lines(lambda text: text.replace(b"\n", b"\r\n")),
+        "manifest",
+        "ES921",
+    ),
+    "a blank line in the entries": (edit_lines(lambda text: text + b"\n"), "manifest", "ES921"),
+    "a mark before the entries": (
+        edit_lines(lambda text: b"\xef\xbb\xbf" + text),
+        "manifest",
+        "ES921",
+    ),
+    "entries nested without end": (
+        edit_lines(lambda text: text + b"[" * 100_000 + b"\n"),
+        "manifest",
+        "ES921",
+    ),
+    "entries without letters of any language": (
+        edit_lines(lambda text: text.replace(b"acorn-7b", b"\\ud800-7b", 1)),
+        "manifest",
+        "ES927",
+    ),
+    "a size with a fraction": (edit_entry(FIRST, size_bytes=12.0), "manifest", "ES921"),
+    "a false size": (edit_entry(FIRST, size_bytes=12), "manifest", "ES924"),
+    "a false size of rows": (edit_entry(FIRST, instance_level_size_bytes=12), "manifest", "ES924"),
+    "letters decomposed": (decompose, "manifest", "ES927"),
+    "a version that no record has": (
+        edit_entry(FIRST, eval_schema_version="9.9.9"),
+        "rows",
+        "ES921",
+    ),
+    "a record brought back with a better score": (bring_back, "manifest", "ES928"),
+    "rows that the entry hides": (hide_rows, "manifest", "ES927"),
+    "rows gone from data": (
+        lambda root: rows_beside(data_of(root, FIRST)).unlink(),
+        "manifest",
+        "ES927",
+    ),
+    "a collection in capitals": (
+        lambda root: (root / "data/tiny-logic").rename(root / "data/Tiny-Logic"),
+        "manifest",
+        "ES927",
+    ),
+    "an index out of order": (
+        lambda root: change(
+            root / "flat/indexes/by_legacy_path.jsonl",
+            lambda text: b"".join(sorted(text.splitlines(keepends=True), reverse=True)),
+        ),
+        "manifest",
+        "ES926",
+    ),
+    "a data file that is a link to another": (
+        lambda root: relink(data_of(root, FIRST), data_of(root, THIRD)),
+        "bytes",
+        "ES927",
+    ),
 }
 
 HEALED = {
@@ -430,8 +638,14 @@ HEALED = {
     "an index changed",
     "an index of a collection cut",
     "an index of a collection missing",
+    "an index out of order",
+    "a rollback as new",
+    "rows that the entry hides",
 }
 """Tamperings that a rebuild undoes: it writes the entries and indexes anew from data/."""
+
+WITHDRAWN = {"rows gone from data"}
+"""What a rebuild takes for a withdrawal, which `store diff` lists."""
 
 
 @each("name", TAMPERINGS)
@@ -452,9 +666,9 @@ def test_a_tampering_is_found_after_a_rebuild(sound: Path, tmp_path: Path, name:
     try:
         write_record(root, make_record(9))
         rebuild(root, LATER)
-    except (KeyError, OSError, ValueError):
+    except (KeyError, OSError, RecursionError, ValueError):
         return  # the nightly job breaks off, and publishes nothing
-    assert bool(found(root, "rows")) == (name not in HEALED)
+    assert bool(found(root, "rows")) == (name not in HEALED | WITHDRAWN)
 
 
 def reserialise(text: bytes) -> bytes:
@@ -493,7 +707,37 @@ def trim(root: Path) -> None:
     shutil.rmtree(older(root))
 
 
+def deepen(root: Path) -> None:
+    """Move a record into a deeper folder, with letters that entries escape."""
+    path = data_of(root, BARE)
+    target = path.parent / "caf\u00e9" / path.name
+    target.parent.mkdir()
+    path.rename(target)
+
+
+def bring_back_as_it_was(root: Path) -> None:
+    """Withdraw a record, and add it again as it was."""
+    path = data_of(root, FIRST)
+    text, rows = path.read_bytes(), rows_beside(path).read_bytes()
+    withdraw(root)
+    rebuild(root, "2026-01-02T12:00:00+00:00")
+    write(path, text)
+    write(rows_beside(path), rows)
+
+
+def link_objects(root: Path) -> None:
+    """Keep objects elsewhere, with links in their places."""
+    for number, path in enumerate(sorted((root / "flat/objects").rglob("*.json"))):
+        target = root.with_name("elsewhere") / str(number)
+        target.parent.mkdir(exist_ok=True)
+        path.rename(target)
+        path.symlink_to(target)
+
+
 HONEST: dict[str, Tampering] = {
+    "a record moved deeper": deepen,
+    "a record brought back": bring_back_as_it_was,
+    "objects kept elsewhere": link_objects,
     "nothing": lambda root: None,
     "a new record": lambda root: write_record(root, make_record(9)),
     "a record moved": move,
@@ -510,6 +754,8 @@ HONEST: dict[str, Tampering] = {
         write(root / "data/README.md", b"x"),
         write(root / ".gitattributes", b"x"),
         write(root / "viewer_parquets/a.parquet", b"x"),
+        write(root / "flat/README.md", b"x"),
+        write(root / "flat/manifests/README.md", b"x"),
         write(root / "flat/indexes/by_benchmark/x/aggregate.jsonl", b"x"),
         write(root / "flat/indexes/by_collection/gone.jsonl", b"x"),
     ),

@@ -16,7 +16,7 @@ from evalstream.formats.eee.aggregate import (
     Figures,
     bound,
     is_alike,
-    number,
+    to_float,
 )
 from evalstream.formats.eee.claims import Claims
 from evalstream.formats.eee.facts import RunFacts
@@ -86,7 +86,7 @@ def _check_spread(figures: Figures) -> Iterator[Violation]:
         ("standard_error/value", object_or_empty(uncertainty.get("standard_error")).get("value")),
         ("standard_deviation", uncertainty.get("standard_deviation")),
     ):
-        known = number(value)
+        known = to_float(value)
         if known is not None and (known < 0 or not math.isfinite(known)):
             name = member.partition("/")[0]
             message = f"{name} is {'negative' if known < 0 else 'not finite'}"
@@ -97,8 +97,8 @@ def _check_spread(figures: Figures) -> Iterator[Violation]:
 def _interval(figures: Figures, aggregate: Aggregate) -> Iterator[Violation]:
     interval = object_or_empty(figures.uncertainty.get("confidence_interval"))
     where = f"{_uncertainty_pointer(figures)}/confidence_interval"
-    lower, upper = number(interval.get("lower")), number(interval.get("upper"))
-    level = number(interval.get("confidence_level"))
+    lower, upper = to_float(interval.get("lower")), to_float(interval.get("upper"))
+    level = to_float(interval.get("confidence_level"))
     if level is not None and not 0 <= level <= 1:
         pointer = f"{where}/confidence_level"
         yield ES702.violation(
@@ -150,9 +150,9 @@ def _may_differ(uncertainty: Mapping[str, Any]) -> bool:
     False is certain: a figure is missing, or the figures agree far more closely than any rounding
     of their digits requires.
     """
-    error = number(object_or_empty(uncertainty.get("standard_error")).get("value"))
-    deviation = number(uncertainty.get("standard_deviation"))
-    samples = number(uncertainty.get("num_samples"))
+    error = to_float(object_or_empty(uncertainty.get("standard_error")).get("value"))
+    deviation = to_float(uncertainty.get("standard_deviation"))
+    samples = to_float(uncertainty.get("num_samples"))
     if error is None or deviation is None or samples is None:
         return False
     if not (samples >= 1 and 1 / LARGEST < deviation < LARGEST):
@@ -191,7 +191,7 @@ def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
         if not uncertainty:
             continue
         for member in ("num_samples", "num_bootstrap_samples"):
-            count = number(uncertainty.get(member))
+            count = to_float(uncertainty.get(member))
             if count is not None and count <= 0 and count.is_integer():
                 message, pointer = (
                     f"{member} is not positive",
@@ -265,7 +265,6 @@ ES701: Final = Rule(
     Severity.ERROR,
     "a score that is not finite or outside its bounds, or bounds that are reversed",
     aggregate=_aggregate_score,
-    about_aggregate=True,
     former_names=("aggregate-score",),
 )
 
@@ -275,7 +274,6 @@ ES702: Final = Rule(
     Severity.ERROR,
     "an uncertainty that cannot result from a measurement",
     aggregate=_uncertainty,
-    about_aggregate=True,
     former_names=("uncertainty",),
 )
 
@@ -285,7 +283,6 @@ ES703: Final = Rule(
     Severity.WARNING,
     "standard_error is not standard_deviation / sqrt(num_samples)",
     aggregate=_standard_error,
-    about_aggregate=True,
     former_names=("standard-error",),
 )
 
@@ -295,7 +292,6 @@ ES704: Final = Rule(
     Severity.WARNING,
     "evaluation_id without a separator or with an empty part, or a timestamp that is not a number",
     aggregate=_evaluation_id_shape,
-    about_aggregate=True,
     former_names=("evaluation-id-shape",),
 )
 
@@ -305,7 +301,6 @@ ES705: Final = Rule(
     Severity.WARNING,
     "a bootstrap method without num_bootstrap_samples, or a number of samples of 0 or less",
     aggregate=_bootstrap,
-    about_aggregate=True,
     former_names=("bootstrap",),
 )
 
@@ -326,7 +321,6 @@ ES708: Final = Rule(
     Severity.WARNING,
     "a levels score that is not an index of level_names",
     aggregate=_level_score,
-    about_aggregate=True,
     former_names=("level-score",),
 )
 

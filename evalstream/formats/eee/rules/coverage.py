@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Result
-from evalstream.formats.eee.facts import RunFacts, samples_beside
+from evalstream.formats.eee.facts import RunFacts, count_samples_beside
 from evalstream.formats.eee.row_view import mark_digest, repeat_mark
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
@@ -164,7 +164,7 @@ def _samples_number(facts: RunFacts, result: Result) -> Iterator[Violation]:
     """
     declared, claims = result.samples_number, facts.aggregate.claims if facts.aggregate else {}
     samples, joined = _samples(facts, result), facts.tally.scores[result.place].joined_rows
-    if declared is None or declared in (samples, joined, samples_beside(facts, result)):
+    if declared is None or declared in (samples, joined, count_samples_beside(facts, result)):
         return
     if samples < declared and claims[result.place].num_samples in (samples, joined):
         return
@@ -184,7 +184,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     for count, line in unlisted:
         message = f"rows score samples that sample_ids does not list (first {facts.at(line)})"
         yield ES609.violation(message, pointer=pointer, count=count)
-    if not unlisted and samples < listed != samples_beside(facts, result):
+    if not unlisted and samples < listed != count_samples_beside(facts, result):
         message = f"sample_ids lists {listed:,} samples, but the rows score {samples:,} of them"
         yield ES609.violation(message, pointer=pointer)
 

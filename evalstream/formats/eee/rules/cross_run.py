@@ -87,7 +87,6 @@ ES903: Final = Rule(
     "repeated-aggregate",
     Severity.WARNING,
     "the same record twice, apart from evaluation_id, retrieved_timestamp, file_path and order",
-    about_aggregate=True,
 )
 
 ES904: Final = Rule(
@@ -95,7 +94,6 @@ ES904: Final = Rule(
     "overlapping-files",
     Severity.WARNING,
     "the same evaluation in several files whose samples overlap",
-    about_aggregate=True,
 )
 
 ES905: Final = Rule(
@@ -106,11 +104,7 @@ ES905: Final = Rule(
 )
 
 ES906: Final = Rule(
-    "ES906",
-    "reused-uuid",
-    Severity.ERROR,
-    "the same UUID names records of different content",
-    about_aggregate=True,
+    "ES906", "reused-uuid", Severity.ERROR, "the same UUID names records of different content"
 )
 
 ES907: Final = Rule(

@@ -214,7 +214,6 @@ ES606: Final = Rule(
     Severity.ERROR,
     "two results have the same evaluation_result_id",
     aggregate=_repeated_result,
-    about_aggregate=True,
 )
 
 _WITHOUT_RESULT_IDS: Final = ("0.2.0", "0.2.0+list", "0.2.1")

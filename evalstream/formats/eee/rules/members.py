@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, number
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, to_float
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules.evidence import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one, of_length
@@ -226,7 +226,7 @@ def _range(
     holder: Mapping[str, Any], name: str, where: str, *, least: int, most: float = math.inf
 ) -> Iterator[Violation]:
     """Report a number that is below or above all that its member can be."""
-    known = number(holder.get(name))
+    known = to_float(holder.get(name))
     if known is None or least <= known <= most:
         return
     message = f"{name} is {'below 0' if known < least else f'above {most}'}"
@@ -269,7 +269,6 @@ ES709: Final = Rule(
     Severity.WARNING,
     "evaluation_id names another model or time than the aggregate does",
     aggregate=_evaluation_id_disagrees,
-    about_aggregate=True,
 )
 
 ES710: Final = Rule(
@@ -279,7 +278,6 @@ ES710: Final = Rule(
     "a value that the schema's description of the member rules out",
     row=_neither_zero_nor_one,
     aggregate=_implausible_member,
-    about_aggregate=True,
     reads=("/evaluation/score",),
     in_scanner=True,
 )

@@ -146,7 +146,6 @@ ES807: Final = Rule(
     Severity.ERROR,
     "the names of a metric contradict each other about how its score is computed",
     aggregate=_declaration_contradicted,
-    about_aggregate=True,
 )
 
 RULES: Final = (ES801, ES802, ES803, ES804, ES806, ES807)

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result, is_alike, number
+from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result, is_alike, to_float
 from evalstream.formats.eee.context import RowContext, in_any_context
 from evalstream.formats.eee.rules.evidence import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most
@@ -222,7 +222,7 @@ def _timing(context: RowContext) -> RowCheck:
 
     def check(row: Row) -> Iterable[Violation]:
         performance: Any = row.get("performance")
-        latency = number(member(performance, "latency_ms"))
+        latency = to_float(member(performance, "latency_ms"))
         if latency is None or latency < 0:
             return ()
         longest = latency + latency * _ROUNDING
@@ -234,7 +234,7 @@ def _timing(context: RowContext) -> RowCheck:
                 found=performance[member],
             )
             for member in members
-            if (number(performance.get(member)) or 0) > longest
+            if (to_float(performance.get(member)) or 0) > longest
         ]
 
     return check
@@ -350,7 +350,7 @@ def _summable(counts: Iterable[Any]) -> list[Any]:
     known = [count for count in counts if _is_number(count)]
     if all(count.__class__ is int for count in known):
         return known
-    return [number(count) for count in known]
+    return [to_float(count) for count in known]
 
 
 def _sums(base: Any, extras: Sequence[Any]) -> Iterator[Any]:

@@ -330,7 +330,6 @@ ES509: Final = Rule(
     Severity.WARNING,
     "the seal of other bytes is replaced, or a seal was added to rows that had none",
     aggregate=_sealed_by_migrate,
-    about_aggregate=True,
 )
 
 RULES: Final = (ES501, ES502, ES503, ES504, ES505, ES506, ES507, ES508, ES509)

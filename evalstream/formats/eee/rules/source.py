@@ -42,28 +42,19 @@ ES655: Final = _rule(
 )
 
 ES656: Final = _rule(
-    "ES656",
-    "source-result-differs",
-    "a figure of a result is not that of the log",
-    about_aggregate=True,
+    "ES656", "source-result-differs", "a figure of a result is not that of the log"
 )
 
 ES657: Final = _rule(
-    "ES657",
-    "source-results-differ",
-    "the aggregate lacks a result of the log, or has another one",
-    about_aggregate=True,
+    "ES657", "source-results-differ", "the aggregate lacks a result of the log, or has another one"
 )
 
-ES658: Final = _rule(
-    "ES658", "source-model-differs", "the model is not that of the log", about_aggregate=True
-)
+ES658: Final = _rule("ES658", "source-model-differs", "the model is not that of the log")
 
 ES659: Final = _rule(
     "ES659",
     "source-setting-differs",
     "data set, task, time, metric, direction or a setting is not that of the log",
-    about_aggregate=True,
 )
 
 ES660: Final = _rule(

@@ -11,7 +11,7 @@ from evalstream.formats.evalguard.paths import leaving
 from evalstream.formats.evalguard.report import describe_report, entry_results, is_of_harness
 from evalstream.formats.evalguard.rules.references import EVG201, EVG202, EVG203, EVG204, EVG205
 from evalstream.formats.evalguard.rules.schema_files import EVG206, EVG208
-from evalstream.formats.evalguard.views import Folder, Subject, text_member
+from evalstream.formats.evalguard.views import Folder, FolderItem, text_member
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty
@@ -40,7 +40,7 @@ ABOUT_MANIFESTS: Final = (EVG601, EVG602, EVG603, EVG604)
 """Rules that the comparison with the manifest of a folder reports."""
 
 
-def _targets(subject: Subject) -> Iterator[Violation]:
+def _targets(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
     if document.kind != GUARDRAIL:
         return
@@ -91,7 +91,7 @@ PATTERN: Final = "^[A-Za-z0-9_-]+$"
 """A valid identifier, as the specification defines it."""
 
 
-def _check_form(subject: views.Subject) -> Iterator[Violation]:
+def _check_form(subject: views.FolderItem) -> Iterator[Violation]:
     """Report what the schema cannot: invalid ids and legacy members."""
     document, folder = subject
     for place, name in _defined_names(document):
@@ -144,7 +144,7 @@ def _identifier(place: str, name: str) -> Iterator[Violation]:
         )
 
 
-def _empty_range(subject: views.Subject) -> Iterator[Violation]:
+def _empty_range(subject: views.FolderItem) -> Iterator[Violation]:
     for path, item in views.raw_ranges(subject.document):
         if "min" not in item and "max" not in item:
             message = "the range has neither min nor max"
@@ -157,7 +157,7 @@ def _empty_range(subject: views.Subject) -> Iterator[Violation]:
             yield EVG102.violation(message, pointer=pointer(path), found=item)
 
 
-def _paths_outside(subject: views.Subject) -> Iterator[Violation]:
+def _paths_outside(subject: views.FolderItem) -> Iterator[Violation]:
     for place, path in leaving(subject.document):
         yield EVG502.violation("leads out of the folder", pointer=place, found=path)
 

@@ -15,14 +15,14 @@ from evalstream.formats.evalguard.documents import (
     TASK,
     THRESHOLD,
 )
-from evalstream.formats.evalguard.views import Document, Subject, iterate_tables
+from evalstream.formats.evalguard.views import Document, FolderItem, iterate_tables
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import Rule
 
 
-def _unknown_metric_of_task(subject: Subject) -> Iterator[Violation]:
+def _unknown_metric_of_task(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
     if document.kind != TASK:
         return
@@ -37,7 +37,7 @@ def _unknown_metric_of_task(subject: Subject) -> Iterator[Violation]:
             yield EVG201.violation(message, pointer=f"/metrics/{index}", found=name)
 
 
-def _unknown_task(subject: Subject) -> Iterator[Violation]:
+def _unknown_task(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
     tasks: list[tuple[str, str, str | None]] = []
     if document.kind == THRESHOLD and document.id is not None:
@@ -57,7 +57,7 @@ def _unknown_task(subject: Subject) -> Iterator[Violation]:
             yield EVG202.violation(f"no task document has {which}", pointer=place, found=found)
 
 
-def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Violation]:
+def _unknown_metric_of_threshold(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
     if not folder.followed:
         return
@@ -74,13 +74,13 @@ def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Violation]:
             yield EVG203.violation(message, pointer=place, severity=severity)
 
 
-def _several_thresholds(subject: Subject) -> Iterator[Violation]:
+def _several_thresholds(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
     if document.kind == THRESHOLD:
         yield from _report_repeated(EVG204, folder.owner(document), document, "/task")
 
 
-def _repeated_id(subject: Subject) -> Iterator[Violation]:
+def _repeated_id(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
     if document.kind not in (*_UNIQUE, *_LATER) or document.id is None:
         return

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.formats.evalguard.views import POLICIES, SPECIFICATION, Subject
+from evalstream.formats.evalguard.views import POLICIES, SPECIFICATION, FolderItem
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer, resolve_pointer
@@ -147,7 +147,7 @@ _FILE: Final = re.compile(r"[A-Za-z0-9_-]+\.schema\.yaml")
 _VERSION: Final = re.compile(r"v[0-9]+(\.[0-9]+)?")
 
 
-def _check_mixed(subject: Subject) -> Iterator[Violation]:
+def _check_mixed(subject: FolderItem) -> Iterator[Violation]:
     """Report the first document of the layout that has fewer of them."""
     shown = subject.folder.shown
     if not {SPECIFICATION, POLICIES} <= shown.keys():

@@ -10,14 +10,14 @@ from typing import Final
 
 from evalstream.formats.evalguard import documents, report
 from evalstream.formats.evalguard.report import is_known_metric
-from evalstream.formats.evalguard.views import Range, Ranges, Subject, as_number
+from evalstream.formats.evalguard.views import FolderItem, Range, Ranges, as_number
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 from evalstream.stats.claims.judge import is_outside_bounds
 
 
-def _overlap(subject: Subject) -> Iterator[Violation]:
+def _overlap(subject: FolderItem) -> Iterator[Violation]:
     """Compare each range with the earlier one that reaches furthest."""
     for table, metric, ranges in subject.folder.find_ranges(subject.document):
         furthest: Range | None = None
@@ -29,7 +29,7 @@ def _overlap(subject: Subject) -> Iterator[Violation]:
                 furthest = one
 
 
-def _gap(subject: Subject) -> Iterator[Violation]:
+def _gap(subject: FolderItem) -> Iterator[Violation]:
     for table, metric, ranges in subject.folder.find_ranges(subject.document):
         reached: Range | None = None
         for one in ranges:
@@ -41,7 +41,7 @@ def _gap(subject: Subject) -> Iterator[Violation]:
                 reached = one
 
 
-def _direction(subject: Subject) -> Iterator[Violation]:
+def _direction(subject: FolderItem) -> Iterator[Violation]:
     """Compare each range with the next lower one; better values must not have a greater impact."""
     for table, metric, ranges in subject.folder.find_ranges(subject.document):
         direction = subject.folder.direction(metric)
@@ -64,7 +64,7 @@ def _direction(subject: Subject) -> Iterator[Violation]:
                 )
 
 
-def _percentages(subject: Subject) -> Iterator[Violation]:
+def _percentages(subject: FolderItem) -> Iterator[Violation]:
     """Report what lies outside 0 to 100 for metrics whose values are percentages."""
     for table, metric, ranges in subject.folder.find_ranges(subject.document):
         if subject.folder.is_percentage(metric):
@@ -106,7 +106,7 @@ _ROUNDING: Final = 1e-9
 """What a value may lie outside by, since 100 times a fraction may round up."""
 
 
-def _check_report(subject: Subject) -> Iterator[Violation]:
+def _check_report(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
     if document.kind != documents.REPORT:
         return
@@ -129,7 +129,7 @@ def _check_report(subject: Subject) -> Iterator[Violation]:
         yield from _check_value(reported, subject)
 
 
-def _check_task(task: report.ReportedTask, subject: Subject) -> Iterator[Violation]:
+def _check_task(task: report.ReportedTask, subject: FolderItem) -> Iterator[Violation]:
     folder = subject.folder
     is_named = task.id is not None and not report.is_of_harness(subject.document)
     if folder.followed and is_named and not folder.knows(documents.TASK, task.id or ""):
@@ -150,7 +150,7 @@ def _check_task(task: report.ReportedTask, subject: Subject) -> Iterator[Violati
         )
 
 
-def _check_value(reported: report.Reported, subject: Subject) -> Iterator[Violation]:
+def _check_value(reported: report.Reported, subject: FolderItem) -> Iterator[Violation]:
     folder = subject.folder
     if reported.error is not None and reported.error < 0:
         message = "the standard error is negative"
@@ -170,7 +170,7 @@ def _check_value(reported: report.Reported, subject: Subject) -> Iterator[Violat
         )
 
 
-def _check_share(reported: report.Reported, subject: Subject) -> Iterator[Violation]:
+def _check_share(reported: report.Reported, subject: FolderItem) -> Iterator[Violation]:
     """Report what no share of right answers can be; EVG304 knows declared percentages."""
     value, most = reported.value, reported.most_error
     is_none = value is not None and not 0 <= value <= 100 + _ROUNDING
@@ -186,7 +186,7 @@ def _check_share(reported: report.Reported, subject: Subject) -> Iterator[Violat
         yield EVG401.violation(message, pointer=place, expected=at_most(most), found=error)
 
 
-def _impact(subject: Subject) -> Iterator[Violation]:
+def _impact(subject: FolderItem) -> Iterator[Violation]:
     """Report the range of each value of a report, in the thresholds and in each policy."""
     document, folder = subject
     if document.kind != documents.REPORT or not folder.followed:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstream.formats.harpia import requirements as demands
-from evalstream.formats.harpia.documents import find_misplaced, member
+from evalstream.formats.harpia.documents import find_member, find_misplaced
 from evalstream.formats.harpia.requirements import at
 from evalstream.formats.harpia.values import identifier, is_supervised
-from evalstream.formats.harpia.views import Input, Instance
+from evalstream.formats.harpia.views import Input, InputInstance
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import with_article
 from evalstream.parsing.json import pointer, short_text, type_name
@@ -25,7 +25,7 @@ def _malformed_metric(read: Input) -> Iterator[Violation]:
             HAR104, metric.pointer, metric.value, demands.METRIC_MEMBERS
         )
         yield from demands.require_text(HAR104, metric.pointer, metric.value, "id", filled=True)
-        enable = member(metric.value, "enable")
+        enable = find_member(metric.value, "enable")
         if enable is None:
             yield HAR104.violation("enable is missing", pointer=metric.pointer)
         elif not isinstance(enable.value, bool):
@@ -122,8 +122,8 @@ def _malformed_instance(read: Input) -> Iterator[Violation]:
         yield HAR102.violation(message, pointer=older[0], count=len(older), severity=severity)
 
 
-def _identity(instance: Instance) -> Iterator[Violation]:
-    found = member(instance.value, "id")
+def _identity(instance: InputInstance) -> Iterator[Violation]:
+    found = find_member(instance.value, "id")
     if found is None:
         yield HAR102.violation("id is missing", pointer=instance.pointer)
     elif identifier(found.value) is None:
@@ -133,9 +133,9 @@ def _identity(instance: Instance) -> Iterator[Violation]:
         yield HAR102.violation("id is empty", pointer=place, severity=Severity.WARNING)
 
 
-def _response(instance: Instance, older: list[str]) -> Iterator[Violation]:
+def _response(instance: InputInstance, older: list[str]) -> Iterator[Violation]:
     """Check the actual-output of an instance; lists of strings are added to `older`."""
-    found = member(instance.value, "actual-output")
+    found = find_member(instance.value, "actual-output")
     if found is None:
         yield HAR102.violation("actual-output is missing", pointer=instance.pointer)
     elif isinstance(found.value, list):
@@ -149,9 +149,9 @@ def _response(instance: Instance, older: list[str]) -> Iterator[Violation]:
         yield demands.wrong_type(HAR102, instance.pointer, found, "a string")
 
 
-def _references(instance: Instance) -> Iterator[Violation]:
+def _references(instance: InputInstance) -> Iterator[Violation]:
     """Check the expected-output of an instance, which may be missing."""
-    found = member(instance.value, "expected-output")
+    found = find_member(instance.value, "expected-output")
     if found is None:
         return
     place = at(instance.pointer, found)
@@ -165,14 +165,14 @@ def _references(instance: Instance) -> Iterator[Violation]:
 
 
 def _repeated_instance(read: Input) -> Iterator[Violation]:
-    first: dict[str, Instance] = {}
+    first: dict[str, InputInstance] = {}
     for instance in read.instances or ():
         if instance.id is None:
             continue
         before = first.setdefault(instance.id, instance)
         if before is instance:
             continue
-        found, other = member(instance.value, "id"), member(before.value, "id")
+        found, other = find_member(instance.value, "id"), find_member(before.value, "id")
         place = instance.pointer if found is None else at(instance.pointer, found)
         same = found is not None and other is not None and _same_id(found.value, other.value)
         message = f"the same id as the instance at {before.pointer}" + (
@@ -196,7 +196,7 @@ def _missing_reference(read: Input) -> Iterator[Violation]:
     for instance in read.instances or ():
         if not supervised or not isinstance(instance.value, dict):
             continue
-        found = member(instance.value, "expected-output")
+        found = find_member(instance.value, "expected-output")
         if found is None or found.value in ([], ""):
             gap = "missing" if found is None else "empty"
             message = f"expected-output is {gap}, but {short_text(supervised[0])} compares responses with it"

@@ -8,7 +8,7 @@ from typing import Final
 
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.claims import JudgedScores
-from evalstream.formats.harpia.documents import find_metric, member
+from evalstream.formats.harpia.documents import find_member, find_metric
 from evalstream.formats.harpia.log_tally import LogTally, Record
 from evalstream.formats.harpia.requirements import at, is_empty
 from evalstream.formats.harpia.values import shape_text, value_difference, value_shape
@@ -48,7 +48,7 @@ def _faulty_claim(claim: Score) -> Iterator[Violation]:
     yield from demands.require_name(HAR201, metric)
     yield from demands.require_parameters(HAR201, metric)
     yield from demands.require_score(HAR201, metric, claim.score, "score")
-    elapsed = member(metric.value, "elapsed time")
+    elapsed = find_member(metric.value, "elapsed time")
     if elapsed is None:
         yield HAR201.violation("elapsed time is missing", pointer=metric.pointer)
     elif isinstance(elapsed.value, bool) or not isinstance(elapsed.value, (int, float)):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.lm_eval.non_finite import show_value
 from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, parse_digest
 from evalstream.formats.lm_eval.rules.configurations import find_misfits
 from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import NO_STDERR, Results
+from evalstream.formats.lm_eval.views import NO_STDERR, Results, show_value
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, type_name

@@ -134,28 +134,28 @@ def row_digests(row: Mapping[str, Any], *, certain: bool) -> tuple[list[Violatio
     replaced = False
     for name, rule in ((DOC, LME201), (PROMPT, LME202), (TARGET, LME203)):
         declared = row.get(name)
+        at: dict[str, Any] = {"pointer": pointer((name,)), "found": declared}
         if declared is None and name not in row:
             continue
         if not isinstance(declared, str) or parse_digest(declared) is None:
-            found.append(
-                LME103.violation(
-                    f"{name} is not a SHA-256 in hexadecimal digits",
-                    pointer=pointer((name,)),
-                    expected=DIGEST_SCHEMA,
-                    found=declared,
-                )
-            )
+            message = f"{name} is not a SHA-256 in hexadecimal digits"
+            found.append(LME103.violation(message, expected=DIGEST_SCHEMA, **at))
             continue
         actual = _actual(row, name, declared)
         if actual == declared or not certain:
             continue
         if name == DOC and may_hold_image_digests(row.get("doc")):
             replaced = True
-            found.append(_report_replaced(declared))
+            message = (
+                f"{name} is not the SHA-256 of doc, which may show digests in the place of images"
+            )
+            found.append(rule.violation(message, severity=Severity.WARNING, **at))
         elif actual is not None:
-            found.append(_mismatch(rule, name, actual, declared))
+            message = f"{name} is not the SHA-256 of {_SHOWN[name]}"
+            found.append(rule.violation(message, expected=actual, **at))
         else:
-            found.append(_without_text(rule, name, declared))
+            message = f"{name} cannot be that of {_SHOWN[name]}, which is missing or no text"
+            found.append(rule.violation(message, **at))
     return found, replaced
 
 
@@ -170,32 +170,6 @@ def _actual(row: Mapping[str, Any], name: str, declared: str) -> str | None:
 
 
 _SHOWN: Final = {DOC: "doc", PROMPT: "the first argument of the first request", TARGET: "target"}
-
-
-def _mismatch(rule: Rule, name: str, actual: str, declared: str) -> Violation:
-    return rule.violation(
-        f"{name} is not the SHA-256 of {_SHOWN[name]}",
-        pointer=pointer((name,)),
-        expected=actual,
-        found=declared,
-    )
-
-
-def _without_text(rule: Rule, name: str, declared: str) -> Violation:
-    return rule.violation(
-        f"{name} cannot be that of {_SHOWN[name]}, which is missing or no text",
-        pointer=pointer((name,)),
-        found=declared,
-    )
-
-
-def _report_replaced(declared: str) -> Violation:
-    return LME201.violation(
-        "doc_hash is not the SHA-256 of doc, which may show digests in the place of images",
-        pointer=pointer((DOC,)),
-        found=declared,
-        severity=Severity.WARNING,
-    )
 
 
 def row_scores(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:

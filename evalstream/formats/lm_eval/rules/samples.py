@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, TypeGuard
 
-from evalstream.formats.lm_eval.log_tally import FilterTotals
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import NO_FILTER
 from evalstream.model.finding import Severity, Violation
@@ -51,7 +50,11 @@ def _uneven(facts: TaskFacts) -> Iterator[Violation]:
     for name, rows in filters.items():
         missing = fullest.ids.find_missing(rows.ids)
         if missing is not None:
-            yield _uneven_violation(name, rows, fullest_name, fullest, missing)
+            yield LME206.violation(
+                f"filter {name!r} has {count_noun(rows.ids.count, 'sample')} and filter "
+                f"{fullest_name!r} has {fullest.ids.count:,}; the first that is missing has doc_id "
+                f"{missing}"
+            )
 
 
 def _absent(facts: TaskFacts) -> Iterator[Violation]:
@@ -70,15 +73,6 @@ def _absent(facts: TaskFacts) -> Iterator[Violation]:
             yield LME206.violation(f"no row has filter {name!r}", pointer=pointer(path), found=name)
 
 
-def _uneven_violation(
-    name: str, rows: FilterTotals, other: str, fullest: FilterTotals, missing: int
-) -> Violation:
-    return LME206.violation(
-        f"filter {name!r} has {count_noun(rows.ids.count, 'sample')} and filter {other!r} has "
-        f"{fullest.ids.count:,}; the first that is missing has doc_id {missing}"
-    )
-
-
 def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
     actual = facts.totals.task_hash()
     if facts.task_results is None:
@@ -88,37 +82,22 @@ def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
     if declared == actual or not facts.totals.rows:
         return
     if declared is None:
-        yield _report_undeclared(task)
+        message = f"task_hashes has no hash for {task}, and its rows have digests"
+        yield LME204.violation(message, pointer="/task_hashes", severity=Severity.WARNING)
         return
+    at: dict[str, Any] = {"pointer": pointer(("task_hashes", task)), "found": declared}
     if actual is None:
-        if facts.totals.bare:
-            yield _report_undigested(task, declared, facts.totals.bare)
+        rows = facts.totals.bare
+        if rows:
+            missing = f"digests are missing in {count_noun(rows, 'row')}"
+            yield LME204.violation(
+                f"task_hashes has a hash for {task}, and {missing}", count=rows, **at
+            )
         return
     if facts.totals.rerun() is not None and not facts.is_several_filters:
         return  # the hash is of one run alone
-    yield LME204.violation(
-        f"task_hashes has another hash for {task} than that of the digests of its rows",
-        pointer=pointer(("task_hashes", task)),
-        expected=actual,
-        found=declared,
-    )
-
-
-def _report_undeclared(task: str) -> Violation:
-    return LME204.violation(
-        f"task_hashes has no hash for {task}, and its rows have digests",
-        pointer="/task_hashes",
-        severity=Severity.WARNING,
-    )
-
-
-def _report_undigested(task: str, declared: object, rows: int) -> Violation:
-    return LME204.violation(
-        f"task_hashes has a hash for {task}, and digests are missing in {count_noun(rows, 'row')}",
-        pointer=pointer(("task_hashes", task)),
-        found=declared,
-        count=rows,
-    )
+    message = f"task_hashes has another hash for {task} than that of the digests of its rows"
+    yield LME204.violation(message, expected=actual, **at)
 
 
 def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
@@ -129,11 +108,13 @@ def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
     declared, counts = results.samples(task), facts.totals.metric_counts
     effective, original = declared.get("effective"), declared.get("original")
     if _is_count(effective) and effective not in facts.sample_counts:
-        yield _report_miscounted(("n-samples", task, "effective"), effective, facts.totals.samples)
+        message = f"the rows have {count_noun(totals.samples, 'sample')}"
+        yield _miscounted(("n-samples", task, "effective"), effective, totals.samples, message)
     length = results.entry(task).get("sample_len")
     if _is_count(length) and length not in (counts or {0, totals.samples}):
         fullest = max(counts, default=facts.totals.samples)
-        yield _report_unscored(("results", task, "sample_len"), length, fullest)
+        message = f"the fullest metric is in {count_noun(fullest, 'row')}"
+        yield _miscounted(("results", task, "sample_len"), length, fullest, message)
     if not (_is_count(effective) and _is_count(original)):
         return
     if original < effective:
@@ -185,22 +166,9 @@ def _is_count(value: Any) -> TypeGuard[int]:
     return value.__class__ is int
 
 
-def _report_miscounted(path: tuple[str, ...], declared: int, found: int) -> Violation:
-    return LME207.violation(
-        f"{path[-1]} is {declared:,}, and the rows have {count_noun(found, 'sample')}",
-        pointer=pointer(path),
-        expected=found,
-        found=declared,
-    )
-
-
-def _report_unscored(path: tuple[str, ...], declared: int, found: int) -> Violation:
-    return LME207.violation(
-        f"sample_len is {declared:,}, and the fullest metric is in {count_noun(found, 'row')}",
-        pointer=pointer(path),
-        expected=found,
-        found=declared,
-    )
+def _miscounted(path: tuple[str, ...], declared: int, found: int, message: str) -> Violation:
+    message = f"{path[-1]} is {declared:,}, and {message}"
+    return LME207.violation(message, pointer=pointer(path), expected=found, found=declared)
 
 
 def _filters(facts: TaskFacts) -> Iterator[Violation]:

@@ -220,6 +220,7 @@ def driver_of(address: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.deep
 def test_a_lost_scheduler_ends_the_work_in_time_and_without_noise(tmp_path: Path) -> None:
     with machines(tmp_path, 2) as cluster, driver_of(cluster.address) as driver:
         assert driver.stdout is not None
@@ -359,7 +360,7 @@ def test_who_checks_a_small_file_is_what_the_options_say(
     rows.write_bytes(bytes_of(sound_rows()))
     options = Options(**settings)
     opened = open_rows(str(rows), "rows.jsonl", options, ["sha256"])
-    backend, _ = backend_for(opened, options)
+    backend, _ = backend_for(opened, options, is_native=bool)
     assert (backend and backend.name) == name
     opened.source.close()
 
@@ -373,7 +374,7 @@ def test_a_large_file_stays_in_one_process_if_that_is_wanted(
     for executor, name in (("serial", None), ("auto", "pool")):
         options = Options(executor=executor, jobs=2)
         opened = open_rows(str(rows), "rows.jsonl", options, ["sha256"])
-        backend, _ = backend_for(opened, options)
+        backend, _ = backend_for(opened, options, is_native=bool)
         assert (backend and backend.name) == name
         opened.source.close()
 

@@ -180,11 +180,20 @@ def test_a_scheduler_that_is_not_there_is_said_so(
     assert "cannot be reached" in (report.totals.lost or "")
 
 
+IMPATIENT = """
+from evalstream.executors.dask import backend
+backend.backend.__kwdefaults__["timeout"] = 0.5
+from evalstream.__main__ import main
+main()
+"""
+"""The program, which does not wait long for a scheduler."""
+
+
 @pytest.mark.parametrize("command", [("--output", "report.txt"), deep(("--quiet",)), deep(())])
 def test_a_loss_is_on_stderr_at_once(
     folder: Path, command: tuple[str, ...], tmp_path: Path
 ) -> None:
-    call = [sys.executable, "-m", "evalstream", "check", "data", "--executor", "dask"]
+    call = [sys.executable, "-c", IMPATIENT, "check", "data", "--executor", "dask"]
     call += ["--dask-address", "tcp://127.0.0.1:9", *command]
     done = subprocess.run(
         call, check=False, capture_output=True, text=True, env=environment(), timeout=120

@@ -15,7 +15,7 @@ from evalstream.formats.eee import fast_path, row_engine, sample_hash, versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_reader import RowReader
-from evalstream.formats.eee.taken_violations import ScanPlan
+from evalstream.formats.eee.scan_results import ScanPlan
 from evalstream.parsing.native import binding
 from evalstream.parsing.native.schema_tables import NotTabled
 from evalstream.parsing.schema_files import builtin_schema

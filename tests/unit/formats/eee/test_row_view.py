@@ -9,7 +9,7 @@ from xxhash import xxh3_64_intdigest
 
 from evalstream.formats.eee import row_engine
 from evalstream.formats.eee.probe import probe_context
-from evalstream.formats.eee.row_view import answer, input_text, sample_scope
+from evalstream.formats.eee.row_view import input_text, row_answer, sample_scope
 from evalstream.io.digest import digest128
 from evalstream.model.block import Lines
 from evalstream.model.options import Options
@@ -32,7 +32,7 @@ def test_rows_have_the_same_input_whatever_the_form_of_the_reference() -> None:
 @pytest.mark.parametrize(("version", "key"), [("0.2.0", "interactions"), ("0.3.0", "messages")])
 def test_the_output_of_a_conversation_is_its_transcript(version: str, key: str) -> None:
     row = {"sample_id": 1, "output": None, key: [{"role": "user"}]}
-    assert answer(row, version) == (None, row[key])
+    assert row_answer(row, version) == (None, row[key])
 
 
 def test_rows_of_two_evaluations_differ_in_their_scope() -> None:

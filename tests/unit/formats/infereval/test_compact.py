@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.formats.infereval import benchmark as reading
-from evalstream.formats.infereval.benchmark import read_benchmark
+from evalstream.formats.infereval import checker as reading
 from evalstream.formats.infereval.benchmark_hash import compute_hashes
 from evalstream.formats.infereval.catalogue import CATALOGUE
+from evalstream.formats.infereval.checker import read_benchmark
 from evalstream.formats.infereval.compact import CompactBenchmark, compact_benchmark
 from evalstream.formats.infereval.views import Benchmark
 from evalstream.model.finding import Finding

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalstream.formats.lm_eval.log_tally import LogTotals, Rerun, RowsTally, Values
+from evalstream.formats.lm_eval.log_tally import LogTotals, MetricValues, Rerun, RowsTally
 
 
 def block(*doc_ids: int | None) -> RowsTally:
@@ -30,7 +30,7 @@ def test_a_rerun_is_found_behind_any_cut(cut: int) -> None:
 
 
 def test_values_are_counted_by_what_they_are() -> None:
-    values = Values()
+    values = MetricValues()
     for value in (1, 0.5, True, "0.5", "nan", "x", "", "٣", None, [1], {}, float("nan")):
         values.add(value)
     values.settle()

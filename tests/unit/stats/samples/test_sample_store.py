@@ -5,6 +5,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
+from depth import deep
 from hypothesis import given
 from hypothesis import strategies as st
 from sample_reference import NAN, ROWS, Key, cut, random_rows, reduced, scores_of
@@ -95,7 +96,8 @@ def test_shuffled_rows_give_the_same_scores(
 
 
 @pytest.mark.parametrize(
-    ("identities", "ids", "groups"), [(1, 1, 1), (1, 1, 5000), (3, 2000, 2), (9000, 9000, 3)]
+    ("identities", "ids", "groups"),
+    [(1, 1, 5000), (3, 2000, 2), deep(1, 1, 1), deep(9000, 9000, 3)],
 )
 def test_many_samples_are_those_of_dictionaries(identities: int, ids: int, groups: int) -> None:
     rows = random_rows(7, 20_000, identities, ids, groups)

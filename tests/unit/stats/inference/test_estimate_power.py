@@ -4,7 +4,7 @@ from statistics import NormalDist
 
 import pytest
 
-from evalstream.stats.inference.power import detectable_difference, effect_power, samples_needed
+from evalstream.stats.inference.estimate import detectable_difference, effect_power, samples_needed
 
 
 def test_the_usual_factor_is_2_8() -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstream.model.sketch import Histogram
-from evalstream.stats.bins import LARGEST, MOST_BINS, SMALLEST, Bins, sketchable
+from evalstream.stats.sketch import LARGEST, MOST_BINS, SMALLEST, Bins, sketchable
 
 SCALES = ("linear", "log")
 NUMBERS = st.one_of(

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from score_cells import counts_of
 
-from evalstream.stats.inference import histogram
-from evalstream.stats.inference.histogram import MOST_BINS, Differences
+from evalstream.stats.inference import paired
+from evalstream.stats.inference.paired import MOST_BINS, Differences
 
 values = st.floats(-1e100, 1e100).filter(lambda value: not value or abs(value) > 1e-200)
 
@@ -38,7 +38,7 @@ def test_few_values_are_exact(some: list[float], size: int) -> None:
 )
 def test_cells_do_not_depend_on_the_order(some: list[float], size: int, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(histogram, "MOST_CELLS", most)
+        patch.setattr(paired, "MOST_CELLS", most)
         cells = counts_of(collected(some, size).cells())
         shuffled = collected(random.Random(1).sample(some, len(some)), 7)
         assert counts_of(shuffled.cells()) == cells

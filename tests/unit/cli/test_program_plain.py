@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalstream.cli.command import COMMANDS as NAMES
 from evalstream.cli.command import Command, load_command, option_flags
-from evalstream.cli.plain_reader import read_plain
+from evalstream.cli.program import read_plain
 from evalstream.model.errors import UsageError
 
 # Older versions of typer use what click will drop.

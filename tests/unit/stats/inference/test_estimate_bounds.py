@@ -5,7 +5,7 @@ import math
 import pytest
 
 from evalstream.model.comparison import MetricName
-from evalstream.stats.inference.bounds import difference_bounds
+from evalstream.stats.inference.estimate import difference_bounds
 from evalstream.stats.inference.paired import PairedScores
 
 PLAIN = MetricName("r")
