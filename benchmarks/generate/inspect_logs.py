@@ -176,6 +176,10 @@ def _sample(pool: TextPool, seed: int, number: int, epoch: int) -> Json:
         "metadata": metadata, "store": {},
         "events": [
             _event("sample_init", sample=shown, state={}),
+            _event(
+                "model", model=MODEL, input=[], tools=[], tool_choice="auto", config={},
+                output={"model": MODEL, "choices": [], "completion": ""},
+            ),
             _event("score", score=score, target=target, intermediate=False, scorer="match"),
         ],
         "model_usage": {MODEL: USAGE}, "uuid": f"bench{name}", "attachments": {},

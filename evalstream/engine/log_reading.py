@@ -16,7 +16,7 @@ from evalstream.io.readers import DescriptorReader, FileReader, PrefixedReader
 from evalstream.io.remote import RemoteReader, is_remote
 from evalstream.io.standard_input import stream_at
 from evalstream.model.block import ByteStream
-from evalstream.model.finding import Violation
+from evalstream.model.finding import Position, Violation
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.strict_json import parse_exactly
@@ -25,8 +25,8 @@ from evalstream.rules.syntax import ES108, explain
 MAGIC_BYTES: Final = 6
 """The number of bytes that show a compression."""
 
-Note = Callable[[Violation, int | None], None]
-"""Receives a violation and the line of the text it is on, from 1."""
+Note = Callable[[Violation, Position | None], None]
+"""Receives a violation and its position in the text, if it is known."""
 
 UNREADABLE: Final = object()
 """What stands for a text that is not JSON."""
@@ -42,10 +42,9 @@ def parse_text(text: bytes, most_depth: int, note: Note) -> Any:
     except ValueError:
         pass
     found = parse_exactly(text, most_depth)
-    lines = [issue.line for issue in found.issues]
-    for violation, line in zip(explain(found.issues, torn=False), lines, strict=True):
+    for violation, issue in zip(explain(found.issues, torn=False), found.issues, strict=True):
         if violation.code != ES108.code:
-            note(violation, line)
+            note(violation, None if issue.line is None else Position(issue.line, issue.column))
     return found.value if found.readable else UNREADABLE
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from evalstream.model.finding import Locator, PlacedViolation, Position, Violation
@@ -25,17 +25,13 @@ def json_locator(text: bytes) -> Locator:
 
 def part_locator(text: bytes, base: str, start: Position) -> Locator:
     """Return what finds positions below a pointer, whose value is `text` and begins at `start`."""
-    before = None if start.column is None else start.column - 1
 
     def locate(pointers: Iterable[str]) -> Mapping[str, Position]:
         from evalstream.parsing.json_positions import find_positions
 
         below = [pointer for pointer in pointers if f"{pointer}/".startswith(f"{base}/")]
         found = find_positions(text, (pointer.removeprefix(base) for pointer in below))
-        return {
-            base + pointer: _move(one, start.line - 1, before if one.line == 1 else 0)
-            for pointer, one in found.items()
-        }
+        return {base + pointer: move_behind(start, one) for pointer, one in found.items()}
 
     return locate
 
@@ -44,21 +40,35 @@ def envelope_locator(envelope: Envelope) -> Locator:
     """Return what finds positions in an object outside its large array."""
 
     def locate(pointers: Iterable[str]) -> Mapping[str, Position]:
-        from evalstream.parsing.json_positions import find_positions, locate_offsets
+        from evalstream.parsing.json_positions import find_positions
 
-        found = find_positions(envelope.text, pointers)
-        if envelope.cut is None:
-            return found
-        bracket = locate_offsets(envelope.text, [envelope.cut])[envelope.cut]
-        columns = None if envelope.column is None else envelope.column - (bracket.column or 0)
-        return {
-            pointer: one
-            if one <= bracket
-            else _move(one, envelope.lines, columns if one.line == bracket.line else 0)
-            for pointer, one in found.items()
-        }
+        move, found = envelope_mover(envelope), find_positions(envelope.text, pointers)
+        return {pointer: move(one) for pointer, one in found.items()}
 
     return locate
+
+
+def envelope_mover(envelope: Envelope) -> Callable[[Position], Position]:
+    """Return what turns positions in the text of an envelope into those in the whole object."""
+    if envelope.cut is None:
+        return lambda position: position
+    from evalstream.parsing.json_positions import locate_offsets
+
+    bracket = locate_offsets(envelope.text, [envelope.cut])[envelope.cut]
+    columns = None if envelope.column is None else envelope.column - (bracket.column or 0)
+
+    def move(position: Position) -> Position:
+        if (position.line, position.column or 0) <= (bracket.line, bracket.column or 0):
+            return position
+        return _move(position, envelope.lines, columns if position.line == bracket.line else 0)
+
+    return move
+
+
+def move_behind(start: Position, position: Position) -> Position:
+    """Return the position in a document of one in a part of it that begins at `start`."""
+    before = None if start.column is None else start.column - 1
+    return _move(position, start.line - 1, before if position.line == 1 else 0)
 
 
 def place_in_part(

@@ -167,7 +167,8 @@ class RowPass(DataClass):
             f"{count_noun(rows, 'whole row')} before, and the rest was not checked"
         )
         rule = BREAKS[error.name]
-        self.breaks.append(PlacedViolation(rule.violation(message, pointer=f"/{rows}"), error.line))
+        violation = rule.violation(message, pointer=f"/{rows}")
+        self.breaks.append(PlacedViolation(violation, error.line, error.column))
         self._cannot("the array of rows could not be read to its end")
 
     def _pass_over(self, opened: OpenRows) -> None:

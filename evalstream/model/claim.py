@@ -41,6 +41,7 @@ class Reason(str, Enum):
     UNSCORED = "rows have no score that counts"
     FORMULA = "no known formula gives the figure"
     METHOD = "the method is not known"
+    CLUSTERS = "the rows do not hold the clusters"
     RESAMPLED = "the method draws random samples"
     FEW_DRAWS = "fewer than 100 draws"
     NARROW = "narrower than half of what resampling of these rows gives"

@@ -121,7 +121,8 @@ class Alignment(NamedTuple):
     statistics. `drifted` have the same sample_id and another input, `relabelled` the same question
     and another reference; `ambiguous` counts unmatched samples whose identity is that of several
     sample ids. `other_prompts` counts matched samples that were asked in another prompt,
-    and `same_input` those with the input of another one under another id. A sample
+    and `same_input` those with the input of another one under another id, but for white space,
+    case and forms of letters. A sample
     that a run scores in several results of this name is unmatched, and counts once for each.
     """
 

@@ -49,7 +49,8 @@ class SampleRow(NamedTuple):
     the sample_id as text, `group` is the number of its result and metric in the run. `line` counts
     from 1 and `offset` is in bytes of the unpacked file. `score` is NaN where the row has none.
     `question` digests input.raw and the choices, `input` these and the references, `prompt`
-    input.formatted, and `cluster` the value by which samples are clustered (0: unknown, for each).
+    input.formatted, and `cluster` the value by which samples are clustered, or where that was not
+    asked for, the question in a form that copies of it share (0: unknown, for each).
     """
 
     high: int
@@ -111,9 +112,6 @@ class PairFlag(IntFlag):
 
     OTHER_CLUSTER = 1 << 35
     """The clusters differ, or one run alone has one."""
-
-    SAME_INPUT = 1 << 36
-    """Another matched sample with the same identity, under another id, comes before it."""
 
 
 B_SHIFT: Final = 16

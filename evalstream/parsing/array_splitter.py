@@ -68,7 +68,7 @@ class Element(NamedTuple):
 
 
 class ArrayError(NamedTuple):
-    """An error in the array itself; `offset` is in bytes and `line` counts from 1.
+    """An error in the array itself; `offset` is in bytes, `line` and `column` count from 1.
 
     `name` is the name of the rule that it breaks.
     """
@@ -77,6 +77,7 @@ class ArrayError(NamedTuple):
     offset: int
     line: int
     name: str = "invalid-json"
+    column: int | None = None
 
 
 class _Expected(Enum):
@@ -374,8 +375,8 @@ class ArraySplitter:
     def _fail(self, message: str, position: int) -> bool:
         """Record the error and stop reading."""
         name = _RULES.get(message, "invalid-json")
-        line = self._find_line(position)
-        self.issue = ArrayError(message, self._offset + position, line, name)
+        line, column = self._find_position(position)
+        self.issue = ArrayError(message, self._offset + position, line, name, column)
         self._expected = _Expected.NOTHING
         return False
 

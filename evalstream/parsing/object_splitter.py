@@ -34,11 +34,6 @@ class Envelope(NamedTuple):
         """Return the byte offset in the input of a position in the text."""
         return place + self.left_out if self.is_behind(place) else place
 
-    def line(self, line: int) -> int:
-        """Return the line in the input of a line in the text."""
-        before = self.cut is None or line <= self.text.count(b"\n", 0, self.cut) + 1
-        return line if before else line + self.lines
-
     def is_behind(self, place: int) -> bool:
         """Tell whether a position in the text is after the array."""
         return self.cut is not None and place >= self.cut
@@ -68,8 +63,8 @@ class ObjectSplitter:
         found = self._elements.issue if self._elements is not None else None
         if found is None:
             return None
-        offset, lines, _ = self._shift
-        return found._replace(offset=found.offset + offset, line=found.line + lines)
+        line, column = self._move_position(found.line, found.column)
+        return found._replace(offset=found.offset + self._shift[0], line=line, column=column)
 
     @property
     def has_begun(self) -> bool:

@@ -35,10 +35,16 @@ class CrossRunRules(Protocol):
     def repeated_answers(self, earlier: str, /) -> Violation:
         """Return the violation for a log with the answers of an earlier one of another model."""
 
+    def shared_answers(self, answers: int, earlier: str, /) -> Violation:
+        """Return the violation for a log with many answers of an earlier one of another model."""
+
     def drifted_sample(
         self, number: int, /, *, is_array: bool, earlier: str, earlier_number: int, was_array: bool
     ) -> Violation:
         """Return the violation for a sample whose input differs in an earlier run."""
+
+    def drifted_log(self, samples: int, earlier: str, /) -> Violation:
+        """Return the violation for a log of which samples have other inputs in an earlier one."""
 
     def drifted_like(self, samples: int, earlier: str, /) -> Violation:
         """Return the violation for more samples with inputs that differ in an earlier run."""

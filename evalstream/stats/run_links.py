@@ -266,20 +266,23 @@ class LogLinks:
     """Collects the samples and the answers of a log as links.
 
     `run` identifies the run whatever its model, None where the log does not. Two logs of a `task`
-    with the same answers are linked if their models differ.
+    with the same answers are linked if their models differ, two logs of the same `data` where the
+    input of a sample differs; None is for data that the log does not name.
     """
 
-    def __init__(self, run: Any, task: Any, model: str) -> None:
+    def __init__(self, run: Any, task: Any, model: str, data: Any = None) -> None:
         self.links = RunLinks()
         own, of_model = _digest("run", run, task), _digest("model", model)
-        self._run = None if run is None else LinkKey(own, own, _digest("samples", task))
+        self._has_data = data is not None
+        self._run = None if run is None else LinkKey(own, own, _digest("samples", task, data))
         self._answers = LinkKey(of_model, _digest(run, model, task), _digest("answers", task))
 
-    def add_sample(self, sample: str, place: int) -> None:
-        """Add a sample, which is the `place`th of its log."""
+    def add_sample(self, sample: str, shown: Any) -> None:
+        """Add a sample with what stands for its input, a JSON value, None if that is not known."""
         if self._run is not None:
-            words = array("Q", (sample_hash64(sample), NO_INPUT_HASH, place, 0))
-            self.links.append(self._run, words)
+            has_input = self._has_data and shown is not None
+            words = (sample_hash64(sample), _digest(shown) if has_input else NO_INPUT_HASH, 0, 0)
+            self.links.append(self._run, array("Q", words))
 
     def add_answer(self, *answer: Any) -> None:
         """Add an answer: JSON values that no other model would give for this sample."""

@@ -23,10 +23,11 @@ class InputDigests:
     """The digests of an input: its identity, its question and the input itself.
 
     An identity is two digests of 64 bits, which are the same for the same raw input, references and
-    choices. A question is the raw input with the choices.
+    choices. A question is the raw input with the choices; `folded` is the same for questions that
+    differ only in white space, case and forms of letters.
     """
 
-    __slots__ = ("high", "input", "low", "question")
+    __slots__ = ("folded", "high", "input", "low", "question")
 
     def __init__(self, raw: str, references: Sequence[str], choices: Sequence[str]) -> None:
         question = encode_text(raw)
@@ -36,6 +37,16 @@ class InputDigests:
         self.high, self.low = text_identity(covered, seed)
         self.input = bytes_digest(covered, seed)
         self.question = bytes_digest(question, seed)
+        self.folded = bytes_digest(APART.join(encode_text(fold(text)) for text in (raw, *choices)))
+
+
+def fold(text: str) -> str:
+    """Return a text in normal form KC, without case, and with single spaces within it."""
+    if text.isascii():
+        return " ".join(text.lower().split())
+    from unicodedata import normalize
+
+    return " ".join(normalize("NFKC", normalize("NFKC", text).casefold()).split())
 
 
 def text_identity(text: bytes, seed: int = 0) -> tuple[int, int]:
@@ -74,10 +85,13 @@ def id_digest(sample: Any) -> int:
     return bytes_digest(text) if text else UNKNOWN
 
 
-def read_cluster(request: SampleRequest, record: Any) -> int:
-    """Return the digest of the value by which a record is clustered, UNKNOWN for none."""
+def read_cluster(request: SampleRequest, record: Any, shown: InputDigests | None = None) -> int:
+    """Return the digest of the value by which a record is clustered, UNKNOWN for none.
+
+    Where no value was asked for, it is that of its question, which copies share.
+    """
     if request.cluster is None:
-        return UNKNOWN
+        return UNKNOWN if shown is None else shown.folded
     return cluster_digest(json.resolve_pointer(record, request.cluster))
 
 
@@ -89,7 +103,7 @@ def encode_text(text: str) -> bytes:
 def record_sample(
     request: SampleRequest, sample: Any, shown: InputDigests | None, line: int, offset: int
 ) -> SampleRow:
-    """Return the sample of a record, which has no score, flags or cluster yet.
+    """Return the sample of a record, which has no score and flags yet, nor a wanted cluster.
 
     `sample` is its sample id, of any JSON type, and `shown` its input, None if it is not known.
     These records have no sample_hash, so that samples have no identity by it.
@@ -112,7 +126,7 @@ def record_sample(
         UNKNOWN if shown is None else shown.question,
         UNKNOWN if shown is None else shown.input,
         UNKNOWN,
-        UNKNOWN,
+        read_cluster(request, None, shown),
     )
 
 

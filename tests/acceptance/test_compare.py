@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from statistics import stdev
 from typing import Any, NamedTuple
 
 import pytest
@@ -214,13 +215,27 @@ def test_samples_are_clustered() -> None:
     assert (one.estimate.clustered.clusters, one.estimate.test) == (1, None)
 
 
+SPELLINGS = (
+    lambda text: text,
+    lambda text: text.upper(),
+    lambda text: f"  {text.replace(' ', chr(10))} ",
+    lambda text: text.replace("W", "\uff37"),
+)
+"""Texts that are equal in normal form KC, without case, and with single spaces."""
+
+
+@pytest.mark.parametrize("spelled", [False, True], ids=["exact", "near"])
 @pytest.mark.parametrize("inputs", [10, 40], ids=["copies", "questions"])
-def test_copies_of_questions_under_other_ids_are_counted(tmp_path: Path, inputs: int) -> None:
+def test_copies_of_questions_under_other_ids_are_counted(
+    tmp_path: Path, inputs: int, *, spelled: bool
+) -> None:
     runs = []
     for name in "ab":
         rows = sound_rows(count=40)
         for number, row in enumerate(rows):
-            row["input"] = rows[number % inputs]["input"]
+            row["input"] = dict(rows[number % inputs]["input"])
+            if spelled:
+                row["input"]["raw"] = SPELLINGS[number // inputs](f"What is {number % inputs}?")
         lines = [json.dumps(row).encode() + b"\n" for row in rows]
         runs.append(sealed(tmp_path / name, lines))
     report = evalstream.compare(runs, verify=False)
@@ -229,12 +244,44 @@ def test_copies_of_questions_under_other_ids_are_counted(tmp_path: Path, inputs:
     assert (one.alignment.matched, one.alignment.same_input) == (40, copies)
     told = [text for text in report.warnings if "30 of 40 matched samples" in text]
     assert len(told) == bool(copies)
+    assert all("(the first in line 11 of A, as in line 1)" in text for text in told)
+    if spelled:
+        return
     clustered = evalstream.compare(runs, verify=False, cluster="/input/raw")
     assert not [text for text in clustered.warnings if "matched samples" in text]
     (one,) = clustered.comparisons
     assert one.estimate is not None
     assert one.estimate.clustered is not None
     assert one.estimate.clustered.clusters == inputs
+
+
+@pytest.mark.parametrize("copies", [40, 1], ids=["clones", "questions"])
+def test_copies_are_clusters_where_they_raise_the_p_value(tmp_path: Path, copies: int) -> None:
+    """Ten questions, of which one run answers 3 more: as 400 samples they would decide."""
+    runs = []
+    for name, right in (("a", 6), ("b", 3)):
+        rows = sound_rows(count=10 * copies)
+        for number, row in enumerate(rows):
+            row["input"] = {
+                **rows[0]["input"],
+                "raw": f"What is {number % 10}?" + " " * (number // 10),
+            }
+            is_right = number % 10 < right
+            row["output"] = {"raw": "yes" if is_right else "no"}
+            row["evaluation"] |= {"score": float(is_right), "is_correct": is_right}
+        runs.append(sealed(tmp_path / name, [json.dumps(row).encode() + b"\n" for row in rows]))
+    (one,) = evalstream.compare(runs, verify=False).comparisons
+    assert one.estimate is not None
+    assert one.estimate.test is not None
+    assert one.verdict is CompareVerdict.UNINFORMATIVE
+    if copies > 1:
+        assert one.estimate.clustered is not None
+        assert one.estimate.clustered.clusters == 10
+        # Formula by hand: errors of the means of ten questions, each as often.
+        values = [1.0] * 3 + [0.0] * 7
+        assert one.estimate.standard_error == pytest.approx(stdev(values) / 10**0.5)
+    else:
+        assert one.estimate.clustered is None
 
 
 def scored(folder: Path, rights: list[bool | None], *, fails: bool) -> Path:

@@ -27,7 +27,7 @@ from evalstream.model.data_class import DataClass, field, replace
 from evalstream.model.errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
-from evalstream.stats.inference.estimate import estimate, with_adjusted
+from evalstream.stats.inference.estimate import choose_cautious, estimate, with_adjusted
 from evalstream.stats.inference.verdict import judge_estimate
 
 
@@ -158,6 +158,9 @@ def _estimate(
     clusters = tally.clusters
     clustered = None if clusters is None else clusters.cluster_statistics(paired, settings.level)
     found = estimate(paired, metric, settings, seed, clustered)
+    if tally.copies.copies:
+        clustered = tally.copies.cluster_statistics(paired, settings.level)
+        found = choose_cautious(found, estimate(paired, metric, settings, seed, clustered))
     if found is None or alignment.overlap >= settings.min_overlap:
         return found
     return replace(

@@ -22,6 +22,7 @@ from evalstream.model.comparison import Alignment, CompareSettings, ComparisonRe
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
+from evalstream.stats.samples.copies import CopyFinder
 from evalstream.stats.samples.drift import DriftedPair, DriftFinder, DriftKind
 from evalstream.stats.samples.joining import join_runs
 from evalstream.stats.samples.sample_store import SampleStore
@@ -71,11 +72,14 @@ def joined_pair(
     is_clustered = request.settings.cluster is not None
     tally = PairTally(match.metrics, flips, is_clustered=is_clustered)
     groups = match.groups_a, match.groups_b
-    with closing(DriftFinder(*groups, MOST_DRIFTS)) as finder:
+    with closing(DriftFinder(*groups, MOST_DRIFTS)) as finder, closing(CopyFinder()) as copies:
         for joined in join_runs(open_store(a), open_store(b), *groups):
             tally.add(joined, *groups)
             finder.add(joined)
+            if not is_clustered:
+                copies.add(joined.pairs)
         finder.finish()
+        tally.add_copies(copies.groups())
         alignments = [
             one.alignment(
                 finder.by_metric[number][DriftKind.DRIFT],
@@ -94,7 +98,7 @@ def joined_pair(
         *_describe_failures(match, tally, labels),
         *judged,
         *unread,
-        *([] if is_clustered else _describe_same_input(match, alignments, labels)),
+        *_describe_copies(match, tally, labels),
     ]
     conflicts = {
         number: text
@@ -105,17 +109,19 @@ def joined_pair(
     return JoinedPair(a, b, match, tally, alignments, flips, conflicts)
 
 
-def _describe_same_input(
-    match: MetricMatch, alignments: Sequence[Alignment], labels: tuple[str, str]
+def _describe_copies(
+    match: MetricMatch, tally: PairTally, labels: tuple[str, str]
 ) -> Iterator[str]:
-    """Say of which metrics matched samples share their input, as copies of a question do."""
-    for metric, found in zip(match.metrics, alignments, strict=True):
-        if found.same_input:
+    """Say of which metrics matched samples are copies of a question."""
+    for metric, one in zip(match.metrics, tally.metrics, strict=True):
+        found = one.copies
+        if found.copies:
             yield (
-                f"{' and '.join(labels)}, {metric.label}: {found.same_input:,} of"
-                f" {count_noun(found.matched, 'matched sample')} have the input of another one"
-                " under another id; the errors take them as independent, and --cluster takes copies"
-                " of a question as one cluster"
+                f"{' and '.join(labels)}, {metric.label}: {found.copies:,} of"
+                f" {count_noun(one.matched, 'matched sample')} have the input of another one under"
+                " another id, but for white space, case and forms of letters (the first in line"
+                f" {found.line:,} of {labels[0]}, as in line {found.original:,}); copies are one"
+                " cluster where that makes the p value larger"
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from typing import Final
 
@@ -13,8 +13,9 @@ from evalstream.batch.comparing.flips import FlipStore
 from evalstream.model.comparison import Alignment, MetricName
 from evalstream.model.sample_record import B_SHIFT, UNKNOWN, PairFlag, SampleFlag, SamplePair
 from evalstream.stats.arrays import Array
-from evalstream.stats.inference.clusters import ClusterTotals
+from evalstream.stats.inference.clusters import ClusterTotals, CopyTotals
 from evalstream.stats.inference.paired import PairedScores, is_bit
+from evalstream.stats.samples.copies import CopyGroups
 from evalstream.stats.samples.drift import DriftedPair, DriftKind
 from evalstream.stats.samples.joining import Joined
 
@@ -44,6 +45,7 @@ class MetricTally:
         self.lower_is_better = lower_is_better
         self.paired = PairedScores()
         self.clusters = ClusterTotals() if is_clustered else None
+        self.copies = CopyTotals()
         self.matched = self.unscored = self.only_a = self.only_b = self.ambiguous = 0
         self.repeated = [0, 0]
         self.unclustered = self.clusterless = self.failed = 0
@@ -64,11 +66,11 @@ class MetricTally:
             relabelled=relabelled + _count(flags, PairFlag.OTHER_REFERENCE),
             ambiguous=self.ambiguous,
             other_prompts=_count(flags, PairFlag.OTHER_PROMPT),
-            other_clusters=_count(flags, PairFlag.OTHER_CLUSTER),
+            other_clusters=_count(flags, PairFlag.OTHER_CLUSTER) if self.clusters else 0,
             unscored=self.unscored,
             repeated_a=self.repeated[0],
             repeated_b=self.repeated[1],
-            same_input=_count(flags, PairFlag.SAME_INPUT),
+            same_input=self.copies.copies,
         )
 
     def add_pairs(self, pairs: Array) -> None:
@@ -167,6 +169,13 @@ class PairTally:
             numbers = np.array(groups, np.int64)[samples["group"].astype(np.int64)]
             for metric, some in _by_metric(samples, numbers):
                 self.metrics[metric].add_unmatched(some, is_a=is_a)
+
+    def add_copies(self, found: Iterable[CopyGroups]) -> None:
+        """Add the copies of questions, after all samples."""
+        for one in found:
+            metric = self.metrics[one.metric]
+            has_means = metric.paired.n and not metric.paired.is_extreme
+            metric.copies.add(one, metric.paired.moments.means if has_means else (0.0, 0.0, 0.0))
 
     def _add_drifts(self, pairs: Array) -> None:
         """Keep the first samples that meet by their ids or hashes although their inputs differ."""

@@ -23,6 +23,8 @@ class CrossRunKind(StrEnum):
     ROWS = "904 rows"
     LIKE = "905 like"
     ANSWERS = "907 answers"
+    NEAR = "907 near"
+    LOG = "905 log"
     SAMPLE = "905 sample"
     UUID = "906 uuid"
     CASE = "908 case"
@@ -182,6 +184,34 @@ INSERT INTO found SELECT m.run, 0, NULL, NULL, '907 answers', MIN(f.run), NULL, 
 The input digest of each answer is 1 (`ANSWER` in stats/run_links.py).
 """
 
+_OF_ANSWERS: Final = """
+SELECT id FROM sets WHERE rows > 0 AND inputs = rows AND benchmark IN (
+    SELECT benchmark FROM sets WHERE rows > 0 AND inputs = rows GROUP BY benchmark
+    HAVING COUNT(*) > 1
+) ORDER BY id
+"""
+
+_NEAR_ANSWERS: Final = """
+DROP TABLE IF EXISTS holders;
+CREATE TABLE holders (benchmark INTEGER, answer INTEGER, run INTEGER,
+    PRIMARY KEY (benchmark, answer)) WITHOUT ROWID;
+INSERT INTO holders SELECT s.benchmark, w.sample, MIN(s.run)
+    FROM words AS w CROSS JOIN sets AS s ON s.id = w.set_id GROUP BY s.benchmark, w.sample;
+INSERT INTO found SELECT m.run, 0, NULL, NULL, '907 near', h.run, NULL, COUNT(DISTINCT h.answer),
+        NULL
+    FROM words AS w CROSS JOIN sets AS s ON s.id = w.set_id
+    CROSS JOIN holders AS h ON h.benchmark = s.benchmark AND h.answer = w.sample
+    CROSS JOIN members AS m ON m.set_id = s.id AND m.run > h.run
+    WHERE m.run IN (SELECT run FROM own WHERE aggregate = 0)
+        AND m.run NOT IN (SELECT run FROM found WHERE kind = '907 answers')
+        AND NOT EXISTS (SELECT 1 FROM members AS f JOIN sets AS t ON t.id = f.set_id
+            WHERE f.run = h.run AND f.evaluation = m.evaluation AND t.benchmark = s.benchmark)
+    GROUP BY m.run, h.run HAVING COUNT(DISTINCT h.answer) >= MAX(2, (s.rows + 1) / 2);
+DROP TABLE holders; DROP TABLE words;
+"""
+"""The harness logs of which at least half of the answers are those of an earlier log of another
+model."""
+
 _UNLIKE: Final = """
 SELECT id FROM sets WHERE benchmark IN (SELECT benchmark FROM shared) ORDER BY id
 """
@@ -219,7 +249,11 @@ INSERT INTO found SELECT d.run, 0, MIN(d.line), d.offset, '905 sample', d.origin
         NULL, NULL
     FROM drifted AS d CROSS JOIN places AS p
         ON p.benchmark = d.benchmark AND p.sample = d.sample
+    WHERE d.line > 0
     GROUP BY d.run, d.benchmark, d.sample, d.input;
+INSERT INTO found SELECT run, 0, NULL, NULL, '905 log', MIN(origin), NULL,
+        COUNT(DISTINCT sample), NULL
+    FROM drifted WHERE line = 0 GROUP BY run;
 INSERT INTO found SELECT DISTINCT m.run, 0, NULL, NULL, '905 like', c.run, NULL, c.count, NULL
     FROM (
         SELECT set_id, run, COUNT(*) AS count FROM drifted GROUP BY set_id
@@ -230,7 +264,8 @@ DROP TABLE pairs; DROP TABLE origins; DROP TABLE places; DROP TABLE drifted; DRO
 """
 """The inputs that differ from those of the origin, the first run with a sample.
 
-A different input is reported once for each first run of a set, on its first line.
+A different input is reported once for each first run of a set, on its first line; samples of
+harness logs, which have the line 0, are counted.
 """
 
 
@@ -269,6 +304,8 @@ def compare(base: sqlite3.Connection, comparisons: Comparisons) -> Iterator[Cros
         base.executescript(_OVERLAPS)
     if comparisons.answers:
         base.executescript(_ANSWERS)
+        _create_words_table(base, _OF_ANSWERS)
+        base.executescript(_NEAR_ANSWERS)
     if comparisons.samples:
         base.executescript("DROP TABLE IF EXISTS shared; CREATE TABLE shared (benchmark INTEGER);")
         base.executemany("INSERT INTO shared VALUES (?)", _benchmarks_with_shared_samples(base))

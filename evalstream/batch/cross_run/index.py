@@ -219,8 +219,13 @@ class CrossRunIndex:
             )
         if found.kind == CrossRunKind.ROWS:
             return self._rules.overlapping_rows(count, other, several=bool(found.several))
-        if found.kind == CrossRunKind.LIKE:
-            return self._rules.drifted_like(count, other)
+        of_samples = {
+            CrossRunKind.LIKE: self._rules.drifted_like,
+            CrossRunKind.LOG: self._rules.drifted_log,
+            CrossRunKind.NEAR: self._rules.shared_answers,
+        }
+        if found.kind in of_samples:
+            return of_samples[CrossRunKind(found.kind)](count, other)
         of_files = {
             CrossRunKind.ANSWERS: self._rules.repeated_answers,
             CrossRunKind.RECORD: self._rules.repeated_record,

@@ -204,8 +204,13 @@ def sample_row(
         UNKNOWN if shown is None else shown.question,
         UNKNOWN if shown is None else shown.input,
         text_digest(prompt),
-        read_cluster(request, row),
+        read_cluster(request, row, shown),
     )
+
+
+def row_cluster(request: SampleRequest, row: Mapping[str, Any]) -> int:
+    """Return the digest of the cluster of a row; see `read_cluster`."""
+    return read_cluster(request, row, _input_digests(row))
 
 
 def _input_digests(row: Mapping[str, Any]) -> InputDigests | None:

@@ -23,7 +23,7 @@ from evalstream.formats.eee.scan_results import (
 )
 from evalstream.model.block import Lines
 from evalstream.model.options import SampleRequest
-from evalstream.model.sample_record import ROW_WORDS
+from evalstream.model.sample_record import ROW_WORDS, UNKNOWN, SampleRow
 from evalstream.parsing import json
 from evalstream.parsing.native.binding import (
     LINK_WORDS,
@@ -244,14 +244,14 @@ class FastBlock:
     def _sample(self, rows: ScannedRows, request: SampleRequest) -> None:
         """Add the rows to those of a comparison with other runs."""
         words = rows.samples({scope: group.number for scope, group in self._known.items()})
-        if request.cluster is not None:
-            from evalstream.stats.sample_digests import read_cluster
+        from evalstream.formats.eee.compared import row_cluster
 
-            places = zip(rows.column("start"), rows.column("stop"), strict=True)
-            lines = (json.fast(self._data[start:stop]) for start, stop in places)
-            words[ROW_WORDS - 1 :: ROW_WORDS] = array(
-                "Q", [read_cluster(request, row) for row in lines]
-            )
+        at = range(SampleRow._fields.index("cluster"), len(words), ROW_WORDS)
+        places = zip(at, rows.column("start"), rows.column("stop"), strict=True)
+        for place, start, stop in places:
+            # The scanner folds ASCII texts alone.
+            if request.cluster is not None or words[place] == UNKNOWN:
+                words[place] = row_cluster(request, json.fast(self._data[start:stop]))
         self._groups.sample(words.tobytes())
 
     def _add_links(self, place: int, words: Sequence[int]) -> None:

@@ -14,7 +14,6 @@ from evalstream.formats.base import Detector, other_formats
 from evalstream.formats.evalguard.catalogue import CATALOGUE
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
-    PlacedFault,
     Reading,
     conform,
     in_one,
@@ -66,7 +65,7 @@ from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck
-from evalstream.model.finding import Finding, Severity, Violation
+from evalstream.model.finding import Finding, PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import STDIN, Run
@@ -349,15 +348,16 @@ class _Check:
             return _Read(name, reading._replace(violations=[*self._of_schema(file, reading)]), None)
         return self._document(file, name, reading)
 
-    def _of_schema(self, file: File, reading: Reading) -> Iterator[PlacedFault]:
+    def _of_schema(self, file: File, reading: Reading) -> Iterator[PlacedViolation]:
         """Yield what is wrong with a schema, beside what is wrong with its text."""
         yield from reading.violations
-        yield EVG101.violation("a schema, not a document", severity=Severity.INFO), None
+        about = EVG101.violation("a schema, not a document", severity=Severity.INFO)
+        yield PlacedViolation(about)
         for violation in check_schema_name(file.path, is_nested=bool(file.folders)):
-            yield violation, None
+            yield PlacedViolation(violation)
         for violation in check_schema(reading.value or {}, self._options.engine):
             if violation.pointer not in reading.replaced:
-                yield violation, None
+                yield PlacedViolation(violation)
 
     def _document(self, file: File, name: str, reading: Reading) -> _Read:
         """Return the document of a file, or note why there is none."""
@@ -367,7 +367,7 @@ class _Check:
             return _Read(name, reading, None)
         if reading.kind is None:
             self._documents.cannot(f"{name} is not a known document")
-            violations = [*reading.violations, (ES005.violation(UNKNOWN), None)]
+            violations = [*reading.violations, PlacedViolation(ES005.violation(UNKNOWN))]
             return _Read(name, reading._replace(violations=violations), None)
         if reading.kind == RESPONSE:
             return _Read(name, reading, None, make_response(name, reading.value))
@@ -378,7 +378,7 @@ class _Check:
     def _not_read(self, file: File, violation: Violation, reason: str) -> _Read:
         name = printable(file.path)
         self._documents.cannot(f"{name}: {reason}")
-        reading = unread_document(file, [(violation, None)])
+        reading = unread_document(file, [PlacedViolation(violation)])
         self._remember(file, reading)
         return _Read(name, reading, None)
 
@@ -418,8 +418,8 @@ class _Check:
         """Note the violations of a file."""
         self._documents.locate(one.reading.locator, one.name)
         of_harness = one.document is not None and is_of_harness(one.document)
-        for violation, line in in_one(one.reading) if of_harness else one.reading.violations:
-            self._documents.note(violation, one.name, line)
+        for placed in in_one(one.reading) if of_harness else one.reading.violations:
+            self._documents.note(placed.violation, one.name, placed.line, placed.column)
         if one.response is not None:
             found = one.response.violations(self._documents, self.folder, self._violations)
         elif one.document is not None:

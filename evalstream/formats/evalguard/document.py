@@ -32,7 +32,7 @@ from evalstream.io.beginning import Beginning
 from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.file_state import Watch
-from evalstream.model.finding import Excerpt, Locator, Severity, Violation
+from evalstream.model.finding import Excerpt, Locator, PlacedViolation, Severity, Violation
 from evalstream.model.text import count_noun, with_article
 from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, fast, shorten, type_name
 from evalstream.parsing.json_values import list_or_empty
@@ -62,8 +62,6 @@ _BRACKETS: Final = (b"{", b"[")
 DEEPEST: Final = 200
 """The deepest nesting that is read, whatever the options allow; usual documents have a dozen."""
 
-PlacedFault = tuple[Violation, int | None]
-
 
 class Reading(NamedTuple):
     """The kind and value of a document, its violations, and what finds positions in it.
@@ -75,7 +73,7 @@ class Reading(NamedTuple):
     kind: str | None
     value: dict[str, Any] | None
     locator: Locator
-    violations: list[PlacedFault]
+    violations: list[PlacedViolation]
     replaced: frozenset[str | None] = frozenset()
     marks: Marks = NOWHERE
 
@@ -96,10 +94,10 @@ def read(file: File, text: bytes, max_depth: int) -> Reading:
 
     Raises MissingExtra if it needs a library that is not installed, and TooLarge.
     """
-    violations: list[PlacedFault] = []
+    violations: list[PlacedViolation] = []
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
-        violations.append((ES102.violation(BEGINS_WITH_MARK), 1))
+        violations.append(PlacedViolation(ES102.violation(BEGINS_WITH_MARK), 1))
     is_named_json = file.path.lower().endswith(JSON_ENDING)
     if is_named_json or text[:_START].lstrip()[:1] in _BRACKETS or text[:_START].isspace():
         refuse_many_values(text)
@@ -142,11 +140,12 @@ def _is_sound_json(path: str, text: bytes) -> bool:
 
 def _read_json(file: File, text: bytes, max_depth: int) -> Reading:
     reading = read_object(text, max_depth, torn=False, noun="a document")
-    violations: list[PlacedFault] = []
-    for violation, line, _ in reading.violations:
+    violations: list[PlacedViolation] = []
+    for one in reading.violations:
+        violation = one.violation
         if violation.code == ES109.code:
-            violation = violation._replace(code=EVG101.code, keyword="type", pointer="")  # noqa: PLW2901
-        violations.append((violation, line))
+            violation = violation._replace(code=EVG101.code, keyword="type", pointer="")
+        violations.append(one._replace(violation=violation))
     kind = _kind(file, reading.value)
     return Reading(kind, reading.value, json_locator(text), violations, reading.replaced)
 
@@ -154,17 +153,19 @@ def _read_json(file: File, text: bytes, max_depth: int) -> Reading:
 def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
     seen = read_yaml(text, max_depth)
     locator = partial(find_marks, seen.marks)
-    violations = [(_violation(issue), issue.line) for issue in seen.issues]
+    violations = [
+        PlacedViolation(_violation(issue), issue.line, issue.column) for issue in seen.issues
+    ]
     if not seen.readable:
         return Reading(_kind(file, None), None, locator, violations)
     if not isinstance(seen.value, dict):
-        violations.append((_no_object(seen), None))
+        violations.append(PlacedViolation(_no_object(seen)))
         return Reading(_kind(file, None), None, locator, violations)
     kind, marks = _kind(file, seen.value), seen.marks
     if seen.is_plain:
         return Reading(kind, seen.value, locator, violations, marks=marks)
     value, issues = settle_scalars(seen.value, marks.mark)
-    violations += [(_violation(issue), None) for issue in issues]
+    violations += [PlacedViolation(_violation(issue)) for issue in issues]
     replaced = frozenset(issue.pointer for issue in issues)
     return Reading(kind, value, locator, violations, replaced, marks)
 
@@ -202,7 +203,7 @@ def _kind(file: File, value: dict[str, Any] | None) -> str | None:
     return kind_of_members(keys) or kind_of_folder((file.root,)) or likely_kind(keys)
 
 
-def unread_document(file: File, violations: list[PlacedFault]) -> Reading:
+def unread_document(file: File, violations: list[PlacedViolation]) -> Reading:
     """Return the reading of a file that could not be read."""
     return Reading(_kind(file, None), None, partial(find_marks, NOWHERE), violations)
 
@@ -226,23 +227,25 @@ def with_spelling(violation: Violation, reading: Reading) -> Violation:
 _STRING: Final = {"type": "string"}
 
 
-def in_one(reading: Reading) -> Iterator[PlacedFault]:
+def in_one(reading: Reading) -> Iterator[PlacedViolation]:
     """Yield the violations of raw harness output, those of values that are not finite as one.
 
     The harness writes NaN for what it could not compute, such as the mean of no samples.
     """
     count = 0
-    for violation, line in reading.violations:
+    for one in reading.violations:
+        violation = one.violation
         if violation.code == ES108.code and (violation.pointer or "").startswith(_RESULTS):
             count += 1
         else:
-            yield violation, line
+            yield one
     if count:
         verb = "is" if count == 1 else "are"
         message = (
             f"{count_noun(count, 'value')} {verb} not finite, so that no range can contain them"
         )
-        yield EVG101.violation(message, pointer="/results", severity=Severity.WARNING), None
+        summed = EVG101.violation(message, pointer="/results", severity=Severity.WARNING)
+        yield PlacedViolation(summed)
 
 
 _RESULTS: Final = "/results/"

@@ -71,7 +71,8 @@ class RecordSamples:
             return
         instance = self._instances.get(sample, _UNKNOWN)
         row = record_sample(self._request, sample, instance.shown, line, offset)
-        row = row._replace(cluster=self._cluster(record, instance))
+        if self._request.cluster is not None:
+            row = row._replace(cluster=self._cluster(record, instance))
         result = find_member(record, RESULT)
         self._unidentified += not has_identity(row)
         scores = dict(iterate_scores(None if result is None else result.value))

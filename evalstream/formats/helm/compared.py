@@ -83,7 +83,7 @@ class EntrySamples:
         """Return the digests of what a request asks, for the entry of its instance."""
         shown = InputDigests(request.text, request.correct, request.choices)
         prompt = text_digest(member(request.value.get("request"), "prompt"))
-        pointer, cluster = self._request.cluster, UNKNOWN
+        pointer, cluster = self._request.cluster, shown.folded
         if pointer is not None:
             cluster = cluster_digest(resolve_pointer(request.value, pointer))
         return _WORDS.pack(shown.high, shown.low, shown.question, shown.input, prompt, cluster)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
-from evalstream.engine.positions import envelope_locator, place_in_part
+from evalstream.engine.positions import envelope_locator, envelope_mover, move_behind, place_in_part
 from evalstream.engine.row_pass import BREAKS, describe_error
 from evalstream.formats.helm.claims import Claimed
 from evalstream.formats.helm.documents import NOUNS, REQUESTS, STATE
@@ -155,23 +156,28 @@ class RunReader:
     def _note_broken(self, name: str, issue: ArrayError, place: str) -> None:
         message = f"{issue.message} (byte {issue.offset:,} of the file)"
         violation = BREAKS[issue.name].violation(message, pointer=place)
-        self._documents.note(violation, name, issue.line)
+        self._documents.note(violation, name, issue.line, issue.column)
         self._miss(f"{name} could not be read to its end")
 
     def _parse(
-        self, text: bytes, name: str, place: str = "", line_of: Callable[[int], int] | None = None
+        self,
+        text: bytes,
+        name: str,
+        place: str = "",
+        move: Callable[[Position], Position] = lambda position: position,
     ) -> Any:
         """Return the value of a text, or UNREADABLE, with what is wrong with it noted."""
 
-        def note(violation: Violation, line: int | None) -> None:
+        def note(violation: Violation, at: Position | None) -> None:
             where = place + (violation.pointer or "")
-            at = line if line is None or line_of is None else line_of(line)
-            self._documents.note(violation._replace(pointer=where or None), name, at)
+            line, column = (None, None) if at is None else move(at)
+            self._documents.note(violation._replace(pointer=where or None), name, line, column)
 
         return parse_text(text, self._documents.options.max_depth, note)
 
     def _parse_element(self, element: Element, name: str, place: str) -> Any:
-        return self._parse(element.text, name, place, lambda line: element.line + line - 1)
+        start = Position(element.line, element.column)
+        return self._parse(element.text, name, place, partial(move_behind, start))
 
     def _note_element(
         self, element: Element, name: str, place: str, violations: Iterable[Violation]
@@ -197,7 +203,7 @@ class RunReader:
             return
         envelope = members.envelope()
         self._documents.locate(envelope_locator(envelope), name)
-        found = self._parse(envelope.text, name, line_of=envelope.line)
+        found = self._parse(envelope.text, name, move=envelope_mover(envelope))
         if not envelope.is_whole or not isinstance(found, dict) or found.get(REQUESTS) != []:
             message = f"{REQUESTS} must be one list in an object"
             violation = about_documents.HLM101.violation(message, pointer="")

@@ -151,8 +151,8 @@ class EvaluationCheck:
             return None
         refuse_many_values(envelope.text)
         text = parse_envelope(envelope, self._options.max_depth)
-        for violation, line in text.violations:
-            self._documents.note(violation, line=line)
+        for violation, line, column in text.violations:
+            self._documents.note(violation, line=line, column=column)
         if not text.readable:
             self._documents.cannot("the evaluation could not be read as an object")
             return None

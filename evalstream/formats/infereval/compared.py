@@ -59,11 +59,14 @@ class ItemSamples:
         """Add an item, by the line and the byte offset of its beginning in the document."""
         shown = self._inputs.digests(item)
         row = record_sample(self._request, item.get("id"), shown, line, offset)
-        row = row._replace(cluster=self._cluster(item))
+        if self._request.cluster is not None:
+            row = row._replace(cluster=self._cluster(item))
         self._unidentified += not has_identity(row)
         if not self._inputs.are_texts:
             # Ids of bearers show which inputs are the same, but not which ones differ.
             row = row._replace(question=UNKNOWN, input=UNKNOWN)
+            if self._request.cluster is None:
+                row = row._replace(cluster=UNKNOWN)
         agreement, coverage, flags = read_scores(item)
         self._batch.add(self._agreement, row._replace(score=agreement, flags=int(flags)))
         # An abstention is not wrong, so coverage says nothing of right and wrong.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.engine.positions import part_locator, place_violations
+from evalstream.engine.positions import envelope_mover, move_behind, part_locator, place_violations
 from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.infereval.catalogue import OF_ITEMS
 from evalstream.formats.infereval.claims import VerdictTally
@@ -44,40 +45,40 @@ _PLACE: Final = re.compile(r"at column \d+ \(byte \d+\)|at byte \d+(?: of the li
 
 
 class ParsedText(NamedTuple):
-    """The parsed value, if it is readable, and its violations with their lines, if known.
+    """The parsed value, if it is readable, and its violations with their positions, if known.
 
     `replaced` holds the pointers of values that replace numbers which JSON does not allow.
     """
 
     value: Any
     readable: bool
-    violations: list[tuple[Violation, int | None]]
+    violations: list[PlacedViolation]
     replaced: frozenset[str | None] = frozenset()
 
 
 def parse_envelope(envelope: Envelope, max_depth: int) -> ParsedText:
     """Read the part outside the items; offsets and lines are those of the whole document."""
     text, before = envelope.text, 0
-    violations: list[tuple[Violation, int | None]] = []
+    violations: list[PlacedViolation] = []
     if text.startswith(UTF8_MARK):
         before = len(UTF8_MARK)
         text = text[before:]
-        violations.append((ES102.violation(BEGINS_WITH_MARK), 1))
+        violations.append(PlacedViolation(ES102.violation(BEGINS_WITH_MARK), 1))
     parsed = parse_document(text, max_depth)
     placed = [_within(envelope, issue, before) for issue in parsed.issues]
     violations += _explain_issues(placed)
     if parsed.readable and not isinstance(parsed.value, dict):
         reading = read_object(text, max_depth, torn=True, noun="an evaluation")
-        violations += [(one.violation, one.line) for one in reading.violations]
+        violations += reading.violations
         return ParsedText(None, readable=False, violations=violations)
     return ParsedText(parsed.value, parsed.readable, violations, _replaced_pointers(parsed))
 
 
-def read_item(text: bytes, offset: int, line: int, max_depth: int) -> ParsedText:
-    """Read an item whose first byte is at an offset and on a line of the document."""
+def read_item(text: bytes, offset: int, start: Position, max_depth: int) -> ParsedText:
+    """Read an item whose first byte is at an offset and a position of the document."""
     parsed = parse_exactly(text, max_depth)
     placed = [
-        _move_issue(issue, (issue.offset or 0) + offset, (issue.line or 1) + line - 1)
+        _move_issue(issue, (issue.offset or 0) + offset, partial(move_behind, start))
         for issue in parsed.issues
     ]
     return ParsedText(
@@ -90,26 +91,27 @@ def _within(envelope: Envelope, issue: SyntaxIssue, before: int) -> SyntaxIssue:
     if issue.offset is None:
         return issue
     place = issue.offset + before
-    lines = envelope.lines if envelope.is_behind(place) else 0
-    line = None if issue.line is None else issue.line + lines
-    return _move_issue(issue, envelope.offset(place), line)
+    return _move_issue(issue, envelope.offset(place), envelope_mover(envelope))
 
 
 def _replaced_pointers(parsed: Parsed) -> frozenset[str | None]:
     return frozenset(issue.pointer for issue in parsed.issues if issue.replaced)
 
 
-def _move_issue(issue: SyntaxIssue, offset: int, line: int | None) -> SyntaxIssue:
+def _move_issue(
+    issue: SyntaxIssue, offset: int, move: Callable[[Position], Position]
+) -> SyntaxIssue:
     """Move an issue to its position in the document, if it has one in the text."""
+    line, column = move(Position(issue.line or 1, issue.column))
     if issue.offset is None:
         return issue._replace(line=line)
     message = _PLACE.sub(f"at byte {offset:,} of the file", issue.message)
-    return issue._replace(message=message, offset=offset, line=line)
+    return issue._replace(message=message, offset=offset, line=line, column=column)
 
 
-def _explain_issues(issues: list[SyntaxIssue]) -> list[tuple[Violation, int | None]]:
-    lines = [issue.line for issue in issues]
-    return list(zip(syntax.explain(issues, torn=True), lines, strict=True))
+def _explain_issues(issues: list[SyntaxIssue]) -> list[PlacedViolation]:
+    explained = zip(syntax.explain(issues, torn=True), issues, strict=True)
+    return [PlacedViolation(one, issue.line, issue.column) for one, issue in explained]
 
 
 ID_DIGEST_BYTES: Final = 16
@@ -151,11 +153,11 @@ class ItemPass:
             self.count += 1
             return
         text = self._read(element)
-        found = [PlacedViolation(violation, line) for violation, line in text.violations]
+        found = text.violations
         if text.readable:
             if self._samples is not None and isinstance(text.value, dict):
                 self._samples.add(text.value, element.line, element.offset)
-            found += [
+            found = found + [
                 PlacedViolation(violation)
                 for violation in self._violations(text.value, element.line)
                 if violation.pointer not in text.replaced
@@ -186,15 +188,14 @@ class ItemPass:
         place = f"/{ITEMS}/{self.count}"
         rule = BREAKS[error.name]
         message = f"{error.message} (byte {error.offset:,} of the file)"
-        violation, line = rule.violation(message), error.line
+        broken = PlacedViolation(rule.violation(message), error.line, error.column)
         if last is not None and error.name in ("invalid-json", "truncated-record"):
             text = self._read(last)
             if not text.readable:
-                violation, at = text.violations[0]
-                line = at or line
-        self._show(
-            violation._replace(message=f"{violation.message}; {before}", pointer=place), line
-        )
+                broken = text.violations[0]
+        violation, line, column = broken
+        message = f"{violation.message}; {before}"
+        self._show(violation._replace(message=message, pointer=place), line, column)
         self._documents.cannot("the items could not be read to their end")
 
     def _sample_collector(self) -> ItemSamples | None:
@@ -237,7 +238,8 @@ class ItemPass:
         value = self._fast(element)
         if value is not None:
             return ParsedText(value, readable=True, violations=[])
-        return read_item(element.text, element.offset, element.line, self._depth)
+        start = Position(element.line, element.column)
+        return read_item(element.text, element.offset, start, self._depth)
 
     def _violations(self, value: Any, line: int) -> Iterator[Violation]:
         is_valid = fits(self._schema, value)

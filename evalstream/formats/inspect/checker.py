@@ -18,7 +18,7 @@ from evalstream.engine.log_reading import (
     parse_text,
     pieces,
 )
-from evalstream.engine.positions import envelope_locator
+from evalstream.engine.positions import envelope_locator, envelope_mover
 from evalstream.engine.row_pass import BREAKS, describe_error
 from evalstream.formats.base import other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
@@ -152,7 +152,7 @@ class _Check:
             message = f"{issue.message} (byte {issue.offset:,} of the file)"
             place = f"/{SAMPLES}/{log.count}"
             violation = BREAKS[issue.name].violation(message, pointer=place)
-            self._documents.note(violation, line=issue.line)
+            self._documents.note(violation, line=issue.line, column=issue.column)
             log.lose("the samples could not be read to their end")
             return
         if not envelope.is_whole:
@@ -160,7 +160,7 @@ class _Check:
             self._fail(ES003, f"the part outside the samples is longer than {most:,} bytes")
             return
         self._documents.locate(partial(self._locate, envelope))
-        header = log.parse(envelope.text, envelope.line)
+        header = log.parse(envelope.text, envelope_mover(envelope))
         if header is UNREADABLE or not isinstance(header, dict):
             self._fail(ES005, f"this is {NOT_OURS}") if header is not UNREADABLE else None
             self._documents.cannot("the log could not be read as an object")

@@ -28,7 +28,7 @@ class InspectFormat(PairedFormat):
     noun = "sample"
     versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {LOG: "rows"}
-    compared = frozenset({"files", "answers", "paths"})
+    compared = frozenset({"files", "samples", "answers", "paths"})
     options = frozenset()
     listing_names = frozenset({"eval-set.json", "logs.json"})
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.log_reading import UNREADABLE, parse_text
-from evalstream.engine.positions import place_in_part
+from evalstream.engine.positions import move_behind, place_in_part
 from evalstream.formats.inspect.documents import EXTRA, VERSIONS
 from evalstream.formats.inspect.library import Library, attachment_digest, inspect_library
 from evalstream.formats.inspect.rules import (
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 
 MOST_MODELS = 1_000
 """Most models, and most numbers of each, whose usage is summed."""
+
+NOWHERE = (None, None)
+"""The line and the column of what has no position in the file."""
 
 _SHORT = 1_000
 """Longer texts are cut in summaries (log/_util.py of inspect_ai: 1,024 characters)."""
@@ -115,32 +119,35 @@ class LogCheck:
             return None
 
     def parse(
-        self, text: bytes, line_of: Callable[[int], int] | None = None, place: str = ""
+        self, text: bytes, move: Callable[[Position], Position] | None = None, place: str = ""
     ) -> Any:
         """Return the value of a text, or UNREADABLE with its violations noted.
 
-        `event_line` returns the line in the file of a line in the text, if it has one.
+        `move` returns the position in the file of one in the text, if it has one.
         """
         value, violations = self._parsed(text, place)
         for violation, at in violations:
-            line = None if line_of is None or at is None else line_of(at)
-            self.documents.note(violation, line=line)
+            line, column = NOWHERE if move is None or at is None else move(at)
+            self.documents.note(violation, line=line, column=column)
         return value
 
     def _parse_sample(self, one: SampleText) -> Any:
         value, violations = self._parsed(one.text, one.place)
         for violation, at in violations:
-            if one.line is None or at is None:
+            if one.start is None or at is None:
                 self._note_sample(one, [violation])
             else:
-                self.documents.note(violation, line=one.line + at - 1)
+                line, column = move_behind(one.start, at)
+                self.documents.note(violation, line=line, column=column)
         return value
 
-    def _parsed(self, text: bytes, place: str) -> tuple[Any, list[tuple[Violation, int | None]]]:
-        """Return the value of a text, or UNREADABLE, and its violations with lines in the text."""
-        violations: list[tuple[Violation, int | None]] = []
+    def _parsed(
+        self, text: bytes, place: str
+    ) -> tuple[Any, list[tuple[Violation, Position | None]]]:
+        """Return the value of a text, or UNREADABLE, and its violations with their positions."""
+        violations: list[tuple[Violation, Position | None]] = []
 
-        def note(violation: Violation, at: int | None) -> None:
+        def note(violation: Violation, at: Position | None) -> None:
             where = place + (violation.pointer or "")
             violations.append((violation._replace(pointer=where or None), at))
 
@@ -164,7 +171,7 @@ class LogCheck:
             names = ("run_id", "eval_id", "created", "task_id")
             run = [view.eval[name] for name in names if view.eval.get(name) is not None]
             model = text_or_none(view.eval.get("model"))
-            self._links = LogLinks(run or None, view.eval.get("task"), model or "")
+            self._links = LogLinks(run or None, view.eval.get("task"), model or "", _data(view))
 
     def refuse_version(self, version: Any) -> None:
         """Refuse a log of a layout that is newer than those that are known."""
@@ -250,7 +257,8 @@ class LogCheck:
                 },
             )
         )
-        self._add_usage(value.get("model_usage"))
+        if not self._is_of_earlier_run(value):
+            self._add_usage(value.get("model_usage"))
         if self._samples is not None:
             self._samples.add(view, one.line or self.count, one.offset)
         if self._links is not None:
@@ -259,7 +267,8 @@ class LogCheck:
     def _link(self, links: LogLinks, view: SampleView) -> None:
         """Add a sample to the links. Its times tell its answer from that of any other model."""
         value = view.value
-        links.add_sample(str(value["id"]), self.count)
+        shown = [view.resolved_within(value.get(name)) for name in ("input", "choices", "target")]
+        links.add_sample(str(value["id"]), _without_ids(shown))
         times = value.get("total_time"), value.get("working_time")
         if isinstance(times[0], float) and times[0] > 0:
             said = member(value.get("output"), "completion")
@@ -269,6 +278,18 @@ class LogCheck:
     def links(self) -> RunLinks | None:
         """What links the log to others, None if that was not asked for."""
         return None if self._links is None else self._links.links
+
+    def _is_of_earlier_run(self, sample: Mapping[str, Any]) -> bool:
+        """Tell whether a sample was taken over from a log that this run resumed.
+
+        The usage of the log is that of its own calls.
+        """
+        stats = None if self._view is None else self._view.header.get("stats")
+        started, ended = (
+            _read_time(member(stats, "started_at")),
+            _read_time(sample.get("completed_at")),
+        )
+        return started is not None and ended is not None and ended < started
 
     def _add_usage(self, usage: Any) -> None:
         for model, numbers in object_or_empty(usage).items():
@@ -362,6 +383,32 @@ def _by_rules(rules: tuple[Rule, ...], view: LogView) -> Iterator[Violation]:
         yield from rule.apply(view)
 
 
+def _data(view: LogView) -> list[Any] | None:
+    """Return what names the data of a log; None without a name, and where ids may be places."""
+    dataset = object_or_empty(view.eval.get("dataset"))
+    if not dataset.get("name") or dataset.get("shuffled"):
+        return None
+    return [dataset["name"], *(view.eval.get(one) for one in ("task_version", "task_args"))]
+
+
+def _without_ids(value: Any) -> Any:
+    """Return a value without the ids of messages, which differ from run to run."""
+    if isinstance(value, list):
+        return [_without_ids(one) for one in value]
+    if isinstance(value, dict):
+        return {name: one for name, one in value.items() if name != "id"}
+    return value
+
+
+def _read_time(value: Any) -> datetime | None:
+    """Return a time with its zone, None for anything else."""
+    try:
+        found = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    return None if found.tzinfo is None else found
+
+
 def _answer(score: Mapping[str, Any]) -> str | None:
     """Return the answer of a score if summaries do not cut it."""
     answer = score.get("answer")
@@ -396,7 +443,9 @@ def _summary_violations(
                 found=summarised.get("value"),
             )
         answer = summarised.get("answer")
-        if kept.answer is not None and isinstance(answer, str) and answer != kept.answer:
+        # Summaries have single spaces for all white space (log/_util.py of inspect_ai).
+        is_text = kept.answer is not None and isinstance(answer, str)
+        if is_text and str(answer).split() != str(kept.answer).split():
             yield INS206.violation(
                 f"the sample has another answer for {name}",
                 pointer=f"{where}/answer",

@@ -42,6 +42,10 @@ _LETTERS: Final = re.compile(r"[A-Z]*")
 _SELECTED: Final = re.compile(r"(?:[A-Z](?:, [A-Z])*)?")
 
 
+_GRADE: Final = re.compile(r"(?i)(?<!\w)GRADE(?!\w)\s*:\s*(\w*)")
+_GRADES: Final = {"c": CORRECT, "correct": CORRECT, "i": INCORRECT, "incorrect": INCORRECT}
+
+
 class Rescored(NamedTuple):
     """The value of a score, and the answer that the scorer found."""
 
@@ -114,6 +118,20 @@ def choice(selected: str, targets: Sequence[str]) -> Rescored | None:
     is_right = selected == ", ".join(sorted(wanted))
     return Rescored(CORRECT if is_right else INCORRECT, selected)
 
+
+def grade(text: str, options: Options) -> str | None:
+    """Return the grade in the text of a grader; None where releases may read another one.
+
+    Sources: DEFAULT_GRADE_PATTERN in scorer/_model.py, of several releases.
+    """
+    if options.get("grade_pattern") is not None or isinstance(options.get("model"), list):
+        return None
+    found = {_GRADES.get(word.lower()) for word in _GRADE.findall(text)}
+    return found.pop() if len(found) == 1 else None
+
+
+GRADED: Final = frozenset({"model_graded_fact", "model_graded_qa"})
+"""The scorers that ask a model for a grade."""
 
 BY_COMPLETION: Final[Mapping[str, Callable[[str, Sequence[str], Options], Rescored | None]]] = {
     "answer": answer,

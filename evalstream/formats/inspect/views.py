@@ -290,9 +290,7 @@ class LogView:
     def has_plain_plan(self) -> bool:
         """Whether all solvers leave outputs as the model gave them."""
         steps = list_or_empty(member(self.header.get("plan"), "steps"))
-        return bool(steps) and all(
-            text_or_none(member(one, "solver")) in _PLAIN_SOLVERS for one in steps
-        )
+        return bool(steps) and all(map(_is_plain, steps))
 
     @cached_property
     def sample_ids(self) -> list[str] | None:
@@ -327,6 +325,14 @@ class LogView:
         for found in (self.eval.get("scorers"), self.eval.get("metrics"), self.results):
             keys.update(_iterate_keys(found, depth=8))
         return frozenset(keys)
+
+
+def _is_plain(step: Any) -> bool:
+    """Tell whether a step leaves outputs as they are; shuffled choices are put in order again."""
+    solver = text_or_none(member(step, "solver"))
+    if solver == "multiple_choice":
+        return not member(member(step, "params"), "shuffle")
+    return solver in _PLAIN_SOLVERS
 
 
 def _iterate_keys(value: Any, depth: int) -> Iterator[str]:

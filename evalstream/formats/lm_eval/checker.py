@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import RowPass
@@ -34,7 +34,7 @@ from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import text_or_none
+from evalstream.parsing.json import member, text_or_none
 from evalstream.stats.claims.judge import Judgement
 
 if TYPE_CHECKING:
@@ -219,16 +219,25 @@ def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLin
     from evalstream.stats.run_links import LogLinks
 
     task, results = facts.task_results
-    links = LogLinks(results.document.get("date"), task, results.model or "")
+    links = LogLinks(results.document.get("date"), task, results.model or "", _data(results, task))
+    words = iter(facts.totals.docs or ())
+    docs = dict(zip(words, words, strict=True))
     filters = sorted(facts.totals.filters.values(), key=lambda one: -one.ids.count)
-    for place, doc_id in enumerate(filters[0].ids if filters else (), start=1):
-        links.add_sample(str(doc_id), place)
+    for doc_id in filters[0].ids if filters else ():
+        links.add_sample(str(doc_id), docs.get(doc_id))
     kind = text_or_none(results.config(task).get("output_type"))
     least = 2 if kind in LIKELIHOODS else LEAST_ANSWERS
     covered = digests.get("unpacked") or digests.get("stored")
     if facts.totals.samples >= least and covered and results.model:
         links.add_answer(covered)
     return links.links
+
+
+def _data(results: Results, task: str) -> list[Any]:
+    """Return what names the docs of a task."""
+    config = results.config(task)
+    version = member(results.document.get("versions"), task)
+    return [version, *(config.get(one) for one in ("dataset_path", "dataset_name", "test_split"))]
 
 
 def _version(results: Results | None) -> str | None:

@@ -50,7 +50,7 @@ class RowSamples:
         shown = digests(row) if certain else None
         sample = record_sample(self._request, row.get("doc_id"), shown, line, offset)
         sample = sample._replace(
-            prompt=text_digest(hashed_prompt(row)), cluster=read_cluster(self._request, row)
+            prompt=text_digest(hashed_prompt(row)), cluster=read_cluster(self._request, row, shown)
         )
         name = row.get("filter", "")
         for metric, value in iterate_metrics(row):

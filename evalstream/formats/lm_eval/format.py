@@ -24,7 +24,7 @@ class LmEvalFormat(PairedFormat):
     noun = "row"
     versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {SAMPLES: "rows", RESULTS: "aggregate"}
-    compared = frozenset({"files", "answers", "paths"})
+    compared = frozenset({"files", "samples", "answers", "paths"})
     options = frozenset({"routing", "skip_noise"})
 
     def source(self, path: str, options: Options, wanted: Wanted, /) -> SourceLog | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from contextlib import suppress
 from hashlib import sha256
@@ -146,7 +147,6 @@ class RowsTally(DataClass):
     hashed: int = 0
     replaced: int = 0
     unkeyed: int = 0
-    lines: int = 0
     filters: dict[str, FilterRows] = field(default_factory=dict)
     ordered: frozenset[str] = frozenset()
 
@@ -178,10 +178,12 @@ class Rerun(NamedTuple):
 class LogTotals:
     """What the rows of a whole file amount to, block by block in their order.
 
-    `task_hash` is None where rows lack digests.
+    `task_hash` is None where rows lack digests. `docs` has each doc_id of the first filter with 64
+    bits of its doc's digest, if that was asked for.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_docs: bool = False) -> None:
+        self.docs = array("Q") if has_docs else None
         self.rows = self.undigested = self.bare = self.hashed = self.replaced = self.unkeyed = 0
         self.filters: dict[str, FilterTotals] = {}
         self._digest = sha256()
@@ -206,6 +208,17 @@ class LogTotals:
             known = (rows for name, rows in block.filters.items() if name in self.filters)
             earlier = (_rows_before(rows, line - shift) for rows in known)
             self._rows_before = line, before + sum(earlier)
+
+    def keep_docs(self, block: RowsTally, lines: int) -> None:
+        """Keep the digests of docs of a merged block, if each of its lines is a row with them."""
+        rows = block.filters.get(next(iter(self.filters), ""))
+        if self.docs is None or rows is None or block.undigested or lines != block.rows:
+            return
+        for first, count, line, step in rows.ids.runs:
+            for number in range(count):
+                at = (line + step * number - 1) * DIGESTS_BYTES
+                digest = int.from_bytes(block.digests[at : at + 8])
+                self.docs.extend((first + number, digest))
 
     @property
     def repeats(self) -> int:

@@ -287,9 +287,10 @@ class LogCollector(Collector[LogContext]):
 
     def __init__(self, context: LogContext, file: str, show: Any) -> None:
         super().__init__(context, file, show)
-        self.totals = LogTotals()
+        self.totals = LogTotals(has_docs=context.options.links)
 
     def add(self, result: BlockResult, places: bytes | None = None) -> list[Finding]:
         """Add the next block, and return the findings about single rows of the block."""
         self.totals.merge(result.own, self.tally.lines)
+        self.totals.keep_docs(result.own, result.tally.lines)
         return super().add(result, places)

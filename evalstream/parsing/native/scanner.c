@@ -374,11 +374,52 @@ static void identify(
     sample->low = xxh64(texts + start, stop - start, other_seed(seed));
 }
 
+enum { BETWEEN_TEXTS = 0xff };
+
+static bool is_white(byte letter) {
+    return letter == ' ' || (letter >= '\t' && letter <= '\r') || (letter >= 28 && letter <= 31);
+}
+
+/* Write a text of ASCII letters in lower case, with one space for white space within it, to where
+   `to` is; texts are apart by a byte that UTF-8 does not use. Return its end, or NULL where there are other letters. */
+static byte *write_folded(const byte *from, const byte *stop, byte *to) {
+    const byte *start = to;
+    for (bool waits = false; from < stop; from++) {
+        if (*from == BETWEEN_TEXTS) {
+            start = to + 1;
+            waits = false;
+        } else if (*from >= 0x80) {
+            return NULL;
+        } else if (is_white(*from)) {
+            waits = to > start;
+            continue;
+        } else if (waits) {
+            *to++ = ' ';
+            waits = false;
+        }
+        *to++ = *from >= 'A' && *from <= 'Z' ? *from + ('a' - 'A') : *from;
+    }
+    return to;
+}
+
+/* Digest the raw input and the choices, but for case and white space; they are written behind the
+   texts. Return 0 where Python has to: for other than ASCII letters, and without room. */
+static uint64_t digest_folded(const struct texts *texts, const struct row_texts *at) {
+    byte *const room = texts->data + texts->size;
+    const uint64_t most = at->reference - at->raw + at->prompt - at->options;
+    if (texts->capacity - texts->size < most)
+        return 0;
+    byte *end = write_folded(texts->data + at->raw, texts->data + at->reference, room);
+    end = end ? write_folded(texts->data + at->options, texts->data + at->prompt, end) : NULL;
+    return end ? digest_of(room, 0, (uint64_t)(end - room), 0) : 0;
+}
+
 static void write_sample(
-    const struct row *row, const byte *texts, const struct record *record,
+    const struct row *row, const struct texts *written, const struct record *record,
     enum identity identity, struct sample *sample
 ) {
     const struct row_texts *const at = &row->texts;
+    const byte *const texts = written->data;
     const bool has_options = at->prompt > at->options, has_input = !(row->flags & UNCOVERED);
     const uint64_t options =
         has_options ? xxh64(texts + at->options, at->prompt - at->options, 0) : 0;
@@ -401,6 +442,7 @@ static void write_sample(
     if (has_input) {
         sample->question = digest_of(texts, at->raw, at->reference, options);
         sample->input = digest_of(texts, at->input, at->choices, options);
+        sample->cluster = digest_folded(written, at);
     }
     if (at->end > at->prompt)
         sample->prompt = digest_of(texts, at->prompt, at->end, 0);
@@ -485,7 +527,7 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
     if (scanner->demands.links)
         write_link(row, texts->data, record, &scan->links[scan->record_count]);
     if (scanner->demands.identity)
-        write_sample(row, texts->data, record, (enum identity)scanner->demands.identity,
+        write_sample(row, texts, record, (enum identity)scanner->demands.identity,
                      &scan->samples[scan->record_count]);
     return true;
 }

@@ -47,8 +47,7 @@ THIRD: Final = 3
 HALF: Final = 0.5
 
 _CLOSED_FORMS: Final = frozenset(
-    {"", "analytic", "analytical", "clustered", "gaussian", "normal", "student t", "t", "wald"}
-    | {"wilson"}
+    {"", "analytic", "analytical", "gaussian", "normal", "student t", "t", "wald", "wilson"}
 )
 """Methods that compute an uncertainty from the scores, as documents name them."""
 
@@ -57,9 +56,13 @@ _RESAMPLING: Final = frozenset({"bootstrap", "bootstrapped", "percentile", "bca"
 
 
 class Method(Enum):
-    """How an uncertainty is computed: by a closed form, by resampling, or in an unknown way."""
+    """How an uncertainty is computed.
+
+    It is a closed form over samples or over clusters of them, or resampling, or not known.
+    """
 
     CLOSED = "closed"
+    CLUSTERED = "clustered"
     RESAMPLED = "resampled"
     UNKNOWN = "unknown"
 
@@ -70,6 +73,8 @@ def method_named(name: str | None) -> Method:
     words = (name or "").casefold().replace("_", " ").replace("-", " ").split()
     if " ".join(words) in _CLOSED_FORMS:
         return Method.CLOSED
+    if any(word.startswith("cluster") for word in words):
+        return Method.CLUSTERED
     return Method.RESAMPLED if _RESAMPLING.issuperset(words) else Method.UNKNOWN
 
 
@@ -209,6 +214,7 @@ def _open_reason(
     conditions = (
         (evidence.missing > 0, Reason.MISSING),
         (method_named(claim.method) is Method.UNKNOWN, Reason.METHOD),
+        (method_named(claim.method) is Method.CLUSTERED and not evidence.clusters, Reason.CLUSTERS),
         (not figures, _without_figures(claim, evidence)),
         (not claim.kind.is_exact, Reason.FORMULA),
         (claim.kind in _SPREADS and _has_uneven_repeats(evidence), Reason.UNEVEN),
@@ -337,10 +343,18 @@ def _judge_resampled_error(
 
 
 def _is_impossible(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
-    """Return whether no method gives a claim."""
-    return _is_zero_error(claim, value, evidence) or is_outside_bounds(
-        value, _reach(claim, evidence)
-    )
+    """Return whether no method gives a claim.
+
+    A clustered error is greatest with two clusters, the scores above and below the mean: it is
+    their mean deviation from it then, which is at most the standard deviation.
+    """
+    if _is_zero_error(claim, value, evidence):
+        return True
+    most = max((spread.deviation for spread in evidence.row_spreads), default=None)
+    is_clustered = method_named(claim.method) is Method.CLUSTERED
+    if is_clustered and claim.kind.name == kinds.ERROR.name and most is not None:
+        return is_outside_bounds(value, (0, most * (PERCENT if evidence.is_percent else 1)))
+    return is_outside_bounds(value, _reach(claim, evidence))
 
 
 def _is_zero_error(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
@@ -371,6 +385,8 @@ def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evide
     method = method_named(claim.method)
     if method is Method.RESAMPLED:
         return _judge_resampled_interval(claim, (float(ends[0]), float(ends[1])), evidence)
+    if method is Method.CLUSTERED and not evidence.clusters and _holds_mean(ends, evidence):
+        return leave_open(claim, Reason.CLUSTERS, rows, expected)
     if method is Method.UNKNOWN or _has_uneven_repeats(evidence):
         reason = Reason.METHOD if method is Method.UNKNOWN else Reason.UNEVEN
         return leave_open(claim, reason, rows, expected)
@@ -378,6 +394,12 @@ def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evide
     if claim.level is None:
         message += ", at a level of 95, 90 or 99 percent"
     return refute(claim, expected, message, rows)
+
+
+def _holds_mean(ends: tuple[Decimal, Decimal], evidence: Evidence) -> bool:
+    low, high = map(Fraction, ends)
+    mean, factors = evidence.mean, (1, PERCENT) if evidence.is_percent else (1,)
+    return mean is not None and any(low <= mean * factor <= high for factor in factors)
 
 
 def _judge_resampled_interval(claim: Claim, ends: Interval, evidence: Evidence) -> Judgement:

@@ -11,6 +11,7 @@ from evalstream.model.comparison import FEW_CLUSTERS, Clustered
 from evalstream.stats.arrays import Array
 from evalstream.stats.inference.distributions import t_interval, t_test
 from evalstream.stats.inference.paired import LARGEST, PairedScores
+from evalstream.stats.samples.copies import CopyGroups
 
 
 class ClusterSums:
@@ -39,6 +40,43 @@ def _add_up(numbers: Array, rows: Array) -> tuple[Array, Array]:
     ids, places = np.unique(numbers, return_inverse=True)
     columns = [np.bincount(places, column, len(ids)) for column in rows.T]
     return ids, np.stack(columns, axis=1)
+
+
+class CopyTotals:
+    """Adds up groups of copies of questions, each of which is a cluster; all other pairs are one.
+
+    Once `copies` is not 0, `line` is that of the first copy, and `original` that of its question.
+    """
+
+    def __init__(self) -> None:
+        self.copies = self.line = self.original = 0
+        self._members = self._groups = 0
+        self._squares = np.zeros(3)
+
+    def add(self, found: CopyGroups, means: ArrayLike) -> None:
+        """Add groups; `means` are those of a, of b and of a - b over all pairs."""
+        if not self.copies or found.line < self.line:
+            self.line, self.original = found.line, found.original
+        self.copies += found.copies
+        self._members += int(found.sizes.sum())
+        self._groups += int((found.sizes > 0).sum())
+        sizes, center = found.sizes[:, np.newaxis].astype(np.float64), np.asarray(means)
+        within = found.squares - 2 * center * found.sums + sizes * center**2
+        self._squares += ((found.sums - sizes * center) ** 2 - within).sum(axis=0)
+
+    def cluster_statistics(self, paired: PairedScores, level: float) -> Clustered | None:
+        """Return the statistics of all pairs, None if there are none or they are extreme."""
+        if not paired.n or paired.is_extreme:
+            return None
+        count = paired.n - self._members + self._groups
+        spread = np.asarray(paired.moments.variances) * (paired.n - 1) if paired.n > 1 else 0.0
+        errors: list[float | None] = [None, None, None]
+        if count > 1:
+            squares = np.maximum(spread + self._squares, 0.0) * count / (count - 1)
+            errors = (np.sqrt(squares) / paired.n).tolist()
+        difference = 0.0 if paired.is_equal else paired.moments.means[2]
+        found = _describe_clusters(count, errors[2], difference, level, paired.rounding)
+        return found._replace(error_a=errors[0], error_b=errors[1])
 
 
 class ClusterTotals:
@@ -98,6 +136,12 @@ def clustered_difference(
     rounding.
     """
     error, count = clustered_error(sizes, totals, difference), len(np.asarray(sizes))
+    return _describe_clusters(count, error, difference, level, rounding)
+
+
+def _describe_clusters(
+    count: int, error: float | None, difference: float, level: float, rounding: float
+) -> Clustered:
     is_few = count < FEW_CLUSTERS
     if error is None:
         return Clustered(count, None, None, None, is_few)

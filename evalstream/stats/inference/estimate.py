@@ -218,6 +218,13 @@ def estimate(
     )
 
 
+def choose_cautious(first: Estimate | None, other: Estimate | None) -> Estimate | None:
+    """Return the estimate with the larger p value, or the one that cannot have any."""
+    if first is None or other is None or first.test is None or other.test is None:
+        return first if other is None or (first is not None and first.test is None) else other
+    return other if other.test.p > first.test.p else first
+
+
 def with_adjusted(estimates: Sequence[Estimate | None]) -> list[Estimate | None]:
     """Return the estimates of one report with p values adjusted by Holm's method.
 

@@ -14,8 +14,6 @@ from evalstream.stats.samples.sample_store import PAIR, SampleStore, read_sample
 
 _AMBIGUOUS: Final = np.uint64(SampleFlag.AMBIGUOUS)
 
-_AMBIGUOUS_ONCE: Final = _AMBIGUOUS | _AMBIGUOUS << np.uint64(B_SHIFT)
-
 
 class Joined(NamedTuple):
     """SamplePairs, and the SampleScores of samples that only one run has, as arrays."""
@@ -60,7 +58,6 @@ def join(a: Array, b: Array, groups_a: Sequence[int], groups_b: Sequence[int]) -
     pairs = _pairs(a[met_a], b[places[cells_a[met_a]]], metrics_a[met_a])
     ordinals = np.cumsum(mark_starts(a["high"], a["low"], a["sample"])) - 1
     pairs["ordinal"] = ordinals[met_a]
-    pairs["flags"] |= _mark_same_input(a[met_a], pairs)
     return Joined(pairs, a[known_a & ~met_a], b[known_b & ~met_b])
 
 
@@ -109,16 +106,6 @@ def _pairs(a: Array, b: Array, metrics: Array) -> Array:
     ):
         pairs["flags"] |= np.where(holds, np.uint64(flag), np.uint64(0))
     return pairs
-
-
-def _mark_same_input(a: Array, pairs: Array) -> Array:
-    """Return the flag of pairs whose identity and metric are those of a pair before them."""
-    marks = np.zeros(len(pairs), np.uint64)
-    if (pairs["flags"] & _AMBIGUOUS_ONCE).any():
-        marks[:] = int(PairFlag.SAME_INPUT)
-        cells = number_groups(a["high"], a["low"], pairs["metric"])
-        marks[np.unique(cells, return_index=True)[1]] = 0
-    return marks
 
 
 def _differ(a: Array, b: Array) -> Array:

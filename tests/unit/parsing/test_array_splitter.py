@@ -236,7 +236,7 @@ def test_an_empty_array_is_fine(data: bytes) -> None:
 def test_of_a_malformed_element_little_is_kept(size: int, violation: bytes, halved: int) -> None:
     data = b'[{"a": ' + violation + "é".encode() * 4000
     found, issue, _ = split(data, size)
-    assert issue == (MALFORMED, 7, 1, "invalid-json")
+    assert issue == (MALFORMED, 7, 1, "invalid-json", 8)
     assert found == [Element(data[1 : 7 + SHOWN_AFTER_ERROR - halved], 1, 1, whole=False)]
     assert found[0].text.decode().endswith("é")
 
@@ -265,6 +265,7 @@ def test_a_longer_element_than_allowed_ends_the_array(more: int, size: int) -> N
         start,
         1,
         "line-too-long",
+        start + 1,
     )
     assert found[:-1] == [Element(fits, 1 + 101 * index, 1) for index in range(3)]
     assert found[-1] == Element(longer[:104], start, 1, whole=False)
@@ -274,7 +275,7 @@ def test_a_longer_element_than_allowed_ends_the_array(more: int, size: int) -> N
 def test_an_element_nested_too_deep_ends_the_array(size: int) -> None:
     deep = b"[" * 200_000
     found, issue, _ = split(b"[1,\n" + deep + b"1" + b"]" * 200_001, size)
-    assert issue == ("an element is nested too deeply to parse", 4, 2, "too-deep-or-too-big")
+    assert issue == ("an element is nested too deeply to parse", 4, 2, "too-deep-or-too-big", 1)
     assert [(element.offset, element.whole) for element in found] == [(1, True), (4, False)]
     assert found[1].text.startswith(deep[:900])
 

@@ -54,6 +54,11 @@ def repeated_answers(earlier: str) -> Violation:
     return ES907.violation(f"all answers are those of {earlier}, which names another model")
 
 
+def shared_answers(answers: int, earlier: str) -> Violation:
+    """Return the violation for a log with many answers of an earlier one of another model."""
+    return ES907.violation(f"{answers:,} answers are those of {earlier}, which names another model")
+
+
 def drifted_sample(
     number: int, *, is_array: bool, earlier: str, earlier_number: int, was_array: bool
 ) -> Violation:
@@ -61,6 +66,13 @@ def drifted_sample(
     there = position_namer("json" if was_array else "jsonl")(earlier_number)
     message = f"the input differs from that of the same sample {there} of {earlier}"
     return ES905.violation(message, pointer=f"/{number - 1}" if is_array else None)
+
+
+def drifted_log(samples: int, earlier: str) -> Violation:
+    """Return the violation for a log of which samples have other inputs in an earlier one."""
+    which = "input of 1 sample differs" if samples == 1 else f"inputs of {samples:,} samples differ"
+    message = f"the {which} from those of the same ids in {earlier}"
+    return ES905.violation(message, count=samples)
 
 
 def drifted_like(samples: int, earlier: str) -> Violation:

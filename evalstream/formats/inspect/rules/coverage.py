@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from evalstream.formats.inspect.views import LogView, is_count
+from evalstream.formats.inspect.views import MOST_COUNT, LogView, is_count
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
+from evalstream.parsing.json import member
 from evalstream.rules.base import Rule
 
 
@@ -17,7 +18,37 @@ def _check_repeated(log: LogView) -> Iterator[Violation]:
         yield INS201.violation(message, pointer=place)
 
 
+class _Planned(NamedTuple):
+    """How many samples were to be run, and how few and how many the dataset and the limit allow."""
+
+    chosen: int
+    least: int
+    most: int
+
+
+def _planned(log: LogView) -> _Planned | None:
+    """Return how many samples were to be run; None where samples were chosen by their ids.
+
+    The first releases gave the number of samples after the limit as that of the dataset.
+    """
+    size: Any = member(log.eval.get("dataset"), "samples")
+    limit: Any = log.config.get("limit")
+    if log.sample_ids is None or not is_count(size) or log.config.get("sample_id") is not None:
+        return None
+    ends = [0, MOST_COUNT] if limit is None else [0, limit] if is_count(limit) else limit
+    if not isinstance(ends, list) or len(ends) != 2 or not all(map(is_count, ends)):
+        return None
+    chosen, (start, end) = len(log.sample_ids), ends
+    least = chosen if chosen == size else max(min(end, size) - start, 0)
+    return _Planned(chosen, least, max(end - start, 0))
+
+
 def _missing(log: LogView) -> Iterator[Violation]:
+    planned = _planned(log)
+    if planned is not None and planned.chosen < planned.least:
+        message = "the dataset and the limit have more samples than were to be run"
+        place = log.at("eval", "dataset", "sample_ids")
+        yield INS202.violation(message, pointer=place, expected=planned.least, found=planned.chosen)
     ids = log.sample_ids
     if ids is None or not log.is_finished or not log.samples_known or _may_lack(log):
         return
@@ -39,6 +70,11 @@ def _may_lack(log: LogView) -> bool:
 
 
 def _check_unknown(log: LogView) -> Iterator[Violation]:
+    planned = _planned(log)
+    if planned is not None and planned.chosen > planned.most:
+        message = "more samples were to be run than the limit lets through"
+        place = log.at("eval", "dataset", "sample_ids")
+        yield INS203.violation(message, pointer=place, expected=planned.most, found=planned.chosen)
     if log.sample_ids is None:
         return
     for sample, epoch, place in log.store.iterate_undeclared(log.epochs):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from evalstream.formats.inspect.recorded import message_text
 from evalstream.formats.inspect.views import UNNAMED, SampleView, is_count, is_id, same, score_value
 from evalstream.model.finding import Severity, Violation, at_least
 from evalstream.parsing.json import member, text_or_none, type_name
@@ -72,22 +73,104 @@ def _attachments(sample: SampleView) -> Iterator[Violation]:
 def _events(sample: SampleView) -> Iterator[Violation]:
     for index, event in sample.events("sample_init"):
         told = object_or_empty(event.get("sample"))
-        for name in ("id", "target", "input"):
+        for name in ("id", "target", "input", "choices", "metadata"):
             if name not in told or told[name] is None or name not in sample.value:
                 continue
-            here, there = (
-                sample.resolve_attachment(sample.value[name]),
-                sample.resolve_attachment(told[name]),
-            )
-            # Messages are stored in other ways in events than in the sample.
-            is_text = isinstance(here, str) and isinstance(there, str)
-            if not same(here, there) and (name != "input" or is_text):
+            if name == "metadata" and _changes_metadata(sample):
+                continue
+            here, there = (_comparable(sample, one[name]) for one in (sample.value, told))
+            # The first releases gave the text of an input that is one message.
+            if not same(here, there) and (name != "input" or type(here) is type(there)):
                 message = f"the sample has another {name} than its sample_init event ({index})"
                 yield INS208.violation(
                     message, pointer=sample.at(name), expected=there, found=sample.value[name]
                 )
         break
     yield from _score_events(sample)
+    yield from _other_solvers(sample)
+    yield from _other_settings(sample)
+
+
+def _changes_metadata(sample: SampleView) -> bool:
+    """Tell whether a solver may have changed the metadata of a sample."""
+    return sample.is_stopped or any(
+        str(member(change, "path")).startswith("/metadata")
+        for _, event in sample.events("state")
+        for change in list_or_empty(event.get("changes"))
+    )
+
+
+def _comparable(sample: SampleView, value: Any) -> Any:
+    """Return a member of a sample in full; of messages their roles and texts."""
+    if not isinstance(value, list):
+        return sample.resolved_within(value)
+    return [
+        [one.get("role"), message_text(sample, one)]
+        if isinstance(one, dict)
+        else sample.resolve_attachment(one)
+        for one in value
+    ]
+
+
+def _other_solvers(sample: SampleView) -> Iterator[Violation]:
+    """Compare the solvers that ran with those of the plan; a sample may be done before the last.
+
+    The spans of solvers within a solver are not those of steps.
+    """
+    plan = object_or_empty(sample.log.header.get("plan")) if sample.log is not None else {}
+    spans = [one for _, one in sample.events("span_begin")]
+    outer = {text_or_none(one.get("id")) for one in spans if one.get("type") == "solvers"}
+    found = [
+        one.get("name")
+        for one in spans
+        if one.get("type") == "solver" and text_or_none(one.get("parent_id")) in outer
+    ]
+    if "steps" not in plan or not found or sample.value.get("error_retries"):
+        return
+    planned = [member(one, "solver") for one in list_or_empty(plan["steps"])]
+    finish = member(plan.get("finish"), "solver")
+    if found not in (planned[: len(found)], [*planned[: len(found) - 1], finish]):
+        yield INS208.violation(
+            "the events ran other solvers than the plan has",
+            pointer=sample.at("events"),
+            expected=planned,
+            found=found,
+        )
+
+
+def _other_settings(sample: SampleView) -> Iterator[Violation]:
+    """Compare the settings of the first call of the log's model with those that the log declares.
+
+    A step of the plan may have settings of its own.
+    """
+    log = sample.log
+    if log is None or not log.has_plain_plan:
+        return
+    plan = object_or_empty(log.header.get("plan"))
+    declared = object_or_empty(log.eval.get("model_generate_config")) | {
+        name: value for name, value in object_or_empty(plan.get("config")).items()
+        if value is not None
+    }  # fmt: skip
+    steps = [object_or_empty(member(one, "params")) for one in list_or_empty(plan.get("steps"))]
+    for index, event in sample.events("model"):
+        if event.get("model") != log.eval.get("model") or "scorer" in sample.spans_around(event):
+            continue
+        used = object_or_empty(event.get("config"))
+        for name in _SETTINGS:
+            wanted = declared.get(name)
+            is_own = any(name in one for one in steps)
+            if wanted is not None and not is_own and not same(used.get(name), wanted):
+                yield INS208.violation(
+                    f"the log declares another {name} than its calls of the model had",
+                    pointer=sample.at("events", index, "config", *([name] if name in used else [])),
+                    expected=wanted,
+                    found=used.get(name),
+                )
+        break
+
+
+_SETTINGS: Final = ("temperature", "top_p", "top_k", "seed", "num_choices", "max_tokens")
+"""Settings that the harness passes on to models as they are."""
 
 
 def _score_events(sample: SampleView) -> Iterator[Violation]:
@@ -117,15 +200,16 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
                 expected=score_value(told),
                 found=first.get("value"),
             )
-        # An edit may leave the answer out of the history.
-        here, there = (sample.resolve_attachment(one.get("answer")) for one in (first, told))
-        if here != there and not (history and here is None):
-            yield INS208.violation(
-                f"the event of the scorer {name} has another answer",
-                pointer=sample.at("scores", name, *path, "answer"),
-                expected=there,
-                found=here,
-            )
+        # An edit may leave answer and explanation out of the history.
+        for part in ("answer", "explanation"):
+            here, there = (sample.resolve_attachment(one.get(part)) for one in (first, told))
+            if here != there and not (history and here is None):
+                yield INS208.violation(
+                    f"the event of the scorer {name} has another {part}",
+                    pointer=sample.at("scores", name, *path, part),
+                    expected=there,
+                    found=here,
+                )
 
 
 def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:

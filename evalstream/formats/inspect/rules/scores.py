@@ -6,7 +6,15 @@ import string
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.inspect.rescoring import BY_COMPLETION, SINCE, choice, last_answer
+from evalstream.formats.inspect.recorded import message_text
+from evalstream.formats.inspect.rescoring import (
+    BY_COMPLETION,
+    GRADED,
+    SINCE,
+    choice,
+    grade,
+    last_answer,
+)
 from evalstream.formats.inspect.views import SampleView, score_value
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
@@ -107,6 +115,10 @@ def _expected_value(
         is_ours = explanation == completion or str(explanation).startswith(_SHUFFLED)
         found = choice(selected, targets) if is_ours and isinstance(selected, str) else None
         return found.value if found is not None else None
+    if scorer in GRADED:
+        said = list_or_empty(member(score.get("metadata"), "grading"))
+        is_ours = said and message_text(sample, object_or_empty(said[-1])) == explanation
+        return grade(explanation, options) if is_ours and isinstance(explanation, str) else None
     again = BY_COMPLETION.get(scorer)
     result = again(completion, targets, options) if again is not None and targets else None
     if result is None or not (explanation == completion or told == result.answer):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from evalstream.formats.inspect.rescoring import SINCE
 from evalstream.formats.inspect.views import SampleView, is_count
 from evalstream.model.finding import Severity, Violation, at_least, expect_one
 from evalstream.parsing.json import member, text_or_none
@@ -52,6 +53,21 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
                     message, pointer=place, expected=at_least(expected), found=found
                 )
                 break
+    yield from _unrecorded_calls(sample, told)
+
+
+def _unrecorded_calls(sample: SampleView, told: Mapping[str, Any]) -> Iterator[Violation]:
+    """Report models that used tokens without an event of any call of them."""
+    if sample.log is None or sample.log.release < SINCE or sample.is_stopped:
+        return
+    called = {text_or_none(event.get("model")) for _, event in sample.events("model")}
+    for model, numbers in told.items():
+        if model not in called and any(
+            is_count(one) and one for one in object_or_empty(numbers).values()
+        ):
+            message = "no event tells of a call of this model, so that nothing shows its answers"
+            place = sample.at("model_usage", model)
+            yield INS217.violation(message, pointer=place, severity=Severity.WARNING)
 
 
 def _counted_calls(sample: SampleView) -> Iterator[Numbered]:

@@ -68,14 +68,16 @@ def test_samples_of_one_run_count_on_its_side() -> None:
 
 def test_flags_of_pairs_are_counted_each_for_itself() -> None:
     reference = PairFlag.OTHER_INPUT | PairFlag.OTHER_REFERENCE
-    found = tally_of(
+    pairs = (
         pair(flags=PairFlag.OTHER_INPUT),
         pair(flags=PairFlag.OTHER_INPUT),
         pair(flags=reference | PairFlag.OTHER_PROMPT),
         pair(flags=PairFlag.OTHER_CLUSTER),
-    ).alignment(10, 20)
+    )
+    found = tally_of(*pairs, is_clustered=True).alignment(10, 20)
     assert (found.drifted, found.relabelled) == (12, 21)
     assert (found.other_prompts, found.other_clusters) == (1, 1)
+    assert tally_of(*pairs).alignment(0, 0).other_clusters == 0
 
 
 def test_errors_of_one_run_alone_and_of_both() -> None:

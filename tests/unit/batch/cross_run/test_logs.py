@@ -10,6 +10,7 @@ from inspect_archive import sound_log
 from lm_eval_logs import RESULTS, TASK, TIME, results, rows, text
 
 import evalstream
+from evalstream.formats.lm_eval.row import doc_hash
 
 SAMPLES = f"samples_{TASK}_{TIME}.jsonl"
 Edit = Callable[[list[dict[str, Any]], dict[str, Any]], object]
@@ -68,7 +69,7 @@ def test_a_copy_of_a_run_is_found_whatever_its_model(tmp_path: Path) -> None:
     assert crossing(tmp_path).keys() == {"ES904", "ES907"}
 
 
-@pytest.mark.parametrize("select", ["ES904", "ES907", "ES908"])
+@pytest.mark.parametrize("select", ["ES904", "ES905", "ES907", "ES908"])
 def test_rules_over_several_runs_alone_check_logs(select: str, tmp_path: Path) -> None:
     write_lm_eval(tmp_path, "acorn")
     write_lm_eval(tmp_path, "birch", another_call)
@@ -82,12 +83,9 @@ def test_rules_over_several_runs_alone_check_logs(select: str, tmp_path: Path) -
 def test_rules_that_compare_nothing_of_a_log_are_no_check_of_it(
     select: str, tmp_path: Path
 ) -> None:
-    """Samples of logs are not compared by input, and one run has none to be compared with."""
+    """One run has none to be compared with."""
     write_lm_eval(tmp_path, "acorn")
-    if select == "ES905":
-        write_lm_eval(tmp_path, "birch", another_call)
-    runs = tmp_path if select == "ES905" else next(tmp_path.rglob("samples_*"))
-    report = evalstream.check(runs, select=select)
+    report = evalstream.check(next(tmp_path.rglob("samples_*")), select=select)
     assert report.exit_code == 3
     assert "incomplete" in {run.verdict for run in report.runs}
 
@@ -139,3 +137,76 @@ def test_findings_between_logs_can_be_ignored(tmp_path: Path) -> None:
     write_lm_eval(tmp_path, "acorn")
     write_lm_eval(tmp_path, "birch", another_call)
     assert crossing(tmp_path, ignore=("ES907",)) == {}
+
+
+def edit_inspect(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    log = json.loads(path.read_text())
+    edit(log)
+    path.write_text(json.dumps(log))
+
+
+def test_a_changed_answer_does_not_hide_the_others(tmp_path: Path) -> None:
+    """Times differ from run to run, so that one equal answer in two is no chance."""
+
+    def lengthen(log: dict[str, Any], samples: int) -> None:
+        (first, *_) = log["samples"]
+        log["samples"] = [
+            {**first, "id": at, "total_time": 1.5 + at, "working_time": 1.25}
+            for at in range(samples)
+        ]
+
+    def change(log: dict[str, Any], samples: int) -> None:
+        for sample in log["samples"][:samples]:
+            sample["total_time"] += 0.5
+
+    for name, model in (("a", "acme/acorn"), ("b", "acme/birch")):
+        write_inspect(tmp_path / f"{name}.json", model, run=f"r-{name}")
+        edit_inspect(tmp_path / f"{name}.json", lambda log: lengthen(log, 8))
+    edit_inspect(tmp_path / "b.json", lambda log: change(log, 1))
+    found = crossing(tmp_path)
+    assert found.keys() == {"ES907"}
+    assert found["ES907"][0].startswith("7 answers are those of ")
+    edit_inspect(tmp_path / "b.json", lambda log: change(log, 5))
+    assert crossing(tmp_path) == {}
+
+
+def test_samples_of_logs_with_other_inputs_are_counted(tmp_path: Path) -> None:
+    def ask_otherwise(log: dict[str, Any]) -> None:
+        log["samples"][0]["input"] = "What is 20 + 20?"
+
+    write_inspect(tmp_path / "a.json", "acme/acorn", run="r1")
+    write_inspect(tmp_path / "b.json", "acme/birch", run="r2", slower=0.5)
+    edit_inspect(tmp_path / "b.json", ask_otherwise)
+    found = crossing(tmp_path)
+    assert found.keys() == {"ES905"}
+    assert found["ES905"][0].startswith("the input of 1 sample differs from those of the same ids")
+    for change in (
+        lambda log: log["eval"].update(task_version=2),
+        lambda log: log["eval"]["dataset"].update(shuffled=True),
+    ):
+        write_inspect(tmp_path / "b.json", "acme/birch", run="r2", slower=0.5)
+        edit_inspect(tmp_path / "b.json", ask_otherwise)
+        edit_inspect(tmp_path / "b.json", change)
+        assert crossing(tmp_path) == {}
+
+
+def other_doc(samples: list[dict[str, Any]], document: dict[str, Any]) -> None:
+    another_answer(samples, document)
+    for row in samples[:2]:
+        row["doc"] = {**row["doc"], "question": "What else?"}
+        row["doc_hash"] = doc_hash(row["doc"])
+
+
+def test_docs_of_lm_eval_with_other_digests_are_counted(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path / "one", "acorn")
+    write_lm_eval(tmp_path / "two", "birch", other_doc)
+    found = crossing(tmp_path)
+    assert found.keys() == {"ES905"}
+    assert found["ES905"][0].startswith("the inputs of 2 samples differ from those of the same ids")
+
+    def of_another_version(samples: list[dict[str, Any]], document: dict[str, Any]) -> None:
+        other_doc(samples, document)
+        document["versions"] = {TASK: 2}
+
+    write_lm_eval(tmp_path / "three", "cedar", of_another_version)
+    assert len(crossing(tmp_path)["ES905"]) == 1

@@ -340,7 +340,13 @@ FOUR = [1, 1, 1, 0]
         (FOUR, {ERROR: {"value": 0.01, "method": "bootstrap"}}, {"ES803"}, "far from the claim"),
         (FOUR, {ERROR: {"value": 0.0, "method": "bootstrap"}}, {"ES803"}, "no resampling"),
         (FOUR, {ERROR: {"value": 0.25, "method": "clustered"}}, set(), ""),
+        (FOUR, {ERROR: {"value": 0.31, "method": "clustered"}}, {"ES804"}, "hold the clusters"),
+        (FOUR, {ERROR: {"value": 0.1, "method": "Cluster-robust"}}, {"ES804"}, "hold the clusters"),
+        (FOUR, {ERROR: {"value": 0.51, "method": "clustered"}}, {"ES803"}, "is not the claim"),
+        (FOUR, {ERROR: {"value": 0.0, "method": "clustered"}}, {"ES803"}, "no error is 0"),
+        (FOUR, {ERROR: {"value": 0.31, "method": "analytic"}}, {"ES803"}, "is not the claim"),
         (FOUR, {ERROR: {"value": 0.25, "method": "mine"}}, set(), ""),
+        (FOUR, {ERROR: {"value": 0.0, "method": "mine"}}, {"ES803"}, "no error is 0"),
         (FOUR, {ERROR: {"value": 0.31, "method": "mine"}}, {"ES804"}, "method is not known"),
         (FOUR, {ERROR: {"value": 0.9, "method": "mine"}}, {"ES803"}, "is not the claim"),
         (
@@ -368,6 +374,18 @@ FOUR = [1, 1, 1, 0]
         (FOUR, {INTERVAL: {"lower": 0.3006, "upper": 0.9544}}, set(), ""),
         (FOUR, {INTERVAL: {"lower": -0.0456, "upper": 1.5456}}, set(), ""),
         (FOUR, {INTERVAL: {"lower": 0.5, "upper": 1}}, {"ES803"}, "no normal, Wilson or t"),
+        (
+            FOUR,
+            {INTERVAL: {"lower": 0.5, "upper": 1, "method": "clustered"}},
+            {"ES804"},
+            "hold the clusters",
+        ),
+        (
+            FOUR,
+            {INTERVAL: {"lower": 0.8, "upper": 1, "method": "clustered"}},
+            {"ES803"},
+            "no normal, Wilson or t",
+        ),
         (["one", 1, 1, 0], {}, {"ES804", "ES805"}, "rows have no score that counts"),
         # Only the metric's own name makes a score another statistic than the mean.
         (FOUR, {SCORE: 0.5, "evaluation_name": "vqav2-test-std"}, {"ES801"}, "not the claim"),

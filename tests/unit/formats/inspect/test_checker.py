@@ -288,7 +288,7 @@ def test_rounding_is_not_a_mismatch(tmp_path: Path) -> None:
     metrics["stderr"] |= {"value": 6e-8, "params": {"cluster": "topic"}}
     log["eval"]["scorers"][0]["metrics"][1]["options"] = {"cluster": "topic"}
     for sample in log["samples"]:
-        sample["metadata"]["topic"] = "one"
+        sample["metadata"]["topic"] = sample["events"][0]["sample"]["metadata"]["topic"] = "one"
         sample["scores"]["match"]["value"] = sample["events"][1]["score"]["value"] = 16.5
     metrics["accuracy"]["value"] = 16.5
     for reduced in log["reductions"][0]["samples"]:
@@ -334,6 +334,7 @@ def test_nan_is_a_missing_score(tmp_path: Path) -> None:
 def test_the_layout_of_the_first_releases_is_read(tmp_path: Path) -> None:
     log = sound_log()
     log["version"] = 1
+    log["eval"]["packages"]["inspect_ai"] = "0.3.20"
     result = log["results"].pop("scores")[0]
     log["results"] |= {
         "scorer": {"name": "match"},
@@ -683,6 +684,36 @@ def test_the_answer_of_a_score_is_compared_with_its_event_and_summary(tmp_path: 
     members[SUMMARIES][0]["scores"]["match"]["answer"] = "5"
     (tmp_path / "run.eval").write_bytes(packed(members))
     assert found(tmp_path / "run.eval") == {"INS206": "error"}
+
+
+def test_summaries_have_single_spaces_in_answers(tmp_path: Path) -> None:
+    log = sound_log()
+    sample = log["samples"][0]
+    sample["output"]["completion"] = "So:\n\n  4"
+    for holder in (sample["messages"][1], sample["output"]["choices"][0]["message"]):
+        holder["content"] = "So:\n\n  4"
+    for score in (sample["scores"]["match"], sample["events"][1]["score"]):
+        score |= {"answer": "So:\n\n  4", "explanation": "So:\n\n  4"}
+    members = members_of(log)
+    members[SUMMARIES][0]["scores"]["match"]["answer"] = "So: 4"
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    assert found(tmp_path / "run.eval") == {}
+    members[SUMMARIES][0]["scores"]["match"]["answer"] = "So: 5"
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    assert found(tmp_path / "run.eval") == {"INS206": "error"}
+
+
+@pytest.mark.parametrize(("ended", "codes"), [("09:00", set()), ("10:30", {"INS210"})])
+def test_usage_of_samples_of_a_resumed_log_is_not_of_this_run(
+    ended: str, codes: set[str], tmp_path: Path
+) -> None:
+    log = sound_log()
+    log["stats"]["started_at"] = "2026-03-02T10:00:00+00:00"
+    log["samples"][0]["completed_at"] = f"2026-03-02T{ended}:00+00:00"
+    usage = log["stats"]["model_usage"]["mockllm/model"]
+    for name, number in log["samples"][0]["model_usage"]["mockllm/model"].items():
+        usage[name] -= number
+    assert found(written(log, tmp_path, "json")).keys() == codes
 
 
 def test_a_log_that_declares_its_scorers_last_is_not_passed(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from each import each
 
-from evalstream.formats.inspect.rescoring import answer, choice, exact, last_answer, match
+from evalstream.formats.inspect.rescoring import answer, choice, exact, grade, last_answer, match
 
 CASES: list[tuple[Any, str, list[str], dict[str, Any], str | None]] = [
     (match, "It is 4.", ["4"], {}, "C"),
@@ -39,6 +39,27 @@ def test_a_completion_is_scored_as_the_harness_does(
 ) -> None:
     found = scorer(text, targets, options)
     assert (found and found.value) == value
+
+
+@each(
+    ("text", "options", "value"),
+    [
+        ("Right.\n\nGRADE: C", {}, "C"),
+        ("grade: incorrect.", {}, "I"),
+        ("GRADE: I or so; GRADE: I", {"partial_credit": True}, "I"),
+        # Releases differ in which of several grades they read, and in other letters.
+        ("GRADE: C, no: GRADE: I", {}, None),
+        ("GRADE: P", {}, None),
+        ("GRADE: **C**", {}, None),
+        ("A downgrade: C", {}, None),
+        ("GRADE: C", {"grade_pattern": "x"}, None),
+        ("GRADE: C", {"model": ["a", "b"]}, None),
+    ],
+)
+def test_a_grade_is_read_as_the_harness_does(
+    text: str, options: dict[str, Any], value: str | None
+) -> None:
+    assert grade(text, options) == value
 
 
 @each(

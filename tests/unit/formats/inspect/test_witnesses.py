@@ -32,12 +32,14 @@ def errors(log: Log, folder: Path) -> set[str]:
     return {one.code for one in report if one.severity.label == "error"}
 
 
-def _span(name: str, kind: str | None, around: str | None) -> dict[str, Any]:
+def _span(
+    identity: str, kind: str | None, around: str | None, name: str | None = None
+) -> dict[str, Any]:
     return {
         "event": "span_begin",
         **AT,
-        "id": name,
-        "name": name,
+        "id": identity,
+        "name": name or identity,
         "type": kind,
         "parent_id": around,
     }
@@ -92,7 +94,7 @@ def witnessed() -> Log:
         "function": "add",
     }
     sample["messages"] = [asked, called, returned, answered]
-    begun, scored = sample["events"]
+    begun, scored, _ = sample["events"]
     begun["state"] = {
         "messages": [asked],
         "output": {"model": MODEL, "choices": [], "completion": ""},
@@ -103,7 +105,7 @@ def witnessed() -> Log:
         {"op": "replace", "path": "/output/completion", "value": "4"},
     ]
     sample["events"] = [
-        *(begun, _span("solvers", None, None), _span("step", "solver", "solvers")),
+        *(begun, _span("solvers", "solvers", None), _span("step", "solver", "solvers", "generate")),
         _call([asked], _choice(called), 2),
         _call([asked, called, returned], _choice(answered), 3),
         _state(changes),
@@ -114,6 +116,7 @@ def witnessed() -> Log:
     return whole
 
 
+STEP = 2
 FIRST_CALL, SECOND_CALL, CHANGES, SCORE = 3, 4, 5, 8
 
 
@@ -198,6 +201,38 @@ def _count_less(log: Log) -> None:
     log["stats"]["model_usage"][MODEL]["input_tokens"] -= 3
 
 
+def _ask_otherwise_in_the_sample(log: Log) -> None:
+    _sample(log)["input"] = "What is 3 + 3?"
+
+
+def _explain_otherwise(log: Log) -> None:
+    _sample(log)["scores"]["match"]["explanation"] = "It is close."
+
+
+def _describe_otherwise(log: Log) -> None:
+    _sample(log)["metadata"] = {"topic": "hard sums"}
+
+
+def _plan_otherwise(log: Log) -> None:
+    log["plan"]["steps"][0]["solver"] = "chain_of_thought"
+
+
+def _plan_nothing(log: Log) -> None:
+    log["plan"]["steps"] = []
+
+
+def _call_with_other_settings(log: Log) -> None:
+    log["plan"]["config"] = {"temperature": 0.0}
+
+
+def _lower_the_limit(log: Log) -> None:
+    log["eval"]["config"]["limit"] = 1
+
+
+def _enlarge_the_dataset(log: Log) -> None:
+    log["eval"]["dataset"]["samples"] = 1000
+
+
 def _hide_score_event(log: Log) -> None:
     del _sample(log)["events"][SCORE]
 
@@ -218,6 +253,14 @@ CHANGED: dict[Callable[[Log], None], set[str]] = {
     _rename_model: {"INS217"},
     _count_less: {"INS217"},
     _hide_score_event: {"INS216"},
+    _ask_otherwise_in_the_sample: {"INS208"},
+    _explain_otherwise: {"INS208"},
+    _describe_otherwise: {"INS208"},
+    _plan_otherwise: {"INS208"},
+    _plan_nothing: {"INS208"},
+    _call_with_other_settings: {"INS208"},
+    _lower_the_limit: {"INS203"},
+    _enlarge_the_dataset: {"INS202"},
 }
 
 
@@ -245,7 +288,7 @@ def test_a_finding_names_the_place_and_both_values(tmp_path: Path) -> None:
 
 
 def _with_solver(log: Log, name: str) -> None:
-    log["plan"]["steps"][0]["solver"] = name
+    log["plan"]["steps"][0]["solver"] = _sample(log)["events"][STEP]["name"] = name
 
 
 def _solver_edits_messages(log: Log) -> None:
@@ -300,6 +343,27 @@ def _text_as_attachment(log: Log) -> None:
     ]
 
 
+def _step_with_a_setting_of_its_own(log: Log) -> None:
+    log["plan"]["config"] = {"temperature": 0.0}
+    log["plan"]["steps"][0]["params"] = {"temperature": 1.0}
+    for number in (FIRST_CALL, SECOND_CALL):
+        _sample(log)["events"][number]["config"] = {"temperature": 1.0}
+
+
+def _done_before_the_last_step(log: Log) -> None:
+    log["plan"]["steps"].append({"solver": "self_critique", "params": {}})
+
+
+def _solver_adds_metadata(log: Log) -> None:
+    _sample(log)["metadata"]["seen"] = True
+    _sample(log)["events"][CHANGES]["changes"].append(_added("/metadata/seen", True))
+
+
+def _part_of_the_dataset(log: Log) -> None:
+    log["eval"]["dataset"]["samples"] = 1000
+    log["eval"]["config"]["limit"] = [10, 12]
+
+
 def _sample_is_stopped(log: Log) -> None:
     _sample(log)["limit"] = {"type": "message", "limit": 4}
     _return_otherwise(log)
@@ -318,6 +382,10 @@ HONEST: list[Callable[[Log], None]] = [
     _answer_from_the_cache,
     _grader_of_a_later_scoring,
     _text_as_attachment,
+    _step_with_a_setting_of_its_own,
+    _done_before_the_last_step,
+    _solver_adds_metadata,
+    _part_of_the_dataset,
     _sample_is_stopped,
     _changes_that_cannot_be_followed,
 ]
@@ -393,6 +461,20 @@ def test_no_value_in_a_sample_crashes_the_check(path: tuple[Any, ...], value: An
         assert "ES010" not in errors(log, Path(folder))
 
 
+def test_calls_that_are_gone_are_a_warning(tmp_path: Path) -> None:
+    log = witnessed()
+    _sample(log)["events"] = [one for one in _sample(log)["events"] if one["event"] != "model"]
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(log))
+    found = [one for one in evalstream.check(path) if one.code == "INS217"]
+    assert [(one.severity.label, one.pointer) for one in found] == [
+        ("warning", f"/samples/0/model_usage/{MODEL.replace('/', '~1')}")
+    ]
+    _sample(log)["model_usage"] = {}
+    path.write_text(json.dumps(log))
+    assert "INS217" not in evalstream.check(path).counts
+
+
 def _turn_score(log: Log) -> None:
     """Turn a score in all its places."""
     sample = log["samples"][3]
@@ -448,7 +530,7 @@ def _chosen(log: Log) -> None:
         text = f"Think.\nANSWER: {letter}"
         score = {"value": value, "answer": letter, "explanation": text, "history": []}
         sample["scores"] = {"choice": score}
-        begun, scored = sample["events"]
+        begun, scored, _ = sample["events"]
         begun["sample"]["target"] = "B"
         scored |= {"scorer": "choice", "score": dict(score)}
         sample["output"]["completion"] = text

@@ -61,7 +61,7 @@ def claim(kind: kinds.ClaimKind, value: Any, **more: Any) -> Claim:
     kind=KINDS,
     value=CLAIMED,
     upper=CLAIMED,
-    method=st.sampled_from([None, "bootstrap", "mine", "wilson"]),
+    method=st.sampled_from([None, "bootstrap", "clustered", "mine", "wilson"]),
     draws=st.sampled_from([None, 0, 10, 1000]),
     level=st.sampled_from([0.95, 0.0, 1.0, 0.5, -1.0]),
 )

@@ -52,15 +52,11 @@ def test_samples_meet_as_in_dictionaries(
     ordinals = {key: at for at, key in enumerate(dict.fromkeys(one[:3] for one in of_a))}
     pairs = pairs_of(found.pairs)
     assert len(pairs) == len(expected.pairs)
-    inputs = set()
     for pair, (one, other) in zip(pairs, sorted(expected.pairs), strict=True):
         first, second = of_a[one], of_b[other]
         assert places[pair.line_a, pair.offset_a, pair.sample_a, first.group] == one
         assert pair.metric == groups_a[first.group] == groups_b[second.group]
         assert pair.ordinal == ordinals[first[:3]]
-        own_input = (first.high, first.low, pair.metric)
-        assert bool(pair.flags & PairFlag.SAME_INPUT) == (own_input in inputs)
-        inputs.add(own_input)
         assert (pair.line_b, pair.offset_b, pair.sample_b) == (*second[4:6], second.sample)
         # NaN equals itself as text.
         assert repr(pair[2:8]) == repr(
