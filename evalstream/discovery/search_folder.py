@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from evalstream.discovery import peek, unrecognised
@@ -15,7 +15,7 @@ from evalstream.discovery.pairing import FileTree, FoundRuns, Pairing
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.discovery.walk import real_path
 from evalstream.engine.harness_logs import LOGS_OF_FORMATS, Log
-from evalstream.formats.base import FolderFormat
+from evalstream.formats.base import FolderFormat, PairedFormat
 from evalstream.formats.registry import FORMATS, MAIN, folder_format, paired_format
 from evalstream.io.file_names import is_json_name, is_rows_name, is_yaml_name, without_packing
 from evalstream.io.remote import is_remote
@@ -87,6 +87,7 @@ class _Search:
         self._place, self._tree, self._pairing = place, tree, pairing
         self._gathered, self._formats = gathered, formats
         self._whole: FolderFormat | None = None
+        self._paired: dict[PairedFormat, None] = {}
         self.any_rows = False
         self._holds_any = lru_cache(maxsize=1)(tree.holds_any)
         self.left = unrecognised.Leftovers()
@@ -147,6 +148,7 @@ class _Search:
             self.left.add(unrecognised.JSON, file.path)
         else:
             self._gathered.add(detail, self._place.join_path(file.path))
+            self._paired[paired] = None
 
     def _is_kept(self, whole: FolderFormat, file: KnownFile, look: peek.AggregatePeek) -> bool:
         return is_json_name(file.path) and _is_kept(whole, look)
@@ -158,6 +160,10 @@ class _Search:
         """Return the run of a file, or a message about it, or None if it makes no run."""
         look = file.look
         if look is None or not self._pairing.speaks(file) or self._is_document(look):
+            return None
+        member = self._find_member(file)
+        if member is not None:
+            self._gathered.add(member, self._place.join_path(file.path))
             return None
         if look.kind == peek.FAULTY:
             return FoundRuns(FaultyInput(self._place.join_path(file.path), look.detail or ""))
@@ -181,6 +187,16 @@ class _Search:
             return self._pairing.of_rows(file)
         if look.kind == peek.TOO_LARGE:
             return FoundRuns(NoInput(self._place.join_path(file.path), TOO_LARGE_REASON))
+        return None
+
+    def _find_member(self, file: KnownFile) -> str | None:
+        """Return format and kind of a file that is a document by its path."""
+        folder = os.path.dirname(file.path)
+        for one in self._paired:
+            known = tuple(f"{one.name} {kind}" for kind in one.places)
+            kind = one.kind_by_path(file.path, partial(self._holds_any, folder, known))
+            if kind is not None:
+                return f"{one.name} {kind}"
         return None
 
     def _find_log(self, look: peek.AggregatePeek) -> Log | None:

@@ -274,6 +274,13 @@ class PairedFormat(Format, Protocol):
     companions: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Kinds of document that count only beside one of other kinds in the same folder."""
 
+    def kind_by_path(self, _path: str, _has_neighbour: Callable[[], bool], /) -> str | None:
+        """Return the kind of a document that its path shows, whatever it holds, or None.
+
+        It is asked where documents of the format were found; a neighbour is one in the same folder.
+        """
+        return None
+
     def pair(
         self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
     ) -> Iterator[Run | NoInput]:

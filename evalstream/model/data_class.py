@@ -3,8 +3,8 @@
 For each class the standard library compiles the text of new methods, and it loads `inspect` to do
 so. With the classes of a check this takes as long as all else that a small run needs. The classes
 here share their methods. What `dataclasses` and `inspect` ask of a class is made when they ask it
-(`model/introspection.py`). The constructor of a class, also of a named tuple, is compiled when many
-of its objects are made.
+(`model/introspection.py`). The named tuples here differ from those of `typing` in that the text of
+their constructor is compiled when many tuples of a class are made.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, dataclass_transform
 
 MANY: Final = 16
-"""Of so many objects of a class the constructor is worth being compiled."""
+"""Of so many tuples of a class the constructor is worth being compiled."""
 
 
 class _OnDemand:
@@ -35,25 +35,8 @@ class _OnDemand:
 
 
 if TYPE_CHECKING:
-    from functools import cached_property as cached_property  # noqa: PLC0414
     from typing import NamedTuple as NamedTuple  # noqa: PLC0414 - mypy asks for the export
 else:
-
-    class cached_property:  # noqa: N801 - as in functools
-        """A property computed once, without the lock that functools takes before Python 3.12."""
-
-        def __init__(self, function: Callable[[Any], Any]) -> None:
-            self._function, self.__doc__ = function, function.__doc__
-
-        def __set_name__(self, owner: type, name: str) -> None:
-            self._name = name
-
-        def __get__(self, instance: object, owner: type | None = None) -> Any:
-            if instance is None:
-                return self
-            value = instance.__dict__[self._name] = self._function(instance)
-            return value
-
     from _collections import _tuplegetter
     from collections.abc import Iterable
     from functools import cache
@@ -179,7 +162,6 @@ class DataClass:
         _defaults: ClassVar[Mapping[str, Any]]
         _factories: ClassVar[tuple[tuple[str, Callable[[], Any]], ...]]
         _compared: ClassVar[Any]
-        _made: ClassVar[int]
     else:
         # Without annotations, as `typing.get_type_hints` is for the fields.
         __dataclass_fields__ = _OnDemand("fields_of")
@@ -204,10 +186,6 @@ class DataClass:
             (name, one.default_factory) for name, one in fields.items() if one.default_factory
         )
         cls._compared = attrgetter(*(name for name, one in fields.items() if one.compare))
-        cls._made = 0
-        if cls.__init__.__module__ == __name__:
-            # Not the compiled one of its base, which knows other fields.
-            cls.__init__ = DataClass.__init__  # type: ignore[method-assign]
         if frozen:
             cls.__setattr__ = cls.__delattr__ = _refuse  # type: ignore[assignment]
         else:
@@ -217,9 +195,6 @@ class DataClass:
         """Take the values of the fields. Raises TypeError for a missing or unknown one."""
         if values:
             self._name(values, named)
-        self.__class__._made += 1  # noqa: SLF001 - its own class
-        if self._made == MANY:
-            _compile_constructor(self.__class__)
         # All at once, as a check of a small run makes dozens of objects with a dozen fields each.
         values_by_name = {**self._defaults, **named}
         if len(values_by_name) > len(self._defaults) or not self._required <= named.keys():
@@ -254,33 +229,6 @@ class DataClass:
         if len(names) < len(values) or not named.keys().isdisjoint(names):
             raise TypeError(f"{self.__class__.__name__}: too many values")
         named.update(zip(names, values, strict=True))
-
-
-def _compile_constructor(owner: type[DataClass]) -> None:
-    """Give a class a constructor of its own, unless it has one, or a required field comes late."""
-    fields = owner.__data_fields__
-    optional = {name: one for name, one in fields.items() if not one.is_required}
-    is_in_order = [*fields][len(fields) - len(optional) :] == [*optional]
-    by_name = bool(fields) and not owner._by_position  # noqa: SLF001 - of this module
-    if owner.__init__ is not DataClass.__init__ or not (by_name or is_in_order):
-        return
-    makers = dict(owner._factories)  # noqa: SLF001
-    values = ", ".join(
-        f"'{one}': makers_['{one}']() if {one} is REQUIRED_ else {one}"
-        if one in makers
-        else f"'{one}': {one}"
-        for one in fields
-    )
-    names = ", ".join(["self", *["*"][: int(by_name)], *fields])
-    known = {"__name__": __name__, "set_": _set, "makers_": makers, "REQUIRED_": REQUIRED}
-    made = eval(f"lambda {names}: set_(self, '__dict__', {{{values}}})", known)  # noqa: S307 - made of identifiers
-    made.__qualname__ = f"{owner.__qualname__}.__init__"
-    defaults = {name: one.default for name, one in optional.items()}
-    if by_name:
-        made.__kwdefaults__ = defaults
-    else:
-        made.__defaults__ = tuple(defaults.values())
-    owner.__init__ = made  # type: ignore[method-assign]
 
 
 def declared_fields(owner: Any) -> dict[str, Field]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from evalstream.model.block import TOO_LONG_BY
 from evalstream.model.finding import Position
 from evalstream.parsing.value_reader import ReadOutcome, ReadResult, read_value
+
+if TYPE_CHECKING:
+    from evalstream.parsing.native.items import ItemScanner
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -52,7 +55,8 @@ class Element(NamedTuple):
     `offset` is the byte offset of the first byte in the input, `line` its line from 1, where only
     line feeds end lines. `column` counts characters from 1; it is None if other than ASCII text is
     before the element on its line. An element that is not `whole` is the point where the array
-    breaks: its text is a bounded part of the input there.
+    breaks: its text is a bounded part of the input there. One `is_plain` if a scanner found it to
+    be strict JSON in UTF-8 with every key once.
     """
 
     text: bytes
@@ -60,6 +64,7 @@ class Element(NamedTuple):
     line: int
     whole: bool = True
     column: int | None = None
+    is_plain: bool = False
 
 
 class ArrayError(NamedTuple):
@@ -98,14 +103,17 @@ class ArraySplitter:
     piece and one element are in memory, as bytes, as text and briefly as a value. Elements are not
     validated: any value that Python's parser accepts is returned, whether it is UTF-8 or not. With
     `inner`, the array is part of another value: data after its end is not an error, `after` holds
-    the part of it that was fed, and `closes_at` is the position of its end.
+    the part of it that was fed, and `closes_at` is the position of its end. A `scanner` finds plain
+    elements.
     """
 
-    def __init__(self, longest: int, *, inner: bool = False) -> None:
+    def __init__(
+        self, longest: int, *, inner: bool = False, scanner: ItemScanner | None = None
+    ) -> None:
         self.issue: ArrayError | None = None
         self.after: bytes | None = None
         self.closes_at: Position | None = None
-        self._inner = inner
+        self._inner, self._scanner = inner, scanner
         self._longest, self._kept_bytes = longest, longest + TOO_LONG_BY
         self._expected = _Expected.ARRAY
         self._ended = False
@@ -160,10 +168,10 @@ class ArraySplitter:
         self._data = b"".join(self._pieces)
         self._pieces.clear()
         self._needed = 0
-        found = self._split_fast()
+        found = self._split_plain() + self._split_fast()
         self._drop_consumed()
         if self._split_slowly(found):
-            found += self._split_fast()
+            found += self._split_plain() + self._split_fast()
             self._drop_consumed()
             self._split_slowly(found)
         if self._expected is _Expected.NOTHING:
@@ -179,6 +187,33 @@ class ArraySplitter:
         self._data = self._data[self._position :]
         self._offset += self._position
         self._position = self._counted = self._last_end = 0
+
+    def _split_plain(self) -> list[Element]:
+        """Return all elements up to the first that the scanner does not find plain."""
+        if self._scanner is None or self._expected not in _OPENERS:
+            return []
+        line, data, offset, found = self._find_line(self._position), self._data, self._offset, []
+        is_behind, wide = self._expected is _Expected.COMMA, self._first_wide
+        line_start = self._line_start
+        for start, stop, breaks, own_line in self._scanner.scan(
+            data, self._position, self._longest, is_behind=is_behind
+        ):
+            if breaks:
+                line_start = offset + own_line
+            place = offset + start
+            is_exact = wide is None or place <= wide or line_start >= self._content_end
+            column = place - line_start + 1 if is_exact else None
+            text = data[start:stop]
+            found.append(Element(text, place, line + breaks, column=column, is_plain=True))
+            self._content_end = offset + stop
+        if found:
+            end = self._scanner.end
+            self._position = self._counted = end.start
+            self._line = line + end.breaks
+            self._line_start = offset + end.line if end.breaks else self._line_start
+            self._expected = _Expected.COMMA
+            self._drop_consumed()
+        return found
 
     def _split_fast(self) -> list[Element]:
         """Return all elements up to the last position that looks like a separator of two.

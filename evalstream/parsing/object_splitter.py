@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalstream.model.finding import Position
 from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.json_positions import TOKEN_BYTES, count_characters
+
+if TYPE_CHECKING:
+    from evalstream.parsing.native.items import ItemScanner
 
 
 class Envelope(NamedTuple):
@@ -46,11 +49,11 @@ class ObjectSplitter:
 
     The array is the first member called `name` whose value is an array. `issue` is the error in
     that array, or None; after an error nothing after it is parsed. At most one piece, one element,
-    and `longest` bytes of the rest of the object are in memory.
+    and `longest` bytes of the rest of the object are in memory. A `scanner` finds plain elements.
     """
 
-    def __init__(self, name: str, longest: int) -> None:
-        self._name, self._longest = name, longest
+    def __init__(self, name: str, longest: int, scanner: ItemScanner | None = None) -> None:
+        self._name, self._longest, self._scanner = name, longest, scanner
         self._before, self._behind = bytearray(), bytearray()
         self._scan = _ArrayFinder(name)
         self._elements: ArraySplitter | None = None
@@ -116,7 +119,7 @@ class ObjectSplitter:
         before = bytes(self._before[self._before.rfind(b"\n") + 1 : start])
         columns = count_characters(before.removeprefix(UTF8_MARK))
         self._shift = start, self._before.count(b"\n"), columns
-        self._elements = ArraySplitter(self._longest, inner=True)
+        self._elements = ArraySplitter(self._longest, inner=True, scanner=self._scanner)
         return self._feed_array(self._elements, data)
 
     def _feed_array(self, elements: ArraySplitter, data: bytes) -> list[Element]:
@@ -138,9 +141,9 @@ class ObjectSplitter:
         """Change the positions of elements from those in the array to those in the input."""
         offset = self._shift[0]
         return [
-            element._replace(offset=element.offset + offset, line=line, column=column)
-            for element in found
-            for line, column in (self._move_position(element.line, element.column),)
+            Element(text, place + offset, *(line, whole, column), is_plain)
+            for text, place, own_line, whole, own_column, is_plain in found
+            for line, column in (self._move_position(own_line, own_column),)
         ]
 
     def _move_position(self, line: int, column: int | None) -> Position:

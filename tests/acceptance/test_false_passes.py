@@ -527,6 +527,7 @@ def one_third_in_single_precision(pair: Pair) -> None:
         ("0.3.0", says("score_details/details", {"accuracy_percent": "50.0", "mean": "50.0%"})),
         ("0.2.0", says("score_details/details", {"all": {"accuracy": 0.5, "seed": 3}})),
         ("0.2.0", says("score_details/details", {"accuracy": {"value": 0.5, "seed": 3}})),
+        ("0.3.0", says("score_details/details", {"sem_params": '{"num_samples": 50}'})),
     ],
 )
 def test_its_honest_neighbour_passes(tmp_path: Path, version: str, change: Change) -> None:

@@ -111,7 +111,7 @@ def test_each_budget_of_lm_eval_can_break(
 
 @pytest.mark.parametrize(
     ("times", "peak", "broken"),
-    [(29.0, 100, []), (31.0, 100, ["helm, to openssl"]), (29.0, 131, ["peak memory, helm"])],
+    [(15.0, 100, []), (17.0, 100, ["helm, to openssl"]), (15.0, 131, ["peak memory, helm"])],
 )
 def test_each_budget_of_helm_can_break(
     times: float, peak: float, broken: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from evalstream.formats.eee.claims import Claims, is_qualified, metric_kind, read_claims
-from evalstream.model.data_class import DataClass, NamedTuple, cached_property
+from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.hex_digest import (
     ALGORITHM_OF_LENGTH,
     ALGORITHMS,

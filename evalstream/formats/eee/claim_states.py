@@ -48,6 +48,9 @@ _FIGURE: Final = LazyPattern(
 _NUMBER: Final = LazyPattern(r"\s*[-+]?[.,]?[0-9]")
 """The start of a text that is a number, perhaps with a unit or an error."""
 
+_SETTINGS: Final = LazyPattern(r"(?i:(?:args|config|options|param(?:eter)?s|settings)$)")
+"""The names of objects with settings, such as bootstrap_stderr_params of Inspect's converter."""
+
 _PERCENT_NAME: Final = LazyPattern(r"(?i:percent|pct|%)")
 
 Path = tuple[Any, ...]
@@ -147,7 +150,7 @@ def _iterate_details(
         value = parse_or_none(value.encode("utf-8", "surrogatepass")) or value
     if isinstance(value, dict):
         for key, part in value.items():
-            if key not in _KNOWN.get(path, ()):
+            if key not in _KNOWN.get(path, ()) and not _SETTINGS.search(key):
                 yield from _iterate_details(part, (*path, key), place)
     elif isinstance(value, list):
         for index, part in enumerate(value):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Final
 
 from evalstream.formats.eee import sample_hash
@@ -11,7 +12,7 @@ from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.claim_states import RowTotals, judge_claims
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.datastore import ROWS_ENDING
-from evalstream.model.data_class import NamedTuple, cached_property, field
+from evalstream.model.data_class import NamedTuple, field
 from evalstream.rules.base import FileFacts
 from evalstream.stats.claims.judge import Judgement
 from evalstream.stats.duplicates import Coverage, ResultCoverage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from json import loads
 from operator import attrgetter
@@ -33,7 +33,6 @@ from evalstream.formats.eee.row_reader import Row, RowReader, parse
 from evalstream.formats.eee.rules import coverage, sample_hash
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
-from evalstream.model.data_class import cached_property
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.row_record import RECORD_BYTES, RowRecords
 from evalstream.parsing import json

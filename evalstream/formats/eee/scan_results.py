@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.result import AlikeLines, BlockFindings, LineViolations, Room
@@ -12,7 +13,6 @@ from evalstream.formats.eee.row_groups import RowGroup, is_aggregated_notice, no
 from evalstream.formats.eee.row_reader import SOUND, Key, RowReader, RowTemplates, Template
 from evalstream.formats.eee.rules.sample_hash import WRONG_HASH, HashCheck, hash_check, wrong_hash
 from evalstream.formats.eee.rules.version import ES216
-from evalstream.model.data_class import cached_property
 from evalstream.model.finding import Violation
 from evalstream.model.row_record import RECORD_BYTES
 from evalstream.model.sample_record import ROW_WORDS

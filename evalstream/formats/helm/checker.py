@@ -22,6 +22,7 @@ from evalstream.formats.helm.documents import (
     kind_of_file,
 )
 from evalstream.formats.helm.reader import FIRST_OF_BASIC, RunReader
+from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules import figures as about_figures
 from evalstream.formats.helm.rules import instances as about_instances
 from evalstream.formats.helm.statistics import Name
@@ -87,7 +88,7 @@ class _Check:
                 self._paths[kind] = path
         for kind in (RUN_SPEC, SCENARIO):
             if kind in self._paths:
-                value = self._read_object(self._paths[kind], NOUNS[kind])
+                value = self._read_object(self._paths[kind], kind)
                 found.run_spec = value if kind == RUN_SPEC else found.run_spec
         readers = (
             (STATISTICS, found.read_statistics),
@@ -99,11 +100,14 @@ class _Check:
                 read(self._paths[kind])
                 self._store.flush()
 
-    def _read_object(self, path: str, noun: str) -> Mapping[str, Any]:
+    def _read_object(self, path: str, kind: str) -> Mapping[str, Any]:
         """Return a small document, an empty one where it cannot be read."""
         text = self._documents.uncompressed(path)
-        found = None if text is None else self._documents.read(text, printable(path), noun)
-        return {} if found is None or found.value is None else found.value
+        found = None if text is None else self._documents.read(text, printable(path), NOUNS[kind])
+        if found is None or found.value is None:
+            return {}
+        self._note(kind, about_documents.check_object(kind, found.value))
+        return found.value
 
     def summary(self) -> RunSummary:
         """Note what contradicts, judge the claims, and return the verdict."""
@@ -141,6 +145,7 @@ class _Check:
             found.is_windowed,
             store.are_copies_together,
             dict(store.count_entries()),
+            store.find_confidences,
         )
 
     def _note_instances(self) -> None:
@@ -155,7 +160,7 @@ class _Check:
                 store, has_basic=has_basic, is_windowed=found.is_windowed
             ):
                 self._place(STATE if is_request else ENTRIES, placed, violation)
-            for placed, violation in about_instances.check_scores(store):
+            for placed, violation in about_instances.check_scores(store, found.scored):
                 self._place(ENTRIES, placed, violation)
         if not found.is_windowed:
             for placed, violation in about_instances.check_repeats(store, repeats):

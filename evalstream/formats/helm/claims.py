@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from evalstream.formats.helm import calibration
 from evalstream.formats.helm.statistics import ORIGINAL, WORST, Name, Stat, is_near
 from evalstream.formats.helm.totals import Recomputed, Totals, describe_perturbation
 from evalstream.model.claim import Reason
@@ -42,7 +43,8 @@ class Instances(NamedTuple):
     `totals` are None where there are no statistics of instances, and `counts` has the number of
     instances by trial, None without requests. With `is_whole` all of them were read. In a windowed
     run there is no worst case, and copies that are not together leave it open. `numbers` counts the
-    instances by split and perturbation.
+    instances by split and perturbation, and `find_confidences` gives those in the answers of a
+    trial.
     """
 
     totals: Totals | None
@@ -51,6 +53,7 @@ class Instances(NamedTuple):
     is_windowed: bool
     are_copies_together: bool
     numbers: Mapping[tuple[str | None, str | None, str], int]
+    find_confidences: Callable[[int, Name], Sequence[calibration.Confidence]]
 
     def times(self, name: Name) -> int:
         """Return how many classes of metrics give a statistic, as far as the entries show it."""
@@ -130,6 +133,9 @@ def _recompute(name: Name, known: Instances, *, is_only_split: bool) -> Recomput
             return None
         return Recomputed([float(one) for one in counts], sum(counts), float(max(counts)))
     found = None if known.totals is None else known.totals.recompute(name)
+    if found is None and known.totals is not None and name.name in calibration.METRICS:
+        trials = (known.find_confidences(trial, name) for trial in known.totals.trials)
+        return calibration.recompute(name.name, trials)
     if found is None and known.totals is not None and is_only_split:
         # Releases before March 2023 wrote no split into the names of instances' statistics.
         found = known.totals.recompute(name._replace(split=None))

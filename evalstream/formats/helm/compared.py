@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,11 +12,13 @@ from typing import Any, Final
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.helm.claims import is_score
 from evalstream.formats.helm.documents import REQUESTS, STATE
-from evalstream.formats.helm.entries import EntryReader, ReadEntry
+from evalstream.formats.helm.entries import Entry, make_entry
 from evalstream.formats.helm.files import find_beside, is_local
 from evalstream.formats.helm.requests import Request, find_malformed, read_request, text_of
-from evalstream.formats.helm.store import Instance, InstanceStore
+from evalstream.formats.helm.rules.documents import check_entry
+from evalstream.formats.helm.store import InstanceStore, instance_key
 from evalstream.io.file_state import Watch
+from evalstream.io.spill_table import SpillTable, decode_name
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import Run
@@ -48,6 +51,24 @@ _LOWER_IS_BETTER: Final = frozenset(
 
 _MODEL_MEMBERS: Final = frozenset({"model", "model_deployment"})
 
+_TABLES: Final = """
+    CREATE TABLE wanted (number INTEGER PRIMARY KEY, offset INTEGER);
+    CREATE INDEX by_offset ON wanted (offset);
+    CREATE TABLE entry (
+        offset INTEGER PRIMARY KEY, id BLOB, perturbation BLOB, trial INTEGER, stats TEXT
+    );
+    CREATE INDEX by_instance ON entry (id, perturbation, trial);
+    CREATE TABLE answer (
+        id BLOB, perturbation BLOB, trial INTEGER, texts TEXT,
+        PRIMARY KEY (id, perturbation, trial)
+    ) WITHOUT ROWID;
+"""
+_PAGE: Final = (
+    "SELECT number, id, perturbation, trial, stats, texts FROM wanted "
+    "LEFT JOIN entry USING (offset) LEFT JOIN answer USING (id, perturbation, trial) "
+    "WHERE number > ? ORDER BY number LIMIT 500"
+)
+
 _WORDS: Final = struct.Struct("=6Q")
 
 
@@ -67,7 +88,7 @@ class EntrySamples:
             cluster = cluster_digest(resolve_pointer(request.value, pointer))
         return _WORDS.pack(shown.high, shown.low, shown.question, shown.input, prompt, cluster)
 
-    def add(self, found: ReadEntry, line: int, offset: int) -> None:
+    def add(self, found: Entry, line: int, offset: int) -> None:
         """Add an entry, by the line and the byte offset of its beginning in the document."""
         row = record_sample(self._request, found.instance.id, None, line, offset)
         packed = self._store.inputs(found.instance)
@@ -77,7 +98,7 @@ class EntrySamples:
             if self._request.by == "input":
                 row = row._replace(high=high, low=low)
         self._unidentified += not has_identity(row)
-        for name, stat in found.stats:
+        for name, stat in zip(found.names, found.stats, strict=True):
             if not is_score(name) or not stat.count:
                 continue
             score = stat.sum / stat.count
@@ -126,42 +147,57 @@ def answers(
     run: Run, options: Options, places: Iterable[tuple[int, int]]
 ) -> Iterator[Answered | None]:
     """Iterate over the answers to instances whose entries stand at some places, in their order."""
-    wanted = [offset for _, offset in places]
     path = run.rows or ""
     state = find_beside(os.path.dirname(path)).get(STATE) if is_local(path) else None
-    known: dict[int, ReadEntry] = {}
-    if wanted and state is not None:
-        known = dict(_find_entries(path, options, set(wanted)))
-    instances = {one.instance for one in known.values()}
-    said = dict(_find_answers(state or "", options, instances)) if known else {}
-    for offset in wanted:
-        entry = known.get(offset)
-        if entry is None:
-            yield None
-            continue
-        answers, name = said.get(entry.instance, []), sample_text(entry.instance.id)
-        stats = {str(one): stat.sum for one, stat in entry.stats}
-        record = {"instance": list(entry.instance), "answers": answers, "statistics": stats}
-        digest = bytes_digest(name) if name else UNKNOWN
-        first = next(iter(answers), None)
-        yield Answered(entry.instance.id, first, digest, is_whole=True, record=record)
+    with closing(SpillTable(_TABLES)) as table:
+        offsets = ((offset,) for _, offset in places)
+        if table.change("INSERT INTO wanted (offset) VALUES (?)", offsets) > 0 and state:
+            _find_entries(path, options, table)
+            _find_answers(state, options, table)
+        yield from _read_answers(table)
 
 
-def _find_entries(path: str, options: Options, wanted: set[int]) -> Iterator[tuple[int, ReadEntry]]:
-    reader = EntryReader(options.max_depth)
+def _find_entries(path: str, options: Options, table: SpillTable) -> None:
+    query = "SELECT 1 FROM wanted WHERE offset = ? LIMIT 1"
     for element in iterate_elements(path, ArraySplitter(options.max_line_bytes)):
-        if element.offset in wanted:
-            found = reader.read(element.text)
-            if found is not None:
-                yield element.offset, found
+        found = read_entry(element, options) if table.rows(query, element.offset) else None
+        if found is not None:
+            pairs = zip(found.names, found.stats, strict=True)
+            stats = json.dumps({str(name): stat.sum for name, stat in pairs})
+            row = (element.offset, *instance_key(found.instance), stats)
+            table.change("INSERT OR IGNORE INTO entry VALUES (?, ?, ?, ?, ?)", [row])
 
 
-def _find_answers(
-    path: str, options: Options, wanted: set[Instance]
-) -> Iterator[tuple[Instance, list[str | None]]]:
+def _find_answers(path: str, options: Options, table: SpillTable) -> None:
+    query = "SELECT 1 FROM entry WHERE (id, perturbation, trial) = (?, ?, ?) LIMIT 1"
     for request in iterate_requests(path, options):
-        if request.instance in wanted:
-            yield request.instance, list(map(text_of, request.completions))
+        key = instance_key(request.instance)
+        if table.rows(query, *key):
+            row = (*key, json.dumps(list(map(text_of, request.completions))))
+            table.change("INSERT OR REPLACE INTO answer VALUES (?, ?, ?, ?)", [row])
+
+
+def _read_answers(table: SpillTable) -> Iterator[Answered | None]:
+    last = 0
+    while found := table.rows(_PAGE, last):
+        last = found[-1][0]
+        for _, id_, perturbation, trial, stats, said in found:
+            if id_ is None:
+                yield None
+                continue
+            name, texts = decode_name(id_), json.loads(said or "[]")
+            instance = [name, decode_name(perturbation), trial]
+            record = {"instance": instance, "answers": texts, "statistics": json.loads(stats)}
+            sample = sample_text(name)
+            digest = bytes_digest(sample) if sample else UNKNOWN
+            yield Answered(name, next(iter(texts), None), digest, is_whole=True, record=record)
+
+
+def read_entry(element: Element, options: Options) -> Entry | None:
+    """Return an entry, None for one that is malformed."""
+    value = parse_text(element.text, options.max_depth, lambda _violation, _line: None)
+    is_sound = value is not UNREADABLE and next(check_entry(value, ""), None) is None
+    return make_entry(value) if is_sound else None
 
 
 def iterate_requests(path: str, options: Options) -> Iterator[Request]:

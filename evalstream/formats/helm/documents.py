@@ -72,12 +72,16 @@ def detect_kind(file: Beginning) -> str | None:
 def kind_of_file(path: str) -> str | None:
     """Return the kind of a document, or None for one of another format.
 
-    The name decides for lists that are empty and for files that cannot be parsed. Raises OSError
-    and CannotCheck for one that is not local.
+    A file with the name that the harness gives to a kind is one of that kind, whatever it holds.
+    Raises OSError and CannotCheck for one that is not local.
     """
-    found = detect_kind(_read_beginning(path))
+    return kind_by_name(path) or detect_kind(_read_beginning(path))
+
+
+def kind_by_name(path: str) -> str | None:
+    """Return the kind whose usual name a file has, or None."""
     name = os.path.basename(path).partition(".")[0]
-    return name if found is None and name in NOUNS else found
+    return name if name in NOUNS else None
 
 
 def _read_beginning(path: str) -> Beginning:

@@ -12,8 +12,11 @@ from evalstream.formats.helm.documents import (
     NOUNS,
     STATISTICS,
     SUMMARY,
+    detect_kind,
+    kind_by_name,
     kind_of_file,
 )
+from evalstream.io.beginning import read_beginning
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
@@ -41,8 +44,9 @@ def pair_documents(
 ) -> Iterator[Run | NoInput]:
     """Group documents into runs by their folders; what lies beside a `named` one belongs to it."""
     folders: dict[str, dict[str, list[str]]] = {}
-    for kind, path in documents():
+    for detected, path in documents():
         found = folders.setdefault(os.path.dirname(path), {})
+        kind = kind_by_name(path) or detected
         if kind != SUMMARY:
             found.setdefault(kind, []).append(path)
     for folder, found in folders.items():
@@ -53,13 +57,14 @@ def pair_documents(
 
 
 def find_beside(folder: str) -> dict[str, str]:
-    """Return the documents of a run in a local folder by kind, those with their usual names."""
+    """Return the documents of a run in a local folder by kind, those with their usual names.
+
+    There are none where no file shows by its content that it is one.
+    """
     paths = {kind: os.path.join(folder, f"{kind}.json") for kind in NOUNS}
-    return {
-        kind: path
-        for kind, path in paths.items()
-        if is_local(path) and os.path.isfile(path) and kind_of_file(path) == kind
-    }
+    found = {kind: path for kind, path in paths.items() if is_local(path) and os.path.isfile(path)}
+    is_run = any(detect_kind(read_beginning(path)) for path in found.values())
+    return found if is_run else {}
 
 
 def is_local(path: str) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
-from evalstream.formats.base import Detector, PairedFormat, Place, Show
+from evalstream.formats.base import PairedFormat, Place
 from evalstream.formats.helm import documents
 from evalstream.formats.helm.documents import (
     ENTRIES,
@@ -16,13 +16,8 @@ from evalstream.formats.helm.documents import (
     SUMMARY,
 )
 from evalstream.io.beginning import Beginning
-from evalstream.io.progress import Progress
-from evalstream.model.comparison import Answered
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
-from evalstream.model.run import NoInput, Run
 from evalstream.model.source_log import SourceLog, Wanted
-from evalstream.rules.base import Rule
 
 
 class HelmFormat(PairedFormat):
@@ -47,39 +42,12 @@ class HelmFormat(PairedFormat):
     options = frozenset()
     listing_names = documents.SUMMARIES
 
-    def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.helm.catalogue import RULES
-
-        return RULES
-
     def detect_kind(self, file: Beginning) -> str | None:
         return documents.detect_kind(file)
 
-    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-        from evalstream.formats.helm.files import find_runs
-
-        return find_runs(path, aggregate, inputs)
-
-    def pair(
-        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-    ) -> Iterator[Run | NoInput]:
-        from evalstream.formats.helm.files import pair_documents
-
-        return pair_documents(documents, named=named)
-
-    def check(
-        self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
-    ) -> RunSummary:
-        from evalstream.formats.helm.checker import check
-
-        return check(run, options, show, progress)
-
-    def answers(
-        self, run: Run, options: Options, places: Iterable[tuple[int, int]], /
-    ) -> Iterator[Answered | None]:
-        from evalstream.formats.helm.compared import answers
-
-        return answers(run, options, places)
+    def kind_by_path(self, path: str, has_neighbour: Callable[[], bool], /) -> str | None:
+        kind = documents.kind_by_name(path)
+        return kind if kind is not None and has_neighbour() else None
 
     def source(self, path: str, options: Options, wanted: Wanted, /) -> SourceLog | None:
         from evalstream.formats.helm.source import open_source

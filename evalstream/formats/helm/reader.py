@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,11 +12,11 @@ from evalstream.engine.positions import envelope_locator, place_in_part
 from evalstream.engine.row_pass import BREAKS, describe_error
 from evalstream.formats.helm.claims import Claimed
 from evalstream.formats.helm.documents import NOUNS, REQUESTS, STATE
-from evalstream.formats.helm.entries import EntryReader, ReadEntry, make_entry
+from evalstream.formats.helm.entries import Entry, EntryForms, make_entry, quick_scanner
 from evalstream.formats.helm.requests import (
-    BASIC,
-    again_name,
-    iterate_specs,
+    arrange_scores,
+    decode_request,
+    find_scored,
     read_request,
     score_again,
 )
@@ -32,7 +32,6 @@ from evalstream.model.finding import Position, Violation
 from evalstream.model.signals import Stopped
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element
-from evalstream.parsing.json_values import numbered_texts
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002
@@ -66,15 +65,16 @@ class RunReader:
     ) -> None:
         self._documents, self._store, self._progress = documents, store, progress
         self._samples = samples
-        self._entries = EntryReader(documents.options.max_depth)
-        self._copies: list[ReadEntry] = []
+        self.scored: Sequence[str] = ()
+        self._forms = EntryForms(())
+        self._copies: list[Entry] = []
         self._cluster = 0
         self.run_spec: Mapping[str, Any] = {}
         self.state: Mapping[str, Any] | None = None
         self.claimed: list[Claimed] | None = None
         self.totals: Totals | None = None
         self.is_whole = True
-        self.count = 0
+        self.count = self._size = 0
 
     @property
     def adapter(self) -> Mapping[str, Any]:
@@ -124,7 +124,7 @@ class RunReader:
         """Read a document in pieces, and report why it cannot be read."""
         name = printable(path)
         try:
-            reader, _ = open_log(path, self._documents.watch)
+            reader, self._size = open_log(path, self._documents.watch)
             with closing(reader):
                 read(name, self._counted(pieces(begun(reader)[1])))
         except BrokenCompression as error:
@@ -183,10 +183,12 @@ class RunReader:
                 self._documents.note(violation, name, line, column)
 
     def _read_requests(self, name: str, parts: Iterator[bytes]) -> None:
-        members = ObjectSplitter(REQUESTS, self._documents.options.max_line_bytes)
-        place, adapter, scored = 0, self.adapter, frozenset(self._scored)
+        options = self._documents.options
+        scanner = quick_scanner(options, self._size)
+        members = ObjectSplitter(REQUESTS, options.max_line_bytes, scanner)
+        place, adapter, scored = 0, self.adapter, find_scored(self.run_spec)
         if adapter.get("output_mapping_pattern"):
-            scored = frozenset()
+            scored = ()
         for element in _iterate_elements(members, parts):
             self._request(name, element, place, adapter, scored)
             place += 1
@@ -210,13 +212,15 @@ class RunReader:
         element: Element,
         number: int,
         adapter: Mapping[str, Any],
-        scored: frozenset[str],
+        scored: Sequence[str],
     ) -> None:
-        place = f"/{REQUESTS}/{number}"
-        value = self._parse_element(element, name, place)
-        violations = []
-        if value is not UNREADABLE:
-            violations = list(about_documents.check_request(value, place))
+        place, violations = f"/{REQUESTS}/{number}", []
+        is_quick = element.is_plain and self._samples is None
+        value: Any = decode_request(element.text) if is_quick else None
+        if value is None:
+            value = self._parse_element(element, name, place)
+            if value is not UNREADABLE:
+                violations = list(about_documents.check_request(value, place))
         if value is UNREADABLE or violations:
             self._miss(f"a request of {name} could not be read")
         else:
@@ -229,54 +233,61 @@ class RunReader:
             self._store.add_request(at, name_of_split, scores, asked)
         self._note_element(element, name, place, violations)
 
-    @property
-    def _scored(self) -> set[str]:
-        """The metrics whose scores follow from the requests, as `score_again` calls them."""
-        classes = [args for name, args in iterate_specs(self.run_spec) if name == BASIC]
-        names = (name for args in classes for _, name in numbered_texts(args.get("names")))
-        return {name for name in names if again_name(name)} if len(classes) == 1 else set()
-
     def _read_entries(self, name: str, parts: Iterator[bytes]) -> None:
-        elements = ArraySplitter(self._documents.options.max_line_bytes)
-        scored = self._scored
+        options = self._documents.options
+        scanner = quick_scanner(options, self._size)
+        elements = ArraySplitter(options.max_line_bytes, scanner=scanner)
+        self.scored = find_scored(self.run_spec)
+        self._forms = EntryForms(self.scored)
         for element in _iterate_elements(elements, parts):
-            self._entry(name, element, scored)
+            self._entry(name, element)
             self.count += 1
         if elements.issue is not None:
             self._note_broken(name, elements.issue, f"/{self.count}")
 
-    def _entry(self, name: str, element: Element, scored: set[str]) -> None:
-        found, place, violations = self._entries.read(element.text), f"/{self.count}", []
+    def _entry(self, name: str, element: Element) -> None:
+        found, place = (
+            self._forms.read(element.text) if element.is_plain else None,
+            f"/{self.count}",
+        )
         if found is None:
-            value = self._parse_element(element, name, place)
-            if value is not UNREADABLE:
-                violations = list(about_documents.check_entry(value, place))
-            if value is UNREADABLE or violations:
-                self._note_element(element, name, place, violations)
-                self._miss(f"an entry of {name} could not be read")
-                return
-            found = make_entry(value)
-        self._note_element(element, name, place, about_documents.check_values(found, place))
+            found = self._read_entry(name, element, place)
+        if found is None:
+            return
         last = self._copies[-1].instance if self._copies else None
         same = last is not None and last[::2] == found.instance[::2]
         if not same or self.is_windowed or len(self._copies) >= MOST_COPIES:
             self._add_copies()
         self._copies.append(found)
-        first = found.stats[0][0] if found.stats else None
+        first = found.names[0] if found.names else None
         scores = None
-        if scored and first is not None and first.name == FIRST_OF_BASIC:
-            scores = _find_scores(found, scored)
+        if self.scored and first is not None and first.name == FIRST_OF_BASIC:
+            scores = arrange_scores(found.scores, self.scored)
         at = Placed(found.instance, self.count, Position(element.line, element.column))
-        self._store.add_entry(at, first, self._cluster, scores)
+        self._store.add_entry(at, first, self._cluster, scores, found.confidence)
         if self._samples is not None:
             self._samples.add(found, element.line, element.offset)
+
+    def _read_entry(self, name: str, element: Element, place: str) -> Entry | None:
+        """Return an entry, None for one that is malformed, and note what is wrong with it."""
+        value = self._parse_element(element, name, place)
+        malformed = () if value is UNREADABLE else about_documents.check_entry(value, place)
+        violations = list(malformed)
+        if value is UNREADABLE or violations:
+            self._note_element(element, name, place, violations)
+            self._miss(f"an entry of {name} could not be read")
+            return None
+        found = make_entry(value)
+        violations = list(about_documents.check_values(found, place))
+        self._note_element(element, name, place, violations)
+        if element.is_plain and not violations:
+            self._forms.learn(element.text, found)
+        return found
 
     def _add_copies(self) -> None:
         """Add the copies of an instance to the totals."""
         if self._copies and self.totals is not None:
-            trial = self._copies[0].instance.trial
-            copies = [(one.instance.perturbation, one.stats) for one in self._copies]
-            self.totals.add(trial, copies)
+            self.totals.add(self._copies)
         self._copies = []
         self._cluster += 1
 
@@ -288,12 +299,3 @@ def _iterate_elements(
     for piece in parts:
         yield from splitter.feed(piece)
     yield from (element for element in splitter.end() if element.whole)
-
-
-def _find_scores(found: ReadEntry, scored: set[str]) -> dict[str, float]:
-    """Return the scores of an entry that follow from its request."""
-    return {
-        name.name: stat.sum
-        for name, stat in found.stats
-        if stat.count == 1 and name.name.partition("@")[0] in scored
-    }

@@ -6,16 +6,19 @@ compute_reference_metrics).
 
 from __future__ import annotations
 
-import re
+import math
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict
+
+import msgspec
 
 from evalstream.formats.helm.statistics import perturbation_text
 from evalstream.formats.helm.store import Instance
 from evalstream.parsing.json import member, text_or_none, type_name
-from evalstream.parsing.json_values import object_or_empty, objects
+from evalstream.parsing.json_values import numbered_texts, object_or_empty, objects
 from evalstream.parsing.lazy_regex import LazyPattern
 
 BASIC: Final = "BasicGenerationMetric"
@@ -25,6 +28,32 @@ MOST_TRIALS: Final = 1 << 31
 
 _ARTICLES: Final = LazyPattern(r"\b(a|an|the)\b")
 _PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
+
+
+class _Asked(TypedDict, total=False):
+    model: Any
+
+
+class _Completion(TypedDict, total=False):
+    text: Any
+    logprob: Any
+
+
+class _Result(TypedDict, total=False):
+    completions: list[_Completion]
+
+
+class _State(TypedDict, total=False):
+    instance: Any
+    train_trial_index: Any
+    reference_index: Any
+    request_mode: Any
+    output_mapping: Any
+    request: _Asked
+    result: _Result
+
+
+_DECODER: Final[msgspec.json.Decoder[Mapping[str, Any]]] = msgspec.json.Decoder(_State)
 
 
 class Request(NamedTuple):
@@ -115,31 +144,67 @@ def read_request(value: Mapping[str, Any]) -> Request:
     )
 
 
-def score_again(request: Request, metrics: Set[str]) -> dict[str, float] | None:
-    """Return the scores of a plain request by some metrics, None where they are not known."""
+def decode_request(text: bytes) -> Mapping[str, Any] | None:
+    """Return the members of a request that are read here, None for one that may be malformed.
+
+    The text must be strict JSON: what is left out, such as tokens, is not looked at.
+    """
+    try:
+        found = _DECODER.decode(text)
+    except msgspec.MsgspecError:
+        return None
+    return found if find_malformed(found) is None else None
+
+
+def score_again(request: Request, metrics: Sequence[str]) -> array[float] | None:
+    """Return the scores of a plain request by some metrics, None where they are not known.
+
+    Those of the first completion come first, then the best over all, which are called `NAME@k`.
+    """
     correct, completions = request.correct, request.completions
     texts = [text_or_none(one.get("text")) for one in completions]
-    likely = [one.get("logprob", 0) for one in completions]
     if not request.is_plain or not correct or not texts or None in texts:
         return None
-    if len(texts) > 1 and not all(isinstance(one, (int, float)) for one in likely):
-        return None
-    order = sorted(range(len(texts)), key=lambda place: -likely[place])
-    answers: list[str | None] = [str(texts[place]).strip() for place in order]
+    if len(texts) > 1:
+        likely = [one.get("logprob", 0) for one in completions]
+        if not all(isinstance(one, (int, float)) for one in likely):
+            return None
+        texts = [texts[place] for place in sorted(range(len(texts)), key=lambda at: -likely[at])]
+    answers: list[str | None] = [str(text).strip() for text in texts]
     mapping = request.value.get("output_mapping")
     if isinstance(mapping, dict):
         answers = [text_or_none(mapping.get(answer)) for answer in answers]
-    scores = {}
-    for metric in metrics & _METRICS.keys():
-        agrees = _METRICS[metric]
-        found = [_score(answer, correct, agrees) for answer in answers]
-        scores[metric] = found[0]
-        scores[f"{metric}@"] = max(found)
-    return scores
+    found = [_score_answer(answer or "", correct, metrics) for answer in answers]
+    return array("d", [*found[0], *map(max, zip(*found, strict=True))])
 
 
-def _score(answer: str | None, correct: Sequence[str], agrees: Callable[[str, str], bool]) -> float:
-    return float(bool(answer) and any(agrees(gold, str(answer)) for gold in correct))
+def arrange_scores(
+    values: Iterable[tuple[str, float]], metrics: Sequence[str]
+) -> array[float] | None:
+    """Return scores in the order of `score_again`, NaN for those that are missing.
+
+    The best ones are left out if each metric has one score. Further scores of one kind come behind
+    the others, each with its place. None is for no score.
+    """
+    number = len(metrics)
+    found = [(name.partition("@"), value) for name, value in values]
+    known = [(name, at, value) for (name, at, _), value in found if name in metrics]
+    is_plain = len({name for name, _, _ in known}) == len(known)
+    scores = array("d", [math.nan] * (number if is_plain else 2 * number))
+    for metric, at, value in known:
+        place = metrics.index(metric) + (number if at else 0)
+        if math.isnan(scores[place]):
+            scores[place] = value
+        else:
+            scores.extend((place, value))
+    return scores if known else None
+
+
+def _score_answer(answer: str, correct: Sequence[str], metrics: Sequence[str]) -> list[float]:
+    """Return the scores of an answer; one that is a correct reference is right by all metrics."""
+    if not answer or answer in correct:
+        return [float(bool(answer))] * len(metrics)
+    return [float(any(_METRICS[one](gold, answer) for gold in correct)) for one in metrics]
 
 
 @lru_cache(maxsize=64)
@@ -158,16 +223,12 @@ _METRICS: Final[Mapping[str, Callable[[str, str], bool]]] = {
 }
 """Metrics that compare the answer with one correct reference."""
 
-_BEST: Final = re.compile(r"@\d+$")
 
-
-def again_name(metric: str) -> str | None:
-    """Return the name of a metric in the scores of `score_again`, None for another metric.
-
-    A metric `NAME@k` is the best over all completions.
-    """
-    base = _BEST.sub("@", metric)
-    return base if base.removesuffix("@") in _METRICS else None
+def find_scored(run_spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the metrics of a run whose scores follow from its requests."""
+    classes = [args for name, args in iterate_specs(run_spec) if name == BASIC]
+    names = (name for args in classes for _, name in numbered_texts(args.get("names")))
+    return tuple(sorted(_METRICS.keys() & {*names})) if len(classes) == 1 else ()
 
 
 def text_of(value: Any) -> str | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.engine.log_reading import UNREADABLE, parse_text
-from evalstream.formats.helm.compared import iterate_elements, iterate_requests
+from evalstream.formats.helm.compared import iterate_elements, iterate_requests, read_entry
 from evalstream.formats.helm.documents import (
     ENTRIES,
     NAME,
@@ -23,7 +23,7 @@ from evalstream.formats.helm.documents import (
     STATISTICS,
     kind_of_file,
 )
-from evalstream.formats.helm.entries import EntryReader, ReadEntry
+from evalstream.formats.helm.entries import Entry
 from evalstream.formats.helm.files import find_beside
 from evalstream.formats.helm.requests import Request
 from evalstream.formats.helm.statistics import Name, find_malformed, make_name
@@ -94,13 +94,14 @@ class HelmSource:
     def samples(self) -> Iterator[SourceSample]:
         """Iterate over the requests. Raises OSError and CannotCheck."""
         first: Request | None = None
-        listed: list[str] | None = []
+        listed: list[str] = []
         time: float | None = None
         ids: list[tuple[bytes, bytes]] = []
         for number, request in enumerate(iterate_requests(self._paths[STATE], self._options)):
             first = first or request
             name = request.instance.id
-            listed = None if listed is None or number >= MOST_IDS else [*listed, name]
+            if number <= MOST_IDS:
+                listed.append(name)
             ids.append((b"", encode_name(name)))
             its_time = member(request.value.get("result"), "request_datetime")
             if isinstance(its_time, (int, float)) and its_time:
@@ -111,7 +112,7 @@ class HelmSource:
             yield _sample(request, json.loads(found[0][0]) if found else {}, f"request {number:,}")
         self._add_scored(ids)
         times = stated_values(time)
-        data = self._state_data(listed)
+        data = self._state_data(listed if len(listed) <= MOST_IDS else None)
         settings = {} if first is None else _state_settings(first, self._adapter)
         self.stated = {**data, **settings, "evaluation_timestamp": times}
         developers = {one.partition("/")[0] for one in self.models if "/" in one}
@@ -132,13 +133,13 @@ class HelmSource:
 
     def _add_entries(self) -> None:
         """Keep the scores and the tokens of the first entry of each id."""
-        reader, path = EntryReader(self._options.max_depth), self._paths.get(ENTRIES)
+        path = self._paths.get(ENTRIES)
         if path is None:
             return
         firsts: list[tuple[bytes, str]] = []
         scored: list[tuple[bytes, bytes]] = []
         for element in iterate_elements(path, ArraySplitter(self._options.max_line_bytes)):
-            entry = reader.read(element.text)
+            entry = read_entry(element, self._options)
             if entry is None:
                 raise CannotCheck(f"an entry of {printable(path)} cannot be read")
             facts, key = _read_facts(entry), encode_name(entry.instance.id)
@@ -259,14 +260,15 @@ def _state_result(name: Name, value: Mapping[str, Any]) -> Stated:
     }
 
 
-def _read_facts(entry: ReadEntry) -> dict[str, Any]:
+def _read_facts(entry: Entry) -> dict[str, Any]:
     """Return the scores of an entry by result, and its numbers of tokens, as JSON."""
+    stats = list(zip(entry.names, entry.stats, strict=True))[::-1]
     scores = {
         _result_id(name): stat.sum / stat.count
-        for name, stat in reversed(entry.stats)
+        for name, stat in stats
         if stat.count and name.name.startswith(CORE)
     }
-    tokens = {name.name: stat.sum for name, stat in reversed(entry.stats) if name.name in _TOKENS}
+    tokens = {name.name: stat.sum for name, stat in stats if name.name in _TOKENS}
     return {"scores": dict(reversed(scores.items())), "tokens": tokens}
 
 

@@ -17,12 +17,6 @@ from evalstream.parsing.json import canonical, type_name
 NEAR: Final = 1e-9
 """The largest rounding error of sums, relative to the largest number that is summed."""
 
-MOST_NAMES: Final = 100_000
-"""Most spellings of names that are kept."""
-
-KEY_END: Final = b'":'
-"""What ends every key as HELM writes them; in texts it only follows a quote that is escaped."""
-
 ORIGINAL: Final = "original"
 WORST: Final = "worst"
 """What figures over perturbations are computed on, beside `perturbed`."""
@@ -50,9 +44,8 @@ class Name(NamedTuple):
 
 
 class Stat(msgspec.Struct):
-    """A statistic. `name` is the text of its name."""
+    """A statistic without its name."""
 
-    name: msgspec.Raw
     count: int
     sum: float
     sum_squared: float
@@ -62,48 +55,10 @@ class Stat(msgspec.Struct):
     variance: float | None = None
     stddev: float | None = None
 
-
-class Entry(msgspec.Struct):
-    """The statistics of an instance by one class of metrics in one trial."""
-
-    instance_id: str | int
-    train_trial_index: int
-    stats: list[Stat]
-    perturbation: msgspec.Raw = msgspec.Raw()
-
-
-class Names:
-    """The names of statistics and the perturbations by their texts: few, in very many entries."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, tuple[Name, int]] = {}
-        self._perturbations: dict[bytes, tuple[str, int]] = {b"": ("", 0)}
-
-    def read(self, text: msgspec.Raw) -> tuple[Name, int]:
-        """Return the name that a text has, and the number of its keys.
-
-        Raises ValueError if it is none.
-        """
-        key = bytes(text)
-        found = self._known.get(key)
-        if found is None:
-            found = make_name(json.loads(key)), key.count(KEY_END)
-            if len(self._known) < MOST_NAMES:
-                self._known[key] = found
-        return found
-
-    def perturbation(self, text: msgspec.Raw) -> tuple[str, int]:
-        """Return a perturbation as names have it, and the number of its keys, with its own."""
-        key = bytes(text)
-        found = self._perturbations.get(key)
-        if found is None:
-            value = json.loads(key)
-            if not isinstance(value, dict):
-                raise ValueError("a perturbation must be an object")
-            found = perturbation_text(value), key.count(KEY_END) + 1
-            if len(self._perturbations) < MOST_NAMES:
-                self._perturbations[key] = found
-        return found
+    @classmethod
+    def of_value(cls, value: float) -> Stat:
+        """Return the statistic over one value."""
+        return cls(1, value, value * value, value, value, value, 0.0, 0.0)
 
 
 def make_name(value: Any) -> Name:
@@ -139,7 +94,7 @@ def find_malformed(value: Any) -> tuple[str, str] | None:
         is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
         if not is_number or (key == "count" and (not isinstance(found, int) or found < 0)):
             return key, f"{key} must be a {'count' if key == 'count' else 'number'}"
-        if isinstance(found, int) and abs(found) > 1 << 1000:
+        if isinstance(found, int) and abs(found) > 1 << (60 if key == "count" else 1000):
             return key, f"{key} is out of range"
     return None
 
@@ -147,7 +102,7 @@ def find_malformed(value: Any) -> tuple[str, str] | None:
 def make_stat(value: Mapping[str, Any]) -> Stat:
     """Return a statistic that is not malformed."""
     numbers = {key: float(value[key]) for key in ("sum", "sum_squared", *FIGURES) if key in value}
-    return Stat(msgspec.Raw(canonical(value["name"])), value["count"], **numbers)
+    return Stat(value["count"], **numbers)
 
 
 def find_contradiction(stat: Stat) -> tuple[str, float | None, str] | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.helm.statistics import Name
@@ -15,13 +16,13 @@ _BATCH: Final = 1000
 _TABLES: Final = """
     CREATE TABLE request (
         id BLOB, perturbation BLOB, trial INTEGER, split BLOB, sub_split BLOB, number INTEGER,
-        place INTEGER, line INTEGER, column INTEGER, scores TEXT, input BLOB,
+        place INTEGER, line INTEGER, column INTEGER, scores BLOB, input BLOB,
         PRIMARY KEY (id, perturbation, trial)
     ) WITHOUT ROWID;
     CREATE TABLE entry (
         id BLOB, perturbation BLOB, trial INTEGER, metric BLOB, split BLOB, sub_split BLOB,
-        number INTEGER, cluster INTEGER, place INTEGER, line INTEGER, column INTEGER, scores TEXT,
-        PRIMARY KEY (id, perturbation, trial, metric)
+        number INTEGER, cluster INTEGER, place INTEGER, line INTEGER, column INTEGER, scores BLOB,
+        probability REAL, is_right INTEGER, PRIMARY KEY (id, perturbation, trial, metric)
     ) WITHOUT ROWID;
     CREATE VIEW known AS SELECT
         entry.id AS id, entry.perturbation AS perturbation, entry.trial AS trial,
@@ -35,9 +36,11 @@ _ADD_REQUEST: Final = (
     "ON CONFLICT DO UPDATE SET number = number + 1"
 )
 _ADD_ENTRY: Final = (
-    "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?) "
+    "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT DO UPDATE SET number = number + 1, place = excluded.place, "
-    "line = excluded.line, column = excluded.column"
+    "line = excluded.line, column = excluded.column, "
+    "probability = COALESCE(probability, excluded.probability), "
+    "is_right = COALESCE(is_right, excluded.is_right)"
 )
 _PAGE: Final = "(id, perturbation, trial, metric) > (?, ?, ?, ?) ORDER BY 1, 2, 3, 4 LIMIT 5000"
 _FIRST: Final[tuple[Any, ...]] = (b"", b"", -1, b"")
@@ -66,11 +69,11 @@ class Placed(NamedTuple):
     more: Any = None
 
 
-Scores = Mapping[str, float]
-
-
 class InstanceStore:
-    """The instances of a run. All methods raise CannotCheck where the disk is full."""
+    """The instances of a run; their scores come in the order of `score_again`.
+
+    All methods raise CannotCheck where the disk is full.
+    """
 
     def __init__(self) -> None:
         self._table = SpillTable(_TABLES)
@@ -82,22 +85,28 @@ class InstanceStore:
         self._table.close()
 
     def add_request(
-        self, one: Placed, name: Name, scores: Scores | None, inputs: bytes | None
+        self, one: Placed, name: Name, scores: array[float] | None, inputs: bytes | None
     ) -> None:
         """Keep a request; `name` has the split of its instance, `inputs` digests what it asks."""
         split, sub_split = map(_encode, (name.split, name.sub_split))
-        row = (*_key(one.instance), split, sub_split, *_where(one), _text(scores), inputs)
+        row = (*instance_key(one.instance), split, sub_split, *_where(one), _pack(scores), inputs)
         self._requests.append(row)
         if len(self._requests) >= _BATCH:
             self.flush()
 
     def add_entry(
-        self, one: Placed, first: Name | None, cluster: int, scores: Scores | None
+        self,
+        one: Placed,
+        first: Name | None,
+        cluster: int,
+        scores: array[float] | None,
+        confidence: tuple[float, int] | None,
     ) -> None:
         """Keep an entry by the name of its first statistic, and the cluster of copies it is in."""
         metric = b"" if first is None else encode_name(first.name)
         splits = (None, None) if first is None else (_encode(first.split), _encode(first.sub_split))
-        row = (*_key(one.instance), metric, *splits, cluster, *_where(one), _text(scores))
+        key, last = instance_key(one.instance), confidence or (None, None)
+        row = (*key, metric, *splits, cluster, *_where(one), _pack(scores), *last)
         self._entries.append(row)
         if len(self._entries) >= _BATCH:
             self.flush()
@@ -112,7 +121,7 @@ class InstanceStore:
         """Return the digests of what was asked of an instance, None where it is not known."""
         found = self._table.rows(
             "SELECT input FROM request WHERE id = ? AND perturbation = ? AND trial = ?",
-            *_key(instance),
+            *instance_key(instance),
         )
         return found[0][0] if found else None
 
@@ -147,6 +156,14 @@ class InstanceStore:
             "GROUP BY 1, 2, 3"
         ):
             yield (_decode(split), _decode(sub_split), decode_name(perturbation)), number
+
+    def find_confidences(self, trial: int, name: Name) -> list[tuple[float, int]]:
+        """Return the confidences in the answers of a trial, by split and perturbation of a name."""
+        return self._table.rows(
+            "SELECT probability, is_right FROM entry WHERE probability IS NOT NULL "
+            "AND (trial, perturbation) = (?, ?) AND split IS ? AND sub_split IS ?",
+            *(trial, encode_name(name.perturbation), _encode(name.split), _encode(name.sub_split)),
+        )
 
     def without_entry(self) -> Iterator[Placed]:
         """Iterate over the instances with requests and without statistics."""
@@ -185,13 +202,13 @@ class InstanceStore:
             "WHERE split != its_split AND "
         )
 
-    def scored_again(self) -> Iterator[tuple[Placed, Scores, Scores]]:
-        """Iterate over entries whose requests were scored again: their scores, and the others."""
+    def scored_otherwise(self) -> Iterator[tuple[Placed, array[float], array[float]]]:
+        """Iterate over entries whose requests give other scores: their scores, and the others."""
         for row in self._pages(
             "SELECT id, perturbation, trial, metric, place, line, column, scores, again FROM known "
-            "WHERE scores IS NOT NULL AND again IS NOT NULL AND requests = 1 AND "
+            "WHERE scores != substr(again, 1, length(scores)) AND requests = 1 AND "
         ):
-            yield _make_placed(row), json.loads(row[-2]), json.loads(row[-1])
+            yield _make_placed((*row[:7], None)), array("d", row[-2]), array("d", row[-1])
 
     @property
     def are_copies_together(self) -> bool:
@@ -219,7 +236,8 @@ def _make_placed(row: tuple[Any, ...]) -> Placed:
     return Placed(instance, place, Position(line, column), shown)
 
 
-def _key(one: Instance) -> tuple[bytes, bytes, int]:
+def instance_key(one: Instance) -> tuple[bytes, bytes, int]:
+    """Return an instance as it is kept in tables."""
     return encode_name(one.id), encode_name(one.perturbation), one.trial
 
 
@@ -235,5 +253,5 @@ def _decode(data: bytes | None) -> str | None:
     return None if data is None else decode_name(data)
 
 
-def _text(scores: Scores | None) -> str | None:
-    return json.dumps(scores) if scores else None
+def _pack(scores: array[float] | None) -> bytes | None:
+    return None if scores is None else scores.tobytes()

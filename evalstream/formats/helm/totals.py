@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from evalstream.formats.helm.entries import Entry
 from evalstream.formats.helm.statistics import ORIGINAL, WORST, Name, Stat, perturbation_text
+from evalstream.parsing.native.helm import EntrySums
 
 FLAGS: Final = ("robustness", "fairness")
 """The kinds of perturbations over which the worst case of an instance is taken."""
@@ -29,24 +31,19 @@ DERIVED: Final[Mapping[str, str]] = {
 """Figures that follow from the sum of `logprob` and another sum."""
 
 
-class Total:
+class Total(NamedTuple):
     """A sum over instances: the number of values, their sum, and the largest of them.
 
     `entries` counts the instances that have the statistic. `lone` and `lone_sum` are over the least
     values of the instances without a perturbed copy.
     """
 
-    __slots__ = ("count", "entries", "largest", "lone", "lone_sum", "sum")
-
-    def __init__(self) -> None:
-        self.count = self.entries = self.lone = 0
-        self.sum = self.lone_sum = self.largest = 0.0
-
-    def add(self, count: int, value: float) -> None:
-        """Add a sum of some values."""
-        self.count += count
-        self.sum += value
-        self.largest = max(self.largest, abs(value))
+    entries: int = 0
+    values: int = 0
+    sum: float = 0.0
+    largest: float = 0.0
+    lone: int = 0
+    lone_sum: float = 0.0
 
 
 class Recomputed(NamedTuple):
@@ -60,16 +57,13 @@ class Recomputed(NamedTuple):
     largest: float
 
 
-Copies = Sequence[tuple[str, Sequence[tuple[Name, Stat]]]]
-"""The statistics of one instance in one trial: those of each copy, with its perturbation."""
-
-
 class Totals:
     """The sums of a run by trial. Copies of an instance must be added together."""
 
     def __init__(self) -> None:
-        self._plain: dict[int, dict[Name, Total]] = {}
-        self._over_copies: dict[int, dict[Name, Total]] = {}
+        self._sums = EntrySums()
+        self._plain: dict[int, dict[Name, int]] = {}
+        self._over_copies: dict[int, dict[Name, int]] = {}
 
     @property
     def trials(self) -> Sequence[int]:
@@ -81,44 +75,61 @@ class Totals:
         """The names of the statistics that instances have, each once."""
         return iter(dict.fromkeys(name for trial in self._plain.values() for name in trial))
 
-    def add(self, trial: int, copies: Copies) -> None:
-        """Add an instance."""
-        totals = self._plain.setdefault(trial, {})
-        is_lone = len(copies) == 1 and not copies[0][0]
-        for _, stats in copies:
-            for name, stat in stats:
-                total = totals.get(name)
-                if total is None:
-                    total = totals[name] = Total()
-                value = stat.sum
-                total.entries += 1
-                total.count += stat.count
-                total.sum += value
-                if value > total.largest or -value > total.largest:
-                    total.largest = abs(value)
+    def add(self, copies: Sequence[Entry]) -> None:
+        """Add the copies of one instance in one trial, each with its perturbation."""
+        trial, sums = copies[0].instance.trial, self._sums
+        known = self._plain.setdefault(trial, {})
+        is_lone = len(copies) == 1 and not copies[0].instance.perturbation
+        for one in copies:
+            form = one.form
+            if form is not None and one.values is not None:
+                if not form.numbers:
+                    form.numbers.extend(self._number(known, name) for name in one.names)
+                sums.add_entry(one.values, form.numbers, form.places, is_lone=is_lone)
+                continue
+            for name, stat in zip(one.names, one.stats, strict=True):
+                number = self._number(known, name)
+                sums.entries[number] += 1
+                sums.add(number, stat.count, stat.sum)
                 if is_lone and stat.min is not None:
-                    total.lone += 1
-                    total.lone_sum += stat.min
+                    sums.lone[number] += 1
+                    sums.lone_sum[number] += stat.min
         if not is_lone:
             self._add_copies(self._over_copies.setdefault(trial, {}), copies)
 
-    def _add_copies(self, totals: dict[Name, Total], copies: Copies) -> None:
+    def _number(self, known: dict[Name, int], name: Name) -> int:
+        """Return the number of a statistic among the sums, a new one if it is new."""
+        if name not in known:
+            known[name] = self._sums.add_number()
+        return known[name]
+
+    def _find(self, known: Mapping[Name, int], name: Name) -> Total | None:
+        number, sums = known.get(name), self._sums
+        if number is None:
+            return None
+        return Total(
+            *(int(sums.entries[number]), int(sums.values[number]), sums.sum[number]),
+            *(sums.largest[number], int(sums.lone[number]), sums.lone_sum[number]),
+        )
+
+    def _add_copies(self, known: dict[Name, int], copies: Sequence[Entry]) -> None:
         """Add an instance with perturbed copies to the figures over them."""
         by_name: dict[Name, list[tuple[str, Stat]]] = {}
-        for perturbation, stats in copies:
-            for name, stat in stats:
+        for one in copies:
+            for name, stat in zip(one.names, one.stats, strict=True):
                 base = name._replace(perturbation="")
-                by_name.setdefault(base, []).append((perturbation, stat))
+                by_name.setdefault(base, []).append((one.instance.perturbation, stat))
         for base, found in by_name.items():
             original = next((stat for perturbation, stat in found if not perturbation), None)
             for key, compared in _iterate_groups(found):
                 least = [one.min for one in compared if one.min is not None]
                 if least:
                     worst = base._replace(perturbation=f"{WORST} {key}")
-                    totals.setdefault(worst, Total()).add(1, min(least))
+                    self._sums.add(self._number(known, worst), 1, min(least))
                 if original is not None and key not in FLAGS:
                     before = base._replace(perturbation=f"{ORIGINAL} {key}")
-                    totals.setdefault(before, Total()).add(original.count, original.sum)
+                    number = self._number(known, before)
+                    self._sums.add(number, original.count, original.sum)
 
     def has_metric(self, name: str) -> bool:
         """Tell whether instances have a metric, in whatever split and perturbation."""
@@ -126,15 +137,16 @@ class Totals:
 
     def count_entries(self, name: Name) -> int:
         """Return how many entries of instances, in all trials, have a statistic."""
-        return sum(totals[name].entries for totals in self._plain.values() if name in totals)
+        found = (self._find(known, name) for known in self._plain.values())
+        return sum(total.entries for total in found if total is not None)
 
     def recompute(self, name: Name) -> Recomputed | None:
         """Return what the instances give for a statistic, None where they give nothing."""
         key, computed_on = describe_perturbation(name.perturbation)
         if computed_on in (ORIGINAL, WORST):
             found = [self._find_over_copies(trial, name, key, computed_on) for trial in self._plain]
-        elif any(name in totals for totals in self._plain.values()):
-            found = [totals.get(name) for totals in self._plain.values()]
+        elif any(name in known for known in self._plain.values()):
+            found = [self._find(known, name) for known in self._plain.values()]
         elif name.name in DERIVED:
             return self._derive(name)
         else:
@@ -142,30 +154,29 @@ class Totals:
         known = [total for total in found if total is not None]
         if not known:
             return None
-        means = [total.sum / total.count for total in known if total.count]
-        rows = sum(total.count for total in known)
+        means = [total.sum / total.values for total in known if total.values]
+        rows = sum(total.values for total in known)
         return Recomputed(means, rows, max(total.largest for total in known))
 
     def _find_over_copies(self, trial: int, name: Name, key: str, computed_on: str) -> Total | None:
-        found = Total()
-        over = self._over_copies.get(trial, {}).get(
-            name._replace(perturbation=f"{computed_on} {key}")
-        )
-        lone = self._plain[trial].get(name._replace(perturbation=""))
-        if over is not None:
-            found.count, found.sum, found.largest = over.count, over.sum, over.largest
+        worst = name._replace(perturbation=f"{computed_on} {key}")
+        over = self._find(self._over_copies.get(trial, {}), worst)
+        lone = self._find(self._plain[trial], name._replace(perturbation=""))
+        found = over or Total()
         if lone is not None and key in FLAGS and computed_on == WORST:
-            found.count += lone.lone
-            found.sum += lone.lone_sum
-            found.largest = max(found.largest, lone.largest)
-        return found if found.count or over is not None else None
+            found = found._replace(
+                values=found.values + lone.lone,
+                sum=found.sum + lone.lone_sum,
+                largest=max(found.largest, lone.largest),
+            )
+        return found if found.values or over is not None else None
 
     def _derive(self, name: Name) -> Recomputed | None:
         """Return a figure that follows from two sums of each trial."""
         means, rows = [], 0
-        for totals in self._plain.values():
-            logprob = totals.get(name._replace(name="logprob"))
-            other = totals.get(name._replace(name=DERIVED[name.name]))
+        for known in self._plain.values():
+            logprob = self._find(known, name._replace(name="logprob"))
+            other = self._find(known, name._replace(name=DERIVED[name.name]))
             if logprob is None or other is None or not other.sum > 0:
                 continue
             rows += logprob.entries

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from typing import Final
 
 from evalstream.io.beginning import Beginning, read_beginning
@@ -25,6 +26,7 @@ DETAILS: Final = "details"
 GROUPS: Final = "groups"
 SETTINGS: Final = "settings"
 METADATA: Final = "metadata"
+DETAILS_FILE: Final = "per_instance_details.json"
 METADATA_FILES: Final = ("metadata.yaml", "metadata.yml")
 
 NOUNS: Final = {
@@ -38,6 +40,13 @@ NOUNS: Final = {
     METADATA: "the metadata of a submission",
 }
 """The kinds of document, as messages call them."""
+
+LOG_FOLDERS: Final = ("run_evaluation", "run_instance_logs")
+"""The folders of logs, which have those of a run, a model and an instance; the second is of 2.0."""
+
+REPORT_OF_INSTANCE: Final = LazyPattern(
+    rf"(?:^|/)(?:{'|'.join(LOG_FOLDERS)})/[^/]+/[^/]+/[^/]+/report\.json$"
+)
 
 OUTCOME_MEMBERS: Final = frozenset({"patch_successfully_applied", "resolved"})
 """Members of an instance's report."""
@@ -62,16 +71,24 @@ def detect_kind(file: Beginning) -> str | None:
     if seen.kind != OBJECT:
         return None
     names = {one.rpartition("/")[2] for one in seen.inner}
+    is_named = os.path.basename(file.name) == DETAILS_FILE
     signs = (
         (REPORT, "total_instances" in seen.keys and bool(seen.keys & _REPORT_LISTS)),
         (INSTANCE, (seen.keys if len(seen.keys) > 1 else names) >= OUTCOME_MEMBERS),
         (RESULTS, seen.keys >= _RESULTS),
         (SETTINGS, seen.keys >= _SETTINGS),
         (PREDICTIONS, names >= _PREDICTION),
-        (DETAILS, names >= _DETAIL),
+        (DETAILS, names >= _DETAIL or (is_named and "resolved" in names)),
         (GROUPS, names == _GROUP and len(seen.inner) == len(_GROUP) * len(seen.keys)),
     )
     return next((kind for kind, is_shown in signs if is_shown), None)
+
+
+def kind_by_path(path: str, has_neighbour: Callable[[], bool]) -> str | None:
+    """Return the kind of a document that has the path of one, or None."""
+    if REPORT_OF_INSTANCE.search(path):
+        return INSTANCE
+    return METADATA if os.path.basename(path) in METADATA_FILES and has_neighbour() else None
 
 
 def kind_of_file(path: str) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from evalstream.formats.base import other_formats
 from evalstream.formats.swe_bench.documents import (
     DETAILS,
+    DETAILS_FILE,
     GROUPS,
     INSTANCE,
     METADATA,
@@ -30,7 +31,7 @@ _OF_SUBMISSIONS = (
     "results/results.json",
     "results/resolved_by_repo.json",
     "results/resolved_by_time.json",
-    "per_instance_details.json",
+    DETAILS_FILE,
     "all_preds.jsonl",
     "preds.json",
 )

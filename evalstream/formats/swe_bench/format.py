@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place
@@ -47,6 +47,9 @@ class SweBenchFormat(PairedFormat):
 
     def detect_kind(self, file: Beginning) -> str | None:
         return documents.detect_kind(file)
+
+    def kind_by_path(self, path: str, has_neighbour: Callable[[], bool], /) -> str | None:
+        return documents.kind_by_path(path, has_neighbour)
 
 
 FORMAT: Final[PairedFormat] = SweBenchFormat()

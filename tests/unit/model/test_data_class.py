@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from each import each
 
-from evalstream.model.data_class import MANY, DataClass, NamedTuple, field, field_values, replace
+from evalstream.model.data_class import DataClass, NamedTuple, field, field_values, replace
 
 
 class Point(DataClass, frozen=True):
@@ -50,51 +50,6 @@ def test_values_come_by_position_by_name_or_by_default() -> None:
 def test_wrong_values_are_refused(values: tuple[Any, ...], named: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="Point: "):
         Point(*values, **named)
-
-
-class Many(DataClass, frozen=True):
-    """A class of which many objects are made."""
-
-    x: int
-    items: list[int] = field(default_factory=list)
-    y: int = 2
-
-
-class FewOfMany(Many, frozen=True, kw_only=True):
-    """A class with another field than its base."""
-
-    z: int
-
-
-class Late(DataClass):
-    """A class with a required field behind one that is not."""
-
-    x: int = 1
-    y: int = field()
-
-
-def test_constructors_of_many_objects_do_the_same() -> None:
-    for number in range(2 * MANY):
-        one, other = Many(number), Many(x=number, y=3)
-        assert (one.x, one.items, one.y, other.y) == (number, [], 2, 3)
-        assert one.items is not other.items
-        assert FewOfMany(x=1, z=number).z == Late(y=number).y == number
-
-    class After(Many, frozen=True, kw_only=True):
-        w: int = 7
-
-    assert field_values(After(x=1)) == {"x": 1, "items": [], "y": 2, "w": 7}
-    assert Late.__init__ is After.__init__ is DataClass.__init__
-    assert DataClass.__init__ not in (Many.__init__, FewOfMany.__init__)
-    wrong: list[tuple[tuple[Any, ...], dict[str, Any]]]
-    wrong = [((), {}), ((1, [], 2, 3), {}), ((1,), {"x": 1}), ((1,), {"w": 1})]
-    for values, named in wrong:
-        with pytest.raises(TypeError, match=r"Many\.__init__"):
-            Many(*values, **named)
-    with pytest.raises(TypeError, match=r"FewOfMany\.__init__"):
-        FewOfMany(1, z=1)  # type: ignore[misc]
-    with pytest.raises(AttributeError, match=r"Many\.x cannot be changed"):
-        Many(1).x = 2  # type: ignore[misc]
 
 
 def test_values_by_name_alone() -> None:

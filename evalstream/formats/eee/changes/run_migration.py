@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from evalstream.engine.block_rewriting import BlockRewriter, RewrittenBlock
@@ -18,7 +19,6 @@ from evalstream.formats.eee.changes.supplied import Supplied
 from evalstream.formats.eee.datastore import TargetPlace, new_name, read_collection
 from evalstream.formats.eee.fixable import describe_unknown_seal
 from evalstream.model.changes import Applied, Need
-from evalstream.model.data_class import cached_property
 from evalstream.model.errors import UsageError
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.model.text import describe_unknown

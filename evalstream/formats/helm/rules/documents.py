@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.formats.helm import requests
-from evalstream.formats.helm.entries import ReadEntry
+from evalstream.formats.helm.documents import RUN_SPEC, SCENARIO
+from evalstream.formats.helm.entries import Entry
 from evalstream.formats.helm.statistics import Stat, find_contradiction, find_malformed
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, resolve_pointer, type_name
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.rules.base import Rule
+
+_MEMBERS: Final[Mapping[str, Sequence[tuple[str, type, str]]]] = {
+    RUN_SPEC: (("adapter_spec", dict, "an object"), ("metric_specs", list, "a list")),
+    SCENARIO: (("name", str, "a text"),),
+}
+"""The members of small documents that are read, or that all of them have."""
+
+
+def check_object(kind: str, value: Mapping[str, Any]) -> Iterator[Violation]:
+    """Yield the members of a small document that are missing or malformed."""
+    for key, accepted, noun in _MEMBERS[kind]:
+        if not isinstance(value.get(key), accepted):
+            message = f"{key} must be {noun}" if key in value else f"{key} is missing"
+            where = pointer([key]) if key in value else ""
+            yield HLM101.violation(message, pointer=where, found=value.get(key))
 
 
 def check_statistic(value: Any, place: str) -> Iterator[Violation]:
@@ -63,10 +79,10 @@ def check_members(
         yield HLM102.violation(f"{key}: {why}", pointer=where, expected=expected, found=given)
 
 
-def check_values(found: ReadEntry, place: str) -> Iterator[Violation]:
+def check_values(found: Entry, place: str) -> Iterator[Violation]:
     """Yield contradictions in an entry: in its statistics, and between their names."""
-    first = found.stats[0][0] if found.stats else None
-    for index, (name, stat) in enumerate(found.stats):
+    first = found.names[0] if found.names else None
+    for index, (name, stat) in enumerate(zip(found.names, found.stats, strict=True)):
         value = stat.sum
         is_single = stat.count == 1 and value == stat.min == stat.max == stat.mean
         if not (

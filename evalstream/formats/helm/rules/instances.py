@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from evalstream.formats.helm.documents import NOUNS, RUN_SPEC
-from evalstream.formats.helm.requests import again_name
 from evalstream.formats.helm.store import InstanceStore, Placed
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import member
@@ -50,12 +50,17 @@ def check_repeats(
             yield one, HLM201.violation(message, pointer=where, found=one.instance.id)
 
 
-def check_scores(store: InstanceStore) -> Iterator[tuple[Placed, Violation]]:
-    """Yield scores that the requests contradict."""
-    for one, own, again in store.scored_again():
-        for metric, score in own.items():
-            expected = again.get(again_name(metric) or "")
-            if expected is not None and expected != score:
+def check_scores(
+    store: InstanceStore, metrics: Sequence[str]
+) -> Iterator[tuple[Placed, Violation]]:
+    """Yield scores that the requests contradict, of metrics in their order in the store."""
+    names = [*metrics, *(f"{metric}@k" for metric in metrics)]
+    for one, own, again in store.scored_otherwise():
+        number = len(metrics) if len(own) == len(metrics) else len(names)
+        places = [*range(number), *map(int, own[number::2])]
+        for place, score in zip(places, [*own[:number], *own[number + 1 :: 2]], strict=True):
+            expected, metric = again[place], names[place]
+            if score != expected and not math.isnan(score):
                 message = (
                     f"{metric} of instance {one.instance} is {score:g}, by its answer {expected:g}"
                 )

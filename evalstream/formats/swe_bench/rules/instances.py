@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from evalstream.formats.swe_bench.documents import model_folder
+from evalstream.formats.swe_bench.documents import LOG_FOLDERS, model_folder
 from evalstream.formats.swe_bench.views import InstanceOutcome, Lists, Placed, Prediction, Submitted
 from evalstream.model.finding import Severity
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
-
-LOG_FOLDERS: Final = ("run_evaluation", "run_instance_logs")
 
 
 def check_resolution(outcome: InstanceOutcome) -> Iterator[Placed]:
@@ -74,11 +72,14 @@ def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[Placed]:
         if one in lists.places(wrong):
             word = "resolved" if is_resolved else "not resolved"
             yield _report_contradiction(lists, wrong, one, f"its report says that it is {word}")
-        elif one in lists.places("error") and one not in lists.places("completed"):
+        elif one in lists.places("error"):
             yield _report_contradiction(lists, "error", one, "it has a report")
         elif one not in lists.union(("completed", "error", "empty_patch")):
             message = f"{one} has a report, and the run report does not list it as evaluated"
-            yield Placed(found.path, SWE303.violation(message, pointer=found.place))
+            # Another call may have evaluated what this one did not submit.
+            severity = Severity.ERROR if one in lists.places("submitted") else None
+            violation = SWE303.violation(message, pointer=found.place, severity=severity)
+            yield Placed(found.path, violation)
     errors = lists.places("error")
     for one in lists.places("completed"):
         if one not in run.outcomes and one not in errors:

@@ -116,6 +116,39 @@ def test_files_of_summaries_are_no_documents_of_a_run() -> None:
     assert codes(report) <= {"ES007"}
 
 
+OTHER_SHAPES = ["", "[]", "{}", "3", "null", '"x"', '{"a": 1}', '[{"instance_id": 1']
+
+
+@pytest.mark.parametrize("document", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
+@pytest.mark.parametrize("text", [*OTHER_SHAPES, "cut", "twice"])
+def test_a_document_of_another_shape_belongs_to_the_run_of_its_folder(
+    document: str, text: str
+) -> None:
+    whole = Path(document).read_text()
+    Path(document).write_text({"cut": whole[:100], "twice": 2 * whole}.get(text, text))
+    report = check(".")
+    (run,) = report.runs
+    assert (run.verdict, report.exit_code) != ("passed", 0)
+    assert run.verdict == "failed" or (document, text) == (ENTRIES, "[]")
+
+
+@pytest.mark.parametrize("text", ["[]", "{}"])
+def test_files_with_common_names_beside_no_document_of_helm_are_no_run(text: str) -> None:
+    for path in list(Path().iterdir()):
+        path.unlink()
+    for name in (STATISTICS, "scenario.json"):
+        Path(name).write_text(text)
+    report = check(".")
+    assert "helm" not in {run.format for run in report.runs}
+    assert codes(report) <= {"ES005", "ES007"}
+
+
+def test_a_summary_with_the_name_of_the_requests_is_no_pass() -> None:
+    Path(STATE).write_text('[{"instance_id": "id0", "train_trial_index": 0, "request": {}}]')
+    (run,) = check(".").runs
+    assert run.verdict == "failed"
+
+
 MEMBERS = ["count", "sum", "sum_squared", "min", "max", "mean", "variance", "stddev"]
 
 

@@ -133,6 +133,36 @@ def test_a_broken_report_makes_an_instance_completed_and_an_error() -> None:
     assert (verdicts(report), codes(report)) == ({REPORT: "passed"}, set())
 
 
+@pytest.mark.parametrize("text", ["", "{", "{}", '{"acme__widgets-107": {}}', "null"])
+def test_a_broken_report_is_what_the_run_report_calls_an_error(text: str) -> None:
+    path = Path(f"{LOGS}/{ids(107)[0]}/report.json")
+    sound = path.read_text()
+    path.write_text(text)
+    assert check(".").exit_code != 0
+
+    def lose(value: dict[str, Any]) -> None:
+        value.update(unresolved_ids=[], unresolved_instances=0, error_instances=2)
+        value["error_ids"] = ids(107, 110)
+
+    edit(REPORT, lose)
+    report = check(".")
+    assert (set(verdicts(report).values()), codes(report)) == ({"passed"}, set())
+    path.write_text(sound)
+    assert codes(check(".")) == {"SWE301"}
+
+
+@pytest.mark.parametrize("info", ["info: # figures", "info:"])
+def test_metadata_of_any_layout_is_read_with_its_submission(info: str) -> None:
+    path = Path("submission/metadata.yaml")
+    path.write_text(path.read_text().replace("info:", info))
+    assert "metadata" not in str([one.message for one in check("submission")])
+    edit(DETAILS, lambda value: [one.pop("api_calls") for one in value.values()] and None)
+    Path(RESULTS).unlink()
+    assert codes(check("submission")) == {"SWE402"}
+    path.write_text(path.read_text().replace("40.0", "80.0"))
+    assert codes(check("submission")) == {"SWE401", "SWE402"}
+
+
 def test_predictions_beyond_the_dataset_are_sound() -> None:
     """With `-i`, submitted_ids holds ids that are in no other list."""
     with open("preds.jsonl", "a") as file:
@@ -186,7 +216,12 @@ def test_an_instance_that_was_left_out_is_named() -> None:
         value.update(completed_instances=2, total_instances=5)
 
     edit(REPORT, leave_out)
-    assert codes(check(REPORT, "preds.jsonl")) == {"SWE303"}
+    report = check(REPORT, "preds.jsonl")
+    assert (report.exit_code, codes(report)) == (1, {"SWE303"})
+    edit(REPORT, lambda value: value["submitted_ids"].remove(ids(107)[0]))
+    edit(REPORT, lambda value: value.update(submitted_instances=4, total_instances=4))
+    found = [one.severity.label for one in check(REPORT) if one.code == "SWE303"]
+    assert found == ["warning"]
 
 
 def test_a_count_that_was_raised_with_its_list_is_refuted() -> None:
