@@ -26,7 +26,7 @@ COMPARISON_REPORTERS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "text": "comparison.text.TextComparison",
         "json": "comparison.json.JsonComparison",
-        "jsonl": "comparison.json.JsonLinesComparison",
+        "jsonl": "comparison.jsonl.JsonLinesComparison",
         "html": "comparison.html.HtmlComparison",
         "markdown": "comparison.markdown.MarkdownComparison",
         "csv": "comparison.csv.CsvComparison",
