@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, TypeGuard
@@ -129,4 +129,5 @@ def _judge_count(
 
 def _is_number(value: Any) -> TypeGuard[float]:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)
+    # An integer may be beyond every double.
+    return is_number and abs(value) <= sys.float_info.max

@@ -269,6 +269,11 @@ def test_a_linked_patch_is_not_read() -> None:
     assert "2 of 3 patches as predicted" in [one.text for one in report.runs[0].checked]
 
 
+def test_a_cost_beyond_every_double_is_no_number() -> None:
+    edit(DETAILS, lambda value: value[ids(101)[0]].update(cost=10**400))
+    assert codes(check("submission")) == {"SWE402"}
+
+
 @pytest.mark.parametrize("value", [None, 1, "x", [], {}, [1], {"a": [1]}, [[]], True, 1e300])
 def test_no_value_of_any_member_breaks_a_check(value: Any) -> None:
     report = json.loads(Path(REPORT).read_bytes())
