@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import translate
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
-from evalstream.model.data_class import replace
+from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN

@@ -90,9 +90,11 @@ class Outputs:
             return
         from evalstream.io.temporary import temporary_names
 
+        own = _identity(path)
         for name in temporary_names(os.path.realpath(path)):
             identity = _identity(name)
-            if identity is not None:
+            # A call that was killed while it put its output in place left both names of one file.
+            if identity is not None and identity != own:
                 self._paths.setdefault(identity, path)
 
     def __bool__(self) -> bool:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import select
-import threading
 from collections.abc import Callable
 from contextlib import suppress
-from queue import SimpleQueue
 from typing import Final
 
 from evalstream.io.file_state import describe_change
@@ -148,6 +146,10 @@ class ReadAhead:
     """
 
     def __init__(self, reader: ByteStream) -> None:
+        # A plain check does without.
+        import threading
+        from queue import SimpleQueue
+
         self._reader = reader
         self._pieces: SimpleQueue[bytes | BaseException] = SimpleQueue()
         self._room = threading.Semaphore(MOST_AHEAD)

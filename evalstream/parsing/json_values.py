@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, fast
 
 

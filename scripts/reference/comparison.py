@@ -1,8 +1,8 @@
 """The page about reports of comparisons: the formats, and every key of the JSON report."""
 
-from importlib import import_module
+import sys
 
-from evalstream.reporters import COMPARISON_REPORTERS
+from evalstream.reporters import COMPARISON_REPORTERS, comparison_type
 from reference.report import described
 
 INTRODUCTION = """# Reports of comparisons
@@ -25,6 +25,9 @@ def page() -> str:
     """Return the page."""
     parts = [INTRODUCTION]
     for name in COMPARISON_REPORTERS:
-        module = import_module(f"evalstream.reporters.comparison.{name}")
-        parts += [f"## {name}\n", f"{(module.__doc__ or '').strip()}\n"]
+        kind = comparison_type(name)
+        # A module of one format describes it.
+        module = sys.modules[kind.__module__]
+        text = module.__doc__ if kind.__module__.endswith(f".{name}") else kind.__doc__
+        parts += [f"## {name}\n", f"{(text or '').strip()}\n"]
     return "\n".join([*parts, SCHEMA, *described("comparison")])

@@ -21,6 +21,7 @@ from unsealed import unsealed
 import evalstream
 from evalstream.io.output import Output
 from evalstream.io.overwriting import UNMARKED, Outputs
+from evalstream.io.temporary import temporary_names
 from evalstream.model.errors import CannotWrite, UsageError
 from evalstream.reporters import REPORTERS
 
@@ -628,3 +629,15 @@ def test_a_planted_link_to_a_folder_is_no_other_output(tmp_path: Path) -> None:
     (tmp_path / ".out.0.evalstream").symlink_to(tmp_path / "victim")
     os.mkfifo(tmp_path / "pipe")
     assert Outputs([str(tmp_path / "out"), str(tmp_path / "pipe")])
+
+
+def test_a_call_that_was_killed_while_it_put_its_output_in_place_is_made_again(
+    tmp_path: Path,
+) -> None:
+    output = tmp_path / "out"
+    output.write_text("a report")
+    (temporary, *_) = temporary_names(str(output))
+    os.link(output, temporary)
+    assert Outputs([str(output)])
+    with pytest.raises(UsageError, match="another output"):
+        Outputs([str(output), temporary])

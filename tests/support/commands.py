@@ -68,7 +68,8 @@ def _server(loaded: str) -> str:
 
     atexit.register(end)
     assert server.stdout is not None
-    server.stdout.readline()
+    if not server.stdout.readline():
+        raise RuntimeError("the server of the program does not start; the reason is on stderr")
     return path
 
 
