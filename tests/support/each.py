@@ -82,4 +82,7 @@ def _labels(values: Sequence[tuple[Any, ...]], ids: Ids) -> list[str]:
 
 
 def _label(value: Any) -> str:
-    return getattr(value, "__name__", None) or repr(value)[:60]
+    if isinstance(value, str | bytes | int | float | None):
+        return repr(value)[:60]
+    # Not the text of other values: that of a set differs between the processes of one run.
+    return str(getattr(value, "__name__", type(value).__name__))
