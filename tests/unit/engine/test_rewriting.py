@@ -85,7 +85,6 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-@pytest.mark.parametrize("options", [SERIAL, POOL, Options(executor="pool", jobs=1)])
 class Asked(Renaming):
     """A rewriter that counts how often it is asked whether compiled code does its work."""
 
@@ -113,6 +112,7 @@ def test_only_work_for_threads_is_tried_on_a_sample(
     assert {key for key, times in asked.items() if times} == {("auto", False)}
 
 
+@pytest.mark.parametrize("options", [SERIAL, POOL, Options(executor="pool", jobs=1)])
 def test_rows_are_rewritten_in_order(tmp_path: Path, options: Options) -> None:
     run = Run(tmp_path / "rows.jsonl", ROWS, options)
     outcome = run.outcome
