@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.helm import calibration
 from evalstream.formats.helm.statistics import ORIGINAL, WORST, Name, Stat, is_near
-from evalstream.formats.helm.totals import Recomputed, Totals, describe_perturbation
+from evalstream.formats.helm.totals import Recomputed, RunTotals, describe_perturbation
 from evalstream.model.claim import Reason
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judge import Claim, Judgement, confirm, leave_open, refute
@@ -47,7 +47,7 @@ class Instances(NamedTuple):
     trial.
     """
 
-    totals: Totals | None
+    totals: RunTotals | None
     counts: Mapping[Name, Sequence[int]] | None
     is_whole: bool
     is_windowed: bool

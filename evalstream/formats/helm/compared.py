@@ -12,7 +12,7 @@ from typing import Any, Final
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.helm.claims import is_score
 from evalstream.formats.helm.documents import REQUESTS, STATE
-from evalstream.formats.helm.entries import Entry, make_entry
+from evalstream.formats.helm.entries import InstanceEntry, make_entry
 from evalstream.formats.helm.files import find_beside, is_local
 from evalstream.formats.helm.requests import Request, find_malformed, read_request, text_of
 from evalstream.formats.helm.rules.documents import check_entry
@@ -88,7 +88,7 @@ class EntrySamples:
             cluster = cluster_digest(resolve_pointer(request.value, pointer))
         return _WORDS.pack(shown.high, shown.low, shown.question, shown.input, prompt, cluster)
 
-    def add(self, found: Entry, line: int, offset: int) -> None:
+    def add(self, found: InstanceEntry, line: int, offset: int) -> None:
         """Add an entry, by the line and the byte offset of its beginning in the document."""
         row = record_sample(self._request, found.instance.id, None, line, offset)
         packed = self._store.inputs(found.instance)
@@ -193,7 +193,7 @@ def _read_answers(table: SpillTable) -> Iterator[Answered | None]:
             yield Answered(name, next(iter(texts), None), digest, is_whole=True, record=record)
 
 
-def read_entry(element: Element, options: Options) -> Entry | None:
+def read_entry(element: Element, options: Options) -> InstanceEntry | None:
     """Return an entry, None for one that is malformed."""
     value = parse_text(element.text, options.max_depth, lambda _violation, _line: None)
     is_sound = value is not UNREADABLE and next(check_entry(value, ""), None) is None

@@ -56,7 +56,7 @@ class Form(NamedTuple):
     confidence: tuple[int, int] | None
 
 
-class Entry(NamedTuple):
+class InstanceEntry(NamedTuple):
     """The statistics of an instance with their names.
 
     With a form they are those over the `values` of single values.
@@ -122,7 +122,7 @@ class EntryForms:
         self._next: dict[int, int] = {}
         self._last = 0
 
-    def read(self, text: bytes) -> Entry | None:
+    def read(self, text: bytes) -> InstanceEntry | None:
         """Return an entry that has the form of one before, None for any other."""
         likely = self._next.get(self._last, self._last)
         for place in (likely, *range(len(self._forms))):
@@ -133,10 +133,10 @@ class EntryForms:
             if found is not None:
                 self._next[self._last] = self._last = place
                 instance = Instance(found[0], form.perturbation, form.trial)
-                return Entry(instance, form.names, (), form, found[1])
+                return InstanceEntry(instance, form.names, (), form, found[1])
         return None
 
-    def learn(self, text: bytes, entry: Entry) -> None:
+    def learn(self, text: bytes, entry: InstanceEntry) -> None:
         """Remember how a sound entry is written."""
         loaded, known = entry_library(), [stat for stat in entry.own_stats if stat.count]
         ids, numbers = list(_ID.finditer(text)), list(_NUMBER.finditer(text))
@@ -172,7 +172,7 @@ class EntryForms:
         )
 
 
-def make_entry(value: Mapping[str, Any]) -> Entry:
+def make_entry(value: Mapping[str, Any]) -> InstanceEntry:
     """Return the entry in a value that is not malformed."""
     perturbation = perturbation_text(value.get("perturbation"))
     names = []
@@ -181,4 +181,4 @@ def make_entry(value: Mapping[str, Any]) -> Entry:
         # Releases before March 2023 wrote it into the entry alone.
         names.append(name if name.perturbation else name._replace(perturbation=perturbation))
     instance = Instance(str(value["instance_id"]), perturbation, value["train_trial_index"])
-    return Entry(instance, names, [make_stat(one) for one in value["stats"]])
+    return InstanceEntry(instance, names, [make_stat(one) for one in value["stats"]])

@@ -13,7 +13,7 @@ from evalstream.engine.positions import envelope_locator, envelope_mover, move_b
 from evalstream.engine.row_pass import BREAKS, describe_error
 from evalstream.formats.helm.claims import Claimed
 from evalstream.formats.helm.documents import NOUNS, REQUESTS, STATE
-from evalstream.formats.helm.entries import Entry, EntryForms, make_entry, quick_scanner
+from evalstream.formats.helm.entries import EntryForms, InstanceEntry, make_entry, quick_scanner
 from evalstream.formats.helm.requests import (
     arrange_scores,
     decode_request,
@@ -25,7 +25,7 @@ from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules.instances import check_model, describe_adapter
 from evalstream.formats.helm.statistics import Name, make_name, make_stat
 from evalstream.formats.helm.store import InstanceStore, Placed
-from evalstream.formats.helm.totals import Totals
+from evalstream.formats.helm.totals import RunTotals
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import BrokenCompression, CannotCheck
@@ -68,12 +68,12 @@ class RunReader:
         self._samples = samples
         self.scored: Sequence[str] = ()
         self._forms = EntryForms(())
-        self._copies: list[Entry] = []
+        self._copies: list[InstanceEntry] = []
         self._cluster = 0
         self.run_spec: Mapping[str, Any] = {}
         self.state: Mapping[str, Any] | None = None
         self.claimed: list[Claimed] | None = None
-        self.totals: Totals | None = None
+        self.totals: RunTotals | None = None
         self.is_whole = True
         self.count = self._size = 0
 
@@ -117,7 +117,7 @@ class RunReader:
 
     def read_entries(self, path: str) -> None:
         """Read the statistics of instances."""
-        self.totals = Totals()
+        self.totals = RunTotals()
         self._stream(path, self._read_entries)
         self._add_copies()
 
@@ -274,7 +274,7 @@ class RunReader:
         if self._samples is not None:
             self._samples.add(found, element.line, element.offset)
 
-    def _read_entry(self, name: str, element: Element, place: str) -> Entry | None:
+    def _read_entry(self, name: str, element: Element, place: str) -> InstanceEntry | None:
         """Return an entry, None for one that is malformed, and note what is wrong with it."""
         value = self._parse_element(element, name, place)
         malformed = () if value is UNREADABLE else about_documents.check_entry(value, place)

@@ -103,7 +103,7 @@ def find_malformed(value: Any) -> tuple[str, str] | None:
     instance, trial = value.get("instance"), value.get("train_trial_index")
     if not isinstance(instance, dict):
         return "/instance" if "instance" in value else "", "a request needs its instance"
-    if not is_id(instance.get("id")):
+    if not is_instance_id(instance.get("id")):
         return "/instance", "an instance needs an id"
     if not is_trial(trial):
         return "/train_trial_index", "train_trial_index must be a count"
@@ -118,7 +118,7 @@ def _malformed_tags(instance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"/instance/references/{place}/tags", "tags must be a list"
 
 
-def is_id(value: Any) -> bool:
+def is_instance_id(value: Any) -> bool:
     """Tell whether a value is the id of an instance; some scenarios have numbers."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 

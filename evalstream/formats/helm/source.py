@@ -23,7 +23,7 @@ from evalstream.formats.helm.documents import (
     STATISTICS,
     kind_of_file,
 )
-from evalstream.formats.helm.entries import Entry
+from evalstream.formats.helm.entries import InstanceEntry
 from evalstream.formats.helm.files import find_beside
 from evalstream.formats.helm.requests import Request
 from evalstream.formats.helm.statistics import Name, find_malformed, make_name
@@ -260,7 +260,7 @@ def _state_result(name: Name, value: Mapping[str, Any]) -> Stated:
     }
 
 
-def _read_facts(entry: Entry) -> dict[str, Any]:
+def _read_facts(entry: InstanceEntry) -> dict[str, Any]:
     """Return the scores of an entry by result, and its numbers of tokens, as JSON."""
     stats = list(zip(entry.names, entry.stats, strict=True))[::-1]
     scores = {

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.helm.entries import Entry
+from evalstream.formats.helm.entries import InstanceEntry
 from evalstream.formats.helm.statistics import ORIGINAL, WORST, Name, Stat, perturbation_text
 from evalstream.parsing.native.helm import EntrySums
 
@@ -57,7 +57,7 @@ class Recomputed(NamedTuple):
     largest: float
 
 
-class Totals:
+class RunTotals:
     """The sums of a run by trial. Copies of an instance must be added together."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Totals:
         """The names of the statistics that instances have, each once."""
         return iter(dict.fromkeys(name for trial in self._plain.values() for name in trial))
 
-    def add(self, copies: Sequence[Entry]) -> None:
+    def add(self, copies: Sequence[InstanceEntry]) -> None:
         """Add the copies of one instance in one trial, each with its perturbation."""
         trial, sums = copies[0].instance.trial, self._sums
         known = self._plain.setdefault(trial, {})
@@ -112,7 +112,7 @@ class Totals:
             *(sums.largest[number], int(sums.lone[number]), sums.lone_sum[number]),
         )
 
-    def _add_copies(self, known: dict[Name, int], copies: Sequence[Entry]) -> None:
+    def _add_copies(self, known: dict[Name, int], copies: Sequence[InstanceEntry]) -> None:
         """Add an instance with perturbed copies to the figures over them."""
         by_name: dict[Name, list[tuple[str, Stat]]] = {}
         for one in copies:

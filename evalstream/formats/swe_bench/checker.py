@@ -32,11 +32,11 @@ from evalstream.formats.swe_bench.documents import (
 from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.formats.swe_bench.rules import lists as about_lists
-from evalstream.formats.swe_bench.rules.figures import check_figures
+from evalstream.formats.swe_bench.rules.figures import check_list_figures
 from evalstream.formats.swe_bench.views import (
     InstanceOutcome,
     Lists,
-    Placed,
+    PlacedInFile,
     Prediction,
     Submitted,
     iterate_predictions,
@@ -217,7 +217,7 @@ class _Reader:
         if outcome is None:
             noun = NOUNS[INSTANCE]
             violation = about_documents.SWE101.violation(f"this is not {noun}", pointer="")
-            self._note([Placed(path, violation)])
+            self._note([PlacedInFile(path, violation)])
             self._documents.cannot(f"{printable(path)} could not be read as {noun}")
             return
         self._note(about_documents.check_outcome(outcome))
@@ -248,7 +248,7 @@ class _Reader:
             self._documents.locate(partial(find_marks, seen.marks), name)
             self.found.metadata = path, value
 
-    def _note(self, placed: Iterable[Placed]) -> None:
+    def _note(self, placed: Iterable[PlacedInFile]) -> None:
         note_placed(self._documents, placed)
 
 
@@ -273,7 +273,7 @@ class _Judge:
         self._note(self._patches())
         claims: list[JudgedClaim] = []
         for path, judgements in self._iterate_judged():
-            self._note(check_figures(path, judgements))
+            self._note(check_list_figures(path, judgements))
             claims += (one.claim for one in judgements)
         self._collect_samples()
         aggregate = self._documents.run.aggregate
@@ -311,7 +311,7 @@ class _Judge:
             path = next(iter(found.outcomes.values())).path
             yield path, list(judge_outcomes(found))
 
-    def _patches(self) -> Iterator[Placed]:
+    def _patches(self) -> Iterator[PlacedInFile]:
         """Yield the predictions that differ from the patches in the logs."""
         for one, outcome in self._found.outcomes.items():
             STOPPING.check()
@@ -326,7 +326,7 @@ class _Judge:
             message = f"the {PATCH} of {one} has {len(patch):,} bytes and is another patch"
             shown = {"pointer": prediction.place + "/model_patch", "found": prediction.patch}
             violation = about_instances.SWE306.violation(message, **shown)
-            yield Placed(prediction.path, violation, prediction.line)
+            yield PlacedInFile(prediction.path, violation, prediction.line)
 
     def _patch(self, outcome: InstanceOutcome) -> bytes | None:
         """Return the patch that was evaluated, None where it is not beside the report."""
@@ -362,11 +362,11 @@ class _Judge:
         found = None if report is None else report.value.get("schema_version")
         return str(found) if isinstance(found, int) else None
 
-    def _note(self, placed: Iterable[Placed]) -> None:
+    def _note(self, placed: Iterable[PlacedInFile]) -> None:
         note_placed(self._documents, placed)
 
 
-def note_placed(documents: DocumentCheck, placed: Iterable[Placed]) -> None:
+def note_placed(documents: DocumentCheck, placed: Iterable[PlacedInFile]) -> None:
     """Note violations in the documents that they are about."""
     for path, violation, line in placed:
         documents.note(violation, printable(path), line)

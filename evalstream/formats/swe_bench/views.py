@@ -13,7 +13,7 @@ DECIDING_TESTS: Final = ("FAIL_TO_PASS", "PASS_TO_PASS")
 """The groups of tests that decide whether an instance is resolved (`get_resolution_status`)."""
 
 
-class Placed(NamedTuple):
+class PlacedInFile(NamedTuple):
     """A violation with the path of its document, and its line where that has lines."""
 
     path: str

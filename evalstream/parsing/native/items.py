@@ -16,7 +16,7 @@ MOST_ITEMS: Final = 4096
 _ITEM_WORDS: Final = 4
 
 
-class Item(NamedTuple):
+class ItemPlace(NamedTuple):
     """Where an item begins and ends in a piece; `breaks` counts the line feeds before it.
 
     `line` is where its line begins, if there is a line feed before it.
@@ -50,7 +50,7 @@ class ItemScanner:
         self._words = array("Q", bytes(8 * _ITEM_WORDS * MOST_ITEMS))
         self._scan = _Scan(items=self._words.buffer_info()[0], most=MOST_ITEMS)
 
-    def scan(self, data: bytes, at: int, longest: int, *, is_behind: bool) -> list[Item]:
+    def scan(self, data: bytes, at: int, longest: int, *, is_behind: bool) -> list[ItemPlace]:
         """Return the plain items at a place, up to one that is not plain or does not end here.
 
         With `is_behind` a comma is before the first one. Items above `longest` bytes are left.
@@ -59,18 +59,18 @@ class ItemScanner:
         scan.bytes, scan.size, scan.at = data, len(data), at
         scan.breaks, scan.line = 0, 0
         scan.longest, scan.is_behind = longest, is_behind
-        found: list[Item] = []
+        found: list[ItemPlace] = []
         while count := self._library.scan_items(byref(scan)):
             words = self._words[: _ITEM_WORDS * count].tolist()
             parts = (words[place::_ITEM_WORDS] for place in range(_ITEM_WORDS))
-            found += map(Item._make, zip(*parts, strict=True))
+            found += map(ItemPlace._make, zip(*parts, strict=True))
         return found
 
     @property
-    def end(self) -> Item:
+    def end(self) -> ItemPlace:
         """The end of the last item, as an empty item."""
         scan = self._scan
-        return Item(scan.at, scan.at, scan.breaks, scan.line)
+        return ItemPlace(scan.at, scan.at, scan.breaks, scan.line)
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evalstream.formats.helm import requests
 from evalstream.formats.helm.documents import RUN_SPEC, SCENARIO
-from evalstream.formats.helm.entries import Entry
+from evalstream.formats.helm.entries import InstanceEntry
 from evalstream.formats.helm.statistics import Stat, find_contradiction, find_malformed
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, resolve_pointer, type_name
@@ -46,7 +46,7 @@ def check_entry(value: Any, place: str) -> Iterator[Violation]:
         yield HLM101.violation(message, pointer=place)
         return
     for key, is_sound, noun in (
-        ("instance_id", requests.is_id(value.get("instance_id")), "a text"),
+        ("instance_id", requests.is_instance_id(value.get("instance_id")), "a text"),
         ("train_trial_index", requests.is_trial(value.get("train_trial_index")), "a count"),
         ("stats", isinstance(value.get("stats"), list), "a list"),
         ("perturbation", isinstance(value.get("perturbation"), (dict, type(None))), "an object"),
@@ -79,7 +79,7 @@ def check_members(
         yield HLM102.violation(f"{key}: {why}", pointer=where, expected=expected, found=given)
 
 
-def check_values(found: Entry, place: str) -> Iterator[Violation]:
+def check_values(found: InstanceEntry, place: str) -> Iterator[Violation]:
     """Yield contradictions in an entry: in its statistics, and between their names."""
     first = found.names[0] if found.names else None
     for index, (name, stat) in enumerate(zip(found.names, found.stats, strict=True)):

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.swe_bench.views import InstanceOutcome, Lists, Placed, is_natural, is_texts
+from evalstream.formats.swe_bench.views import (
+    InstanceOutcome,
+    Lists,
+    PlacedInFile,
+    is_natural,
+    is_texts,
+)
 from evalstream.model.finding import Severity
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import Rule
@@ -19,7 +25,7 @@ LISTS: Final = (
 _NEEDED: Final = ("completed", "resolved", "unresolved", "error")
 
 
-def check_report(lists: Lists) -> Iterator[Placed]:
+def check_report(lists: Lists) -> Iterator[PlacedInFile]:
     """Yield the members of a run report that are missing or malformed, and repeated ids."""
     value = lists.value
     for key in ("total_instances", *(f"{name}_instances" for name in LISTS)):
@@ -32,20 +38,20 @@ def check_report(lists: Lists) -> Iterator[Placed]:
         key = lists.key(name)
         if (key in value or name in _NEEDED) and not is_texts(value.get(key)):
             yield _report_malformed(lists.path, value, key, "a list of ids", {"type": "array"})
-    yield from check_repeats(lists, LISTS)
+    yield from check_repeated_ids(lists, LISTS)
 
 
-def check_results(lists: Lists) -> Iterator[Placed]:
+def check_results(lists: Lists) -> Iterator[PlacedInFile]:
     """Yield the members of a submission's results that are no lists of ids, and repeated ids."""
     for key, found in lists.value.items():
         if not is_texts(found):
             yield _report_malformed(
                 lists.path, lists.value, key, "a list of ids", {"type": "array"}
             )
-    yield from check_repeats(lists, lists.value)
+    yield from check_repeated_ids(lists, lists.value)
 
 
-def check_outcome(outcome: InstanceOutcome) -> Iterator[Placed]:
+def check_outcome(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
     """Yield the members of an instance's report that are missing or malformed."""
     for name in ("resolved", "patch_successfully_applied", "patch_exists"):
         is_needed = name != "patch_exists"
@@ -62,7 +68,7 @@ def check_outcome(outcome: InstanceOutcome) -> Iterator[Placed]:
         )
 
 
-def check_repeats(lists: Lists, names: Any) -> Iterator[Placed]:
+def check_repeated_ids(lists: Lists, names: Any) -> Iterator[PlacedInFile]:
     """Yield ids that stand twice in one list."""
     for name in names:
         first = lists.places(name)
@@ -70,19 +76,19 @@ def check_repeats(lists: Lists, names: Any) -> Iterator[Placed]:
             if first[one] != place:
                 message = f"{one} stands in {lists.key(name)} more than once"
                 where = pointer([lists.key(name), place])
-                yield Placed(lists.path, SWE102.violation(message, pointer=where, found=one))
+                yield PlacedInFile(lists.path, SWE102.violation(message, pointer=where, found=one))
 
 
 def _report_malformed(
     path: str, value: Mapping[str, Any], key: str, noun: str, expected: Any, *, place: str = ""
-) -> Placed:
+) -> PlacedInFile:
     if key not in value:
         violation = SWE101.violation(f"{key} is missing", pointer=place)
     else:
         message = f"{key} must be {noun}, not {type_name(value[key])}"
         where, found = place + pointer([key]), value[key]
         violation = SWE101.violation(message, pointer=where, expected=expected, found=found)
-    return Placed(path, violation)
+    return PlacedInFile(path, violation)
 
 
 SWE101: Final = Rule(

@@ -6,24 +6,24 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from evalstream.formats.swe_bench.claims import OUTCOMES
-from evalstream.formats.swe_bench.views import Placed
+from evalstream.formats.swe_bench.views import PlacedInFile
 from evalstream.model.finding import Severity
 from evalstream.rules.base import Rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
 from evalstream.stats.claims.judge import Judgement
 
 
-def check_figures(path: str, judgements: Sequence[Judgement]) -> Iterator[Placed]:
+def check_list_figures(path: str, judgements: Sequence[Judgement]) -> Iterator[PlacedInFile]:
     """Yield the refuted, open and rounded figures of a document."""
     # The rules about instances report what is wrong with a list, and with reports alone.
     figures = [one for one in judgements if one.claim.label != OUTCOMES]
     claims = [one.claim for one in judgements]
     for violation in find_refuted(SWE401, figures):
-        yield Placed(path, violation)
+        yield PlacedInFile(path, violation)
     for violation in find_rounded(SWE401, claims):
-        yield Placed(path, violation)
+        yield PlacedInFile(path, violation)
     for violation in find_open(SWE402, claims):
-        yield Placed(path, violation)
+        yield PlacedInFile(path, violation)
 
 
 SWE401: Final = Rule(

@@ -6,13 +6,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from evalstream.formats.swe_bench.documents import LOG_FOLDERS, model_folder
-from evalstream.formats.swe_bench.views import InstanceOutcome, Lists, Placed, Prediction, Submitted
+from evalstream.formats.swe_bench.views import (
+    InstanceOutcome,
+    Lists,
+    PlacedInFile,
+    Prediction,
+    Submitted,
+)
 from evalstream.model.finding import Severity
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
 
-def check_resolution(outcome: InstanceOutcome) -> Iterator[Placed]:
+def check_resolution(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
     """Yield an outcome that its own tests contradict."""
     if outcome.declared is not None and outcome.derived not in (None, outcome.declared):
         why = "tests_status has failures" if outcome.declared else "all tests are successes"
@@ -24,17 +30,17 @@ def check_resolution(outcome: InstanceOutcome) -> Iterator[Placed]:
             expected=outcome.derived,
             found=outcome.declared,
         )
-        yield Placed(outcome.path, violation)
+        yield PlacedInFile(outcome.path, violation)
 
 
-def check_folder(outcome: InstanceOutcome, folder: str) -> Iterator[Placed]:
+def check_folder(outcome: InstanceOutcome, folder: str) -> Iterator[PlacedInFile]:
     """Yield a report that is about another instance than the folder that it lies in."""
     if outcome.id != folder:
         message = f"this report is in the folder of {folder}, and is about {outcome.id}"
-        yield Placed(outcome.path, SWE307.violation(message, pointer=outcome.place))
+        yield PlacedInFile(outcome.path, SWE307.violation(message, pointer=outcome.place))
 
 
-def check_outcomes(run: Submitted) -> Iterator[Placed]:
+def check_outcomes(run: Submitted) -> Iterator[PlacedInFile]:
     """Yield contradictions between the reports of instances and a run report or results."""
     if run.report is not None and run.outcomes:
         yield from _check_report_outcomes(run.report, run)
@@ -46,7 +52,7 @@ def check_outcomes(run: Submitted) -> Iterator[Placed]:
         )
 
 
-def check_predictions(run: Submitted) -> Iterator[Placed]:
+def check_predictions(run: Submitted) -> Iterator[PlacedInFile]:
     """Yield contradictions between the predictions and a run report or results."""
     if run.predictions is None:
         return
@@ -65,7 +71,7 @@ def check_predictions(run: Submitted) -> Iterator[Placed]:
     yield from _check_models(run)
 
 
-def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[Placed]:
+def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFile]:
     for one, found in run.outcomes.items():
         is_resolved = found.is_resolved
         wrong = {True: "unresolved", False: "resolved", None: ""}[is_resolved]
@@ -79,16 +85,16 @@ def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[Placed]:
             # Another call may have evaluated what this one did not submit.
             severity = Severity.ERROR if one in lists.places("submitted") else None
             violation = SWE303.violation(message, pointer=found.place, severity=severity)
-            yield Placed(found.path, violation)
+            yield PlacedInFile(found.path, violation)
     errors = lists.places("error")
     for one in lists.places("completed"):
         if one not in run.outcomes and one not in errors:
             message = f"{one} was completed, and its report is not among the logs"
             where = lists.at("completed", one)
-            yield Placed(lists.path, SWE304.violation(message, pointer=where, found=one))
+            yield PlacedInFile(lists.path, SWE304.violation(message, pointer=where, found=one))
 
 
-def _check_result_outcomes(lists: Lists, run: Submitted) -> Iterator[Placed]:
+def _check_result_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFile]:
     resolved = lists.places("resolved")
     for one, found in run.outcomes.items():
         if one in resolved and found.is_resolved is False:
@@ -97,17 +103,17 @@ def _check_result_outcomes(lists: Lists, run: Submitted) -> Iterator[Placed]:
             )
         elif one not in resolved and found.is_resolved:
             message = f"{one} is not in the list, and its report says that it is resolved"
-            yield Placed(lists.path, SWE301.violation(message, pointer=pointer(["resolved"])))
+            yield PlacedInFile(lists.path, SWE301.violation(message, pointer=pointer(["resolved"])))
     if run.outcomes:
         for one in resolved:
             if one not in run.outcomes:
                 message = f"{one} is resolved, and its report is not among the logs"
                 where = lists.at("resolved", one)
-                yield Placed(lists.path, SWE304.violation(message, pointer=where, found=one))
+                yield PlacedInFile(lists.path, SWE304.violation(message, pointer=where, found=one))
     yield from _check_details(run, dict.fromkeys(resolved, True))
 
 
-def _check_details(run: Submitted, resolved: dict[str, bool | None]) -> Iterator[Placed]:
+def _check_details(run: Submitted, resolved: dict[str, bool | None]) -> Iterator[PlacedInFile]:
     """Yield details that differ from the results; what these do not list is not resolved."""
     if run.details is None:
         return
@@ -124,7 +130,7 @@ def _check_details(run: Submitted, resolved: dict[str, bool | None]) -> Iterator
             verb = "say" if declared or noun == "the results" else "says"
             message = f"{noun} {verb} that {one} is resolved"
             where, shown = pointer([one, "resolved"]), {"expected": expected, "found": declared}
-            yield Placed(path, SWE301.violation(message, pointer=where, **shown))
+            yield PlacedInFile(path, SWE301.violation(message, pointer=where, **shown))
     if run.results is not None:
         for one in run.results.places("resolved"):
             if one not in details:
@@ -133,7 +139,9 @@ def _check_details(run: Submitted, resolved: dict[str, bool | None]) -> Iterator
                 )
 
 
-def _check_report_predictions(lists: Lists, predictions: dict[str, Prediction]) -> Iterator[Placed]:
+def _check_report_predictions(
+    lists: Lists, predictions: dict[str, Prediction]
+) -> Iterator[PlacedInFile]:
     for one in lists.places("submitted"):
         if one not in predictions:
             yield _report_listed(lists, "submitted", one, "there is no prediction for it")
@@ -142,14 +150,14 @@ def _check_report_predictions(lists: Lists, predictions: dict[str, Prediction]) 
             message = f"the run report does not list {one} as submitted"
             place = found.place + pointer(["instance_id"])
             violation = SWE305.violation(message, pointer=place, found=one)
-            yield Placed(found.path, violation, found.line)
+            yield PlacedInFile(found.path, violation, found.line)
         for name in ("completed", "error") if found.is_empty else ("empty_patch",):
             if one in lists.places(name):
                 noun = "no patch" if found.is_empty else "a patch"
                 yield _report_listed(lists, name, one, f"its prediction has {noun}")
 
 
-def _check_models(run: Submitted) -> Iterator[Placed]:
+def _check_models(run: Submitted) -> Iterator[PlacedInFile]:
     """Yield the predictions of another model than the first, or than the folder of the logs."""
     first: Prediction | None = None
     for found in (run.predictions or {}).values():
@@ -168,21 +176,21 @@ def _check_models(run: Submitted) -> Iterator[Placed]:
 
 def _of_model(
     prediction: Prediction, message: str, expected: str | None, severity: Severity | None = None
-) -> Placed:
+) -> PlacedInFile:
     place = prediction.place + ("" if prediction.model is None else "/model_name_or_path")
     shown = {"expected": expected, "found": prediction.model, "severity": severity}
     violation = SWE308.violation(message, pointer=place, **shown)
-    return Placed(prediction.path, violation, prediction.line)
+    return PlacedInFile(prediction.path, violation, prediction.line)
 
 
-def _report_contradiction(lists: Lists, name: str, one: str, why: str) -> Placed:
+def _report_contradiction(lists: Lists, name: str, one: str, why: str) -> PlacedInFile:
     message, where = f"{one} is in {lists.key(name)}, and {why}", lists.at(name, one)
-    return Placed(lists.path, SWE301.violation(message, pointer=where, found=one))
+    return PlacedInFile(lists.path, SWE301.violation(message, pointer=where, found=one))
 
 
-def _report_listed(lists: Lists, name: str, one: str, why: str) -> Placed:
+def _report_listed(lists: Lists, name: str, one: str, why: str) -> PlacedInFile:
     message, where = f"{one} is in {lists.key(name)}, and {why}", lists.at(name, one)
-    return Placed(lists.path, SWE305.violation(message, pointer=where, found=one))
+    return PlacedInFile(lists.path, SWE305.violation(message, pointer=where, found=one))
 
 
 SWE301: Final = Rule(

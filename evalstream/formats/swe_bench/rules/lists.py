@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from evalstream.formats.swe_bench.rules.documents import LISTS
-from evalstream.formats.swe_bench.views import Lists, Placed, is_natural
+from evalstream.formats.swe_bench.views import Lists, PlacedInFile, is_natural
 from evalstream.model.finding import Severity
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
@@ -26,7 +26,7 @@ _APART_IN_RESULTS: Final = (
 )
 
 
-def check_report_lists(lists: Lists) -> Iterator[Placed]:
+def check_report_lists(lists: Lists) -> Iterator[PlacedInFile]:
     """Yield contradictions between the lists and the counts of a run report."""
     yield from _check_counts(lists)
     yield from _check_apart(lists, _APART)
@@ -36,14 +36,14 @@ def check_report_lists(lists: Lists) -> Iterator[Placed]:
     yield from _check_reasons(lists)
 
 
-def check_result_lists(lists: Lists) -> Iterator[Placed]:
+def check_result_lists(lists: Lists) -> Iterator[PlacedInFile]:
     """Yield contradictions between the lists of a submission's results."""
     yield from _check_apart(lists, _APART_IN_RESULTS)
     for name in ("generated", "with_logs", "applied"):
         yield from _check_within(lists, ("resolved",), (name,))
 
 
-def check_groups(path: str, groups: Mapping[str, Any], lists: Lists) -> Iterator[Placed]:
+def check_groups(path: str, groups: Mapping[str, Any], lists: Lists) -> Iterator[PlacedInFile]:
     """Yield the counts of resolved instances by group that are not those of the results."""
     resolved = lists.places("resolved")
     counts = [one.get("resolved") if isinstance(one, dict) else None for one in groups.values()]
@@ -53,21 +53,21 @@ def check_groups(path: str, groups: Mapping[str, Any], lists: Lists) -> Iterator
             message = (
                 f"{name} is missing, which has {repositories.count(name):,} resolved instances"
             )
-            yield Placed(path, SWE205.violation(message, pointer=""))
+            yield PlacedInFile(path, SWE205.violation(message, pointer=""))
         for name, found in zip(groups, counts, strict=True):
             expected = repositories.count(name)
             if found != expected:
                 message = f"{expected:,} instances of {name} are in the list resolved"
                 where, shown = pointer([name, "resolved"]), {"expected": expected, "found": found}
-                yield Placed(path, SWE205.violation(message, pointer=where, **shown))
+                yield PlacedInFile(path, SWE205.violation(message, pointer=where, **shown))
         return
     total = sum(count for count in counts if is_natural(count))
     if total != len(resolved):
         message = f"the groups have {total:,} resolved instances, the results {len(resolved):,}"
-        yield Placed(path, SWE205.violation(message, pointer=""))
+        yield PlacedInFile(path, SWE205.violation(message, pointer=""))
 
 
-def _check_counts(lists: Lists) -> Iterator[Placed]:
+def _check_counts(lists: Lists) -> Iterator[PlacedInFile]:
     for name in LISTS:
         items = lists.items(name)
         if items is not None:
@@ -82,7 +82,7 @@ def _check_counts(lists: Lists) -> Iterator[Placed]:
         yield from _check_count(lists, "total_instances", len(lists.union(_WAYS)), "the lists")
 
 
-def _check_count(lists: Lists, key: str, expected: int, listed: str) -> Iterator[Placed]:
+def _check_count(lists: Lists, key: str, expected: int, listed: str) -> Iterator[PlacedInFile]:
     found = lists.value.get(key)
     if is_natural(found) and found != expected:
         verb = "have" if listed == "the lists" else "has"
@@ -90,19 +90,21 @@ def _check_count(lists: Lists, key: str, expected: int, listed: str) -> Iterator
         violation = SWE201.violation(
             message, pointer=pointer([key]), expected=expected, found=found
         )
-        yield Placed(lists.path, violation)
+        yield PlacedInFile(lists.path, violation)
 
 
-def _check_apart(lists: Lists, pairs: tuple[tuple[str, str], ...]) -> Iterator[Placed]:
+def _check_apart(lists: Lists, pairs: tuple[tuple[str, str], ...]) -> Iterator[PlacedInFile]:
     for one, other in pairs:
         for name in lists.places(one):
             if name in lists.places(other):
                 message = f"{name} is in {lists.key(one)}, too"
                 where = lists.at(other, name)
-                yield Placed(lists.path, SWE202.violation(message, pointer=where, found=name))
+                yield PlacedInFile(lists.path, SWE202.violation(message, pointer=where, found=name))
 
 
-def _check_within(lists: Lists, inner: tuple[str, ...], outer: tuple[str, ...]) -> Iterator[Placed]:
+def _check_within(
+    lists: Lists, inner: tuple[str, ...], outer: tuple[str, ...]
+) -> Iterator[PlacedInFile]:
     """Yield ids of some lists that none of others has, if all of these are there."""
     if any(lists.items(name) is None for name in outer):
         return
@@ -112,10 +114,10 @@ def _check_within(lists: Lists, inner: tuple[str, ...], outer: tuple[str, ...]) 
             if one not in known:
                 wanted = " or ".join(map(lists.key, outer))
                 message, where = f"{one} is not in {wanted}", lists.at(name, one)
-                yield Placed(lists.path, SWE203.violation(message, pointer=where, found=one))
+                yield PlacedInFile(lists.path, SWE203.violation(message, pointer=where, found=one))
 
 
-def _check_reasons(lists: Lists) -> Iterator[Placed]:
+def _check_reasons(lists: Lists) -> Iterator[PlacedInFile]:
     """Yield failures without a reason, reasons without a failure, and failures that were none."""
     reasons = lists.value.get("failure_reasons")
     names = ("infra_failure", "ambiguous_failure")
@@ -126,14 +128,16 @@ def _check_reasons(lists: Lists) -> Iterator[Placed]:
         if one not in failed:
             message = f"{one} has a reason and is in neither list of failures"
             where = pointer(["failure_reasons", one])
-            yield Placed(lists.path, SWE204.violation(message, pointer=where, found=reasons[one]))
+            yield PlacedInFile(
+                lists.path, SWE204.violation(message, pointer=where, found=reasons[one])
+            )
     open_ids = lists.union(("unresolved", "error"))
     for name in names:
         for one in lists.places(name):
             if one not in reasons or one not in open_ids:
                 lacks = "has no reason" if one not in reasons else "is not unresolved or an error"
                 where, message = lists.at(name, one), f"{one} {lacks}"
-                yield Placed(lists.path, SWE204.violation(message, pointer=where, found=one))
+                yield PlacedInFile(lists.path, SWE204.violation(message, pointer=where, found=one))
 
 
 SWE201: Final = Rule(
