@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -33,3 +35,13 @@ def test_workers_that_follow_dead_ones_see_the_bytes(
     function = partial(content_or_die_once, str(flag))
     assert list(run_in_order(pool.backend(2), function, BLOCKS)) == EXPECTED
     assert flag.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks")
+def test_workers_are_forked_only_while_no_other_thread_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    assert pool._start_method() == "fork"
+    monkeypatch.setattr(threading, "active_count", lambda: 2)
+    assert pool._start_method() == "forkserver"
