@@ -32,7 +32,7 @@ LM_EVAL_SLOWEST, LM_EVAL_AIM = 3.5, 2.5
 INSPECT_SLOWEST, INSPECT_AIM = 25.0, 15.0
 """How many times as long as unpacking the log a check may take: it loads each sample twice."""
 
-HELM_SLOWEST, HELM_AIM = 16.0, 8.0
+HELM_SLOWEST, HELM_AIM = 16.0, 3.0
 """How many times as long as hashing its large files a check of a run of HELM may take."""
 
 INSPECT_MEGABYTES = 200
