@@ -22,20 +22,19 @@ from evalstream.io.spill_table import SpillTable, decode_name
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import Run
-from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag
+from evalstream.model.sample_record import GroupLabel, SampleFlag
 from evalstream.parsing.array_splitter import ArraySplitter, Element
-from evalstream.parsing.json import member, resolve_pointer
+from evalstream.parsing.json import member
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_digests import (
     InputDigests,
     SampleBatch,
-    bytes_digest,
-    cluster_digest,
     has_identity,
+    id_digest,
+    read_cluster,
     record_sample,
-    sample_text,
     text_digest,
 )
 
@@ -83,9 +82,7 @@ class EntrySamples:
         """Return the digests of what a request asks, for the entry of its instance."""
         shown = InputDigests(request.text, request.correct, request.choices)
         prompt = text_digest(member(request.value.get("request"), "prompt"))
-        pointer, cluster = self._request.cluster, shown.folded
-        if pointer is not None:
-            cluster = cluster_digest(resolve_pointer(request.value, pointer))
+        cluster = read_cluster(self._request, request.value, shown)
         return _WORDS.pack(shown.high, shown.low, shown.question, shown.input, prompt, cluster)
 
     def add(self, found: InstanceEntry, line: int, offset: int) -> None:
@@ -188,9 +185,8 @@ def _read_answers(table: SpillTable) -> Iterator[Answered | None]:
             name, texts = decode_name(id_), json.loads(said or "[]")
             instance = [name, decode_name(perturbation), trial]
             record = {"instance": instance, "answers": texts, "statistics": json.loads(stats)}
-            sample = sample_text(name)
-            digest = bytes_digest(sample) if sample else UNKNOWN
-            yield Answered(name, next(iter(texts), None), digest, is_whole=True, record=record)
+            first = next(iter(texts), None)
+            yield Answered(name, first, id_digest(name), is_whole=True, record=record)
 
 
 def read_entry(element: Element, options: Options) -> InstanceEntry | None:

@@ -20,7 +20,7 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import GroupLabel, SampleFlag
-from evalstream.parsing.json import canonical, member, resolve_pointer, text_or_none
+from evalstream.parsing.json import canonical, member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
@@ -29,11 +29,10 @@ from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_digests import (
     InputDigests,
     SampleBatch,
-    bytes_digest,
-    cluster_digest,
     has_identity,
+    id_digest,
+    read_cluster,
     record_sample,
-    sample_text,
 )
 
 BATCH_SAMPLES: Final = 1000
@@ -57,9 +56,7 @@ class LogSamples:
         value = sample.value
         row = record_sample(self._request, value.get("id"), _input(sample), line, offset)
         if self._request.cluster is not None:
-            row = row._replace(
-                cluster=cluster_digest(resolve_pointer(value, self._request.cluster))
-            )
+            row = row._replace(cluster=read_cluster(self._request, value))
         self._unidentified += not has_identity(row)
         is_stopped = member(value.get("limit"), "type") in _STOPS
         failed = SampleFlag.FAILED if sample.has_failed or is_stopped else SampleFlag(0)
@@ -225,10 +222,9 @@ def _read_answer(text: bytes) -> Answered | None:
     if sample is UNREADABLE or not isinstance(sample, Mapping):
         return None
     output = member(sample.get("output"), "completion")
-    named = sample_text(sample.get("id"))
-    digest = bytes_digest(named) if named else 0
     own = {name: one for name, one in sample.items() if name not in _OF_LOG}
-    return Answered(sample.get("id"), output, digest, _is_one_answer(sample.get("messages")), own)
+    name, is_whole = sample.get("id"), _is_one_answer(sample.get("messages"))
+    return Answered(name, output, id_digest(name), is_whole, own)
 
 
 _OF_LOG: Final = frozenset({"uuid", "events", "timelines"})
