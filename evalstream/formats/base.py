@@ -102,6 +102,9 @@ class Format(Protocol):
     has_yaml: ClassVar[bool] = False
     """Whether its documents may be YAML that is not JSON."""
 
+    is_source: ClassVar[bool] = False
+    """Whether `source.open_source` reads its files as logs from which runs were converted."""
+
     seals_itself: ClassVar[bool] = False
     """Whether a seal is written into one of the run's own documents, not into an aggregate."""
 
@@ -191,13 +194,16 @@ class Format(Protocol):
         """
         raise UsageError(f"files of {run.format} have no place for a seal of their own")
 
-    def source(self, _path: str, _options: Options, _wanted: Wanted, /) -> SourceLog | None:
+    def source(self, path: str, options: Options, wanted: Wanted, /) -> SourceLog | None:
         """Return a harness log that a run was converted from, None for any other path.
 
         `wanted` is what the run says of it. The caller closes the log. Raises OSError and
         CannotCheck for a log that cannot be read, or of which the wanted part is not known.
         """
-        return None
+        if not self.is_source:
+            return None
+        log: SourceLog | None = self.load("source").open_source(path, options, wanted)
+        return log
 
 
 class RowFormat(Format, Protocol):

@@ -15,9 +15,6 @@ from evalstream.formats.helm.documents import (
     STATISTICS,
     SUMMARY,
 )
-from evalstream.io.beginning import Beginning
-from evalstream.model.options import Options
-from evalstream.model.source_log import SourceLog, Wanted
 
 
 class HelmFormat(PairedFormat):
@@ -40,19 +37,12 @@ class HelmFormat(PairedFormat):
         SUMMARY: "inputs",
     }
     options = frozenset()
+    is_source = True
     listing_names = documents.SUMMARIES
-
-    def detect_kind(self, file: Beginning) -> str | None:
-        return documents.detect_kind(file)
 
     def kind_by_path(self, path: str, has_neighbour: Callable[[], bool], /) -> str | None:
         kind = documents.kind_by_name(path)
         return kind if kind is not None and has_neighbour() else None
-
-    def source(self, path: str, options: Options, wanted: Wanted, /) -> SourceLog | None:
-        from evalstream.formats.helm.source import open_source
-
-        return open_source(path, options, wanted)
 
 
 FORMAT: Final[PairedFormat] = HelmFormat()

@@ -9,11 +9,8 @@ from typing import ClassVar, Final
 from evalstream.formats.base import PairedFormat, Place
 from evalstream.formats.inspect import documents
 from evalstream.formats.inspect.documents import LOG
-from evalstream.io.beginning import Beginning
 from evalstream.model.errors import UsageError
-from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
-from evalstream.model.source_log import SourceLog, Wanted
 
 
 class InspectFormat(PairedFormat):
@@ -30,10 +27,8 @@ class InspectFormat(PairedFormat):
     places: ClassVar[Mapping[str, Place]] = {LOG: "rows"}
     compared = frozenset({"files", "samples", "answers", "paths"})
     options = frozenset()
+    is_source = True
     listing_names = frozenset({"eval-set.json", "logs.json"})
-
-    def detect_kind(self, file: Beginning) -> str | None:
-        return documents.detect_kind(file)
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         for option, value in (("--aggregate", aggregate), ("--inputs-file", inputs)):
@@ -50,11 +45,6 @@ class InspectFormat(PairedFormat):
         # A log holds its results: each is a run of its own, `named` or not.
         del named
         return (Run(path, None, format=self.name) for _, path in documents())
-
-    def source(self, path: str, options: Options, wanted: Wanted, /) -> SourceLog | None:
-        from evalstream.formats.inspect.source import open_source
-
-        return open_source(path, options, wanted)
 
 
 FORMAT: Final[PairedFormat] = InspectFormat()

@@ -8,8 +8,6 @@ from typing import ClassVar, Final
 from evalstream.formats.base import PairedFormat, Place
 from evalstream.formats.lm_eval import documents
 from evalstream.formats.lm_eval.documents import RESULTS, SAMPLES
-from evalstream.model.options import Options
-from evalstream.model.source_log import SourceLog, Wanted
 
 
 class LmEvalFormat(PairedFormat):
@@ -26,11 +24,7 @@ class LmEvalFormat(PairedFormat):
     places: ClassVar[Mapping[str, Place]] = {SAMPLES: "rows", RESULTS: "aggregate"}
     compared = frozenset({"files", "samples", "answers", "paths"})
     options = frozenset({"routing", "skip_noise"})
-
-    def source(self, path: str, options: Options, wanted: Wanted, /) -> SourceLog | None:
-        from evalstream.formats.lm_eval.source import open_source
-
-        return open_source(path, options, wanted)
+    is_source = True
 
 
 FORMAT: Final[PairedFormat] = LmEvalFormat()

@@ -17,7 +17,6 @@ from evalstream.formats.swe_bench.documents import (
     RESULTS,
     SETTINGS,
 )
-from evalstream.io.beginning import Beginning
 
 
 class SweBenchFormat(PairedFormat):
@@ -44,9 +43,6 @@ class SweBenchFormat(PairedFormat):
     options = frozenset()
     has_answers = False
     has_yaml = True
-
-    def detect_kind(self, file: Beginning) -> str | None:
-        return documents.detect_kind(file)
 
     def kind_by_path(self, path: str, has_neighbour: Callable[[], bool], /) -> str | None:
         return documents.kind_by_path(path, has_neighbour)
