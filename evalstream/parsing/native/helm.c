@@ -40,7 +40,7 @@ int32_t read_entry(
 ) {
     const byte *at = bytes, *const end = bytes + size;
     struct span span;
-    struct figures read;
+    struct figures read = {0};
     for (uint64_t text = 0; text < form->texts; text++) {
         const uint32_t start = text ? form->ends[text - 1] : 0;
         const size_t length = form->ends[text] - start;

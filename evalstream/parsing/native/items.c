@@ -80,12 +80,6 @@ static const byte *skip_word(struct walk *walk, const byte *at) {
     return (size_t)(walk->end - at) >= length && !memcmp(at, word, length) ? at + length : NULL;
 }
 
-static inline const byte *skip_digits(const byte *at) {
-    while (*at >= '0' && *at <= '9')
-        at++;
-    return at;
-}
-
 /* Skip a number; one without an exponent is not converted, as its length bounds it. */
 static const byte *skip_number(const byte *start) {
     enum { MOST_DIGITS = 18, LONGEST = 63 };

@@ -6,7 +6,8 @@
 #include "export.h"
 #include "json.h"
 
-/* Where an item stands; `breaks` counts the line feeds before it, and `line` is where its own begins. */
+/* Where an item stands; `breaks` counts the line feeds before it, and `line` is where its own
+   begins. */
 struct item {
     uint64_t start, stop, breaks, line;
 };

@@ -149,14 +149,6 @@ const byte *read_rest_of_string(const byte *at, const byte *end, struct span *sp
     }
 }
 
-static inline bool is_digit(byte one) { return one >= '0' && one <= '9'; }
-
-static inline const byte *skip_digits(const byte *at) {
-    while (is_digit(*at))
-        at++;
-    return at;
-}
-
 /* Let the C library find the double that is nearest to a number. */
 static bool convert(const byte *start, size_t length, double *value) {
     char copy[LONGEST_NUMBER + 1], *stop;

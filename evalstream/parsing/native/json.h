@@ -43,6 +43,14 @@ static inline const byte *skip_spaces(const byte *at) {
     return at;
 }
 
+static inline bool is_digit(byte one) { return one >= '0' && one <= '9'; }
+
+static inline const byte *skip_digits(const byte *at) {
+    while (is_digit(*at))
+        at++;
+    return at;
+}
+
 /* Skip a comma or a colon and the spaces behind it; mostly there is one. A branch that is foreseen
    lets the processor read on before it knows. */
 static inline const byte *skip_sign(const byte *at) {

@@ -141,14 +141,8 @@ static enum json_type type_of(byte one) {
     case '{':
         return JSON_OBJECT;
     default:
-        return one == '-' || (one >= '0' && one <= '9') ? JSON_NUMBER : NO_TYPE;
+        return one == '-' || is_digit(one) ? JSON_NUMBER : NO_TYPE;
     }
-}
-
-static inline const byte *skip_digits(const byte *at) {
-    while (*at >= '0' && *at <= '9')
-        at++;
-    return at;
 }
 
 /* Skip a number that is surely finite. */

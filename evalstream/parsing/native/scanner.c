@@ -381,7 +381,8 @@ static bool is_white(byte letter) {
 }
 
 /* Write a text of ASCII letters in lower case, with one space for white space within it, to where
-   `to` is; texts are apart by a byte that UTF-8 does not use. Return its end, or NULL where there are other letters. */
+   `to` is; texts are apart by a byte that UTF-8 does not use. Return its end, or NULL where there
+   are other letters. */
 static byte *write_folded(const byte *from, const byte *stop, byte *to) {
     const byte *start = to;
     for (bool waits = false; from < stop; from++) {

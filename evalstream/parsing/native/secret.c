@@ -46,8 +46,6 @@ static inline void look(const byte *at, struct glance *glance, int place) {
     glance->marks |= (uint64_t)lane_bits(private | escape | bearer | key) << place;
 }
 
-static inline bool is_digit(byte one) { return one >= '0' && one <= '9'; }
-
 static inline bool is_one_of(int one, const char *bytes) { return one && strchr(bytes, one); }
 
 static inline bool starts(const byte *at, const byte *stop, const char *text) {
