@@ -16,7 +16,7 @@ from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import count_noun
 from evalstream.reporters.claims import describe_claim, sort_claims
 from evalstream.reporters.describe import cut_text, describe_values, file_name, visible
-from evalstream.reporters.summary import occurrences, run_line
+from evalstream.reporters.summary import describe_doubt, occurrences, run_line
 
 MOST_FINDINGS: Final = 20
 """How many findings one test lists."""
@@ -63,7 +63,7 @@ def _verdict(run: RunSummary) -> TestCase:
     if run.verdict == "passed":
         return TestCase("verdict", text=line)
     if run.verdict == "unconfirmed":
-        doubt = "a claim is refuted" if run.has_refuted_claims else "no score was confirmed"
+        doubt = describe_doubt(has_refuted=run.has_refuted_claims)
         return TestCase("verdict", SKIPPED, f"{doubt}: {line}")
     return TestCase("verdict", SKIPPED, line)
 

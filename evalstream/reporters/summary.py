@@ -347,6 +347,11 @@ def fix_mark(fix: str | None) -> str:
     return "" if fix is None else " [fix]" if fix == SAFE else " [fix --unsafe]"
 
 
+def describe_doubt(*, has_refuted: bool) -> str:
+    """Say why a verdict is unconfirmed."""
+    return "a claim is refuted" if has_refuted else "no score was confirmed"
+
+
 def occurrences(finding: Finding) -> str:
     """Return in brackets how many rows, or findings, a finding stands for.
 

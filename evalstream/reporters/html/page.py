@@ -35,6 +35,7 @@ from evalstream.reporters.summary import (
     NOT_CHECKED,
     TOOL,
     WORST_FIRST,
+    describe_doubt,
     gone_lines,
     overall_verdict,
     unchecked_line,
@@ -109,8 +110,7 @@ def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
     totals = report.totals
     if unchecked := unchecked_line(totals):
         yield f"{unchecked}."
-    refuted = totals.claims.get("refuted")
-    doubt = "a claim is refuted" if refuted else "no score was confirmed"
+    doubt = describe_doubt(has_refuted=totals.claims.get("refuted", 0) > 0)
     yield {
         "passed": "No finding fails the check. The page lists what was verified, and what was not.",
         "failed": "Findings fail the check.",
