@@ -56,7 +56,7 @@ class Manifest(NamedTuple):
 
     @property
     def created(self) -> datetime | None:
-        """When it was made, None where that is no time with a zone."""
+        """When it was made, None where that is not a time with a zone."""
         return parse_time(self.members.get("created_at"))
 
 
