@@ -120,6 +120,9 @@ def find_contradiction(stat: Stat) -> tuple[str, float | None, str] | None:
     for key, figure, scale in (*_derive(stat, size), *(single if is_single else ())):
         if not is_near(getattr(stat, key), figure, scale):
             return key, figure, "the other members give another"
+    least_squared, squares = stat.sum * mean, count * size * size
+    if stat.sum_squared < least_squared and not is_near(stat.sum_squared, least_squared, squares):
+        return "sum_squared", None, "it is less than sum * mean"
     is_between = least <= mean <= most or is_near(mean, min(max(mean, least), most), size)
     return None if least <= most and is_between else ("mean", None, "it is not from min to max")
 
