@@ -13,6 +13,7 @@ from rows import DETAILS, Row, aggregate_of, bytes_of, hashed
 
 import evalstream
 from evalstream.model.claim import State
+from evalstream.model.finding import Severity
 from evalstream.model.report import Report
 from evalstream.reporters.summary import run_line
 
@@ -566,10 +567,45 @@ def test_a_part_that_agrees_is_unconfirmed(tmp_path: Path) -> None:
     pair = Pair()
     says("score_details/uncertainty/num_samples", 400)(pair)
     report = pair.check(tmp_path, ignore=("ES507", "ES7", "ES802", "ES804", "ES805"))
-    assert report.exit_code == 0
-    assert not report.passed
+    assert report.exit_code == 1
     assert report.runs[0].verdict == "unconfirmed"
-    assert "claims: 2 open" in run_line(report.runs[0])
+    assert "claims: 2 open; strict demands that every claim is confirmed" in run_line(
+        report.runs[0]
+    )
+
+
+@each("rules", [("ES501",), ("ES1", "ES2")])
+def test_strict_is_0_for_confirmed_claims_alone_whatever_rules_are_left_out(
+    tmp_path: Path, rules: tuple[str, ...]
+) -> None:
+    pair = Pair()
+    assert pair.check(tmp_path, select=rules).exit_code == 0
+    (tmp_path / "run.json").unlink()
+    rows = tmp_path / "run_samples.jsonl"
+    assert evalstream.check(rows, select=rules).exit_code == 0
+    assert evalstream.check(rows, select=rules, fail_on=Severity.WARNING).exit_code == 0
+    alone = evalstream.check(rows, select=rules, strict=True)
+    assert (alone.exit_code, alone.runs[0].verdict) == (1, "unconfirmed")
+
+
+def test_strict_is_not_0_for_an_open_claim_beside_a_confirmed_one(tmp_path: Path) -> None:
+    pair = Pair()
+    says("score_details/details", {"other_accuracy": "0.4"})(pair)
+    left_out = ("ES507", "ES7", "ES804")
+    report = pair.check(tmp_path, ignore=left_out)
+    assert (report.exit_code, report.runs[0].verdict) == (1, "unconfirmed")
+    assert report.counts == {}
+
+
+def test_a_baseline_does_not_confirm_a_claim(tmp_path: Path) -> None:
+    pair, known = Pair(), str(tmp_path / "known.jsonl")
+    claim(0.99)(pair)
+    assert pair.check(tmp_path / "run", write_baseline=known).exit_code == 1
+    rows, aggregate = tmp_path / "run/run_samples.jsonl", tmp_path / "run/run.json"
+    settings = {"aggregate": aggregate, "ignore": ("ES507", "ES7"), "baseline": known}
+    lenient = evalstream.check(rows, **settings, fail_on=Severity.WARNING)
+    assert (lenient.exit_code, lenient.runs[0].verdict) == (0, "unconfirmed")
+    assert evalstream.check(rows, **settings, strict=True).exit_code == 1
 
 
 def test_a_refuted_claim_whose_rule_is_left_out_does_not_pass(tmp_path: Path) -> None:
