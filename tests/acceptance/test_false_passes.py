@@ -267,6 +267,13 @@ ERROR = "score_details/uncertainty/standard_error"
 DRAWS = "score_details/uncertainty/num_bootstrap_samples"
 
 
+def resampled_beside(error: float) -> Change:
+    """Write a second standard error as the converter of Inspect's logs does."""
+    settings = json.dumps({"num_samples": 1000})
+    details = {"bootstrap_stderr": str(error), "bootstrap_stderr_params": settings}
+    return says("score_details/details", details)
+
+
 def interval(lower: float, upper: float, level: float | None, **method: str) -> Change:
     """Claim a confidence interval, with its level if there is one."""
     stated = {} if level is None else {"confidence_level": level}
@@ -322,6 +329,29 @@ def called_wrong(place: int, bound: float) -> Change:
         says("metric_config/max_score", bound)(pair)
 
     return change
+
+
+def logged(*kept: Any) -> Change:
+    """Keep metrics of the first rows as the converter of lm-eval's logs does, as text or object."""
+
+    def change(pair: Pair) -> None:
+        for row, metrics in zip(pair.rows, kept, strict=False):
+            row["metadata"] = {"lm_eval_metrics": metrics, "filter": "none"}
+
+    return change
+
+
+def without_result_ids(pair: Pair) -> None:
+    """Write rows as converters did before results had ids."""
+    for owner in (*pair.rows, *pair.results):
+        owner.pop("evaluation_result_id", None)
+
+
+def listed(*samples: str, number: int = 4) -> Change:
+    """List samples as the converter of Inspect's logs does for a dataset of its own."""
+    ids = ",".join(samples)
+    details = {"shuffled": "False", "samples_number": str(number), "sample_ids": ids}
+    return says("source_data/additional_details", details)
 
 
 def enormous(pair: Pair) -> None:
@@ -421,6 +451,16 @@ def graded(pair: Pair) -> None:
         ("0.3.0", both(cloned(10), says(ERROR, {"value": 0.0801, "method": "analytic"})), "ES803"),
         ("0.3.0", called_wrong(0, 1), "ES808"),
         ("0.3.0", called_wrong(0, 2), "ES808"),
+        # The harness had another score.
+        ("0.3.0", logged('{"exact_match": 0.0, "f1": [1, 1]}'), "ES808"),
+        ("0.3.0", logged('{"acc": 1.0, "exact_match":0}'), "ES808"),
+        ("0.3.0", logged('{"x": {"exact_match": 1.0}, "exact_match": 0.0}'), "ES808"),
+        ("0.3.0", logged('{"a\\"exact_match": 1.0, "exact_match": false}'), "ES808"),
+        ("0.2.0", logged({"exact_match": 0.0, "acc": 0.5}), "ES808"),
+        ("0.3.0", both(without_result_ids, logged('{"acc": 0.0, "f1": 0.5}')), "ES808"),
+        # Samples that are listed have no rows, or others have.
+        ("0.3.0", listed("s0", "s1", "s2", "s3", "s4", number=5), "ES609"),
+        ("0.3.0", listed("s0", "s1", "s2", "s9"), "ES609"),
         # Figures beside a true score.
         ("0.3.0", says("score_details/details", {"accuracy": "0.99"}), "ES801"),
         ("0.3.0", says("score_details/details", {"f1": "0.99"}), "ES804"),
@@ -430,6 +470,12 @@ def graded(pair: Pair) -> None:
         ("0.3.0", says("score_details/details", {"accuracy_all": "1.5"}), "ES801"),
         ("0.2.0", says("score_details/details", {"all": {"accuracy": 0.99}}), "ES804"),
         ("0.3.0", says("score_details/details", {"all": '{"accuracy": 0.99}'}), "ES804"),
+        ("0.3.0", says("score_details/details", {"average": "2.3"}), "ES801"),
+        ("0.3.0", says("score_details/details", {"accuracy_at_time": "2.3"}), "ES801"),
+        ("0.3.0", says("score_details/details", {"max": "0.9"}), "ES804"),
+        ("0.3.0", resampled_beside(0.1), "ES803"),
+        ("0.3.0", resampled_beside(0.4), "ES803"),
+        ("0.3.0", says("score_details/details", {"clustered_stderr": "0.1"}), "ES804"),
         ("0.3.0", says("score_details/accuracy", 0.99), "ES801"),
         ("0.3.0", says("score_details/uncertainty/variance", 0.99), "ES803"),
     ],
@@ -529,6 +575,15 @@ def one_third_in_single_precision(pair: Pair) -> None:
         ("0.2.0", says("score_details/details", {"all": {"accuracy": 0.5, "seed": 3}})),
         ("0.2.0", says("score_details/details", {"accuracy": {"value": 0.5, "seed": 3}})),
         ("0.3.0", says("score_details/details", {"sem_params": '{"num_samples": 50}'})),
+        ("0.3.0", says("score_details/details", {"avg_tokens": "321.5", "latency_mean_ms": "2.3"})),
+        ("0.3.0", says("score_details/details", {"max": "1.0", "min": "0", "median": "0.5"})),
+        ("0.3.0", resampled_beside(0.24)),
+        ("0.3.0", logged('{"exact_match": 1.0, "f1": [0, 1]}', '{"acc": 0.0, "exact_match":true}')),
+        ("0.3.0", logged('{"acc": 0.0, "exact_match": 1}', "{}", '{"acc": 1.0}', "no JSON")),
+        ("0.3.0", logged('{"x": {"exact_match": 0.0}, "exact_match": 1.0}', "[1]", "null")),
+        ("0.2.0", logged({"exact_match": 1.0}, {"exact_match": None}, {"word_perplexity": [1]})),
+        ("0.3.0", both(without_result_ids, logged('{"acc": 0.0, "f1": 1.0}', '{"f1": [1, 2]}'))),
+        ("0.3.0", listed("s0", "s1", "s2", "s3")),
     ],
 )
 def test_its_honest_neighbour_passes(tmp_path: Path, version: str, change: Change) -> None:

@@ -49,6 +49,7 @@
     slot(REPEAT, "metadata.repeat")                                                                \
     slot(TRIAL, "metadata.trial")                                                                  \
     slot(SEED, "metadata.seed")                                                                    \
+    slot(METRICS, "metadata.lm_eval_metrics")                                                      \
     slot(REFERENCE, "input.reference")                                                             \
     slot(A_REFERENCE, "input.reference[]")                                                         \
     slot(A_CHOICE, "input.choices[]")                                                              \
