@@ -321,7 +321,7 @@ def cloned(times: int) -> Change:
     return change
 
 
-def called_wrong(place: int, bound: float) -> Change:
+def called_wrong(place: int, bound: Any) -> Change:
     """Call a right answer wrong, and give the metric a bound that no row reaches."""
 
     def change(pair: Pair) -> None:
@@ -451,6 +451,7 @@ def graded(pair: Pair) -> None:
         ("0.3.0", both(cloned(10), says(ERROR, {"value": 0.0801, "method": "analytic"})), "ES803"),
         ("0.3.0", called_wrong(0, 1), "ES808"),
         ("0.3.0", called_wrong(0, 2), "ES808"),
+        ("0.3.0", both(says(NAME, "accuracy"), called_wrong(0, "Infinity")), "ES307"),
         # The harness had another score.
         ("0.3.0", logged('{"exact_match": 0.0, "f1": [1, 1]}'), "ES808"),
         ("0.3.0", logged('{"acc": 1.0, "exact_match":0}'), "ES808"),

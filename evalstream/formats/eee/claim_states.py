@@ -214,8 +214,8 @@ def _kind_of_name(name: str) -> ClaimKind | None:
     The least and the greatest may be those that are possible, and averages of tokens or times are
     figures of other things than the scores.
     """
-    words = _WORD.findall(name.lower())
-    if not (_OF_OTHERS.isdisjoint(words) or _AVERAGES.isdisjoint(words)):
+    words = frozenset(_WORD.findall(name.lower()))
+    if words & _OF_OTHERS and words & _AVERAGES and not words & kinds.AVERAGES - _AVERAGES:
         return None
     kind = kind_named(name)
     if kind in {kinds.LEAST, kinds.GREATEST}:

@@ -63,6 +63,11 @@ def read_scale(result: Result | None) -> Scale | None:
     if result is None:
         return Scale()
     lowest, highest = result.minimum, result.maximum
+    if _OF_ONE_ANSWER.fullmatch(result.metric or ""):
+        # An infinite bound says nothing of an accuracy.
+        lowest, highest = (
+            None if one in {_INFINITE, -_INFINITE} else one for one in (lowest, highest)
+        )
     if result.score_type == BINARY and lowest is None and highest is None:
         lowest, highest = 0, 1
     if result.score_type == LEVELS:
