@@ -430,9 +430,10 @@ def _levels(claim: Claim) -> tuple[float, ...]:
 
 def _intervals_of_share(claim: Claim, evidence: Evidence) -> Iterator[Interval]:
     """Yield the other intervals of a mean of scores that are 0 or 1."""
-    right = evidence.mean and int(evidence.mean * evidence.rows)
-    if right is None or not evidence.values or not {0, 1}.issuperset(evidence.values):
+    mean = evidence.mean
+    if mean is None or not evidence.values or not {0, 1}.issuperset(evidence.values):
         return
+    right = int(mean * evidence.rows)
     factors = (1, PERCENT) if evidence.is_percent else (1,)
     for level in _levels(claim):
         for low, high in formulas.share_intervals(right, evidence.rows, level):
