@@ -1,6 +1,7 @@
 """Tampered pairs that must not pass, each beside an honest neighbour that must, under --strict."""
 
 import copy
+import io
 import json
 import struct
 from collections.abc import Callable
@@ -651,6 +652,10 @@ def test_strict_is_not_0_for_an_open_claim_beside_a_confirmed_one(tmp_path: Path
     report = pair.check(tmp_path, ignore=left_out)
     assert (report.exit_code, report.runs[0].verdict) == (1, "unconfirmed")
     assert report.counts == {}
+    shown = io.StringIO()
+    pair.check(tmp_path, ignore=left_out, reporter=evalstream.JunitReporter(shown))
+    assert "no score was confirmed" not in shown.getvalue()
+    assert "strict demands that every claim is confirmed" in shown.getvalue()
 
 
 def test_a_baseline_does_not_confirm_a_claim(tmp_path: Path) -> None:
