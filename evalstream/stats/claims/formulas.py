@@ -77,30 +77,36 @@ def _incomplete_beta(x: float, a: float, b: float) -> float:
     return front / value
 
 
-def share_intervals(right: int, number: int, level: float) -> Iterator[tuple[float, float]]:
-    """Yield the intervals of a share that follow from no normal distribution of its mean.
+@lru_cache(maxsize=256)
+def share_intervals(right: int, number: int, level: float) -> tuple[tuple[float, float], ...]:
+    """Return the intervals of a share that follow from no normal distribution of its mean.
 
     They are that of Clopper and Pearson, the equal tails of the posterior by Jeffreys and by a
     uniform prior, that of Agresti and Coull, and Wilson's with the correction for continuity.
     Sources: L. Brown, T. Cai and A. DasGupta 2001, doi:10.1214/ss/1009213286; R. Newcombe 1998.
     """
     tail, wrong = (1 - level) / 2, number - right
-    low = beta_quantile(tail, right, wrong + 1) if right else 0.0
-    yield low, beta_quantile(1 - tail, right + 1, wrong) if wrong else 1.0
+    exact = (
+        beta_quantile(tail, right, wrong + 1) if right else 0.0,
+        beta_quantile(1 - tail, right + 1, wrong) if wrong else 1.0,
+    )
+    found = [exact]
     for prior in (0.5, 1.0):
         low, high = (beta_quantile(one, right + prior, wrong + prior) for one in (tail, 1 - tail))
-        yield low, high
-        yield low if right else 0.0, high if wrong else 1.0
+        found += [(low, high), (low if right else 0.0, high if wrong else 1.0)]
     quantile = cached_normal_quantile(1 - tail)
     square, share = quantile * quantile, right / number
     middle = (right + square / 2) / (number + square)
     half = quantile * math.sqrt(middle * (1 - middle) / (number + square))
-    yield middle - half, middle + half
+    found.append((middle - half, middle + half))
     squares = (square + sign * (2 - 4 * share) - 1 / number + 4 * share * wrong for sign in (-1, 1))
     low, high = (quantile * math.sqrt(max(one, 0.0)) for one in squares)
     centre, width = 2 * right + square, 2 * (number + square)
-    low = (centre - 1 - low) / width if right else 0.0
-    yield low, (centre + 1 + high) / width if wrong else 1.0
+    corrected = (
+        (centre - 1 - low) / width if right else 0.0,
+        (centre + 1 + high) / width if wrong else 1.0,
+    )
+    return (*found, corrected)
 
 
 def wilson(share: float, number: float, quantile: float) -> tuple[float, float]:

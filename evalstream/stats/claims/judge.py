@@ -376,14 +376,15 @@ def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evide
     if evidence.missing or not intervals:
         reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
         return leave_open(claim, reason, rows, expected)
-    for interval in chain(intervals, _intervals_of_share(claim, evidence)):
+    method = method_named(claim.method)
+    others = _intervals_of_share(claim, evidence) if method is not Method.RESAMPLED else iter(())
+    for interval in chain(intervals, others):
         found = min(
             max(agreement(claimed, cut) for cut in _cut_at_limits(end, evidence))
             for claimed, end in zip(ends, interval, strict=True)
         )
         if found is not Agreement.NONE:
             return confirm(claim, _as_ends(interval), rows, found)
-    method = method_named(claim.method)
     if method is Method.RESAMPLED:
         return _judge_resampled_interval(claim, (float(ends[0]), float(ends[1])), evidence)
     if method is Method.CLUSTERED and not evidence.clusters and _holds_mean(ends, evidence):
