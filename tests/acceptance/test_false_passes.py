@@ -5,6 +5,7 @@ import io
 import json
 import struct
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -342,6 +343,24 @@ def logged(*kept: Any) -> Change:
     return change
 
 
+def hashed_by_the_harness(*prompts: str, target: str | None = None) -> Change:
+    """Keep hashes of prompts and of a target as the converter of lm-eval's logs does."""
+
+    def change(pair: Pair) -> None:
+        for row, prompt in zip(pair.rows, prompts, strict=False):
+            texts = {"prompt_hash": prompt} if target is None else {"target_hash": target}
+            row["metadata"] = {
+                name: sha256(text.encode()).hexdigest() for name, text in texts.items()
+            }
+
+    return change
+
+
+def says_in_rows(name: str, value: Any) -> Change:
+    """Give the input of each row one more member."""
+    return lambda pair: [row["input"].update({name: value}) for row in pair.rows]
+
+
 def without_result_ids(pair: Pair) -> None:
     """Write rows as converters did before results had ids."""
     for owner in (*pair.rows, *pair.results):
@@ -460,6 +479,11 @@ def graded(pair: Pair) -> None:
         ("0.3.0", logged('{"a\\"exact_match": 1.0, "exact_match": false}'), "ES808"),
         ("0.2.0", logged({"exact_match": 0.0, "acc": 0.5}), "ES808"),
         ("0.3.0", both(without_result_ids, logged('{"acc": 0.0, "f1": 0.5}')), "ES808"),
+        # The harness hashed another question, or another target.
+        ("0.3.0", hashed_by_the_harness("question s0?", "question s9?"), "ES410"),
+        ("0.2.0", hashed_by_the_harness("question s0?", "question s1? "), "ES410"),
+        ("0.3.0", hashed_by_the_harness("", "", target="answer to s0"), "ES410"),
+        ("0.3.0", hashed_by_the_harness("of another form"), "ES410"),
         # Samples that are listed have no rows, or others have.
         ("0.3.0", listed("s0", "s1", "s2", "s3", "s4", number=5), "ES609"),
         ("0.3.0", listed("s0", "s1", "s2", "s9"), "ES609"),
@@ -585,6 +609,10 @@ def one_third_in_single_precision(pair: Pair) -> None:
         ("0.3.0", logged('{"x": {"exact_match": 0.0}, "exact_match": 1.0}', "[1]", "null")),
         ("0.2.0", logged({"exact_match": 1.0}, {"exact_match": None}, {"word_perplexity": [1]})),
         ("0.3.0", both(without_result_ids, logged('{"acc": 0.0, "f1": 1.0}', '{"f1": [1, 2]}'))),
+        ("0.3.0", hashed_by_the_harness("question s0?", "question s1?")),
+        ("0.2.0", hashed_by_the_harness("question s0?")),
+        ("0.3.0", hashed_by_the_harness("", target="answer to s0")),
+        ("0.3.0", both(hashed_by_the_harness("other"), says_in_rows("formatted", "a prompt"))),
         ("0.3.0", listed("s0", "s1", "s2", "s3")),
     ],
 )

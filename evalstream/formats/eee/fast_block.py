@@ -12,6 +12,7 @@ from evalstream.engine.result import BlockFindings, TakenRows
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_digests import answer_digest
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
+from evalstream.formats.eee.rules.log_hashes import LIKE_LOG, UNLIKE_LOG
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, NOT_A_CHOICE
 from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
 from evalstream.formats.eee.sample_hash import equivalent_recipes
@@ -196,6 +197,9 @@ class FastBlock:
         for flag, notice in _NOTICES:
             if flags & flag and notice.code in self._context.enabled_codes:
                 tally.notices.add(notice_key(notice), kind.first, kind.rows)
+        if flags & (Flag.LIKE_LOG | Flag.UNLIKE_LOG):
+            form = LIKE_LOG if flags & Flag.LIKE_LOG else UNLIKE_LOG
+            tally.hash_forms.add(form, kind.first, kind.rows)
         if flags & Flag.CARRIAGE_RETURN:
             tally.carriage_returns.add(None, kind.first, kind.rows)
         group.rows += kind.rows

@@ -150,8 +150,7 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     logged = _logged_scores(row)
     if logged and score.__class__ in _NUMBERS and not _is_logged(score, logged):
         message = "the score is not that of the harness, which lm_eval_metrics keeps"
-        at = {"pointer": "/evaluation/score", "expected": logged[0], "found": score}
-        yield ES808.violation(message, **at)
+        yield ES808.violation(message, pointer="/evaluation/score", expected=logged[0], found=score)
     if score.__class__ not in _NUMBERS or scale is None or scale.is_turned or _has_error(row):
         return
     worst = 0 if scale.worst is None else scale.worst
