@@ -102,8 +102,8 @@ _SENTENCE_END = LazyPattern(r"(?<=\.)\s+")
 class Rule(NamedTuple):
     """A rule: its code, which never changes, its name, its severity and its summary.
 
-    All else that users read about it is on its page, a Markdown file with its code's name
-    (`rules/pages.py`), which is read when its texts are asked for.
+    Its page, a Markdown file with its code's name, declares it (`rules/declaration.py`). All else
+    that users read is there, too, and is read when it is asked for (`rules/pages.py`).
 
     At most one of `row`, `run`, `aggregate` and `record` is given, but a rule about rows may have
     `run` or `aggregate` as well. The parser, the schema or the driver report the rules that have

@@ -20,6 +20,7 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 
 def _unknown_metric_of_task(subject: FolderItem) -> Iterator[Violation]:
@@ -120,49 +121,19 @@ _UNIQUE: Final = (TASK, METRIC, REPORT)
 _LATER: Final = (GUARDRAIL, POLICY, MODEL)
 """Kinds that the specification does not have, and whose texts say nothing about their ids."""
 
-EVG201: Final = Rule(
-    "EVG201",
-    "task-with-unknown-metric",
-    Severity.ERROR,
-    "a task lists a metric that no document defines",
-    record=_unknown_metric_of_task,
-)
+EVG201: Final = declare_rule("EVG201", record=_unknown_metric_of_task)
 
 
-EVG202: Final = Rule(
-    "EVG202",
-    "threshold-for-unknown-task",
-    Severity.ERROR,
-    "thresholds name a task that no document defines",
-    record=_unknown_task,
-)
+EVG202: Final = declare_rule("EVG202", record=_unknown_task)
 
 
-EVG203: Final = Rule(
-    "EVG203",
-    "threshold-for-unknown-metric",
-    Severity.ERROR,
-    "thresholds for a metric that does not exist; a warning where the task does not list it",
-    record=_unknown_metric_of_threshold,
-)
+EVG203: Final = declare_rule("EVG203", record=_unknown_metric_of_threshold)
 
 
-EVG204: Final = Rule(
-    "EVG204",
-    "repeated-thresholds",
-    Severity.ERROR,
-    "one task has several threshold documents",
-    record=_several_thresholds,
-)
+EVG204: Final = declare_rule("EVG204", record=_several_thresholds)
 
 
-EVG205: Final = Rule(
-    "EVG205",
-    "repeated-id",
-    Severity.ERROR,
-    "several tasks, metrics or reports have one id",
-    record=_repeated_id,
-)
+EVG205: Final = declare_rule("EVG205", record=_repeated_id)
 
 
 _REPEATED: Final = {
@@ -199,9 +170,4 @@ def _count(value: Any) -> int | None:
     return int(value) if is_whole and value >= 0 else None
 
 
-EVG209: Final = Rule(
-    "EVG209",
-    "paging-mismatch",
-    Severity.ERROR,
-    "the paging of a response contradicts the entries that it has",
-)
+EVG209: Final = declare_rule("EVG209")

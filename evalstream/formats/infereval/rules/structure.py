@@ -12,10 +12,10 @@ from evalstream.formats.infereval.views import (
     date_time,
     is_date,
 )
-from evalstream.model.finding import Severity, Violation, expect_one
+from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import is_number, object_or_empty
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 KINDS: Final = ("template", "plugin")
 
@@ -58,19 +58,7 @@ def _builders(benchmark: Benchmark) -> Iterator[Violation]:
             yield INF101.violation(message, pointer=place, expected=expect_one(KINDS))
 
 
-INF101: Final = Rule(
-    "INF101",
-    "structure-violation",
-    Severity.ERROR,
-    "a benchmark or an evaluation does not have the structure of its format",
-    record=_beyond_the_schema,
-    former_names=("infereval-structure",),
-)
+INF101: Final = declare_rule("INF101", record=_beyond_the_schema)
 
 
-INF102: Final = Rule(
-    "INF102",
-    "bare-reference",
-    Severity.INFO,
-    "a string among references, in place of an object with that citation",
-)
+INF102: Final = declare_rule("INF102")
