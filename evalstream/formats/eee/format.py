@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from evalstream.formats.base import DeclaredRows, Detector, Place, RowFormat, Show
@@ -15,7 +15,8 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json import member, text_or_none
-from evalstream.rules.base import RepairAction
+from evalstream.rules.base import RepairAction, Rule
+from evalstream.rules.catalogue import Catalogue
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
@@ -75,6 +76,17 @@ class EeeFormat(RowFormat):
         from evalstream.formats.eee.rules import cross_run
 
         return cross_run
+
+    def rules(self) -> Iterable[Rule]:
+        from evalstream.formats.eee.catalogue import RULES
+
+        return RULES
+
+    @property
+    def catalogue(self) -> Catalogue:
+        from evalstream.formats.eee.catalogue import CATALOGUE
+
+        return CATALOGUE
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         if inputs is not None:

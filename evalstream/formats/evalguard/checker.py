@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import describe_error
 from evalstream.formats.base import Detector, other_formats
-from evalstream.formats.evalguard.catalogue import CATALOGUE
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
     Reading,
@@ -39,6 +38,7 @@ from evalstream.formats.evalguard.documents import (
     schema_name,
 )
 from evalstream.formats.evalguard.files import File, beside_config, iterate_files, kind_of_part
+from evalstream.formats.evalguard.format import FORMAT
 from evalstream.formats.evalguard.manifest import Digest, FolderManifest, make_digest
 from evalstream.formats.evalguard.report import is_of_harness
 from evalstream.formats.evalguard.responses import (
@@ -47,7 +47,7 @@ from evalstream.formats.evalguard.responses import (
     judge_figures,
     make_response,
 )
-from evalstream.formats.evalguard.rules import documents, scores
+from evalstream.formats.evalguard.rules import documents
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502, without_unknown
 from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema, check_schema_name
 from evalstream.formats.evalguard.rules.scores import EVG401
@@ -73,7 +73,7 @@ from evalstream.model.signals import STOPPING, without_collector
 from evalstream.model.text import count_noun
 from evalstream.rules.inputs import ES001, ES005, ES007
 
-_RULES: Final = (*documents.RULES, *scores.RULES)
+_RULES: Final = tuple(FORMAT.rules())
 _MEASURED: Final = re.compile(r"/results/[0-9]+/[^/]+/value")
 UNKNOWN: Final = (
     "neither its folder nor its members show a document of EvalGuard, "
@@ -150,7 +150,7 @@ class _Check:
         self, run: Run, options: Options, show: Callable[[Finding], None], detect: Detector
     ) -> None:
         self._run, self._options, self._detect = run, options, detect
-        self._documents = DocumentCheck(run, options, show, CATALOGUE)
+        self._documents = DocumentCheck(run, options, show, FORMAT.catalogue)
         self._enabled = self._documents.context.enabled_codes
         self.folder = Folder()
         self._manifests: list[FolderManifest] = []

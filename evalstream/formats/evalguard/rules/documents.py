@@ -9,8 +9,6 @@ from evalstream.formats.evalguard import documents, views
 from evalstream.formats.evalguard.documents import GUARDRAIL, METRIC, MODEL, TASK
 from evalstream.formats.evalguard.paths import leaving
 from evalstream.formats.evalguard.report import describe_report, entry_results, is_of_harness
-from evalstream.formats.evalguard.rules.references import EVG201, EVG202, EVG203, EVG204, EVG205
-from evalstream.formats.evalguard.rules.schema_files import EVG206, EVG208
 from evalstream.formats.evalguard.views import Folder, FolderItem, text_member
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
@@ -153,21 +151,7 @@ def without_unknown(violation: Violation) -> Violation:
 
 EVG101: Final = declare_rule("EVG101", record=_check_form)
 EVG102: Final = declare_rule("EVG102", record=_empty_range)
-
-
 EVG502: Final = declare_rule("EVG502", record=_paths_outside)
 
 
-RULES: Final = (
-    EVG101,
-    EVG102,
-    EVG201,
-    EVG202,
-    EVG203,
-    EVG204,
-    EVG205,
-    EVG206,
-    EVG207,
-    EVG208,
-    EVG502,
-)
+RULES: Final = (EVG101, EVG102, EVG207, EVG502, *ABOUT_MANIFESTS)

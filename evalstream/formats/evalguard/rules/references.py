@@ -122,17 +122,9 @@ _LATER: Final = (GUARDRAIL, POLICY, MODEL)
 """Kinds that the specification does not have, and whose texts say nothing about their ids."""
 
 EVG201: Final = declare_rule("EVG201", record=_unknown_metric_of_task)
-
-
 EVG202: Final = declare_rule("EVG202", record=_unknown_task)
-
-
 EVG203: Final = declare_rule("EVG203", record=_unknown_metric_of_threshold)
-
-
 EVG204: Final = declare_rule("EVG204", record=_several_thresholds)
-
-
 EVG205: Final = declare_rule("EVG205", record=_repeated_id)
 
 
@@ -171,3 +163,5 @@ def _count(value: Any) -> int | None:
 
 
 EVG209: Final = declare_rule("EVG209")
+
+RULES: Final = (EVG201, EVG202, EVG203, EVG204, EVG205, EVG209)

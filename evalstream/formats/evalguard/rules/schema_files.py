@@ -129,9 +129,6 @@ def _resolve_parameter(api: Mapping[str, Any], parameter: Any) -> Mapping[str, A
 EVG210: Final = declare_rule("EVG210")
 EVG211: Final = declare_rule("EVG211")
 
-RULES: Final = (EVG210, EVG211)
-
-
 _FILE: Final = re.compile(r"[A-Za-z0-9_-]+\.schema\.yaml")
 _VERSION: Final = re.compile(r"v[0-9]+(\.[0-9]+)?")
 
@@ -167,3 +164,5 @@ def check_schema_name(path: str, *, is_nested: bool) -> Iterator[Violation]:
 
 EVG206: Final = declare_rule("EVG206", record=_check_mixed)
 EVG208: Final = declare_rule("EVG208")
+
+RULES: Final = (EVG206, EVG208, EVG210, EVG211)

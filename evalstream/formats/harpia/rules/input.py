@@ -50,8 +50,6 @@ def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
 
 
 HAR104: Final = declare_rule("HAR104", record=_malformed_metric)
-
-
 HAR105: Final = declare_rule("HAR105", record=_idle_or_repeated_metric)
 
 
@@ -195,8 +193,6 @@ def _missing_reference(read: Input) -> Iterator[Violation]:
 HAR101: Final = declare_rule("HAR101", record=_lists_not_found)
 HAR102: Final = declare_rule("HAR102", record=_malformed_instance)
 HAR103: Final = declare_rule("HAR103", record=_repeated_instance)
-
-
 HAR106: Final = declare_rule("HAR106", record=_missing_reference)
 
 RULES: Final = (HAR101, HAR102, HAR103, HAR104, HAR105, HAR106)

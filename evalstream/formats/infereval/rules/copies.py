@@ -138,6 +138,6 @@ _NORMAL_FORMS: Final = {
 
 
 INF301: Final = declare_rule("INF301", record=_disagreement)
-
-
 INF302: Final = declare_rule("INF302", record=_benchmark_hash)
+
+RULES: Final = (INF301, INF302)

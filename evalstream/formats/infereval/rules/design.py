@@ -78,14 +78,8 @@ def _panels(benchmark: Benchmark) -> list[str | None]:
 
 
 INF201: Final = declare_rule("INF201", record=_verdicts)
-
-
 INF202: Final = declare_rule("INF202", record=_rationales)
-
-
 INF205: Final = declare_rule("INF205", record=_primary_panel)
-
-
 INF206: Final = declare_rule("INF206", record=_partial_panels)
 
 
@@ -178,12 +172,8 @@ def _vacuous_item(item: views.BenchmarkItem) -> Iterator[Violation]:
 
 
 INF203: Final = declare_rule("INF203", record=_factor_levels)
-
-
 INF204: Final = declare_rule("INF204", record=_thin_cells)
-
-
 INF207: Final = declare_rule("INF207", record=_factor_kinds)
-
-
 INF211: Final = declare_rule("INF211", record=_vacuous)
+
+RULES: Final = (INF201, INF202, INF203, INF204, INF205, INF206, INF207, INF211)

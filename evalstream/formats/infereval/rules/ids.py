@@ -125,9 +125,7 @@ def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator
 
 
 INF208: Final = declare_rule("INF208", record=_repeated_ids)
-
-
 INF209: Final = declare_rule("INF209", record=_unknown_bearers)
-
-
 INF210: Final = declare_rule("INF210", record=_cross_references)
+
+RULES: Final = (INF208, INF209, INF210)

@@ -191,14 +191,8 @@ def _has_text(sample: Mapping[str, Any]) -> bool:
 
 
 INF303: Final = declare_rule("INF303", record=_sample_indices)
-
-
 INF304: Final = declare_rule("INF304", record=_majority_vote)
-
-
 INF305: Final = declare_rule("INF305", record=_parse_status)
-
-
 INF306: Final = declare_rule("INF306", record=_silent_failure)
 
 
@@ -213,9 +207,7 @@ def _reversed_times(evaluation: Evaluation) -> Iterator[Violation]:
 
 
 INF307: Final = declare_rule("INF307", record=_reversed_times)
-
-
 INF308: Final = declare_rule("INF308", record=_other_verdict)
-
-
 INF309: Final = declare_rule("INF309", record=_implausible)
+
+RULES: Final = (INF303, INF304, INF305, INF306, INF307, INF308, INF309)

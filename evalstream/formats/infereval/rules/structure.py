@@ -59,6 +59,6 @@ def _builders(benchmark: Benchmark) -> Iterator[Violation]:
 
 
 INF101: Final = declare_rule("INF101", record=_beyond_the_schema)
-
-
 INF102: Final = declare_rule("INF102")
+
+RULES: Final = (INF101, INF102)

@@ -100,20 +100,10 @@ def _check_unscored(log: LogView) -> Iterator[Violation]:
 
 
 INS201: Final = declare_rule("INS201", record=_check_repeated)
-
-
 INS202: Final = declare_rule("INS202", record=_missing)
-
-
 INS203: Final = declare_rule("INS203", record=_check_unknown)
-
-
 INS204: Final = declare_rule("INS204")
-
-
 INS206: Final = declare_rule("INS206")
-
-
 INS210: Final = declare_rule("INS210")
 
 
@@ -127,8 +117,6 @@ def _check_unlogged(log: LogView) -> Iterator[Violation]:
 
 
 INS214: Final = declare_rule("INS214", record=_check_unlogged)
-
-
 INS211: Final = declare_rule("INS211", record=_check_unscored)
 
 

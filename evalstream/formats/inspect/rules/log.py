@@ -13,14 +13,8 @@ from evalstream.parsing.json import member, type_name
 from evalstream.rules.declaration import declare_rule
 
 INS101: Final = declare_rule("INS101")
-
-
 INS102: Final = declare_rule("INS102")
-
-
 INS103: Final = declare_rule("INS103")
-
-
 INS104: Final = declare_rule("INS104")
 
 
@@ -89,14 +83,8 @@ def _check_form(log: LogView) -> Iterator[Violation]:
 
 
 INS105: Final = declare_rule("INS105", record=_check_finished)
-
-
 INS106: Final = declare_rule("INS106")
-
-
 INS107: Final = declare_rule("INS107", record=_check_form)
-
-
 INS108: Final = declare_rule("INS108")
 
 

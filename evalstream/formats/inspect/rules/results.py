@@ -58,23 +58,11 @@ def _iterate_names(results: Iterable[Any]) -> Iterator[str | None]:
 
 
 INS301: Final = declare_rule("INS301")
-
-
 INS302: Final = declare_rule("INS302")
-
-
 INS303: Final = declare_rule("INS303")
-
-
 INS304: Final = declare_rule("INS304")
-
-
 INS305: Final = declare_rule("INS305", record=_missing_results)
-
-
 INS306: Final = declare_rule("INS306")
-
-
 INS307: Final = declare_rule("INS307")
 
 

@@ -270,17 +270,9 @@ def _check_edits(sample: SampleView) -> Iterator[Violation]:
 
 
 INS205: Final = declare_rule("INS205", record=_check_name)
-
-
 INS207: Final = declare_rule("INS207", record=_attachments)
-
-
 INS208: Final = declare_rule("INS208", record=_events)
-
-
 INS209: Final = declare_rule("INS209", record=_check_edits)
-
-
 INS216: Final = declare_rule("INS216", record=_unrecorded_scores)
 
 

@@ -138,8 +138,6 @@ def _differs(value: str, expected: str) -> bool:
 
 
 INS213: Final = declare_rule("INS213", record=_includes)
-
-
 INS218: Final = declare_rule("INS218", record=_check_rescored)
 
 
