@@ -17,9 +17,9 @@ from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, read_aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.datastore import parse_path
-from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.facts import LOOKED_AT, RunFacts
 from evalstream.formats.eee.file_violations import FileViolations, unmet_expectations, violation_key
-from evalstream.formats.eee.rules.seal import LOOKED_AT
+from evalstream.formats.eee.rules.seal import Digests
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
@@ -155,7 +155,7 @@ def prepare_seal(
 
 def find_seal_refusal(
     facts: RunFacts,
-    digests: seal_refusals.Digests,
+    digests: Digests,
     sealed: ReadAggregate,
     state: ReadAggregate,
     incomplete_reason: str | None,
