@@ -17,7 +17,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.rules.base import RepairAction, Rule
-from evalstream.rules.catalogue import SHARED_RULES, Catalogue
+from evalstream.rules.catalogue import SHARED_RULES, Catalogue, Family
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
@@ -133,7 +133,7 @@ class Format(Protocol):
     @property
     def catalogue(self) -> Catalogue:
         """Its rules by code, with those that all formats share."""
-        return _make_catalogue(self)
+        return _make_catalogue(self.prefix, self.rules)
 
     def detect_kind(self, file: Beginning) -> str | None:
         """Return the kind of document of a file, or None for a file of another format.
@@ -335,8 +335,8 @@ AnyFormat = RowFormat | PairedFormat | FolderFormat
 
 
 @cache
-def _make_catalogue(one: Format) -> Catalogue:
-    return Catalogue({"ES": lambda: SHARED_RULES, one.prefix: one.rules})
+def _make_catalogue(prefix: str, rules: Family) -> Catalogue:
+    return Catalogue({"ES": lambda: SHARED_RULES, prefix: rules})
 
 
 def open_source(path: str, options: Options, wanted: Wanted) -> SourceLog:
