@@ -11,6 +11,7 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_locator, json_locator
 from evalstream.engine.row_pass import describe_error
 from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
+from evalstream.formats.infereval.catalogue import OF_BENCHMARK_ITEMS, OF_BENCHMARKS, OF_EVALUATIONS
 from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.documents import (
     BENCHMARK,
@@ -22,7 +23,9 @@ from evalstream.formats.infereval.documents import (
 from evalstream.formats.infereval.files import NOT_OURS, RereadDocument
 from evalstream.formats.infereval.format import FORMAT
 from evalstream.formats.infereval.items import ItemPass, parse_envelope
-from evalstream.formats.infereval.rules import copies, design, ids, samples, structure
+from evalstream.formats.infereval.rules.copies import missing_items
+from evalstream.formats.infereval.rules.samples import INF308, open_votes
+from evalstream.formats.infereval.rules.structure import INF101
 from evalstream.formats.infereval.schema import (
     benchmark_validator,
     evaluation_validator,
@@ -47,21 +50,6 @@ from evalstream.rules.syntax import ObjectReading
 
 UNCOMPARED: Final = "there was no benchmark to compare it with"
 """Why the verdict of an evaluation that was checked alone is unconfirmed."""
-
-_OF_EVALUATIONS: Final = (structure.INF101, copies.INF301, copies.INF302, samples.INF307)
-"""The rules that check the part of an evaluation outside its items."""
-
-_OF_BENCHMARKS: Final = (
-    *(structure.INF101, design.INF204, design.INF205, design.INF206, design.INF207),
-    *(ids.INF208, ids.INF210, design.INF211),
-)
-"""The rules that check a benchmark as a whole."""
-
-_OF_BENCHMARK_ITEMS: Final = (
-    *(structure.INF101, design.INF201, design.INF202, design.INF203),
-    *(ids.INF209, ids.INF210, design.INF211),
-)
-"""The rules that check an item of a benchmark."""
 
 
 def check(
@@ -211,16 +199,16 @@ class EvaluationCheck:
 
     def _check_whole(self, evaluation: Evaluation) -> None:
         """Check the part outside the items, and which items exist."""
-        for rule in _OF_EVALUATIONS:
+        for rule in (INF101, *OF_EVALUATIONS):
             self._documents.note_all(rule.apply(evaluation))
         benchmark, items = evaluation.benchmark, self._items
         if items is not None:
-            self._documents.note_all(samples.open_votes(items.tally.claims()))
+            self._documents.note_all(open_votes(items.tally.claims()))
         if benchmark is None or items is None:
             return
         missing = [name for name in benchmark.by_id if name not in items.found]
         if missing:
-            self._documents.note(copies.missing_items(missing))
+            self._documents.note(missing_items(missing))
 
     def _describe_compared(self, evaluation: Evaluation) -> Iterator[Checked]:
         """Say how many verdicts were compared with the responses that they are of."""
@@ -228,11 +216,11 @@ class EvaluationCheck:
         if items is None or not items.samples:
             return
         collector = self._documents.collector
-        if evaluation.reading is None or samples.INF308.code not in collector.context.enabled_codes:
+        if evaluation.reading is None or INF308.code not in collector.context.enabled_codes:
             yield Checked("no verdict compared with its response", None)
             return
         of = f"{items.answered:,} of {count_noun(items.samples, 'verdict')}"
-        differ = any(code == samples.INF308.code for code, _ in collector.counts)
+        differ = any(code == INF308.code for code, _ in collector.counts)
         is_ok = None if items.answered < items.samples else True
         yield Checked(f"{of} compared with the response", False if differ else is_ok)
 
@@ -339,9 +327,9 @@ def read_version(document: Any) -> str:
 
 def _violations(benchmark: Benchmark) -> Iterator[Violation]:
     """Yield what rules find in a benchmark as a whole, then in each of its items."""
-    for check in _checks(_OF_BENCHMARKS):
+    for check in _checks(OF_BENCHMARKS):
         yield from check(benchmark)
-    checks = _checks(_OF_BENCHMARK_ITEMS)
+    checks = _checks(OF_BENCHMARK_ITEMS)
     for index, value in benchmark.items:
         item = BenchmarkItem(index, value, benchmark)
         for check in checks:

@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_mover, move_behind, part_locator, place_violations
 from evalstream.engine.row_pass import BREAKS
+from evalstream.formats.infereval.catalogue import OF_ITEMS
 from evalstream.formats.infereval.claims import VerdictTally
 from evalstream.formats.infereval.documents import ITEMS
-from evalstream.formats.infereval.rules import copies, design, samples
+from evalstream.formats.infereval.rules.design import INF201, INF202
 from evalstream.formats.infereval.rules.ids import INF208
+from evalstream.formats.infereval.rules.samples import (
+    INF303,
+    INF304,
+    iterate_answers,
+    wrong_number_of_samples,
+)
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import PlacedViolation, Position, Violation
@@ -109,13 +116,9 @@ def _explain_issues(issues: list[SyntaxIssue]) -> list[PlacedViolation]:
 ID_DIGEST_BYTES: Final = 16
 """The kept length of an item's id: about 150 bytes with its number, 1.5 GB for ten million."""
 
-OF_ITEMS: Final = (
-    *(design.INF201, design.INF202, copies.INF301, samples.INF303, samples.INF304),
-    *(samples.INF305, samples.INF306, samples.INF308, samples.INF309),
+_CHECKS: Final = tuple(
+    rule.record for rule in (INF201, INF202, *OF_ITEMS) if rule.record is not None
 )
-"""The rules that check an item of an evaluation."""
-
-_CHECKS: Final = tuple(rule.record for rule in OF_ITEMS if rule.record is not None)
 
 
 class ItemPass:
@@ -193,12 +196,12 @@ class ItemPass:
 
     def _sample_collector(self) -> ItemSamples | None:
         """Return what collects the items for a comparison, None unless that is asked for."""
-        request, target = self._documents.options.samples, self._documents.collector.samples
-        if request is None or target is None:
+        request, samples = self._documents.options.samples, self._documents.collector.samples
+        if request is None or samples is None:
             return None
         from evalstream.formats.infereval.compared import ItemSamples
 
-        return ItemSamples(target, request, self._evaluation)
+        return ItemSamples(samples, request, self._evaluation)
 
     def _fast(self, element: Element) -> Any:
         """Return the value of an item without any defect of JSON, else None."""
@@ -227,7 +230,7 @@ class ItemPass:
         if self._verdicts is None and isinstance(verdicts, list):
             self._verdicts = len(verdicts)
         self.samples += sum(1 for _ in objects(value.get("samples")))
-        self.answered += sum(1 for _ in samples.iterate_answers(value))
+        self.answered += sum(1 for _ in iterate_answers(value))
         if self.samples:
             self._report_unsampled()
         yield from self._check_claims(value, line)
@@ -238,11 +241,11 @@ class ItemPass:
         refuted = set()
         for check in _CHECKS:
             for violation in check(item):
-                if violation.code == samples.INF303.code and not item.value.get("samples"):
+                if violation.code == INF303.code and not item.value.get("samples"):
                     if not self.samples:
                         self._unsampled.extend((self.count, line))
                         continue
-                elif violation.code == samples.INF304.code:
+                elif violation.code == INF304.code:
                     refuted.add((violation.pointer or "").split("/")[1])
                 yield violation
         self.tally.add(item, refuted)
@@ -252,7 +255,7 @@ class ItemPass:
         number = self._evaluation.samples
         if self._unsampled and number is not None:
             for place, line in zip(self._unsampled[::2], self._unsampled[1::2], strict=True):
-                violation = samples.wrong_number_of_samples(0, number)
+                violation = wrong_number_of_samples(0, number)
                 self._show(violation._replace(pointer=f"/{ITEMS}/{place}{violation.pointer}"), line)
             self._unsampled = array("Q")
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from each import each
 
-from evalstream.formats.infereval.items import OF_ITEMS
+from evalstream.formats.infereval.catalogue import OF_ITEMS
+from evalstream.formats.infereval.rules.design import INF201, INF202
 from evalstream.formats.infereval.rules.samples import INF309
 from evalstream.formats.infereval.views import Benchmark, Evaluation, Item
 
@@ -35,7 +36,7 @@ EVALUATION = Evaluation(
 def is_reported(item: dict[str, Any], evaluation: Evaluation) -> bool:
     """Tell whether a rule finds something in an item."""
     facts = Item(0, item, evaluation)
-    rules = [rule.record for rule in OF_ITEMS]
+    rules = [rule.record for rule in (INF201, INF202, *OF_ITEMS)]
     return any(violation for rule in rules if rule is not None for violation in rule(facts))
 
 
