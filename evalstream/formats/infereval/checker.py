@@ -32,6 +32,7 @@ from evalstream.formats.infereval.schema import (
     is_valid,
     schema_violations,
 )
+from evalstream.formats.infereval.sound_items import is_plain
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Evaluation
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
@@ -331,6 +332,8 @@ def _violations(benchmark: Benchmark) -> Iterator[Violation]:
         yield from check(benchmark)
     checks = _checks(OF_BENCHMARK_ITEMS)
     for index, value in benchmark.items:
+        if benchmark.matches_schema and is_plain(value, benchmark):
+            continue
         item = BenchmarkItem(index, value, benchmark)
         for check in checks:
             yield from check(item)

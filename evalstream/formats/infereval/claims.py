@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from evalstream.formats.infereval.documents import ITEMS
 from evalstream.formats.infereval.views import Item
@@ -37,6 +37,14 @@ class VerdictTally:
 
     def __init__(self) -> None:
         self._groups: dict[tuple[str, State, Reason | None], _Group] = {}
+
+    def add_confirmed(self, value: Mapping[str, Any]) -> None:
+        """Add an item whose vote and verdict are those of its samples."""
+        votes, verdict = value[VOTE], {value[VERDICT]: 1}
+        samples = len(value["samples"])
+        self._add(VERDICT, State.CONFIRMED, None, verdict, verdict, samples)
+        counts = {name: votes.get(name, 0) for name in VERDICTS}
+        self._add(VOTE, State.CONFIRMED, None, counts, counts, samples)
 
     def add(self, item: Item, refuted: Collection[str]) -> None:
         """Add the claims of an item, of which some members are `refuted`."""

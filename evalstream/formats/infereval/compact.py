@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from evalstream.engine.positions import envelope_locator, part_locator
 from evalstream.formats.infereval.documents import BENCHMARK, ITEMS, kind_by_members
@@ -37,6 +37,7 @@ class CompactBenchmark(Benchmark):
     places: Sequence[int]
     envelope: Envelope
     size: int
+    matches_schema: ClassVar[bool] = True
 
     @cached_property
     def items(self) -> Collection[tuple[int, dict[str, Any]]]:

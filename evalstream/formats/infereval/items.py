@@ -24,6 +24,7 @@ from evalstream.formats.infereval.rules.samples import (
     wrong_number_of_samples,
 )
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
+from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
@@ -148,6 +149,9 @@ class ItemPass:
 
     def take(self, element: Element) -> None:
         """Check one item, which is complete."""
+        if self._is_accepted(element):
+            self.count += 1
+            return
         text = self._read(element)
         found = text.violations
         if text.readable:
@@ -203,6 +207,23 @@ class ItemPass:
 
         return ItemSamples(samples, request, self._evaluation)
 
+    def _is_accepted(self, element: Element) -> bool:
+        """Accept an item in which certainly nothing is found; the id of no other is remembered."""
+        value = self._fast(element) if self._samples is None and self.count else None
+        if value is None or not fits(self._schema, value) or not is_sound(value, self._evaluation):
+            return False
+        name = value["id"]
+        digest = _digest(name)
+        if digest in self._seen:
+            return False
+        self._seen[digest] = self.count
+        self.found.add(name)
+        self.samples += len(value["samples"])
+        self.answered += len(value["samples"])
+        self.tally.add_confirmed(value)
+        self._report_unsampled()
+        return True
+
     def _fast(self, element: Element) -> Any:
         """Return the value of an item without any defect of JSON, else None."""
         if self._is_shallow or not element.whole:
@@ -233,10 +254,13 @@ class ItemPass:
         self.answered += sum(1 for _ in iterate_answers(value))
         if self.samples:
             self._report_unsampled()
-        yield from self._check_claims(value, line)
+        if is_valid and is_sound(value, self._evaluation):
+            self.tally.add_confirmed(value)
+        else:
+            yield from self._unsound(value, line)
         yield from self._check_repeated(value)
 
-    def _check_claims(self, value: dict[str, Any], line: int) -> Iterator[Violation]:
+    def _unsound(self, value: dict[str, Any], line: int) -> Iterator[Violation]:
         item = Item(self.count, value, self._evaluation, self._verdicts)
         refuted = set()
         for check in _CHECKS:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from evalstream.formats.infereval import votes
 from evalstream.parsing.json_values import is_number, numbered_texts, object_or_empty, objects
@@ -21,6 +21,7 @@ class Benchmark:
     """A benchmark: the document as it is, and its parts that have the expected types."""
 
     document: Mapping[str, Any]
+    matches_schema: ClassVar[bool] = False
 
     @cached_property
     def analysts(self) -> list[tuple[int, dict[str, Any]]]:

@@ -60,6 +60,11 @@ def _check_field(
         yield INF301.violation(message, pointer=f"/{field}", expected=expected, found=found)
 
 
+def has_same_fields(item: Mapping[str, Any], original: Mapping[str, Any]) -> bool:
+    """Tell whether the copied fields of an item are certainly those of the benchmark's item."""
+    return all(_is_same(field, item.get(field), original.get(field)) for field in _NORMAL_FORMS)
+
+
 def _is_same(field: str, found: Any, wanted: Any) -> bool:
     """Tell whether two fields are certainly equal: both absent, or equal lists of strings."""
     if found is None or wanted is None:

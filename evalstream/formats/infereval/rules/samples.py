@@ -146,6 +146,20 @@ def _implausible(item: Item) -> Iterator[Violation]:
                 yield INF309.violation(message, pointer=place, found=number)
 
 
+def is_plausible(sample: Mapping[str, Any], longest: float) -> bool:
+    """Tell whether certainly no figure of a sample is implausible."""
+    time, usage = sample.get("wall_time_ms"), sample.get("usage")
+    if time is not None and not (time.__class__ in _NUMBERS and 0 <= time <= longest):
+        return False
+    return usage is None or (
+        usage.__class__ is dict
+        and all(
+            number is None or (number.__class__ is int and number > 0) for number in usage.values()
+        )
+    )
+
+
+_NUMBERS: Final = (float, int)
 _OUTPUT: Final = "output_tokens"
 
 
