@@ -22,7 +22,15 @@ from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, Samp
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
-from evalstream.stats import sample_digests
+from evalstream.stats.sample_digests import (
+    InputDigests,
+    encode_text,
+    id_digest,
+    read_cluster,
+    sample_text,
+    text_digest,
+    text_identity,
+)
 from evalstream.stats.sketch import RowFigures
 
 
@@ -63,9 +71,7 @@ def answers(
         is_whole = output is None or not any(map(row.get, TRANSCRIPT_KEYS))
         shown = turns if output is None else output
         sample = row.get("sample_id")
-        yield Answered(
-            sample, shown, sample_digests.id_digest(sample), is_whole, _without_names(row)
-        )
+        yield Answered(sample, shown, id_digest(sample), is_whole, _without_names(row))
 
 
 def _without_names(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -182,14 +188,14 @@ def sample_row(
     `is_scored` tells whether its score can be relied on.
     """
     shown = _input_digests(row)
-    sample = sample_digests.sample_text(row.get("sample_id"))
+    sample = sample_text(row.get("sample_id"))
     evaluation = row.get("evaluation")
     judged = evaluation if isinstance(evaluation, dict) else {}
     holder = row.get("input")
     prompt = holder.get("formatted") if isinstance(holder, dict) else None
     return SampleRow(
         *_identity(row, request.by, shown, sample),
-        sample_digests.id_digest(row.get("sample_id")),
+        id_digest(row.get("sample_id")),
         0,
         number,
         offset,
@@ -197,24 +203,24 @@ def sample_row(
         _flags(judged.get("is_correct"), failed=bool(row.get("error"))),
         UNKNOWN if shown is None else shown.question,
         UNKNOWN if shown is None else shown.input,
-        sample_digests.text_digest(prompt),
-        sample_digests.read_cluster(request, row, shown),
+        text_digest(prompt),
+        read_cluster(request, row, shown),
     )
 
 
 def row_cluster(request: SampleRequest, row: Mapping[str, Any]) -> int:
     """Return the digest of the cluster of a row; see `read_cluster`."""
-    return sample_digests.read_cluster(request, row, _input_digests(row))
+    return read_cluster(request, row, _input_digests(row))
 
 
-def _input_digests(row: Mapping[str, Any]) -> sample_digests.InputDigests | None:
+def _input_digests(row: Mapping[str, Any]) -> InputDigests | None:
     covered = row_view.hash_input(row)
     if covered is None:
         return None
     raw, reference = covered
     choices = row["input"].get("choices")
     texts = choices if isinstance(choices, list) else []
-    return sample_digests.InputDigests(
+    return InputDigests(
         raw,
         [reference] if isinstance(reference, str) else reference,
         [text if isinstance(text, str) else f"{text}" for text in texts],
@@ -222,16 +228,16 @@ def _input_digests(row: Mapping[str, Any]) -> sample_digests.InputDigests | None
 
 
 def _identity(
-    row: Mapping[str, Any], by: str, shown: sample_digests.InputDigests | None, sample: bytes
+    row: Mapping[str, Any], by: str, shown: InputDigests | None, sample: bytes
 ) -> tuple[int, int]:
     if by == "input":
         return _NO_IDENTITY if shown is None else (shown.high, shown.low)
     if by == "sample_id":
-        return sample_digests.text_identity(sample) if sample else _NO_IDENTITY
+        return text_identity(sample) if sample else _NO_IDENTITY
     declared = row.get("sample_hash")
     if not declared or not isinstance(declared, str):
         return _NO_IDENTITY
-    return sample_digests.text_identity(sample_digests.encode_text(declared))
+    return text_identity(encode_text(declared))
 
 
 def _flags(correct: Any, *, failed: bool) -> int:
