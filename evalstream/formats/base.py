@@ -17,7 +17,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.rules.base import RepairAction, Rule
-from evalstream.rules.catalogue import SHARED_RULES, Catalogue, Family
+from evalstream.rules.catalogue import SHARED, SHARED_RULES, Catalogue, Family
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
@@ -336,7 +336,9 @@ AnyFormat = RowFormat | PairedFormat | FolderFormat
 
 @cache
 def _make_catalogue(prefix: str, rules: Family) -> Catalogue:
-    return Catalogue({"ES": lambda: SHARED_RULES, prefix: rules})
+    if prefix == SHARED:
+        return Catalogue({SHARED: lambda: (*SHARED_RULES, *rules())})
+    return Catalogue({SHARED: lambda: SHARED_RULES, prefix: rules})
 
 
 def open_source(path: str, options: Options, wanted: Wanted) -> SourceLog:

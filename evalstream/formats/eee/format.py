@@ -16,7 +16,6 @@ from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json import member, text_or_none
 from evalstream.rules.base import RepairAction, Rule
-from evalstream.rules.catalogue import Catalogue
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
@@ -33,6 +32,10 @@ class EeeFormat(RowFormat):
     title = documents.TITLE
     prefix = "ES"
     noun = "row"
+    rule_modules = (
+        *("version", "row", "evidence", "transcript", "leak", "sample_hash", "seal", "linkage"),
+        *("coverage", "source", "aggregate", "members", "recompute", "datastore", "cross_run"),
+    )
     places: ClassVar[Mapping[str, Place]] = {"instance": "rows", "aggregate": "aggregate"}
     options = frozenset(
         {
@@ -78,15 +81,9 @@ class EeeFormat(RowFormat):
         return cross_run
 
     def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.eee.catalogue import RULES
+        from evalstream.rules.schema import RULES
 
-        return RULES
-
-    @property
-    def catalogue(self) -> Catalogue:
-        from evalstream.formats.eee.catalogue import CATALOGUE
-
-        return CATALOGUE
+        return (*RULES, *super().rules())
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         if inputs is not None:
