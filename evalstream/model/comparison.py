@@ -270,6 +270,11 @@ class Comparison(DataClass):
     wrong_to_right: int = 0
     failed_changes: int = 0
 
+    @property
+    def has_conflict(self) -> bool:
+        """Whether it has no statistics, such as where scores mean different things."""
+        return self.verdict is CompareVerdict.NOT_COMPARABLE and self.estimate is None
+
 
 class Average(NamedTuple):
     """The means of several results of two runs with equal weights, on the common scale.
@@ -371,7 +376,7 @@ class Rank(NamedTuple):
 
     `share` is the share of resamples in which it has this rank. `groups` are numbers from 1: two
     runs share one if they do not differ significantly, and only then; without any unless each two
-    runs were compared.
+    runs were compared. `standard_error` is that of the mean, None below two samples or clusters.
     """
 
     label: str
@@ -379,6 +384,7 @@ class Rank(NamedTuple):
     rank: int
     share: float
     groups: Sequence[int] = ()
+    standard_error: float | None = None
 
 
 class Ranking(NamedTuple):

@@ -95,7 +95,7 @@ def _compare(
         if len(runs) > 2:
             add_matrices(runs, pairs, request, report)
         if len(runs) > 2 or is_ranked:
-            report.rankings = rank_runs(runs, request.metric, settings, _derive_seed(runs))
+            report.rankings = rank_runs(runs, request, _derive_seed(runs), report.comparisons)
         if is_ranked:
             report.rankings = [group_ranks(one, report.comparisons) for one in report.rankings]
         finished_report(report, runs)

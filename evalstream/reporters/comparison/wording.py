@@ -172,11 +172,19 @@ def interval_text(
 
 def _means(*means: tuple[str, float, float | None]) -> str:
     """Write the means of runs by label, each with its standard error if it has one."""
-    return ", ".join(
-        f"{label} {show_number(mean, error)}"
-        + ("" if error is None else f" ({show_number(error, error)})")
-        for label, mean, error in means
-    )
+    return ", ".join(f"{label} {mean_text(mean, error)}" for label, mean, error in means)
+
+
+def mean_text(mean: float, error: float | None) -> str:
+    """Write a mean, with its standard error if it has one."""
+    return show_number(mean, error) + ("" if error is None else f" ({show_number(error, error)})")
+
+
+def run_names(report: comparison.ComparisonReport) -> dict[str, str]:
+    """Return the names of runs by label: the label, with the model if it is known."""
+    return {
+        run.label: f"{run.label} ({run.model})" if run.model else run.label for run in report.runs
+    }
 
 
 def _pairing(found: comparison.Estimate) -> str:

@@ -180,9 +180,10 @@ def estimate(
         error = clustered.standard_error
         answers = _Answers((clustered.interval,), (clustered.test,))
         errors, df = (clustered.error_a, clustered.error_b), clustered.clusters - 1
+    own_errors = (own if own is None or own > paired.rounding else 0.0 for own in errors)
     own_a, own_b = (
         None if own is None else OwnError(own, t_interval(mean, own, df, settings.level, "t"))
-        for mean, own in zip((mean_a, mean_b), errors, strict=True)
+        for mean, own in zip((mean_a, mean_b), own_errors, strict=True)
     )
     detectable = detectable_difference(error, settings.level) if error else None
     effect = None

@@ -122,8 +122,7 @@ def test_a_run_against_itself_differs_by_nothing(scores: list[float]) -> None:
     assert (found.difference, found.standard_error) == (0, 0)
     assert found.test is not None
     assert found.test.p == 1
-    assert found.interval is not None
-    assert found.interval.low == pytest.approx(-found.interval.high)
+    assert (found.interval is None) == (found.square is None)
     assert found.detectable is None
     assert found.needed_for_point is None
     assert found.histogram == ((0.0, 3),)
@@ -135,8 +134,17 @@ def test_rounding_is_not_a_difference() -> None:
     assert found.standard_error == 0
     assert found.test is not None
     assert found.test.p == 1
-    assert found.interval is not None
-    assert found.interval[:2] == (0, 0)
+    assert found.interval is None
+    assert [one and one.interval for one in (found.own_a, found.own_b)] == [None, None]
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0, 0.3])
+def test_a_mean_of_equal_scores_has_no_interval(score: float) -> None:
+    found = estimated([score] * 9, [0.0, 1.0, *[score] * 7])
+    assert found.own_a is not None
+    assert (found.own_a.standard_error, found.own_a.interval) == (0, None)
+    assert found.own_b is not None
+    assert found.own_b.interval is not None
 
 
 def test_one_sample() -> None:
