@@ -121,9 +121,9 @@ class Alignment(NamedTuple):
     statistics. `drifted` have the same sample_id and another input, `relabelled` the same question
     and another reference; `ambiguous` counts unmatched samples whose identity is that of several
     sample ids. `other_prompts` counts matched samples that were asked in another prompt,
-    and `same_input` those with the input of another one under another id, but for white space,
-    case and forms of letters. A sample
-    that a run scores in several results of this name is unmatched, and counts once for each.
+    `one_prompt` those whose prompt one run alone shows, and `same_input` those with the input of
+    another one under another id, but for white space, case and forms of letters. A sample that a
+    run scores in several results of this name is unmatched, and counts once for each.
     """
 
     samples_a: int = 0
@@ -140,6 +140,7 @@ class Alignment(NamedTuple):
     repeated_a: int = 0
     repeated_b: int = 0
     same_input: int = 0
+    one_prompt: int = 0
 
     @property
     def overlap(self) -> float:
@@ -237,6 +238,13 @@ class Estimate(DataClass, frozen=True):
     bounds: tuple[float, float] | None = None
     bounds_reason: str | None = None
     histogram: Sequence[tuple[float, int]] = ()
+
+    @property
+    def p(self) -> float | None:
+        """The p value of the verdict: adjusted, if there are several tests; None without a test."""
+        if self.adjusted_p is not None:
+            return self.adjusted_p
+        return None if self.test is None else self.test.p
 
 
 class Comparison(DataClass):

@@ -158,7 +158,7 @@ def _row(one: Comparison) -> str:
             (found.mean_a, found.own_a and found.own_a.standard_error),
             (found.mean_b, found.own_b and found.own_b.standard_error),
         )
-        cells += [f"{found.n:,}", *(_mean(*each) for each in own), _difference(found), _p(found)]
+        cells += [f"{found.n:,}", *(_mean(*each) for each in own), _difference(found), _p(found.p)]
     return " & ".join([*cells, str(one.verdict)])
 
 
@@ -183,10 +183,7 @@ def _difference(found: Estimate | Average) -> str:
     return f"{text} {{[}}${show_number(low, error)}$, ${show_number(high, error)}${{]}}"
 
 
-def _p(found: Estimate) -> str:
-    p = found.adjusted_p
-    if p is None:
-        p = found.test.p if found.test else None
+def _p(p: float | None) -> str:
     if p is None:
         return ""
     return f"$<{SMALLEST_P}$" if p < SMALLEST_P else f"${p:.4f}$"

@@ -129,7 +129,7 @@ class MarkdownComparison(Recognized):
         rows = []
         for one in comparisons:
             found = one.estimate
-            shown = "" if found is None else _text(wording.difference_text(found))
+            shown = "" if found is None else _text(wording.figures_text(found))
             n = "" if found is None else f"{found.n:,}"
             name = f"{one.a} - {one.b}: {one.metric.label}"
             overlap = percent(one.alignment.overlap)

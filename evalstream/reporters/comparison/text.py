@@ -115,9 +115,7 @@ class TextComparison(Recognized):
         width = max(15, *(len(one.verdict) + 1 for one in comparisons))
         for one in comparisons:
             found = one.estimate
-            figures = (
-                "" if found is None else f"  {wording.difference_text(found)}, n = {found.n:,}"
-            )
+            figures = "" if found is None else f"  {wording.figures_text(found)}, n = {found.n:,}"
             self._lines.write(
                 Span(f"{one.verdict:<{width}}", _ROLES[one.verdict]),
                 Span(f"{one.a} and {one.b}, {one.metric.label}{figures}"),

@@ -117,6 +117,7 @@ def _samples(one: comparison.Comparison, found: comparison.Alignment) -> str:
         (found.ambiguous, "with an ambiguous input, unmatched"),
         (found.unscored, "without a score on both sides"),
         (found.other_prompts, "asked in another prompt"),
+        (found.one_prompt, "with a prompt that one run alone shows"),
         (found.other_clusters, "in another cluster, or in none of one run"),
         (found.repeated_a, f"repeated in {one.a}"),
         (found.repeated_b, f"repeated in {one.b}"),
@@ -160,6 +161,12 @@ def difference_text(found: comparison.Estimate | comparison.Average) -> str:
     text = show_number(found.difference, found.standard_error)
     interval = found.interval
     return text if interval is None else f"{text} ({interval_text(interval, found)})"
+
+
+def figures_text(found: comparison.Estimate) -> str:
+    """Write a difference with its interval and the p value of its verdict."""
+    text = difference_text(found)
+    return text if found.p is None else f"{text}, {p_value(found.p)}"
 
 
 def interval_text(
