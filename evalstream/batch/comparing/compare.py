@@ -160,7 +160,8 @@ def _estimate(
     found = estimate(paired, metric, settings, seed, clustered)
     if tally.copies.copies:
         clustered = tally.copies.cluster_statistics(paired, settings.level)
-        found = choose_cautious(found, estimate(paired, metric, settings, seed, clustered))
+        other = estimate(paired, metric, settings, seed, clustered)
+        found = choose_cautious(found, other, settings.level)
     if found is None or alignment.overlap >= settings.min_overlap:
         return found
     return replace(

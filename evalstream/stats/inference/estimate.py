@@ -28,7 +28,7 @@ from evalstream.stats.inference.distributions import (
     tango_interval,
 )
 from evalstream.stats.inference.paired import PairedScores
-from evalstream.stats.inference.resamples import bootstrap_intervals, sign_flip_test
+from evalstream.stats.inference.resamples import RANDOM_FLIPS, bootstrap_intervals, sign_flip_test
 
 
 class Bounds(NamedTuple):
@@ -219,11 +219,20 @@ def estimate(
     )
 
 
-def choose_cautious(first: Estimate | None, other: Estimate | None) -> Estimate | None:
-    """Return the estimate with the larger p value, or the one that cannot have any."""
+def choose_cautious(
+    first: Estimate | None, other: Estimate | None, level: float
+) -> Estimate | None:
+    """Return the estimate with the larger p value, or the one that cannot have any.
+
+    Random signs give no p value below 1 / resamples: where both are significant, it is the one with
+    the larger standard error.
+    """
     if first is None or other is None or first.test is None or other.test is None:
         return first if other is None or (first is not None and first.test is None) else other
-    return other if other.test.p > first.test.p else first
+    p, other_p = first.test.p, other.test.p
+    if first.test.method == RANDOM_FLIPS and max(p, other_p) <= 1 - level:
+        p, other_p = first.standard_error or 0.0, other.standard_error or 0.0
+    return other if other_p > p else first
 
 
 def with_adjusted(estimates: Sequence[Estimate | None]) -> list[Estimate | None]:

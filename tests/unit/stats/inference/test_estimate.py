@@ -5,10 +5,11 @@ import random
 
 import pytest
 
-from evalstream.model.comparison import CompareSettings, Estimate, MetricName
+from evalstream.model.comparison import CompareSettings, Estimate, Interval, MetricName, PValue
 from evalstream.stats.inference.clusters import clustered_difference
-from evalstream.stats.inference.estimate import estimate, with_adjusted
+from evalstream.stats.inference.estimate import choose_cautious, estimate, with_adjusted
 from evalstream.stats.inference.paired import PairedScores
+from evalstream.stats.inference.resamples import EXACT_FLIPS, RANDOM_FLIPS
 
 SETTINGS = CompareSettings(resamples=500)
 
@@ -232,3 +233,24 @@ def test_swapped_runs_give_the_opposite(some: tuple[list[float], list[float]]) -
     assert other.interval is not None
     assert other.interval.low == pytest.approx(-one.interval.high)
     assert other.correlation == pytest.approx(one.correlation)
+
+
+def judged_by(p: float, error: float, method: str = RANDOM_FLIPS) -> Estimate:
+    test, interval = PValue(p, method), Interval(0.1, 0.3, method)
+    return Estimate(100, 0.5, 0.3, 0.2, standard_error=error, interval=interval, test=test)
+
+
+@pytest.mark.parametrize(
+    ("plain", "clustered", "is_clustered"),
+    [
+        # 10,000 random signs give no smaller p value: the error says what is cautious.
+        (judged_by(1e-4, 0.01), judged_by(1e-7, 0.04, "clustered t"), True),
+        (judged_by(1e-4, 0.04), judged_by(1e-7, 0.01, "clustered t"), False),
+        (judged_by(1e-4, 0.05), judged_by(0.2, 0.04, "clustered t"), True),
+        (judged_by(0.2, 0.01), judged_by(0.04, 0.04, "clustered t"), False),
+        (judged_by(0.03, 0.01, EXACT_FLIPS), judged_by(0.02, 0.04, "clustered t"), False),
+    ],
+)
+def test_the_cautious_estimate(plain: Estimate, clustered: Estimate, *, is_clustered: bool) -> None:
+    expected = clustered if is_clustered else plain
+    assert choose_cautious(plain, clustered, 0.95) is expected
