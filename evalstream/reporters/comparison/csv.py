@@ -42,8 +42,8 @@ class CsvComparison(Recognized):
         for one in report.comparisons:
             named = one.a, one.b, models.get(one.a), models.get(one.b)
             measured = one.metric.result, one.metric.metric, str(one.verdict), one.better
-            cells = *named, *measured, *figures.comparison_figures(one).values(), report.first_line
-            self._write(map(_cell, cells))
+            found = figures.comparison_figures(one).values()
+            self._write(map(_cell, (*named, *measured, *found, report.first_line)))
         if not report.comparisons:
             verdict = COLUMNS.index("verdict")
             cells = [""] * verdict + ["not compared"] + [""] * (len(COLUMNS) - verdict - 2)
