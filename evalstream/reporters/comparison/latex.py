@@ -125,6 +125,8 @@ def _describe_columns(report: ComparisonReport) -> Iterator[str]:
     if tests:
         is_adjusted = any(one.adjusted_p is not None for one in found)
         yield f"$p$ {'after Holm ' if is_adjusted else ''}({tests})."
+    if report.averages:
+        yield "Averages have equal weights."
 
 
 def _join_methods(found: Iterable[Interval | PValue | None]) -> str:
@@ -163,7 +165,7 @@ def _row(one: Comparison) -> str:
 
 
 def _average_row(one: Average) -> str:
-    title = f"Average of {count_noun(one.results, 'result')}, equal weights"
+    title = f"Average of {count_noun(one.results, 'result')}"
     means = _mean(one.mean_a, one.standard_error_a), _mean(one.mean_b, one.standard_error_b)
     return " & ".join([title, _text(one.a), _text(one.b), "", *means, _difference(one), "", ""])
 
