@@ -308,6 +308,13 @@ static enum answer is_hash_of(
                       texts->data + row->texts.hash) ? YES : NO;
 }
 
+/* Tell whether two recipes digest the same text of a row. */
+static bool digest_alike(const struct facts *facts, enum recipe one, enum recipe other) {
+    const uint32_t either = 1u << one | 1u << other;
+    return one == other ||
+           (facts->references.count <= 1 && either == (1u << CONCAT | 1u << CONCAT_FIRST));
+}
+
 /* Check the hash of a row: where no recipe gives it that the file may follow, it is wrong; where
    another one does, or nothing can tell, others have to look. */
 static void check_hash(const struct scanner *scanner, const struct texts *texts, struct row *row) {
@@ -319,7 +326,8 @@ static void check_hash(const struct scanner *scanner, const struct texts *texts,
                    texts->data + at->hash))
         return;
     for (int recipe = 0; recipe < RECIPE_COUNT; recipe++)
-        if (demands->tried >> recipe & 1 && recipe != demands->recipe &&
+        if (demands->tried >> recipe & 1 &&
+            !digest_alike(&scanner->facts, (enum recipe)recipe, (enum recipe)demands->recipe) &&
             is_hash_of(scanner, texts, row, (enum recipe)recipe) != NO) {
             row->doubts |= DOUBTFUL_HASH;
             return;
