@@ -134,9 +134,11 @@ static inline const byte *member_at(
     struct walk *walk, const struct node *node, const byte *at, struct keys *keys, int32_t likely,
     int32_t *member
 ) {
+    if (likely == node->members)
+        return key_at(walk, node, at, keys, member);
     const struct member *const known = walk->tables->members + node->first_member + likely;
     const struct label label = within(known->label, BEFORE_KEY, BEHIND_KEY);
-    if (likely == node->members || !is_key(walk, label, at))
+    if (!is_key(walk, label, at))
         return key_at(walk, node, at, keys, member);
     *member = likely;
     return is_new_member(keys, likely) ? skip_sign(at + label.length - 1) : NULL;

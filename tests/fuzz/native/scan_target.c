@@ -140,7 +140,8 @@ static uint64_t scan_all(struct scan *scan, const struct demands *demands, uint6
         for (uint64_t row = 0; row < scan->row_count; row++) {
             check_row(scan, &scan->rows[row]);
             check_signature(&scan->rows[row], ~usual);
-            settle(&scan->rows[row], usual);
+            if (!demands->lists_all)
+                settle(&scan->rows[row], usual);
         }
     }
     for (int slot = 0; slot < SLOTS; slot++)
