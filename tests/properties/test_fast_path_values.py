@@ -144,6 +144,17 @@ def test_one_of_many_calls_is_at_violation() -> None:
     assert not agreed(within, written({**with_calls(3, 2), "messages": later}))
 
 
+@pytest.mark.parametrize("number", [AGENTIC, MULTI])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_counts_that_are_no_numbers_are_judged_alike(version: str, number: int) -> None:
+    row = sound(number, version)
+    for name in ("num_turns", "tool_calls_count"):
+        for count in (None, ..., "4", True, [4], 0.5, -1, 4, 4.0, 2**70, 1e300):
+            agreed(HASHED[version], written(changed(row, f"evaluation/{name}", count)))
+    if number == MULTI:
+        assert taken(HASHED[version], written(changed(row, "evaluation/tool_calls_count", ...)))
+
+
 @pytest.mark.parametrize(("version", "answered"), [("0.2.0", "d0"), ("0.3.0", ["d0"])])
 def test_no_turn_answers_its_own_calls(version: str, answered: Any) -> None:
     row = bare(sound(AGENTIC, version))

@@ -178,6 +178,7 @@ class ScannerMemory:
         self.ids: list[Row] = []
         self.keys: dict[tuple[int, int], Key] = {}
         self.slots: list[Sequence[Violation]] = []
+        self._slot_keys: list[Sequence[CountKey]] = []
         self._slot_of: dict[object, int] = {}
         self._settled: dict[int, int] = {}
 
@@ -189,7 +190,7 @@ class ScannerMemory:
         if not self.scanner.start(plan.setting, data, base, offsets, longest, keeps=keeps):
             self._forget()
             return
-        shown = {slot for slot, found in enumerate(self.slots) if room.of(room.keys(found)) != 0}
+        shown = {slot for slot, keys in enumerate(self._slot_keys) if room.of(keys) != 0}
         for likeness, slot in [*self._settled.items()] if shown else ():
             if slot in shown:
                 self.scanner.settle(likeness, NO_SLOT)
@@ -203,6 +204,7 @@ class ScannerMemory:
         slot = self._slot_of.setdefault(kind, len(self.slots))
         if slot == len(self.slots):
             self.slots.append(violations)
+            self._slot_keys.append(keys)
         for likeness in likenesses:
             self._settled[likeness] = slot
             self.scanner.settle(likeness, slot)

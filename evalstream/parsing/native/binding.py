@@ -168,6 +168,7 @@ class RowConstraints(Structure):
         ("judges_binary", c_int32),
         ("compares", c_int32),
         ("identity", c_int32),
+        ("counts_turns", c_int32),
         ("checks", c_uint32),
         ("transcript", c_char * 16),
     )

@@ -525,12 +525,21 @@ static bool is_at_most(const struct facts *facts, enum slot slot, double limit) 
     return !is_a_number(facts, slot) || number_of(facts, slot) <= limit;
 }
 
+/* Tell whether a number may be another one than a count; the schema tells of what is no number. */
+static bool may_miscount(const struct facts *facts, enum slot slot, size_t count) {
+    return is_a_number(facts, slot) && number_of(facts, slot) != (double)count;
+}
+
 /* Return the rules that may object to what is said of a transcript: its counts, and its kind. */
-static uint32_t doubts_of_transcript(const struct facts *facts, bool agentic) {
+static uint32_t doubts_of_transcript(
+    const struct facts *facts, const struct demands *demands, bool agentic
+) {
     const bool is_real = agentic ? facts->calls > 0 : facts->assistants > 1;
+    const enum kind turns = facts->slot[TURN_COUNT].kind;
     uint32_t doubts = is_real ? NO_CHECK : ES315;
-    if (number_of(facts, TURN_COUNT) != (double)facts->turns ||
-        number_of(facts, CALL_COUNT) != (double)facts->calls)
+    if (turns == ABSENT || (turns == NULL_KIND && demands->counts_turns) ||
+        may_miscount(facts, TURN_COUNT, facts->turns) ||
+        may_miscount(facts, CALL_COUNT, facts->calls))
         doubts |= ES306;
     return doubts;
 }
@@ -582,7 +591,7 @@ bool judge(
     *doubts |= doubts_of_answer(facts, demands, single, flags);
     *doubts |= may_be_underived(facts, demands) ? ES808 : NO_CHECK;
     if (!single)
-        *doubts |= doubts_of_transcript(facts, interaction == AGENTIC);
+        *doubts |= doubts_of_transcript(facts, demands, interaction == AGENTIC);
     else if (!is_at_most(facts, TURN_COUNT, ONE_EXCHANGE) || !is_at_most(facts, CALL_COUNT, 0))
         *doubts |= ES315;
     *doubts &= demands->checks;
