@@ -60,6 +60,36 @@ def test_words_that_are_written_with_escapes_do_not_mislead(number: int, text: s
             assert not agreed(within, head + escaped(text) + rest)
 
 
+def test_choices_beyond_ascii_that_begin_otherwise_are_no_matches() -> None:
+    within = BARE["0.3.0"]
+    base = bare(sound(SINGLE, "0.3.0"))
+    decided = [
+        ("fine", " Fire \u00fc"),
+        ("", "x\u00fc"),
+        ("fine", "fine, \u00fc"),
+        ("fine", "bu\u00df"),
+    ]
+    left = [("fine", "fine\u00a0"), ("FINE ", "\u00a0fine"), ("fine", "\ufb01ne"), ("k", "\u212a")]
+    left += [
+        ("", "\u00a0"),
+        ("fine", "fine \u00a0"),
+        ("fine", "fine \u00fc"),
+        ("fine", "fine\u00fc"),
+    ]
+    left += [
+        ("strass", "stra\u00df"),
+        ("s", "\u017f"),
+        ("fine", "fin\uff45"),
+        ("fine", "fin\u00e9"),
+    ]
+    for cases, is_decided in ((decided, True), (left, False)):
+        for reference, choice in cases:
+            changes = {"reference": [reference], "choices": ["other", choice, 30 * "x"]}
+            row = {**base, "input": {**base["input"], **changes}}
+            for line in (written(row), written(row, ensure_ascii=False)):
+                assert agreed(within, line) == is_decided, (reference, choice)
+
+
 def test_choices_are_held_against_references_as_they_are_written() -> None:
     within = BARE["0.3.0"]
     base = bare(sound(SINGLE, "0.3.0"))

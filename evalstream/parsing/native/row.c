@@ -324,6 +324,18 @@ static bool numbers_a_choice(struct span text, size_t choices) {
            (size_t)(folded(*text.start) - 'a') < choices;
 }
 
+/* Tell whether an ASCII text surely differs from another one in case-folded letters, white space
+   around both aside: no byte above 127 comes before the first that is another one. */
+static bool surely_differ(const struct span *text, const struct span *other) {
+    for (size_t place = 0; place < other->length && other->start[place] < 0x80; place++) {
+        if (place == text->length)
+            return !is_space(other->start[place]);
+        if (folded(text->start[place]) != folded(other->start[place]))
+            return true;
+    }
+    return false;
+}
+
 enum { LONGEST_CHOICE = 1 << 12 };
 
 /* Tell whether a reference is one of the choices, its letter, or its number: whatever its case, and
@@ -344,13 +356,13 @@ static enum answer is_choice(const struct span *reference, const struct spans *c
     for (size_t choice = 0; choice < choices->count; choice++) {
         struct texts other = {.data = room[1], .capacity = LONGEST_CHOICE};
         write_decoded(&other, &choices->span[choice]);
-        if (other.full || !is_ascii(other.data, other.size)) {
-            answer = PERHAPS;
-            continue;
-        }
         const struct span known = bare(other.data, other.size);
-        if (are_alike(&text, &known))
+        if (other.full || !is_ascii(other.data, other.size)) {
+            if (other.full || !surely_differ(&text, &known))
+                answer = PERHAPS;
+        } else if (are_alike(&text, &known)) {
             return YES;
+        }
     }
     return answer;
 }
