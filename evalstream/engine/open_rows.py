@@ -69,8 +69,8 @@ class OpenRows(DataClass):
 
     def take_head(self) -> bytes:
         """Return the head, and keep only its first line."""
-        head = self.head
-        self.head = head.partition(b"\n")[0]
+        head, end = self.head, self.head.find(b"\n")
+        self.head = head if end < 0 else head[:end]
         return head
 
     @property

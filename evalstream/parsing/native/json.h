@@ -126,7 +126,7 @@ const byte *read_rest_of_string(const byte *at, const byte *end, struct span *sp
 /* Read a string behind its first quote, in memory that goes on up to `end`. Return what follows
    its last quote; NULL unless it is valid UTF-8 without halves of surrogate pairs. */
 static inline const byte *read_string(const byte *at, const byte *end, struct span *span) {
-    *span = (struct span){.start = at, .ascii = true};
+    const byte *const start = at;
     while (end - at >= LANES) {
         const unsigned signs = signs_at(at);
         if (!signs) {
@@ -136,9 +136,10 @@ static inline const byte *read_string(const byte *at, const byte *end, struct sp
         at += __builtin_ctz(signs);
         if (*at != '"')
             break;
-        span->length = (size_t)(at - span->start);
+        *span = (struct span){start, (size_t)(at - start), false, true};
         return at + 1;
     }
+    *span = (struct span){.start = start, .ascii = true};
     return read_rest_of_string(at, end, span);
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import DETAILS, USUAL_ALGORITHMS, Aggregate
-from evalstream.formats.eee.datastore import parse_path
+from evalstream.formats.eee.datastore import parse_path, path_to_declare
 from evalstream.formats.eee.facts import LOOKED_AT, RunFacts
 from evalstream.io.file_names import is_packed_name
 from evalstream.model.finding import Severity, Violation
@@ -218,8 +218,6 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
 
 def _may_be_declared(facts: RunFacts, path: str) -> bool:
     """Tell whether the version allows the path that the aggregate should declare."""
-    from evalstream.formats.eee.declared_path import path_to_declare
-
     aggregate = facts.aggregate
     if aggregate is None or facts.aggregate_path is None:
         return False
