@@ -11,7 +11,7 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import is_hex_digest
 from evalstream.parsing.json import member
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 LIKE_LOG: Final = "like the log"
 UNLIKE_LOG: Final = "unlike the log"
@@ -64,12 +64,6 @@ def _unlike_the_log(facts: RunFacts) -> Iterator[Violation]:
         yield ES410.violation(message, count=count, severity=severity)
 
 
-ES410: Final = Rule(
-    "ES410",
-    "log-hash-mismatch",
-    Severity.ERROR,
-    "input or reference is not the text that the harness hashed; a warning if no row agrees",
-    run=_unlike_the_log,
-)
+ES410: Final = declare_rule("ES410", run=_unlike_the_log)
 
 RULES: Final = (ES410,)
