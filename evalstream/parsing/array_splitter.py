@@ -240,13 +240,12 @@ class ArraySplitter:
             pass
         if self._expected not in _OPENERS:
             return False
-        line, before = self._find_line(self._position), self._position
-        end = self._scanner.take(
-            Piece(
-                *(self._data, before, self._expected is _Expected.COMMA, self._longest),
-                *(self._offset, line, self._line_start, self._first_wide, self._content_end),
-            )
-        )
+        before, is_behind = self._position, self._expected is _Expected.COMMA
+        line = self._find_line(before)
+        place = self._offset, line, self._line_start
+        wide, behind = self._first_wide, self._content_end
+        piece = Piece(self._data, before, is_behind, self._longest, *place, wide, behind)
+        end = self._scanner.take(piece)
         if end.at == before:
             return False
         self._position = self._counted = end.at

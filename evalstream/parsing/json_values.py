@@ -37,7 +37,7 @@ def _read_decimal(digits: str) -> Decimal | None:
         return None
 
 
-SHORT_BYTES: Final = 1 << 14
+SHORT_BYTES: Final = 1 << 11
 
 
 class Numbered(NamedTuple):

@@ -176,7 +176,7 @@ class EntryCollector:
         """Take entries of known forms, with the values of all of them one behind the other."""
         rows, at = [], 0
         # What was summed up last, with the values from a place on, and what waits: forms of copies.
-        run, run_at, times = (), 0, 0
+        run, run_at, times = tuple[int, ...](), 0, 0
         copies, copies_at = list[int](), 0
         for start, _, line, column, number, id_start, id_stop in places:
             form, id_ = self._forms[number], piece.data[id_start:id_stop]

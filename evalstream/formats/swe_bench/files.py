@@ -16,6 +16,7 @@ from evalstream.formats.swe_bench.documents import (
     NAME,
     PREDICTIONS,
     REPORT,
+    REPORT_FILE,
     RESULTS,
     first_model,
     kind_of_file,
@@ -103,7 +104,9 @@ class _Files:
 
     def _add_reports(self, folder: str) -> None:
         for instance in _folders(folder):
-            self._add_found(os.path.join(instance, "report.json"))
+            path = os.path.join(instance, REPORT_FILE)
+            if _is_plain_file(path):
+                self.add(path, INSTANCE)
 
     def _add_found(self, path: str) -> None:
         kind = kind_of_file(path) if _is_local(path) and _is_plain_file(path) else None

@@ -88,9 +88,10 @@ class ItemScanner:
     def list_items(self, count: int) -> list[ItemPlace]:
         """Return where the first items stand that were found last."""
         words = self._words[: _ITEM_WORDS * count].tolist()
-        columns = [words[place::_ITEM_WORDS] for place in range(_ITEM_WORDS)]
-        columns[3] = [one or None for one in columns[3]]
-        return list(map(ItemPlace._make, zip(*columns, strict=True)))
+        parts = (words[place::_ITEM_WORDS] for place in range(_ITEM_WORDS))
+        starts, stops, lines, shown, *others = parts
+        columns = [column or None for column in shown]
+        return list(map(ItemPlace._make, zip(starts, stops, lines, columns, *others, strict=True)))
 
 
 class KeepingScanner(ItemScanner):

@@ -72,6 +72,7 @@ def check_predictions(run: Submitted) -> Iterator[PlacedInFile]:
 
 
 def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFile]:
+    evaluated = lists.union(("completed", "error", "empty_patch"))
     for one, found in run.outcomes.items():
         is_resolved = found.is_resolved
         wrong = {True: "unresolved", False: "resolved", None: ""}[is_resolved]
@@ -80,7 +81,7 @@ def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFil
             yield _report_contradiction(lists, wrong, one, f"its report says that it is {word}")
         elif one in lists.places("error"):
             yield _report_contradiction(lists, "error", one, "it has a report")
-        elif one not in lists.union(("completed", "error", "empty_patch")):
+        elif one not in evaluated:
             message = f"{one} has a report, and the run report does not list it as evaluated"
             # Another call may have evaluated what this one did not submit.
             severity = Severity.ERROR if one in lists.places("submitted") else None
