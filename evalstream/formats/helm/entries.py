@@ -6,6 +6,7 @@ import math
 import re
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Final
 
@@ -52,10 +53,15 @@ class Form(NamedTuple):
     scores: Sequence[int]
     confidence: Sequence[int]
 
-    def make_entry(self, id_: bytes, values: array[float]) -> InstanceEntry:
-        """Return the entry of an instance with some values."""
+    @property
+    def trial(self) -> int:
+        """The trial of the entries."""
+        return self.entry.instance.trial
+
+    def make_entry(self, id_: bytes, values: array[float], at: int) -> InstanceEntry:
+        """Return the entry of an instance whose values begin at a place."""
         stats = [
-            Stat(0, 0.0, 0.0) if place is None else Stat.of_value(values[place])
+            Stat(0, 0.0, 0.0) if place is None else Stat.of_value(values[at + place])
             for place in self.places
         ]
         instance = self.entry.instance._replace(id=id_.decode())
@@ -180,9 +186,9 @@ class EntryCollector:
         copies, copies_at = list[int](), 0
         for start, _, line, column, number, id_start, id_stop in places:
             form, id_ = self._forms[number], piece.data[id_start:id_stop]
-            own, last = values[at : at + form.values], (id_, form.entry.instance.trial)
-            size = len(copies) + len(self._copies)
-            if last != self._last or self._is_windowed or size >= MOST_COPIES:
+            last = id_, form.trial
+            is_new = last != self._last or self._is_windowed
+            if is_new or len(copies) + len(self._copies) >= MOST_COPIES:
                 if tuple(copies) == run:
                     times += 1
                 else:
@@ -191,20 +197,24 @@ class EntryCollector:
                 self.close()
                 copies, copies_at, self._last = [], at, last
             if self._copies:
-                self._copies.append(form.make_entry(id_, own))
+                self._copies.append(form.make_entry(id_, values, at))
             else:
                 copies.append(number)
-            rows.append(self._fill_row(form, id_, own, line, column))
+            scores = [values[at + place] for place in form.scores]
+            known = [values[at + place] for place in form.confidence]
+            where = self.count, line, column, _pack(*scores), self._cluster
+            confidence = (known[0], int(known[1])) if known else (None, None)
+            rows.append((id_, form.kind, *where, *confidence))
+            if self._samples is not None:
+                found = form.make_entry(id_, values, at)
+                self._samples.add(found, line, piece.offset + start)
             at += form.values
             self.count += 1
-            if self._samples is not None:
-                self._samples.add(form.make_entry(id_, own), line, piece.offset + start)
         self._add_run(run, values, run_at, times)
         self._store.add(rows)
         for number in copies:
             form = self._forms[number]
-            own = values[copies_at : copies_at + form.values]
-            self._copies.append(form.make_entry(rows[-1][0], own))
+            self._copies.append(form.make_entry(rows[-1][0], values, copies_at))
             copies_at += form.values
 
     def _add_run(
@@ -222,16 +232,11 @@ class EntryCollector:
             self._terms[copies] = self.totals.make_terms(entries, places, stride)
         self.totals.add_values(self._terms[copies], values, start, times)
 
-    def _fill_row(
-        self, form: Form, id_: bytes, own: array[float], line: int, column: int | None
-    ) -> RawRow:
-        """Return the row of an entry with a form."""
-        scores = array("d", [own[place] for place in form.scores]).tobytes() or None
-        confidence: tuple[float | None, int | None] = (None, None)
-        if form.confidence:
-            probability, is_right = (own[place] for place in form.confidence)
-            confidence = probability, int(is_right)
-        return (id_, form.kind, self.count, line, column, scores, self._cluster, *confidence)
+
+@lru_cache(maxsize=1024)
+def _pack(*scores: float) -> bytes | None:
+    """Return scores as rows have them, None for none."""
+    return array("d", scores).tobytes() or None
 
 
 def _find_confidence(names: Sequence[Name]) -> Sequence[int]:

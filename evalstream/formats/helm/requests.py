@@ -29,6 +29,7 @@ BASIC: Final = "BasicGenerationMetric"
 MOST_TRIALS: Final = 1 << 31
 
 _ARTICLES: Final = LazyPattern(r"\b(a|an|the)\b")
+_KEPT_LETTERS: Final = frozenset(string.digits + string.ascii_lowercase) - {"a", "t"}
 _PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
 
 
@@ -281,7 +282,11 @@ def _find_matches(gold: str, answer: str) -> Iterator[str]:
         yield "exact_match"
     if answer.startswith(gold):
         yield "prefix_exact_match"
-    normal, other = normalize_text(gold), normalize_text(answer)
+    start, other = gold[:1].lower(), normalize_text(answer)
+    # Normal texts then begin with this letter, which is not that of an article.
+    if start in _KEPT_LETTERS and not other.startswith(start):
+        return
+    normal = normalize_text(gold)
     if other == normal:
         yield "quasi_exact_match"
     if other.startswith(normal):
