@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.documents import DocumentCheck
@@ -146,12 +147,13 @@ class _Check:
             found.scored,
             frozenset(name.name for name, number in times.items() if number > 1),
             bool(found.state) and found.totals is not None and found.is_whole,
-            found.totals is not None and found.totals.has_metric(FIRST_OF_BASIC),
+            FIRST_OF_BASIC if self._store.has_metric(FIRST_OF_BASIC) else None,
             found.is_windowed,
         )
-        for row, violation in facts.read(
+        found_in_rows = facts.read(
             self._store, lambda rows: about_instances.check_copy(rows, compared)
-        ):
+        )
+        for row, violation in chain(found_in_rows, about_instances.check_unscored(facts)):
             name = printable(self._paths[STATE if row.kind.metric is None else ENTRIES])
             self._documents.note(violation, name, row.line, row.column)
         has_state = found.state is not None

@@ -250,7 +250,7 @@ class RunReader:
             if perturbation is None or (models and one.request.model not in models):
                 return None
             splits = instance.split, instance.sub_split
-            kind = number_kind(perturbation, one.train_trial_index, None, *splits)
+            kind = number_kind(perturbation, one.train_trial_index, None, *splits, one.is_plain)
             scores = score_plain(one, self.scored) if self.scored else None
             where = number, place.line, place.column
             rows.append((instance.id.encode(), kind, *where, scores))
@@ -268,9 +268,9 @@ class RunReader:
             violations = list(check_model(request.model, self.adapter, place))
             scores = score_again(request, self.scored) if self.scored else None
             id_, perturbation, trial = request.instance
-            kind = self._store.number_kind(perturbation, trial, None, *request.splits)
+            kind = (perturbation, trial, None, *request.splits, request.is_plain)
             where = self.count, element.line, element.column
-            self._store.add([(encode_name(id_), kind, *where, scores)])
+            self._store.add([(encode_name(id_), self._store.number_kind(*kind), *where, scores)])
             if self._samples is not None:
                 self._samples.add_input(request)
         self._note_element(element, name, place, violations)

@@ -47,7 +47,7 @@ class _Instance(msgspec.Struct, frozen=True, gc=False):
     split: str | None = None
     sub_split: str | None = None
     perturbation: msgspec.Raw = msgspec.Raw(b"null")
-    references: tuple[_Reference, ...] = ()
+    references: tuple[_Reference, ...] | None = None
 
 
 class _Asked(msgspec.Struct, frozen=True, gc=False):
@@ -73,6 +73,11 @@ class PlainRequest(msgspec.Struct, frozen=True, gc=False):
     output_mapping: dict[str, str] | None = None
     reference_index: int | None = None
     request_mode: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the request is the only one of its instance."""
+        return self.reference_index is None and self.request_mode is None
 
 
 KEPT: Final[KeptMembers] = {
@@ -112,10 +117,20 @@ class Request(NamedTuple):
 
     @property
     def correct(self) -> list[str]:
-        """The correct references."""
+        """The correct references that are texts."""
+        return [text for text in self._right if text is not None]
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the references say which answers are right: all correct ones are texts."""
+        references = member(self.value["instance"], "references")
+        return isinstance(references, list) and None not in self._right
+
+    @property
+    def _right(self) -> list[str | None]:
         shown = objects(member(self.value["instance"], "references"))
         right = (one for _, one in shown if "correct" in (one.get("tags") or ()))
-        return [text for one in right if (text := text_of(one.get("output"))) is not None]
+        return [text_of(one.get("output")) for one in right]
 
     @property
     def choices(self) -> list[str]:
@@ -198,7 +213,7 @@ def score_again(request: Request, metrics: Sequence[str]) -> bytes | None:
     texts = [text_or_none(one.get("text")) for one in completions]
     likely = [one.get("logprob", 0) for one in completions]
     are_numbers = len(likely) == 1 or all(isinstance(one, (int, float)) for one in likely)
-    if not request.is_plain or None in texts or not are_numbers:
+    if not request.is_plain or None in texts or not are_numbers or not request.is_scored:
         return None
     mapping = request.value.get("output_mapping")
     mapping = mapping if isinstance(mapping, dict) else None
@@ -208,9 +223,9 @@ def score_again(request: Request, metrics: Sequence[str]) -> bytes | None:
 
 def score_plain(request: PlainRequest, metrics: Sequence[str]) -> bytes | None:
     """Return the scores of a request as `score_again` does."""
-    if request.reference_index is not None or request.request_mode is not None:
-        return None
     completions, references = request.result.completions, request.instance.references
+    if not request.is_plain or references is None:
+        return None
     correct = [one.output.text for one in references if one.tags and "correct" in one.tags]
     texts, likely = [one.text for one in completions], [one.logprob for one in completions]
     return score_answers(texts, likely, correct, request.output_mapping, metrics)
@@ -223,11 +238,12 @@ def score_answers(
     mapping: Mapping[str, Any] | None,
     metrics: Sequence[str],
 ) -> bytes | None:
-    """Return the scores of answers with their log probabilities, None without a correct reference.
+    """Return the scores of answers with their log probabilities, None without answers.
 
-    Those of the most likely one come first, then the best over all, which are called `NAME@k`.
+    Without a correct reference no answer is right. Those of the most likely one come first, then
+    the best over all, which are called `NAME@k`.
     """
-    if not correct or not texts:
+    if not texts:
         return None
     if len(texts) > 1:
         texts = [texts[place] for place in sorted(range(len(texts)), key=lambda at: -likely[at])]

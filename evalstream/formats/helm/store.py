@@ -34,13 +34,17 @@ its kind."""
 
 
 class RowKind(NamedTuple):
-    """What many rows have in common: `metric` is the first one of an entry, None for a request."""
+    """What many rows have in common: `metric` is the first one of an entry, None for a request.
+
+    A plain request is the only one of its instance.
+    """
 
     perturbation: str
     trial: int
     metric: str | None
     split: str | None
     sub_split: str | None
+    is_plain: bool = False
 
     @property
     def name(self) -> Name:
@@ -112,6 +116,10 @@ class InstanceStore:
         for _, same in groupby(rows, key=itemgetter(0)):
             yield list(same)
 
+    def has_metric(self, metric: str) -> bool:
+        """Tell whether some entry begins with a metric."""
+        return any(kind.metric == metric for kind in self._kinds)
+
     def make_rows(self, rows: Iterable[RawRow]) -> list[InstanceRow]:
         """Return rows with their kinds."""
         return [InstanceRow(row[0], self._kinds[row[1]], *row[2:]) for row in rows]
@@ -138,13 +146,15 @@ class InstanceFacts:
     """What the rows of a run amount to.
 
     `requested` and `described` count the different ids with requests and with statistics, and
-    `scored` the instances whose scores follow from their requests. `requests` counts instances by
+    `scored` the instances whose scores follow from their requests; `unscored` are requests of
+    others, one of each layout. `requests` counts instances by
     trial, split and perturbation, `entries` by split and perturbation alone.
     """
 
     def __init__(self) -> None:
         self.requested = self.described = self.scored = 0
         self.are_copies_together = True
+        self.unscored: list[InstanceRow] = []
         self.requests: Counter[tuple[int, Name]] = Counter()
         self.entries: Counter[Name] = Counter()
         self._confidences: dict[tuple[int, Name], list[tuple[float, int]]] = {}
@@ -194,8 +204,10 @@ class InstanceFacts:
             self.requests[first.kind.trial, first.kind.name] += times
         for name in dict.fromkeys(row.kind.name for row in entries):
             self.entries[name] += times
-        if len(rows) == len(entries) + 1 and first.scores is not None:
-            self.scored += times * any(row.scores is not None for row in entries)
+        if len(entries) < len(rows) and any(row.scores is not None for row in entries):
+            is_scored = len(rows) == len(entries) + 1 and first.scores is not None
+            self.scored += times * is_scored
+            self.unscored += [] if is_scored else [first]
 
     def _add_confidences(self, rows: Iterable[InstanceRow]) -> None:
         """Add the first confidence of each class of metrics in each instance."""

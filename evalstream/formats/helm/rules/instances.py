@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
-from evalstream.formats.helm.documents import NOUNS, RUN_SPEC
-from evalstream.formats.helm.store import InstanceRow
+from evalstream.formats.helm.documents import NOUNS, REQUESTS, RUN_SPEC
+from evalstream.formats.helm.store import InstanceFacts, InstanceRow
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import member
@@ -18,15 +18,15 @@ from evalstream.rules.base import Rule
 class Compared(NamedTuple):
     """What the requests and entries of instances are compared in.
 
-    With `has_basic` every instance has statistics. A windowed run has several requests and entries
-    for one instance. Metrics in `repeats` may stand in several entries. Without `has_requests` those
-    of some instances may be missing.
+    Every instance has an entry that begins with `first_of_basic`, unless it is None. A windowed run
+    has several requests and entries for one instance. Metrics in `repeats` may stand in several
+    entries. Without `has_requests` those of some instances may be missing.
     """
 
     metrics: Sequence[str]
     repeats: frozenset[str]
     has_requests: bool
-    has_basic: bool
+    first_of_basic: str | None
     is_windowed: bool
 
 
@@ -39,8 +39,8 @@ def check_copy(
     for row in rows:
         if row.kind.metric is not None:
             by_metric.setdefault(row.kind.metric, []).append(row)
-    if compared.has_requests and not by_metric:
-        yield _report_missing(requests[0], compared)
+    if compared.has_requests and requests:
+        yield from _check_requests(requests, by_metric.keys(), compared)
     for metric, entries in by_metric.items():
         last, where = entries[-1], f"/{entries[-1].place}"
         if compared.has_requests and not requests:
@@ -56,14 +56,24 @@ def check_copy(
             yield last, HLM201.violation(message, **shown)
 
 
-def _report_missing(request: InstanceRow, compared: Compared) -> tuple[InstanceRow, Violation]:
-    message = f"there are no statistics of instance {request.instance}"
-    shown = {
-        "pointer": f"/request_states/{request.place}/instance/id",
-        "found": request.instance.id,
-        "severity": None if compared.has_basic else Severity.WARNING,
-    }
-    return request, HLM202.violation(message, **shown)
+def _check_requests(
+    requests: Sequence[InstanceRow], metrics: Collection[str], compared: Compared
+) -> Iterator[tuple[InstanceRow, Violation]]:
+    """Yield requests that lack statistics, and a second one of a kind that is the only one."""
+    first, last = requests[0], requests[-1]
+    if compared.first_of_basic not in (None, *metrics) or not metrics:
+        noun = "statistics" if not metrics else compared.first_of_basic
+        message = f"there {'are' if not metrics else 'is'} no {noun} of instance {first.instance}"
+        shown = {
+            "pointer": f"/{REQUESTS}/{first.place}/instance/id",
+            "found": first.instance.id,
+            "severity": None if compared.first_of_basic else Severity.WARNING,
+        }
+        yield first, HLM202.violation(message, **shown)
+    if len(requests) > 1 and last.kind.is_plain and not compared.is_windowed:
+        message = f"instance {last.instance} has several requests"
+        shown = {"pointer": f"/{REQUESTS}/{last.place}/instance/id", "found": last.instance.id}
+        yield last, HLM201.violation(message, **shown)
 
 
 def _check_entries(
@@ -85,6 +95,14 @@ def _check_entries(
         if row.scores is not None and not first.scores.startswith(row.scores):
             for violation in _check_scores(row, first.scores, compared.metrics):
                 yield row, violation
+
+
+def check_unscored(facts: InstanceFacts) -> Iterator[tuple[InstanceRow, Violation]]:
+    """Yield a request whose answer gives no scores, where those of others do."""
+    for row in facts.unscored[: bool(facts.scored)]:
+        message = f"instance {row.instance} has scores, and its request gives none, as others do"
+        shown = {"pointer": f"/{REQUESTS}/{row.place}", "severity": Severity.WARNING}
+        yield row, HLM301.violation(message, **shown)
 
 
 def _check_scores(row: InstanceRow, packed: bytes, metrics: Sequence[str]) -> Iterator[Violation]:
@@ -156,7 +174,10 @@ def _is_count(value: Any) -> TypeGuard[int]:
 
 
 HLM201: Final = Rule(
-    "HLM201", "repeated-statistics", Severity.ERROR, "the statistics of an instance stand twice"
+    "HLM201",
+    "repeated-statistics",
+    Severity.ERROR,
+    "the statistics of an instance, or its one request, stand twice",
 )
 
 HLM202: Final = Rule(
