@@ -25,7 +25,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -51,6 +51,9 @@ LIBRARIES = (
 """What tests take long to load."""
 
 MOST_BYTES = 16 << 30
+LAST = ("acceptance/test_positions.py", "rules/test_cases.py", "compatibility/test_corpus.py")
+"""What shows the most of any part of the package."""
+
 MOST_IMPORTERS = 6
 ACCEPTANCE = {
     "changes": ("test_fix.py", "test_migrate.py"),
@@ -155,9 +158,10 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
     """Yield arguments of pytest, the nearest tests first."""
     tests = copy / "tests"
     if path.suffix != ".py":
+        subject = path.stem.removesuffix("_scores")
+        yield [str(one) for one in sorted(tests.rglob(f"test_*{subject}*.py"))]
         yield [str(tests / one) for one in NEAREST_IN_C]
-        yield [str(tests / "rules" / "test_cases.py")]
-        yield [str(tests / "compatibility" / "test_corpus.py")]
+        yield [str(tests / one) for one in LAST]
         return
     module = path.relative_to(copy / "evalstream").with_suffix("")
     mirror = tests / "unit" / module.parent / f"test_{module.name}.py"
@@ -174,7 +178,7 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
         *(str(tests / "acceptance" / name) for name in sorted(near)),
         *(str(path) for path in of_format if path.exists()),
     ]
-    yield [str(tests / "compatibility" / "test_corpus.py")]
+    yield [str(tests / one) for one in LAST]
     if not mirror.exists():
         folder = mirror.parent
         while not any(folder.glob("test_*.py")) and folder != tests / "unit":
@@ -231,12 +235,13 @@ class Laboratory:
             with suppress(ImportError):
                 importlib.import_module(name)
 
-    def find_killer(self, mutant: Mutant) -> str | None:
-        """Make a change, run the nearest tests, undo it; return what noticed it."""
+    def find_killer(self, mutant: Mutant, tests: Sequence[str]) -> str | None:
+        """Make a change, run tests, by default the nearest, undo it; return what noticed it."""
         with self._change(mutant) as is_compiled:
             if not is_compiled:
                 return "the compiler"
-            groups = filter(None, nearest_tests(mutant.path, self.copy))
+            chosen = [[str(self.copy / one)] for one in tests]
+            groups = filter(None, chosen or nearest_tests(mutant.path, self.copy))
             return next(filter(None, map(self._failing_test, groups)), None)
 
     @contextmanager
@@ -350,6 +355,7 @@ def main() -> None:
     parser.add_argument("--skip", type=int, default=0, help="leave out the first of them")
     parser.add_argument("--only", default="", help="only files whose path matches this expression")
     parser.add_argument("--limit", type=int, default=300, help="seconds for a group of tests")
+    parser.add_argument("--tests", nargs="*", default=(), help="run these and not the nearest ones")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         laboratory = Laboratory(Path(folder), given.limit)
@@ -359,7 +365,7 @@ def main() -> None:
         survivors = 0
         for number, mutant in enumerate(chosen, given.skip + 1):
             began = time.monotonic()
-            killer = laboratory.find_killer(mutant)
+            killer = laboratory.find_killer(mutant, given.tests)
             survivors += killer is None
             before = mutant.path.read_bytes()
             line = before[: mutant.start].count(b"\n") + 1
