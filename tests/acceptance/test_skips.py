@@ -24,12 +24,7 @@ def test_passed():
 
 
 @pytest.mark.parametrize(
-    ("count", "option", "code"),
-    [
-        (3, "--few-skips", 0),
-        (4, "--few-skips", 1),
-        (4, "--quiet", 0),
-    ],
+    ("count", "option", "code"), [(3, "--few-skips", 0), (4, "--few-skips", 1), (4, "--quiet", 0)]
 )
 def test_too_many_skips_fail_where_it_is_asked(
     count: int, option: str, code: int, tmp_path: Path

@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from evalstream.model.comparison import CompareSettings, Estimate, MetricName
+from evalstream.model.comparison import CompareSettings, Estimate, MetricName, PValue
 from evalstream.stats.inference.clusters import clustered_difference
-from evalstream.stats.inference.estimate import estimate, with_adjusted
+from evalstream.stats.inference.estimate import choose_cautious, estimate, with_adjusted
 from evalstream.stats.inference.paired import PairedScores
 
 SETTINGS = CompareSettings(resamples=500)
@@ -224,3 +224,18 @@ def test_swapped_runs_give_the_opposite(some: tuple[list[float], list[float]]) -
     assert other.interval is not None
     assert other.interval.low == pytest.approx(-one.interval.high)
     assert other.correlation == pytest.approx(one.correlation)
+
+
+def test_the_larger_p_is_chosen_and_an_estimate_without_one_above_all() -> None:
+    small, large, unsure = (
+        Estimate(9, 0.5, 0.4, 0.1, test=p and PValue(p, "t")) for p in (0.01, 0.2, None)
+    )
+    assert choose_cautious(small, large) is large
+    assert choose_cautious(large, small) is large
+    equal = Estimate(9, 0.5, 0.4, 0.1, test=PValue(0.2, "clustered t"))
+    assert choose_cautious(large, equal) is large
+    assert choose_cautious(small, unsure) is unsure
+    assert choose_cautious(unsure, small) is unsure
+    assert choose_cautious(small, None) is small
+    assert choose_cautious(None, small) is small
+    assert choose_cautious(None, None) is None
