@@ -22,7 +22,9 @@ IN_MEMORY_BYTES: Final = 1 << 20
 
 FINDINGS: Final = 0
 LINKS: Final = 1
-"""The kinds of chunks."""
+CALL: Final = 2
+RUNS: Final = 3
+"""The kinds of chunks: the last two, and findings, of a whole call."""
 
 _DIGEST_BYTES: Final = 16
 
