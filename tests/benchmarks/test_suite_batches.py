@@ -17,6 +17,7 @@ from benchmarks.harness.tables import Section
 from benchmarks.suites.batches import agreement, ledgers, stores, suite
 from benchmarks.suites.batches.memory import memory
 from benchmarks.suites.batches.reports import comparable, require_same, require_sound
+from benchmarks.suites.batches.spread import spread
 from benchmarks.suites.batches.stores import (
     FOLDERS,
     QUICK,
@@ -26,7 +27,6 @@ from benchmarks.suites.batches.stores import (
     small_runs,
     together,
 )
-from benchmarks.suites.batches.spread import spread
 from benchmarks.suites.batches.throughput import throughput
 
 RUNS = 2 * FOLDERS
