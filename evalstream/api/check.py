@@ -397,8 +397,10 @@ def _is_repeatable(
         isinstance(inputs, list)
         and options.executor != "dask"
         and not (options.exclude or _of_one_run(options))
-        and all(map(os.path.isdir, inputs))
         and not any(map(is_remote, inputs))
+        and all(map(os.path.isdir, inputs))
+        # The entries of a public store, which give paths, lie in another folder than its objects.
+        and not any("flat" in os.path.abspath(path).split(os.sep) for path in inputs)
         and written.are_apart(inputs)
     )
 

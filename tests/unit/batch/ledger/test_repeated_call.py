@@ -180,6 +180,14 @@ def test_a_name_means_another_folder_elsewhere(
     assert searches.of(lambda: checked(ledger="../ledger")) == 1
 
 
+def test_objects_of_a_store_whose_entries_lie_elsewhere_are_not_remembered(
+    store: Path, searches: Searches
+) -> None:
+    store.rename("flat")
+    checked(inputs="flat")
+    assert searches.of(lambda: checked(inputs="flat")) == 1
+
+
 @pytest.mark.parametrize("name", [".hidden", "link"])
 def test_a_folder_that_a_search_meets_otherwise_is_not_remembered(
     name: str, store: Path, searches: Searches
