@@ -70,8 +70,13 @@ class CallMemory:
         return runs, totals
 
     def _is_lasting(self, totals: Totals) -> bool:
-        """Tell whether all was checked, and any change since the call began will show in times."""
-        if totals.unreached or totals.unchecked or totals.damaged or STOPPING.raised is not None:
+        """Tell whether all was checked, and any change since the call began will show in times.
+
+        Where some runs changed and others did not, more will change before the next call.
+        """
+        is_mixed = 0 < totals.unchanged < totals.runs
+        is_partial = totals.unreached or totals.unchecked or totals.damaged
+        if is_mixed or is_partial or STOPPING.raised is not None:
             return False
         oldest = self._taken - YOUNG_NANOSECONDS
         is_old = all(tree is not None and tree.changed < oldest for tree in self._trees)

@@ -152,6 +152,16 @@ def test_any_change_in_the_folder_is_seen(
     assert searches.of(checked) == 1
 
 
+def test_a_call_in_which_some_runs_changed_is_remembered_once_none_does(
+    store: Path, searches: Searches
+) -> None:
+    checked()
+    _change(store)
+    assert searches.of(checked) == 1
+    assert searches.of(checked) == 1
+    assert searches.of(checked) == 0
+
+
 @pytest.mark.parametrize(
     "options",
     [
