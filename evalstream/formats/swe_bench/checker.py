@@ -226,6 +226,7 @@ class _Reader:
             return
         self._note(about_documents.check_outcome(outcome))
         self._note(about_instances.check_resolution(outcome))
+        self._note(about_instances.check_patch(outcome))
         if folder and outcome.place:
             self._note(about_instances.check_folder(outcome, folder))
         self.found.outcomes[folder or outcome.id or path] = outcome

@@ -33,6 +33,17 @@ def check_resolution(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
         yield PlacedInFile(outcome.path, violation)
 
 
+def check_patch(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
+    """Yield a resolved instance whose patch is said to be missing or not applied."""
+    wrong = {"patch_successfully_applied": False, "patch_exists": False, "patch_is_None": True}
+    for name, value in wrong.items() if outcome.declared else ():
+        if outcome.value.get(name) is value:
+            message = f"resolved is true, and {name} is {str(value).lower()}"
+            shown = {"expected": not value, "found": value}
+            where = outcome.place + pointer([name])
+            yield PlacedInFile(outcome.path, SWE302.violation(message, pointer=where, **shown))
+
+
 def check_folder(outcome: InstanceOutcome, folder: str) -> Iterator[PlacedInFile]:
     """Yield a report that is about another instance than the folder that it lies in."""
     if outcome.id != folder:

@@ -216,6 +216,21 @@ def test_a_patch_is_compared_without_the_report_of_its_instance(with_results: bo
     assert [(str(one.file), one.severity.name) for one in found] == [(place, "WARNING")]
 
 
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("patch_successfully_applied", False), ("patch_exists", False), ("patch_is_None", True)],
+)
+def test_an_instance_is_not_resolved_by_a_patch_that_was_not_applied(
+    member: str, value: bool
+) -> None:
+    for number, expected in ((101, {"SWE302"}), (107, set[str]())):
+        (one,), path = ids(number), f"{LOGS}/{ids(number)[0]}/report.json"
+        before = Path(path).read_bytes()
+        edit(path, lambda report, one=one: report[one].update({member: value}))
+        assert codes(check(REPORT, "preds.jsonl")) == expected
+        Path(path).write_bytes(before)
+
+
 def test_a_patch_of_another_call_is_not_compared_with_an_empty_prediction() -> None:
     (one,) = ids(115)
     folder = Path(LOGS) / one
