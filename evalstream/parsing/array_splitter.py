@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from evalstream.model.block import TOO_LONG_BY
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Position
 from evalstream.parsing.value_reader import ReadOutcome, ReadResult, read_value
 

@@ -17,12 +17,12 @@ from evalstream.formats.helm.entries import EntryCollector
 from evalstream.formats.helm.requests import (
     KEPT,
     PlainRequest,
+    convert_request,
     decode_requests,
     find_scored,
     read_perturbation,
     read_request,
     score_again,
-    score_plain,
 )
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules.instances import check_model, describe_adapter
@@ -251,9 +251,9 @@ class RunReader:
                 return None
             splits = instance.split, instance.sub_split
             kind = number_kind(perturbation, one.train_trial_index, None, *splits, one.is_plain)
-            scores = score_plain(one, self.scored) if self.scored else None
+            scores = score_again(one, self.scored) if self.scored else None
             where = number, place.line, place.column
-            rows.append((instance.id.encode(), kind, *where, scores))
+            rows.append((str(instance.id).encode(), kind, *where, scores))
         return rows
 
     def _request(self, name: str, element: Element) -> None:
@@ -266,7 +266,7 @@ class RunReader:
         else:
             request = read_request(value)
             violations = list(check_model(request.model, self.adapter, place))
-            scores = score_again(request, self.scored) if self.scored else None
+            scores = score_again(convert_request(value), self.scored) if self.scored else None
             id_, perturbation, trial = request.instance
             kind = (perturbation, trial, None, *request.splits, request.is_plain)
             where = self.count, element.line, element.column

@@ -10,7 +10,7 @@ import math
 import string
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Annotated, Any, Final
 
@@ -38,12 +38,12 @@ class _Output(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Reference(msgspec.Struct, frozen=True, gc=False):
-    output: _Output
+    output: _Output | str  # which old releases wrote
     tags: list[str] | None = None
 
 
 class _Instance(msgspec.Struct, frozen=True, gc=False):
-    id: str
+    id: str | int
     split: str | None = None
     sub_split: str | None = None
     perturbation: msgspec.Raw = msgspec.Raw(b"null")
@@ -90,8 +90,6 @@ KEPT: Final[KeptMembers] = {
 }
 """The members of `PlainRequest`."""
 
-_DECODER: Final = msgspec.json.Decoder(list[PlainRequest])
-
 
 class Request(NamedTuple):
     """One request: its instance with split and sub-split, the model, and whether it is a plain one.
@@ -118,19 +116,9 @@ class Request(NamedTuple):
     @property
     def correct(self) -> list[str]:
         """The correct references that are texts."""
-        return [text for text in self._right if text is not None]
-
-    @property
-    def is_scored(self) -> bool:
-        """Whether the references say which answers are right: all correct ones are texts."""
-        references = member(self.value["instance"], "references")
-        return isinstance(references, list) and None not in self._right
-
-    @property
-    def _right(self) -> list[str | None]:
         shown = objects(member(self.value["instance"], "references"))
         right = (one for _, one in shown if "correct" in (one.get("tags") or ()))
-        return [text_of(one.get("output")) for one in right]
+        return [text for one in right if (text := text_of(one.get("output"))) is not None]
 
     @property
     def choices(self) -> list[str]:
@@ -195,9 +183,14 @@ def decode_requests(text: bytes) -> Sequence[PlainRequest] | None:
     The text must be strict JSON.
     """
     try:
-        return _DECODER.decode(text)
+        return _make_decoder().decode(text)
     except msgspec.MsgspecError:
         return None
+
+
+@cache
+def _make_decoder() -> msgspec.json.Decoder[list[PlainRequest]]:
+    return msgspec.json.Decoder(list[PlainRequest])
 
 
 @lru_cache(maxsize=1024)
@@ -207,26 +200,22 @@ def read_perturbation(text: bytes) -> str | None:
     return perturbation_text(value) if isinstance(value, (dict, type(None))) else None
 
 
-def score_again(request: Request, metrics: Sequence[str]) -> bytes | None:
+def convert_request(value: Mapping[str, Any]) -> PlainRequest | None:
+    """Return a request that is not malformed, None where a member has another type."""
+    instance = {key: one for key, one in value["instance"].items() if key != "perturbation"}
+    try:
+        return msgspec.convert({**value, "instance": instance}, PlainRequest)
+    except msgspec.ValidationError:
+        return None
+
+
+def score_again(request: PlainRequest | None, metrics: Sequence[str]) -> bytes | None:
     """Return the scores of a plain request by some metrics, None where they are not known."""
-    completions = request.completions
-    texts = [text_or_none(one.get("text")) for one in completions]
-    likely = [one.get("logprob", 0) for one in completions]
-    are_numbers = len(likely) == 1 or all(isinstance(one, (int, float)) for one in likely)
-    if not request.is_plain or None in texts or not are_numbers or not request.is_scored:
+    if request is None or not request.is_plain or request.instance.references is None:
         return None
-    mapping = request.value.get("output_mapping")
-    mapping = mapping if isinstance(mapping, dict) else None
-    answers = [str(text) for text in texts]
-    return score_answers(answers, likely, request.correct, mapping, metrics)
-
-
-def score_plain(request: PlainRequest, metrics: Sequence[str]) -> bytes | None:
-    """Return the scores of a request as `score_again` does."""
     completions, references = request.result.completions, request.instance.references
-    if not request.is_plain or references is None:
-        return None
-    correct = [one.output.text for one in references if one.tags and "correct" in one.tags]
+    right = [one.output for one in references if one.tags and "correct" in one.tags]
+    correct = [one if isinstance(one, str) else one.text for one in right]
     texts, likely = [one.text for one in completions], [one.logprob for one in completions]
     return score_answers(texts, likely, correct, request.output_mapping, metrics)
 
