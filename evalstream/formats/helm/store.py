@@ -65,7 +65,7 @@ class InstanceRow(NamedTuple):
     line: int
     column: int | None
     scores: bytes | None
-    cluster: int = 0
+    cluster: int | None = None
     probability: float | None = None
     is_right: int | None = None
 
@@ -146,15 +146,15 @@ class InstanceFacts:
     """What the rows of a run amount to.
 
     `requested` and `described` count the different ids with requests and with statistics, and
-    `scored` the instances whose scores follow from their requests; `unscored` are requests of
-    others, one of each layout. `requests` counts instances by
-    trial, split and perturbation, `entries` by split and perturbation alone.
+    `scored` the instances whose scores follow from their requests; `unscored` is a request of
+    another instance with scores, if there is one. `requests` counts instances by trial, split and
+    perturbation, `entries` by split and perturbation alone.
     """
 
     def __init__(self) -> None:
         self.requested = self.described = self.scored = 0
         self.are_copies_together = True
-        self.unscored: list[InstanceRow] = []
+        self.unscored: InstanceRow | None = None
         self.requests: Counter[tuple[int, Name]] = Counter()
         self.entries: Counter[Name] = Counter()
         self._confidences: dict[tuple[int, Name], list[tuple[float, int]]] = {}
@@ -207,7 +207,7 @@ class InstanceFacts:
         if len(entries) < len(rows) and any(row.scores is not None for row in entries):
             is_scored = len(rows) == len(entries) + 1 and first.scores is not None
             self.scored += times * is_scored
-            self.unscored += [] if is_scored else [first]
+            self.unscored = self.unscored or (None if is_scored else first)
 
     def _add_confidences(self, rows: Iterable[InstanceRow]) -> None:
         """Add the first confidence of each class of metrics in each instance."""
@@ -224,8 +224,10 @@ def _describe_layout(rows: Sequence[RawRow]) -> Any:
     if len(rows) == 2 and len(rows[0]) == _CLUSTER:
         request, entry = rows
         return request[1], request[5], entry[1], entry[5]
-    first = next((row[_CLUSTER] for row in rows if len(row) > _CLUSTER), 0)
-    return tuple((row[1], row[5], *(one - first for one in row[_CLUSTER:][:1])) for row in rows)
+    clusters = [row[_CLUSTER] if len(row) > _CLUSTER else None for row in rows]
+    last = clusters[-1] or 0
+    shifts = [None if one is None else one - last for one in clusters]
+    return tuple((row[1], row[5], one) for row, one in zip(rows, shifts, strict=True))
 
 
 def _group_copies(rows: Iterable[InstanceRow]) -> Iterable[list[InstanceRow]]:

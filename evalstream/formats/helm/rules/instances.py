@@ -99,7 +99,8 @@ def _check_entries(
 
 def check_unscored(facts: InstanceFacts) -> Iterator[tuple[InstanceRow, Violation]]:
     """Yield a request whose answer gives no scores, where those of others do."""
-    for row in facts.unscored[: bool(facts.scored)]:
+    row = facts.unscored
+    if row is not None and facts.scored:
         message = f"instance {row.instance} has scores, and its request gives none, as others do"
         shown = {"pointer": f"/{REQUESTS}/{row.place}", "severity": Severity.WARNING}
         yield row, HLM301.violation(message, **shown)
