@@ -30,6 +30,7 @@ from evalstream.formats.swe_bench.documents import (
     detect_kind,
     is_outcome,
 )
+from evalstream.formats.swe_bench.files import is_plain_file
 from evalstream.formats.swe_bench.format import FORMAT
 from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances
@@ -357,9 +358,7 @@ class _Judge:
 
     def _read_patch(self, path: str) -> bytes | None:
         """Return the patch that was evaluated, None where it is not in the logs."""
-        if os.path.islink(path) or os.path.islink(os.path.dirname(path)):
-            return None
-        if not os.path.isfile(path):
+        if os.path.islink(os.path.dirname(path)) or not is_plain_file(path):
             return None
         try:
             return document_bytes(path, self._documents.watch)
