@@ -13,6 +13,7 @@ from paths import EXAMPLES
 import evalstream
 from evalstream.formats.helm import store as helm_store
 from evalstream.formats.helm.entries import EntryCollector
+from evalstream.formats.helm.reader import make_element
 from evalstream.formats.helm.rules.documents import check_values
 from evalstream.formats.helm.statistics import InstanceEntry, make_entry
 from evalstream.formats.helm.store import InstanceStore
@@ -126,10 +127,7 @@ def scan(text: bytes, size: int, longest: int = 1 << 20) -> tuple[list[Element],
 
     def take(piece: Piece, places: Sequence[ItemPlace], text: bytes) -> None:
         kept.extend(json.loads(text))
-        for one in places:
-            at = piece.offset + one.start
-            shown = piece.data[one.start : one.stop]
-            found.append(Element(shown, at, one.line, column=one.column))
+        found.extend(make_element(piece, place) for place in places)
 
     splitter = ArraySplitter(longest, scanner=KeepingScanner(loaded, KEPT, take))
     for at in range(0, len(text), size):
@@ -230,9 +228,8 @@ def collect(text: bytes, *, is_quick: bool, pieces: int = 1 << 20) -> tuple[Any,
     def take(piece: Piece, place: ItemPlace) -> None:
         nonlocal plain
         plain += 1
-        shown = piece.data[place.start : place.stop]
-        element = Element(shown, piece.offset + place.start, place.line, column=place.column)
-        entries.learn(shown, read(element))
+        element = make_element(piece, place)
+        entries.learn(element.text, read(element))
 
     splitter = ArraySplitter(1 << 20, scanner=entries.make_scanner(take) if is_quick else None)
     for at in range(0, len(text), pieces):
@@ -315,7 +312,7 @@ def test_an_entry_of_another_form_is_left(old: str, new: str) -> None:
             entries: EntryCollector = entries,
             plain: list[bytes] = plain,
         ) -> None:
-            plain.append(piece.data[place.start : place.stop])
+            plain.append(make_element(piece, place).text)
             entry = make_entry(json.loads(plain[-1]))
             entries.add(entry, 1, None, 0)
             entries.learn(plain[-1], entry)

@@ -233,7 +233,7 @@ class RunReader:
         rows = None if found is None else self._make_rows(found, places)
         if rows is None:
             for place in places:
-                self._request(name, _make_element(piece, place))
+                self._request(name, make_element(piece, place))
             return
         self._store.add(rows)
         self.count += len(rows)
@@ -252,7 +252,7 @@ class RunReader:
             splits = instance.split, instance.sub_split
             kind = number_kind(perturbation, one.train_trial_index, None, *splits, one.is_plain)
             scores = score_again(one, self.scored) if self.scored else None
-            where = number, place.line, place.column
+            where = number, place[2], place[3]
             rows.append((str(instance.id).encode(), kind, *where, scores))
         return rows
 
@@ -289,7 +289,7 @@ class RunReader:
         self, entries: EntryCollector, name: str, piece: Piece, place: ItemPlace
     ) -> None:
         """Read an entry that is not written as one before, and remember how it is written."""
-        element = _make_element(piece, place)
+        element = make_element(piece, place)
         found, is_sound = self._entry(entries, name, element)
         if found is not None and is_sound:
             entries.learn(element.text, found)
@@ -314,10 +314,10 @@ class RunReader:
         return found, not violations
 
 
-def _make_element(piece: Piece, place: ItemPlace) -> Element:
+def make_element(piece: Piece, place: ItemPlace) -> Element:
     """Return the element of a list at a place in a piece of it."""
-    text = piece.data[place.start : place.stop]
-    return Element(text, piece.offset + place.start, place.line, column=place.column)
+    start, stop, line, column, *_ = place
+    return Element(piece.data[start:stop], piece.offset + start, line, column=column)
 
 
 def _iterate_elements(

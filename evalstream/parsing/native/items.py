@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, Structure, byref, c_bool, c_char_p, c_uint32, c_uint64, c_void_p
 from typing import Any, Final
 
-from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.array_splitter import Piece, PieceEnd
 from evalstream.parsing.native.binding import library
 
@@ -19,22 +18,13 @@ KeptMembers = Mapping[str, "KeptMembers | None"]
 """Members of an object, or of the objects of a list, that are kept: whole, or some of theirs."""
 
 
-class ItemPlace(NamedTuple):
-    """Where an item stands in a piece, its line, its column (None if bytes do not tell it).
+ItemPlace = tuple[int, int, int, int | None, int, int, int]
+"""Where an item begins and ends in a piece, its line, its column (None if bytes do not tell it).
 
-    Of an entry of HELM also its form, and where its id stands.
-    """
+Of an entry of HELM also its form, and where its id begins and ends.
+"""
 
-    start: int
-    stop: int
-    line: int
-    column: int | None
-    form: int
-    id_start: int
-    id_stop: int
-
-
-_ITEM_WORDS: Final = len(ItemPlace._fields)
+_ITEM_WORDS: Final = 7
 
 
 class ItemScan(Structure):
@@ -91,7 +81,7 @@ class ItemScanner:
         parts = (words[place::_ITEM_WORDS] for place in range(_ITEM_WORDS))
         starts, stops, lines, shown, *others = parts
         columns = [column or None for column in shown]
-        return list(map(ItemPlace._make, zip(starts, stops, lines, columns, *others, strict=True)))
+        return list(zip(starts, stops, lines, columns, *others, strict=True))
 
 
 class KeepingScanner(ItemScanner):
