@@ -276,13 +276,6 @@ static const byte *number_at(
     return at;
 }
 
-/* Skip a word. Return NULL if it is another one. */
-static inline const byte *skip_word(
-    const struct walk *walk, const byte *at, const char *word, ptrdiff_t length
-) {
-    return walk->end - at > length && !memcmp(at, word, (size_t)length) ? at + length : NULL;
-}
-
 static inline bool is_number(const struct value *value) {
     return value->kind == INTEGER || value->kind == FRACTION;
 }
@@ -345,16 +338,16 @@ static inline const byte *value_at(
     case 't':
         value->kind = BOOLEAN;
         value->number.value = 1;
-        at = skip_word(walk, at, "true", 4);
+        at = skip_literal(at, "true");
         break;
     case 'f':
         value->kind = BOOLEAN;
         value->number.value = 0;
-        at = skip_word(walk, at, "false", 5);
+        at = skip_literal(at, "false");
         break;
     case 'n':
         value->kind = NULL_KIND;
-        at = skip_word(walk, at, "null", 4);
+        at = skip_literal(at, "null");
         break;
     default:
         at = number_at(walk, node, at, value);
