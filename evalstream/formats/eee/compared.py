@@ -25,6 +25,7 @@ from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats.sample_digests import (
     InputDigests,
     encode_text,
+    folded_digest,
     id_digest,
     read_cluster,
     sample_text,
@@ -213,7 +214,10 @@ def sample_row(
 
 def row_cluster(request: SampleRequest, row: Mapping[str, Any]) -> int:
     """Return the digest of the cluster of a row; see `read_cluster`."""
-    return read_cluster(request, row, _input_digests(row))
+    if request.cluster is not None:
+        return read_cluster(request, row)
+    covered = row_view.hash_input(row)
+    return UNKNOWN if covered is None else folded_digest(covered[0], _choices(row))
 
 
 def _input_digests(row: Mapping[str, Any]) -> InputDigests | None:
@@ -221,13 +225,15 @@ def _input_digests(row: Mapping[str, Any]) -> InputDigests | None:
     if covered is None:
         return None
     raw, reference = covered
+    references = [reference] if isinstance(reference, str) else reference
+    return InputDigests(raw, references, _choices(row))
+
+
+def _choices(row: Mapping[str, Any]) -> list[str]:
+    """Return the choices of a row that has an input, as texts."""
     choices = row["input"].get("choices")
     texts = choices if isinstance(choices, list) else []
-    return InputDigests(
-        raw,
-        [reference] if isinstance(reference, str) else reference,
-        [text if isinstance(text, str) else f"{text}" for text in texts],
-    )
+    return [text if isinstance(text, str) else f"{text}" for text in texts]
 
 
 def _identity(
