@@ -23,10 +23,11 @@ class InputDigests:
     """The digests of an input: its identity, its question and the input itself.
 
     An identity is two digests of 64 bits, which are the same for the same raw input, references and
-    choices. A question is the raw input with the choices.
+    choices. A question is the raw input with the choices; `folded` is the same for questions that
+    differ only in white space, case and forms of letters.
     """
 
-    __slots__ = ("_question", "high", "input", "low", "question")
+    __slots__ = ("folded", "high", "input", "low", "question")
 
     def __init__(self, raw: str, references: Sequence[str], choices: Sequence[str]) -> None:
         question = encode_text(raw)
@@ -36,17 +37,12 @@ class InputDigests:
         self.high, self.low = text_identity(covered, seed)
         self.input = bytes_digest(covered, seed)
         self.question = bytes_digest(question, seed)
-        self._question = raw, choices
-
-    @property
-    def folded(self) -> int:
-        """The digest that copies of the question share."""
-        return folded_digest(*self._question)
+        self.folded = folded_digest(raw, choices)
 
 
 def folded_digest(raw: str, choices: Sequence[str]) -> int:
-    """Return the same for questions that differ only in white space, case and forms of letters."""
-    return bytes_digest(APART.join(encode_text(fold(text)) for text in (raw, *choices)))
+    """Return the digest of a question and its choices, each folded."""
+    return bytes_digest(APART.join([encode_text(fold(text)) for text in (raw, *choices)]))
 
 
 def fold(text: str) -> str:

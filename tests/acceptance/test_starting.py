@@ -1,5 +1,6 @@
 """How the program starts: what a signal does meanwhile, and what standard input turns out to be."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import SECONDS, command, environment, until
+from depth import is_deep
 from paths import EXAMPLES
 from rows import bytes_of, sound_rows, write_run
 
@@ -74,6 +76,23 @@ def test_a_plain_check_loads_little() -> None:
     ended, libraries, texts, ours = done.stdout.splitlines()[-1].split()
     assert (ended, libraries, texts) == ("0", "[]", "[]")
     assert int(ours) <= MOST_MODULES
+
+
+def test_what_should_be_declared_is_told_without_a_library_more(tmp_path: Path) -> None:
+    rows = tmp_path / "run.jsonl"
+    rows.write_bytes((EXAMPLES / "run.jsonl").read_bytes())
+    aggregate = json.loads((EXAMPLES / "aggregate.json").read_bytes())
+    aggregate["detailed_evaluation_results"]["file_path"] = "other.jsonl"
+    (tmp_path / "aggregate.json").write_text(json.dumps(aggregate))
+    code = (
+        "import sys, evalstream\n"
+        "report = evalstream.check('run.jsonl', aggregate='aggregate.json')\n"
+        "print([one.code for one in report], 'msgspec' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout == "['ES507'] False\n"
 
 
 @pytest.mark.parametrize(
@@ -149,14 +168,18 @@ def test_what_is_no_document_counts_as_rows(text: str) -> None:
     assert done.returncode == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_in_the_first_instants_has_its_exit_code(tmp_path: Path, number: int) -> None:
     """A script says that Python itself has started; then a signal comes, whatever is loaded."""
     script = tmp_path / "begin.py"
     script.write_text(
         "import os\nfrom evalstream import __main__\nos.write(1, b'x')\n__main__.main()\n"
     )
-    for step in range(20):
+    # Each signal has moments of its own; in a deep search each has all of them.
+    for step in range(20) if is_deep() else range(SIGNALS.index(number), 20, len(SIGNALS)):
         with subprocess.Popen(
             [sys.executable, str(script), "check", "-"],
             stdin=subprocess.PIPE,

@@ -15,10 +15,10 @@ from evalstream.formats.inspect.recorded import (
     message_text,
 )
 from evalstream.formats.inspect.views import SampleView
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Violation
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 
 def _outputs(sample: SampleView) -> Iterator[Violation]:
@@ -84,13 +84,7 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
                     yield INS212.violation(words, pointer=sample.at(*path, "content"), found=text)
 
 
-INS212: Final = Rule(
-    "INS212",
-    "output-mismatch",
-    Severity.ERROR,
-    "the output of a sample is not the one that its messages and events have",
-    record=_outputs,
-)
+INS212: Final = declare_rule("INS212", record=_outputs)
 
 
 """Rules that check one sample."""
@@ -187,13 +181,7 @@ def _against_models(sample: SampleView) -> _Found:
                 break
 
 
-INS215: Final = Rule(
-    "INS215",
-    "message-mismatch",
-    Severity.ERROR,
-    "a message of a sample is not the one that its events recorded",
-    record=_messages,
-)
+INS215: Final = declare_rule("INS215", record=_messages)
 
 
 RULES: Final = (INS212, INS215)
