@@ -229,10 +229,13 @@ class Laboratory:
         self._times = itertools.count(int(time.time()) - 1_000_000)
         ignored = shutil.ignore_patterns(".venv*", ".git", "__pycache__", ".*_cache", "site")
         shared = ROOT.parent / "shared"
-        for copy in (self.copy, self._sound_copy):
-            shutil.copytree(ROOT, copy, ignore=ignored, symlinks=True)
+        for source, copy in ((ROOT, self.copy), (self.copy, self._sound_copy)):
+            shutil.copytree(source, copy, ignore=ignored, symlinks=True)
             if shared.is_dir():
                 copy.parent.joinpath("shared").symlink_to(shared)
+            # The scanner of the checkout may be of other sources, and would not be used.
+            if source is ROOT and not compile_copy(copy):
+                raise SystemExit("the scanner cannot be compiled")
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
         # Kept byte code of modules and tests saves half of a short run.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
