@@ -322,7 +322,8 @@ def run_pytest(copy: Path, arguments: list[str], note: Path, limit: int) -> NoRe
         os.chdir(copy)
         os.environ["PYTHONPATH"] = str(copy)
         sys.path[0] = str(copy)
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, resource.RLIM_INFINITY))
+        with suppress(ValueError, OSError):  # not every system bounds memory
+            resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, resource.RLIM_INFINITY))
         nowhere = os.open(os.devnull, os.O_RDWR)
         for number in range(3):
             os.dup2(nowhere, number)
