@@ -1,12 +1,14 @@
 #include "json.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Integers of up to so many digits are doubles, exactly; longer ones are left to others. */
-enum { EXACT_DIGITS = 15, MOST_DIGITS = 18, LONGEST_NUMBER = 63 };
+__extension__ typedef unsigned __int128 wide_word;
+
+/* Integers of up to so many digits are doubles, exactly; longer ones are left to others. Fractions of
+   up to so many digits are a quotient of two words. */
+enum { EXACT_DIGITS = 15, MOST_DIGITS = 18, FRACTION_DIGITS = 19, LONGEST_NUMBER = 63 };
 
 static inline bool is_plain(byte one) {
     return one >= ' ' && one < 0x80 && one != '"' && one != '\\';
@@ -91,8 +93,8 @@ static const byte *read_escape(const byte *at, uint32_t *point) {
 
 enum { BLOCK = 4 * LANES, LONG_TEXT = 2 * BLOCK };
 
-/* Skip plain bytes and escapes of one letter, a block at a time: where one is, more are near. Return
-   where something else is, or less than a block is left. */
+/* Skip plain bytes and escapes of one letter but for slashes, a block at a time: where one is, more are
+   near. Return where something else is, or less than a block is left. */
 static const byte *skip_escapes(const byte *at, const byte *end) {
     while (end - at > BLOCK) {
         uint64_t slashes = 0, others = 0;
@@ -107,7 +109,7 @@ static const byte *skip_escapes(const byte *at, const byte *end) {
             const unsigned place = (unsigned)__builtin_ctzll(slashes);
             if (others & (((uint64_t)1 << place) - 1))
                 break;
-            if (!meant[at[place + 1]])
+            if (!meant[at[place + 1]] || at[place + 1] == '/')
                 return at + place;
             slashes &= ~((uint64_t)3 << place);
             others &= ~((uint64_t)3 << place);
@@ -130,6 +132,7 @@ const byte *read_rest_of_string(const byte *at, const byte *end, struct span *sp
         if (*at == '\\') {
             uint32_t point;
             span->escaped = true;
+            span->unusual |= !meant[at[1]] || at[1] == '/';
             if (meant[at[1]]) {
                 at = at - span->start < LONG_TEXT ? at + 2 : skip_escapes(at + 2, end);
                 continue;
@@ -161,17 +164,22 @@ static bool convert(const byte *start, size_t length, double *value) {
     return stop == copy + length && isfinite(*value);
 }
 
-/* Return the value of a fraction of few digits: a quotient of two doubles that are exact is the
-   double that is nearest (Clinger 1990). */
+/* Return the double that is nearest to a fraction of up to FRACTION_DIGITS digits: a quotient of at least
+   63 bits, whose last one stands for all that are cut off, is rounded once. */
 static double decimal(const byte *start, const byte *point, const byte *stop) {
-    static const double powers[] = {
-        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-    };
-    int64_t digits = 0;
-    for (const byte *at = start + (*start == '-'); at < stop; at++)
+    const byte *const first = start + (*start == '-');
+    uint64_t digits = 0, power = 1;
+    for (const byte *at = first; at < stop; at++)
         if (at != point)
-            digits = digits * 10 + (*at - '0');
-    const double value = (double)digits / powers[stop - point - 1];
+            digits = digits * 10 + (uint64_t)(*at - '0');
+    for (const byte *at = point + 1; at < stop; at++)
+        power *= 10;
+    if (!digits)
+        return *start == '-' ? -0.0 : 0.0;
+    const int shift = __builtin_clzll(digits) + 63 - __builtin_clzll(power);
+    const wide_word shifted = (wide_word)digits << shift;
+    const uint64_t quotient = (uint64_t)(shifted / power);
+    const double value = ldexp((double)(quotient | (shifted % power != 0)), -shift);
     return *start == '-' ? -value : value;
 }
 
@@ -199,7 +207,7 @@ const byte *read_number(const byte *at, struct number *number) {
         if (!is_digit(*at))
             return NULL;
         at = skip_digits(at);
-        if (FLT_EVAL_METHOD == 0 && at - digits <= EXACT_DIGITS + 1 && *at != 'e' && *at != 'E') {
+        if (at - digits <= FRACTION_DIGITS + 1 && *at != 'e' && *at != 'E') {
             number->value = decimal(start, point, at);
             return at;
         }
@@ -238,16 +246,16 @@ static void write_utf8(struct texts *texts, uint32_t point) {
     write_bytes(texts, bytes, count);
 }
 
-/* Copy what comes before the first backslash or, of `ascii` text, before the first byte above 126,
-   and return where that is. There has to be room for all up to `stop`. */
+/* Copy what comes before the first backslash, unless they are copied, too, or, of `ascii` text, before
+   the first byte above 126, and return where that is. There has to be room for all up to `stop`. */
 static inline const byte *copy_plain(
-    struct texts *texts, const byte *at, const byte *stop, bool ascii
+    struct texts *texts, const byte *at, const byte *stop, bool backslashes, bool ascii
 ) {
     byte *to = texts->data + texts->size;
     unsigned found = 0;
     while (stop - at >= LANES && !found) {
         const lanes bytes = load_lanes(at);
-        lanes others = bytes == all_lanes('\\');
+        lanes others = backslashes ? all_lanes(0) : bytes == all_lanes('\\');
         if (ascii)
             others |= (bytes < all_lanes(0)) | (bytes == all_lanes(0x7F));
         found = lane_bits(others);
@@ -256,7 +264,7 @@ static inline const byte *copy_plain(
         at += count;
         to += count;
     }
-    while (!found && at < stop && *at != '\\' && (!ascii || *at < 0x7F))
+    while (!found && at < stop && (backslashes || *at != '\\') && (!ascii || *at < 0x7F))
         *to++ = *at++;
     texts->size = (size_t)(to - texts->data);
     return at;
@@ -269,7 +277,7 @@ void write_unescaped(struct texts *texts, const struct span *span) {
         texts->full = true;
         return;
     }
-    while ((at = copy_plain(texts, at, stop, false)) < stop) {
+    while ((at = copy_plain(texts, at, stop, false, false)) < stop) {
         uint32_t point = meant[at[1]];
         at = point ? at + 2 : read_escape(at + 1, &point);
         if (point < 0x80)
@@ -331,7 +339,7 @@ void write_ascii(struct texts *texts, const struct span *span) {
             texts->full = true;
             return;
         }
-        at = copy_plain(texts, at, stop, true);
+        at = copy_plain(texts, at, stop, !span->unusual, true);
         if (at < stop && *at == '\\' && at[1] != 'u' && at[1] != '/') {
             /* Short escapes are written as they are read. */
             memcpy(texts->data + texts->size, at, 2);
