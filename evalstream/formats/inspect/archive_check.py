@@ -60,6 +60,7 @@ class ArchiveCheck:
         self._log, self._documents, self._progress = log, log.documents, progress
         self._archive = Archive(descriptor, size, self._damage, self._danger)
         self.has_summaries = False
+        self._has_repeated = False
         self._lacks: MissingExtra | None = None
 
     def close(self) -> None:
@@ -94,6 +95,7 @@ class ArchiveCheck:
 
     def _note_repeated(self) -> None:
         for name, number, is_same in self._archive.iterate_repeated():
+            self._has_repeated = True
             message = f"the archive has {number:,} members of this name"
             self._documents.note(
                 INS103.violation(
@@ -131,7 +133,8 @@ class ArchiveCheck:
         if not (is_sample or _is_known(member.name)):
             message = "a log has no member of this name"
             self._documents.note(INS104.violation(message, pointer=place))
-        is_content = is_sample and self._archive.is_last(member)
+        is_last = not self._has_repeated or self._archive.is_last(member)
+        is_content = is_sample and is_last
         text = self._unpack_member(
             member, self._documents.options.max_line_bytes if is_content else 0
         )

@@ -1,6 +1,7 @@
 """Inspect's own reader of logs: the models of inspect_ai, and its digest of attachments.
 
-They are imported only here, and only when a log is checked: it takes about two seconds.
+They are imported only here, and only for what `log_types` does not accept: it takes about two
+seconds.
 """
 
 from __future__ import annotations

@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.engine.log_reading import UNREADABLE, parse_text
+from evalstream.engine.log_reading import UNREADABLE, parse_plain, parse_text
 from evalstream.engine.positions import move_behind, place_in_part
 from evalstream.formats.inspect.documents import EXTRA, VERSIONS
 from evalstream.formats.inspect.library import Library, attachment_digest, inspect_library
+from evalstream.formats.inspect.log_types import log_types
 from evalstream.formats.inspect.rules import (
     coverage,
     log,
@@ -99,7 +100,7 @@ class LogCheck:
         self._missing = ""
         self._depth = documents.options.max_depth
         self._digest = attachment_digest()
-        self._library = self._load_library()
+        self._is_plain = True
         self._attachments = self._sound_attachments = self._loaded_samples = 0
         self._usage: dict[str, dict[str, int]] = {}
         self._keys: frozenset[str] = frozenset()
@@ -111,7 +112,7 @@ class LogCheck:
         """Delete what is kept of the samples."""
         self.store.close()
 
-    def _load_library(self) -> Library | None:
+    def _library(self) -> Library | None:
         try:
             return inspect_library()
         except MissingExtra as error:
@@ -125,6 +126,10 @@ class LogCheck:
 
         `move` returns the position in the file of one in the text, if it has one.
         """
+        value = parse_plain(text)
+        if value is not UNREADABLE:
+            return value
+        self._is_plain = False
         value, violations = self._parsed(text, place)
         for violation, at in violations:
             line, column = NOWHERE if move is None or at is None else move(at)
@@ -200,7 +205,10 @@ class LogCheck:
     def sample(self, one: SampleText) -> None:
         """Check one sample, and keep what is needed of it."""
         self.count += 1
-        value = self._parse_sample(one)
+        value = parse_plain(one.text)
+        is_plain = value is not UNREADABLE
+        if not is_plain:
+            value = self._parse_sample(one)
         if value is UNREADABLE:
             self.lose(f"sample {self.count:,} could not be read")
             return
@@ -218,9 +226,11 @@ class LogCheck:
         for rule in (*samples.RULES, *messages.RULES, *scores.RULES, *usage.RULES):
             problems += rule.apply(view)
         self._count_attachments(view, problems)
-        if self._library is not None:
+        if is_plain and log_types().fits_sample(value):
+            self._loaded_samples += 1
+        elif (library := self._library()) is not None:
             # Last, as the harness may change the value that it loads.
-            refused = list(self._report_refused(self._library, view))
+            refused = list(self._report_refused(library, view))
             problems += refused
             self._loaded_samples += not refused
         self._note_sample(one, problems)
@@ -318,8 +328,7 @@ class LogCheck:
                 message = f"the log has no sample {value['id']} (epoch {epoch})"
                 self.documents.note(INS206.violation(message, pointer=place))
             return
-        scores = self.store.read_scores(known.number)
-        self.documents.note_all(_summary_violations(value, known, scores, place))
+        self.documents.note_all(_summary_violations(value, known, place))
 
     def finish(self, view: LogView, *, has_summaries: bool) -> None:
         """Check what needs all samples."""
@@ -327,8 +336,7 @@ class LogCheck:
         view.samples_known = self.samples_known
         note = self.documents.note_all
         note(_by_rules(log.OF_LOGS, view))
-        if self._library is not None:
-            note(self._refused_log(self._library, view))
+        note(self._refused_log(view))
         ids = view.sample_ids
         self.store.expect(ids or ())
         note(_by_rules(coverage.OF_LOGS, view))
@@ -342,12 +350,17 @@ class LogCheck:
         if self._samples is not None:
             self._samples.finish(view)
 
-    def _refused_log(self, reader: Library, view: LogView) -> Iterator[Violation]:
+    def _refused_log(self, view: LogView) -> Iterator[Violation]:
         import pickle
 
+        header = {**view.header, "samples": None}
+        if self._is_plain and log_types().fits_log(header):
+            return
+        library = self._library()
+        if library is None:
+            return
         # A copy, as the harness may change it; this way takes a fifth of the time of deepcopy.
-        header = pickle.loads(pickle.dumps(dict(view.header)))  # noqa: S301 - our own bytes
-        refusal = reader.refused_log({**header, "samples": None})
+        refusal = library.refused_log(pickle.loads(pickle.dumps(header)))  # noqa: S301 - our own bytes
         if refusal is not None:
             message = f"inspect_ai cannot load the log: {refusal.message}"
             yield INS107.violation(message, pointer=view.base + refusal.place)
@@ -363,14 +376,14 @@ class LogCheck:
                 yield Checked(text, right == of or None)
         if self.count:
             of_all = f"{self._loaded_samples:,} of {count_noun(self.count, 'sample')}"
-            text = f"{of_all} loaded by inspect_ai"
+            text = f"{of_all} in the form that inspect_ai loads"
             yield Checked(text, self._loaded_samples == self.count or None)
 
     def _close_gaps(self) -> None:
         """Note what was not checked."""
         cannot = self.documents.cannot
-        if self._library is None:
-            cannot(f"its content was not loaded with the harness's own reader: {self._missing}")
+        if self._missing:
+            cannot(f"a part of it was not loaded with the harness's own reader: {self._missing}")
         if self._attachments and self._digest is None:
             command = install_command(EXTRA)
             cannot(
@@ -423,10 +436,10 @@ def _perplexities(view: SampleView) -> Iterator[tuple[str, Any]]:
 
 
 def _summary_violations(
-    value: Mapping[str, Any], known: StoredSample, scores: Mapping[str, KeptScore], place: str
+    value: Mapping[str, Any], known: StoredSample, place: str
 ) -> Iterator[Violation]:
     """Compare a summary with what is kept of its sample."""
-    told = object_or_empty(value.get("scores"))
+    told, scores = object_or_empty(value.get("scores")), known.scores
     for name in dict.fromkeys((*told, *scores)):
         where = place + pointer(("scores", name))
         if name not in told or name not in scores:
@@ -445,7 +458,7 @@ def _summary_violations(
         answer = summarised.get("answer")
         # Summaries have single spaces for all white space (log/_util.py of inspect_ai).
         is_text = kept.answer is not None and isinstance(answer, str)
-        if is_text and str(answer).split() != str(kept.answer).split():
+        if is_text and answer != kept.answer and str(answer).split() != str(kept.answer).split():
             yield INS206.violation(
                 f"the sample has another answer for {name}",
                 pointer=f"{where}/answer",

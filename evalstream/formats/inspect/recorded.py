@@ -75,6 +75,12 @@ class ModelMessages:
             _add(self.sent, message)
 
 
+@lru_cache(maxsize=1)
+def model_messages(sample: SampleView) -> ModelMessages:
+    """Return the messages in the events of models and in the output of a sample."""
+    return ModelMessages(sample)
+
+
 def _add(found: dict[str, list[Mapping[str, Any]]], message: Any) -> None:
     identity = text_or_none(member(message, "id"))
     if identity:

@@ -30,6 +30,9 @@ _REFERENCES: Final = ("attachment://", "tc://")
 _MOST_SPANS: Final = 100
 """Most spans around an event that are followed."""
 
+_SETTINGS: Final = ("temperature", "top_p", "top_k", "seed", "num_choices", "max_tokens")
+"""Settings that the harness passes on to models as they are."""
+
 _PLAIN_SOLVERS: Final = frozenset(
     {"assistant_message", "chain_of_thought", "generate", "prompt_template", "system_message"}
     | {"use_tools", "user_message"}
@@ -143,6 +146,16 @@ class SampleView:
     def attachments(self) -> dict[str, Any]:
         """The texts that are stored once and referred to by their key."""
         return object_or_empty(self.value.get("attachments"))
+
+    @cached_property
+    def scored_texts(self) -> tuple[str, list[str]] | None:
+        """The completion and the targets, None for a failed sample and for other values."""
+        completion = self.resolve_attachment(member(self.value.get("output"), "completion"))
+        target = self.value.get("target")
+        targets = [target] if isinstance(target, str) else list_or_empty(target)
+        if self.has_failed or not isinstance(completion, str):
+            return None
+        return (completion, targets) if all(isinstance(one, str) for one in targets) else None
 
     def events(self, kind: str) -> Sequence[Numbered]:
         """Return the events of a kind, with their indices."""
@@ -291,6 +304,20 @@ class LogView:
         """Whether all solvers leave outputs as the model gave them."""
         steps = list_or_empty(member(self.header.get("plan"), "steps"))
         return bool(steps) and all(map(_is_plain, steps))
+
+    @cached_property
+    def declared_settings(self) -> dict[str, Any]:
+        """The settings of generation that the log declares, without those that a step may set."""
+        plan = object_or_empty(self.header.get("plan"))
+        steps = [object_or_empty(member(one, "params")) for one in list_or_empty(plan.get("steps"))]
+        of_plan, of_model = plan.get("config"), self.eval.get("model_generate_config")
+        found = {name: object_or_empty(of_plan).get(name) for name in _SETTINGS}
+        for name, value in found.items():
+            found[name] = object_or_empty(of_model).get(name) if value is None else value
+        is_own = {name: any(name in one for one in steps) for name in _SETTINGS}
+        return {
+            name: value for name, value in found.items() if value is not None and not is_own[name]
+        }
 
     @cached_property
     def sample_ids(self) -> list[str] | None:

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.recorded import (
     MemberDiff,
-    ModelMessages,
     RecordedTexts,
     final_state,
     iterate_texts,
     message_difference,
     message_text,
+    model_messages,
 )
 from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Severity, Violation
@@ -60,13 +60,16 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
     """Compare choices with those that the events end with, and with those that a model gave."""
     state = final_state(sample)
     ended = list_or_empty(state.output.get("choices")) if state is not None else []
-    made = ModelMessages(sample).made if sample.has_plain_plan else {}
+    made = model_messages(sample).made if sample.has_plain_plan else {}
+    seen = set[str]()
     for index, choice in objects(member(sample.value.get("output"), "choices")):
         message, path = (
             object_or_empty(choice.get("message")),
             ("output", "choices", index, "message"),
         )
-        others = list(made.pop(text_or_none(message.get("id")) or "", ()))
+        identity = text_or_none(message.get("id")) or ""
+        others = list(made.get(identity, ()) if identity not in seen else ())
+        seen.add(identity)
         if index < len(ended):
             others.insert(0, object_or_empty(member(ended[index], "message")))
         for expected in others:
@@ -91,9 +94,6 @@ INS212: Final = Rule(
     "the output of a sample is not the one that its messages and events have",
     record=_outputs,
 )
-
-
-"""Rules that check one sample."""
 
 
 def _messages(sample: SampleView) -> Iterator[Violation]:
@@ -163,7 +163,7 @@ def _against_models(sample: SampleView) -> _Found:
     """
     if not sample.has_plain_plan:
         return
-    models, seen = ModelMessages(sample), set[str]()
+    models, seen = model_messages(sample), set[str]()
     for index, message in _of_the_model(sample):
         identity = text_or_none(message.get("id"))
         if not identity or identity in seen:
