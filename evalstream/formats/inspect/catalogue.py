@@ -11,6 +11,7 @@ from evalstream.formats.inspect.rules import (
     results,
     samples,
     scores,
+    times,
     usage,
 )
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
@@ -22,6 +23,7 @@ _UNSORTED: Final = (
     *messages.RULES,
     *scores.RULES,
     *usage.RULES,
+    *times.RULES,
     *results.RULES,
 )
 

@@ -19,11 +19,13 @@ from evalstream.formats.inspect.rules import (
     results,
     samples,
     scores,
+    times,
     usage,
 )
 from evalstream.formats.inspect.rules.coverage import INS206, usage_violations
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.samples import INS207, check_form
+from evalstream.formats.inspect.rules.times import late_samples
 from evalstream.formats.inspect.store import (
     PERPLEXITY,
     KeptScore,
@@ -32,14 +34,22 @@ from evalstream.formats.inspect.store import (
     StoredSample,
     perplexity_numbers,
 )
-from evalstream.formats.inspect.views import LogView, SampleView, is_count, is_id, same, score_value
+from evalstream.formats.inspect.views import (
+    LogView,
+    SampleView,
+    is_count,
+    is_id,
+    read_time,
+    same,
+    score_value,
+)
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.report import Checked
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, pointer, text_or_none
-from evalstream.parsing.json_values import object_or_empty
+from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 
@@ -53,8 +63,14 @@ MOST_MODELS = 1_000
 NOWHERE = (None, None)
 """The line and the column of what has no position in the file."""
 
+_SUMMARISED = ("model_usage", "started_at", "completed_at", "total_time", "working_time")
+"""What a summary repeats of a sample as it is."""
+
 _SHORT = 1_000
 """Longer texts are cut in summaries (log/_util.py of inspect_ai: 1,024 characters)."""
+
+
+_OF_SAMPLES = (*samples.RULES, *messages.RULES, *scores.RULES, *usage.RULES, *times.RULES)
 
 
 class SampleText(NamedTuple):
@@ -104,6 +120,7 @@ class LogCheck:
         self._attachments = self._sound_attachments = self._loaded_samples = 0
         self._usage: dict[str, dict[str, int]] = {}
         self._keys: frozenset[str] = frozenset()
+        self._latest: datetime | None = None
         self._view: LogView | None = None
         self._samples: LogSamples | None = None
         self._links: LogLinks | None = None
@@ -223,7 +240,7 @@ class LogCheck:
             self.lose(f"sample {self.count:,} could not be read")
         else:
             self._keep(view, one)
-        for rule in (*samples.RULES, *messages.RULES, *scores.RULES, *usage.RULES):
+        for rule in _OF_SAMPLES:
             problems += rule.apply(view)
         self._count_attachments(view, problems)
         if is_plain and log_types().fits_sample(value):
@@ -265,9 +282,19 @@ class LogCheck:
                     **{key: metadata[key] for key in self._keys if key in metadata},
                     **dict(_perplexities(view)),
                 },
+                {
+                    **{name: value[name] for name in _SUMMARISED if name in value},
+                    "message_count": len(list_or_empty(value.get("messages"))),
+                    "retries": len(list_or_empty(value.get("error_retries"))),
+                },
             )
         )
-        if not self._is_of_earlier_run(value):
+        ended = read_time(value.get("completed_at"))
+        if ended is not None and (self._latest is None or ended > self._latest):
+            self._latest = ended
+        started = read_time(None if self._view is None else self._view.stats.get("started_at"))
+        if started is None or ended is None or ended >= started:
+            # The usage of the log is that of its own calls, not of samples of one that it resumed.
             self._add_usage(value.get("model_usage"))
         if self._samples is not None:
             self._samples.add(view, one.line or self.count, one.offset)
@@ -288,18 +315,6 @@ class LogCheck:
     def links(self) -> RunLinks | None:
         """What links the log to others, None if that was not asked for."""
         return None if self._links is None else self._links.links
-
-    def _is_of_earlier_run(self, sample: Mapping[str, Any]) -> bool:
-        """Tell whether a sample was taken over from a log that this run resumed.
-
-        The usage of the log is that of its own calls.
-        """
-        stats = None if self._view is None else self._view.header.get("stats")
-        started, ended = (
-            _read_time(member(stats, "started_at")),
-            _read_time(sample.get("completed_at")),
-        )
-        return started is not None and ended is not None and ended < started
 
     def _add_usage(self, usage: Any) -> None:
         for model, numbers in object_or_empty(usage).items():
@@ -341,6 +356,7 @@ class LogCheck:
         self.store.expect(ids or ())
         note(_by_rules(coverage.OF_LOGS, view))
         note(usage_violations(view, self._usage))
+        note(late_samples(view, self._latest))
         if has_summaries and self.samples_known:
             for sample, epoch, place in self.store.without_summary():
                 message = f"no summary tells of the sample {sample} (epoch {epoch:,})"
@@ -413,15 +429,6 @@ def _without_ids(value: Any) -> Any:
     return value
 
 
-def _read_time(value: Any) -> datetime | None:
-    """Return a time with its zone, None for anything else."""
-    try:
-        found = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        return None
-    return None if found.tzinfo is None else found
-
-
 def _answer(score: Mapping[str, Any]) -> str | None:
     """Return the answer of a score if summaries do not cut it."""
     answer = score.get("answer")
@@ -470,6 +477,9 @@ def _summary_violations(
         yield INS206.violation(f"the {has} has an error, and the {lacks} has none", pointer=place)
     if "uuid" in value and value["uuid"] != known.uuid:
         yield _other(place, "uuid", known.uuid, value)
+    for name, expected in known.told.items():
+        if value.get(name) is not None and not same(value[name], expected):
+            yield _other(place, name, expected, value)
     if "target" in value and not _is_cut(known.target) and not same(value["target"], known.target):
         yield _other(place, "target", known.target, value)
 

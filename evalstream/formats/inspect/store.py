@@ -21,7 +21,7 @@ MOST_NAMED: Final = 10_000
 _TABLES: Final = """
     CREATE TABLE sample (
         number INTEGER PRIMARY KEY, id BLOB, epoch INTEGER, failed INTEGER, uuid BLOB,
-        target TEXT, place BLOB
+        target TEXT, place BLOB, told TEXT
     );
     CREATE TABLE score (sample INTEGER, scorer BLOB, value TEXT, answer TEXT);
     CREATE TABLE meta (sample INTEGER, key BLOB, value TEXT);
@@ -47,7 +47,10 @@ class KeptScore(NamedTuple):
 
 
 class SampleFacts(NamedTuple):
-    """What is kept of one sample: `scores` and `metadata` by name, `place` is its JSON Pointer."""
+    """What is kept of one sample: `scores` and `metadata` by name, `place` is its JSON Pointer.
+
+    `told` are further members that its summary repeats.
+    """
 
     id: str
     epoch: int
@@ -57,6 +60,7 @@ class SampleFacts(NamedTuple):
     place: str
     scores: Mapping[str, KeptScore]
     metadata: Mapping[str, Any]
+    told: Mapping[str, Any]
 
 
 class StoredSample(NamedTuple):
@@ -69,6 +73,7 @@ class StoredSample(NamedTuple):
     uuid: str | None
     target: Any
     scores: Mapping[str, KeptScore]
+    told: Mapping[str, Any]
 
 
 class Scored(NamedTuple):
@@ -114,6 +119,7 @@ class LogStore:
                 uuid,
                 target,
                 encode_name(facts.place),
+                _text(facts.told),
             )
         )
         self._scores += [
@@ -139,11 +145,7 @@ class LogStore:
         self._has_repeated = bool(self._table.rows(repeated))
 
     def _write(self) -> None:
-        self._table.change(
-            "INSERT INTO sample (number, id, epoch, failed, uuid, target, place) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            self._samples,
-        )
+        self._table.change("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self._samples)
         self._table.change("INSERT INTO score VALUES (?, ?, ?, ?)", self._scores)
         self._table.change("INSERT INTO meta VALUES (?, ?, ?)", self._meta)
         self._samples, self._scores, self._meta = [], [], []
@@ -236,7 +238,7 @@ class LogStore:
         """Iterate over the samples from a number on; the more are taken, the more are read."""
         batch = 1
         while found := self._table.rows(
-            "SELECT number, id, epoch, failed, uuid, target FROM sample "
+            "SELECT number, id, epoch, failed, uuid, target, told FROM sample "
             "WHERE number BETWEEN ? AND ? ORDER BY number",
             number,
             number + batch - 1,
@@ -247,11 +249,17 @@ class LogStore:
             ):
                 kept = KeptScore(_value(value), answer and json.loads(answer))
                 scores.setdefault(sample, {})[decode_name(scorer)] = kept
-            for one, name, epoch, failed, uuid, target in found:
-                told = None if uuid is None else decode_name(uuid)
-                value = _value(target)
-                of = scores.get(one, {})
-                yield StoredSample(one, decode_name(name), epoch, bool(failed), told, value, of)
+            for one, name, epoch, failed, uuid, target, told in found:
+                yield StoredSample(
+                    one,
+                    decode_name(name),
+                    epoch,
+                    bool(failed),
+                    None if uuid is None else decode_name(uuid),
+                    _value(target),
+                    scores.get(one, {}),
+                    json.loads(told),
+                )
             number += batch
             batch = min(2 * batch, _BATCH)
 

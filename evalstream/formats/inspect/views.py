@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +23,9 @@ MOST_COUNT: Final = 10**15
 
 _NEAR: Final = 1e-9
 
-_KNOWN_EVENTS: Final = frozenset({"model", "sample_init", "score", "span_begin", "state"})
+_KNOWN_EVENTS: Final = frozenset(
+    {"approval", "model", "sample_init", "score", "span_begin", "state", "subtask", "tool"}
+)
 
 _REFERENCES: Final = ("attachment://", "tc://")
 """How references to attachments begin; the second is that of the first releases."""
@@ -38,6 +41,9 @@ _PLAIN_SOLVERS: Final = frozenset(
     | {"use_tools", "user_message"}
 )
 """Solvers of the harness that change neither outputs nor messages of the model."""
+
+_AGENTS: Final = frozenset({"basic_agent", "basic_agent_loop", "react", "submit_tool"})
+"""Agents of the harness, which change outputs, and no messages of tools."""
 
 
 def is_count(value: Any) -> bool:
@@ -76,6 +82,15 @@ def _are_near(one: Any, other: Any) -> bool:
 
 def _is_nothing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def read_time(value: Any) -> datetime | None:
+    """Return a time with its zone, None for anything else."""
+    try:
+        found = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    return None if found.tzinfo is None else found
 
 
 def score_value(score: Any) -> Any:
@@ -123,6 +138,11 @@ class SampleView:
     def has_plain_plan(self) -> bool:
         """Whether all solvers of the log leave outputs as the model gave them."""
         return self.log is not None and self.log.has_plain_plan
+
+    @property
+    def leaves_tools(self) -> bool:
+        """Whether all solvers of the log leave the messages of tools as they are."""
+        return self.log is not None and self.log.leaves_tools
 
     @cached_property
     def scores(self) -> dict[str, dict[str, Any]]:
@@ -225,6 +245,11 @@ class LogView:
         """The results, empty where the log has none."""
         return object_or_empty(self.header.get("results"))
 
+    @cached_property
+    def stats(self) -> dict[str, Any]:
+        """The times and the token usage of the run."""
+        return object_or_empty(self.header.get("stats"))
+
     @property
     def status(self) -> Any:
         """The status: success, error, cancelled or started."""
@@ -304,6 +329,12 @@ class LogView:
         """Whether all solvers leave outputs as the model gave them."""
         steps = list_or_empty(member(self.header.get("plan"), "steps"))
         return bool(steps) and all(map(_is_plain, steps))
+
+    @cached_property
+    def leaves_tools(self) -> bool:
+        """Whether all solvers leave the messages of tools as they are, also agents."""
+        steps = list_or_empty(member(self.header.get("plan"), "steps"))
+        return all(_is_plain(one) or member(one, "solver") in _AGENTS for one in steps)
 
     @cached_property
     def declared_settings(self) -> dict[str, Any]:

@@ -146,13 +146,13 @@ def test_a_sound_log_has_no_findings(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["json", "eval"])
 def test_a_sound_log_passes_and_the_line_says_what_was_verified(kind: str, tmp_path: Path) -> None:
-    pytest.importorskip("inspect_ai", reason="logs of Inspect pass only with inspect_ai")
+    pytest.importorskip("mmh3", reason="attachments are verified with mmh3")
     run = only(written(sound_log(), tmp_path, kind))
     assert run.verdict == "passed"
     said = [one.text for one in run.checked]
     assert said[-2:] == [
         "2 of 2 attachments with the right digest",
-        "4 of 4 samples loaded by inspect_ai",
+        "4 of 4 samples in the form that inspect_ai loads",
     ]
     assert len(run.claims) == 7
     assert {claim.state for claim in run.claims} == {State.CONFIRMED}
@@ -160,21 +160,42 @@ def test_a_sound_log_passes_and_the_line_says_what_was_verified(kind: str, tmp_p
     assert (score.label, score.claimed, score.rows) == ("match/mean accuracy", 0.75, 2)
 
 
-@pytest.mark.parametrize("kind", ["json", "eval"])
-def test_without_the_harness_the_verdict_is_incomplete(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def no_harness(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let neither the harness nor what it needs be imported."""
     from evalstream.formats.inspect import library
 
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     monkeypatch.setitem(sys.modules, "mmh3", None)
     library.inspect_library.cache_clear()
     library.attachment_digest.cache_clear()
-    try:
-        report = evalstream.check(written(sound_log(), tmp_path, kind))
-    finally:
-        library.inspect_library.cache_clear()
-        library.attachment_digest.cache_clear()
+    yield
+    library.inspect_library.cache_clear()
+    library.attachment_digest.cache_clear()
+
+
+@pytest.mark.usefixtures("no_harness")
+@each("kind", ["json", "eval"])
+def test_a_log_in_the_known_form_needs_no_harness(kind: str, tmp_path: Path) -> None:
+    log = sound_log()
+    for sample in log["samples"]:
+        sample["attachments"] = {}
+    run = only(written(log, tmp_path, kind))
+    assert (run.verdict, run.checked[-1].text) == (
+        "passed",
+        "4 of 4 samples in the form that inspect_ai loads",
+    )
+    log["samples"][0]["new_in_a_later_release"] = 1
+    run = only(written(log, tmp_path, kind))
+    assert run.verdict == "incomplete"
+    assert install_command("inspect") in (run.incomplete_reason or "")
+    assert run.checked[-1].text == "3 of 4 samples in the form that inspect_ai loads"
+
+
+@pytest.mark.usefixtures("no_harness")
+@pytest.mark.parametrize("kind", ["json", "eval"])
+def test_without_the_harness_the_verdict_is_incomplete(kind: str, tmp_path: Path) -> None:
+    report = evalstream.check(written(sound_log(), tmp_path, kind))
     (run,) = report.runs
     assert report.exit_code == 3
     assert run.verdict == "incomplete"
