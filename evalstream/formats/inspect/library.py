@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.documents import EXTRA
 from evalstream.model.errors import MissingExtra
@@ -18,6 +18,9 @@ from evalstream.parsing.json import pointer
 
 Digest = Callable[[str], str]
 """Returns the key under which a text is attached to a sample."""
+
+
+_ODD: Final = (TypeError, KeyError, AttributeError, IndexError, OverflowError)
 
 
 class LibraryRefusal(NamedTuple):
@@ -51,7 +54,7 @@ class Library:
         except ValueError as error:
             return _explain_error(error)
         # Validators of the harness run over values of any type.
-        except (TypeError, KeyError, AttributeError, RecursionError, IndexError) as error:
+        except (*_ODD, RecursionError) as error:
             return LibraryRefusal(f"{type(error).__name__}: {error}", "")
         return None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -26,6 +26,13 @@ _PLAIN: Final[Mapping[str | None, Any]] = {
 _SCORES: Final = frozenset({"Score", "EvalSampleScore"})
 _MOVED: Final = "unscored_reason"
 """A key of the metadata of scores whose value the reader moves to where only texts may stand."""
+
+
+class Moment:
+    """The type of texts that the reader loads as times."""
+
+
+_MOMENT: Final = Moment()
 
 
 class LogTypes:
@@ -73,7 +80,7 @@ class LogTypes:
         make = {"array": self._array, "object": self._object}.get(schema.get("type"))
         if make is not None:
             return make(schema, within)
-        return datetime if schema.get("format") == "date-time" else _PLAIN[schema.get("type")]
+        return Moment if schema.get("format") == "date-time" else _PLAIN[schema.get("type")]
 
     def _object(self, schema: Any, within: tuple[str, ...]) -> Any:
         values = schema.get("additionalProperties", True)
@@ -140,7 +147,7 @@ def _kind(of: Any) -> Any:
         return _kind(get_args(of)[0])
     if origin in (list, tuple):
         return list
-    return str if of is datetime or origin is Literal else origin or of
+    return str if of is Moment or origin is Literal else origin or of
 
 
 def _refuse_moved(score: Any) -> None:
@@ -150,10 +157,16 @@ def _refuse_moved(score: Any) -> None:
 
 def _fits(value: Any, kind: Any) -> bool:
     try:
-        msgspec.convert(value, kind)
-    except (msgspec.ValidationError, ValueError, OverflowError, RecursionError):
+        msgspec.convert(value, kind, dec_hook=_read_moment)
+    except (msgspec.ValidationError, ValueError, TypeError, OverflowError, RecursionError):
         return False
     return True
+
+
+def _read_moment(_kind: Any, value: Any) -> Moment:
+    """Read a time as the reader does. Raises ValueError, TypeError or OverflowError."""
+    datetime.fromisoformat(value).astimezone(UTC)
+    return _MOMENT
 
 
 @lru_cache(maxsize=1)

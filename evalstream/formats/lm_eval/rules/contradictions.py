@@ -21,6 +21,7 @@ from evalstream.formats.lm_eval.documents import results_time
 from evalstream.formats.lm_eval.row import hashed_prompt, text_hash
 from evalstream.formats.lm_eval.row_scores import (
     CHOICE,
+    GENERATE,
     LIKELIHOOD,
     ROLLING,
     ScoringPlan,
@@ -169,16 +170,20 @@ def _identity(results: Results, task: str) -> Iterator[Violation]:
 
 
 def _arguments(results: Results, task: str) -> Iterator[Violation]:
-    """Report arguments of the generation that the call gave, and the task does not have."""
+    """Report arguments of the generation that the call gave, and the task does not have.
+
+    The harness adds them to those of tasks that generate texts.
+    """
     given, config = results.setting("gen_kwargs"), results.config(task)
     own = config.get("generation_kwargs")
     if not (isinstance(given, dict) and isinstance(own, dict)):
         return
+    is_told = config.get("output_type") == GENERATE
     for name, value in given.items():
-        if name in own and own[name] != value:
+        if own.get(name, value) != value or (is_told and name not in own):
             message = f"{name} of {task} is not that of gen_kwargs of the call"
-            path = ("configs", task, "generation_kwargs", name)
-            yield _contradiction(message, path, value, own[name])
+            path = ("configs", task, "generation_kwargs", *([name] if name in own else []))
+            yield _contradiction(message, path, value, own.get(name))
 
 
 def _digests(results: Results) -> Iterator[Violation]:

@@ -730,6 +730,9 @@ def test_usage_of_samples_of_a_resumed_log_is_not_of_this_run(
 ) -> None:
     log = sound_log()
     log["stats"]["started_at"] = "2026-03-02T10:00:00+00:00"
+    log["stats"]["completed_at"] = "2026-03-02T11:00:00+00:00"
+    for event in log["samples"][0]["events"]:
+        event["timestamp"] = "2026-03-02T08:30:00+00:00"
     log["samples"][0]["completed_at"] = f"2026-03-02T{ended}:00+00:00"
     usage = log["stats"]["model_usage"]["mockllm/model"]
     for name, number in log["samples"][0]["model_usage"]["mockllm/model"].items():

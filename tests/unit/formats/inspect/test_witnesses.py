@@ -45,9 +45,9 @@ def _span(
     }
 
 
-def _call(given: list[Any], choice: Any, tokens: int, **more: Any) -> dict[str, Any]:
+def _call(given: list[Any], choice: Any, tokens: int, said: int = 0, **more: Any) -> dict[str, Any]:
     """Return the event of a call of the model."""
-    usage = {"input_tokens": tokens, "output_tokens": 0, "total_tokens": tokens}
+    usage = {"input_tokens": tokens, "output_tokens": said, "total_tokens": tokens + said}
     output = {"model": MODEL, "choices": [choice], "usage": usage}
     return {
         "event": "model",
@@ -107,7 +107,7 @@ def witnessed() -> Log:
     sample["events"] = [
         *(begun, _span("solvers", "solvers", None), _span("step", "solver", "solvers", "generate")),
         _call([asked], _choice(called), 2),
-        _call([asked, called, returned], _choice(answered), 3),
+        _call([asked, called, returned], _choice(answered), 3, said=1),
         _state(changes),
         *(_span("scorers", None, None), _span("match", "scorer", "scorers")),
         {**scored, "span_id": "match"},

@@ -423,6 +423,10 @@ def instruct(log: Log) -> None:
     log.document |= {"system_instruction": "Lie.", "system_instruction_sha": digest("Lie.")}
 
 
+def give_call_top_k(log: Log) -> None:
+    log.document["config"]["gen_kwargs"] = {"top_k": 5}
+
+
 def heat_call(log: Log) -> None:
     log.document["config"]["gen_kwargs"] = {**log.config("options")["generation_kwargs"]}
     log.document["config"]["gen_kwargs"]["do_sample"] = "yes"
@@ -463,6 +467,8 @@ CONTRADICTIONS: dict[str, tuple[str, Callable[[Log], None], str]] = {
     "argument twice": ("pairs", name_two_models, "LME306"),
     "revision": ("pairs", load_other_revision, "LME306"),
     "arguments of the call": ("options", heat_call, "LME306"),
+    "argument of the call alone": ("options", give_call_top_k, "LME306"),
+    "repeats of choices": ("pairs", put("configs", "pairs", "repeats", value=5), "LME306"),
     "description": ("pairs", put("configs", "pairs", "description", value="Lie."), "LME306"),
     "instruction with its digest": ("pairs", instruct, "LME306"),
     "date": ("pairs", put("date", value=1.0), "LME306"),
