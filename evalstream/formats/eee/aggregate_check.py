@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from evalstream.engine.row_pass import describe_error
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.aggregate import DETAILS, Aggregate
+from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.rules.aggregate import ES702
+from evalstream.formats.eee.rules.datastore import ES902
 from evalstream.formats.eee.rules.seal import ES502, ES503, ES505
 from evalstream.formats.eee.rules.version import ES215, MISSING, fits_another, null_bounds
+from evalstream.io.document import document_bytes
+from evalstream.io.file_state import Watch
+from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import PlacedViolation, Violation, expect_one
 from evalstream.model.options import Options
+from evalstream.model.run import Run
 from evalstream.parsing.json import UTF8_MARK, text_or_none
 from evalstream.parsing.limits import limit_findings
 from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules.catalogue import PROFILES
+from evalstream.rules.inputs import ES001, ES009
 from evalstream.rules.schema import explain_schema
 from evalstream.rules.syntax import ES108, ES113, read_document
 
@@ -28,6 +38,8 @@ ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
 """Rules that replace the schema's less specific finding at the same pointer."""
 
 TOO_DEEP: Final = "nested too deep to be checked against the schema"
+FILE_PATH: Final = f"{DETAILS}/file_path"
+OUTSIDE: Final = "the path leads out of the inputs; it was not opened"
 BOUNDS: Final = ("/min_score", "/max_score")
 
 
@@ -36,6 +48,45 @@ class ReadAggregate(NamedTuple):
 
     aggregate: Aggregate | None
     violations: list[PlacedViolation]
+
+
+class OpenAggregate(NamedTuple):
+    """The aggregate of a run: its text, what was read of it, and its violations.
+
+    `missing` says that declared rows were not found, `incomplete_reason` why the run cannot be
+    checked in full.
+    """
+
+    text: bytes | None
+    aggregate: Aggregate | None
+    violations: list[PlacedViolation]
+    missing: str | None
+    incomplete_reason: str | None
+
+
+def open_aggregate(run: Run, options: Options, watch: Watch) -> OpenAggregate:
+    """Read the aggregate of a run, if it has one, and report declared rows that are missing."""
+    path, missing = run.aggregate, run.missing
+    if path is None or (path == options.routing.seal_to and not os.path.exists(path)):
+        return OpenAggregate(None, None, [], missing, None)
+    text = reason = None
+    reading = ReadAggregate(None, [])
+    try:
+        text = document_bytes(path, watch)
+        reading = read_aggregate(text, printable(path), options)
+    except (OSError, CannotCheck) as error:
+        reason = f"the aggregate cannot be read: {describe_error(error)}"
+        violation = ES001.violation(f"cannot be read: {describe_error(error)}")
+        reading.violations.append(PlacedViolation(violation))
+    else:
+        if reading.aggregate is None:
+            reason = "the aggregate could not be read as one"
+        elif run.rows is None and missing is None:
+            missing = _unnamed_rows(reading.aggregate)
+    if missing:
+        found = _missing_violations(run, missing, options)
+        reading.violations.extend(map(PlacedViolation, found))
+    return OpenAggregate(text, *reading, missing, reason or missing or None)
 
 
 def read_aggregate(text: bytes, name: str, options: Options) -> ReadAggregate:
@@ -149,3 +200,19 @@ def _most_specific(violations: list[PlacedViolation]) -> list[PlacedViolation]:
             violation = violation._replace(keyword=keywords.get(violation.pointer))
         kept.append(placed._replace(violation=violation))
     return kept
+
+
+def _unnamed_rows(aggregate: Aggregate) -> str | None:
+    """Return a message on missing rows that an aggregate seals without a name, or None."""
+    claims = [name for name in ("checksum", "total_rows") if aggregate.claim(name)]
+    if aggregate.claim("file_path") is not None or not claims:
+        return None
+    return f"the rows of its {' and '.join(claims)} were not found, and no file_path names them"
+
+
+def _missing_violations(run: Run, missing: str, options: Options) -> Iterator[Violation]:
+    """Report declared rows that are missing or not at a permitted place."""
+    if run.leads_out is not None:
+        yield ES009.violation(OUTSIDE, pointer=FILE_PATH, found=printable(run.leads_out))
+    elif ES902.code not in CATALOGUE.selection(options):
+        yield ES001.violation(missing, pointer=FILE_PATH if run.missing else DETAILS)

@@ -12,6 +12,7 @@ from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.claim_states import RowTotals, judge_claims
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.datastore import ROWS_ENDING
+from evalstream.model.claim import JudgedClaim
 from evalstream.model.data_class import NamedTuple, field
 from evalstream.rules.base import FileFacts
 from evalstream.stats.claims.judge import Judgement
@@ -22,6 +23,13 @@ Explained = tuple[frozenset[str], int, int]
 
 MIXED_FROM: Final = 4
 """A file is mixed if one row in this many follows another recipe than most rows."""
+
+
+LOOKED_AT: Final = ("jsonl", "json")
+"""The layouts of files whose rows were read."""
+
+NO_ROWS: Final = "none"
+"""The layout of a run without a rows file."""
 
 
 class Followed(NamedTuple):
@@ -44,7 +52,8 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
     returns why a checksum differs, if the reason can be found; `coverage` says which samples the
     rows score. `packed` names the compression of the file, None for none. `rivals` are two
     aggregates beside rows without one that both declare them. `legacy_path` is the path that the
-    entry of an object of the public store gives for the aggregate.
+    entry of an object of the public store gives for the aggregate. `is_awaited` says that the
+    aggregate came after the rows, which were not compared with it.
     """
 
     context: RowContext
@@ -59,6 +68,19 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
     packed: str | None = None
     rivals: tuple[str, ...] = ()
     legacy_path: str | None = None
+    is_awaited: bool = False
+
+    @property
+    def claims(self) -> list[JudgedClaim]:
+        """The judged claims; those of an aggregate that came after the rows are not."""
+        return [] if self.is_awaited else [one.claim for one in self.judgements]
+
+    @property
+    def is_documentation(self) -> bool:
+        """Whether the aggregate reports published figures and therefore has no rows."""
+        if self.layout != NO_ROWS or self.aggregate is None:
+            return False
+        return self.aggregate.is_documentation
 
     @property
     def stored_aggregate(self) -> str | None:

@@ -1,18 +1,35 @@
-"""The violations of the files of a run, and the numbers of rows and samples that users expect."""
+"""The violations of whole files: rules over an aggregate and a run, and expected numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Final
 
+from evalstream.formats.eee.aggregate import RESULTS
+from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.facts import RunFacts, is_even
+from evalstream.formats.eee.facts import LOOKED_AT, NO_ROWS, RunFacts, is_even
+from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.recompute import ES802
-from evalstream.formats.eee.rules.seal import ES503, LOOKED_AT, NO_ROWS
+from evalstream.formats.eee.rules.seal import ES503, ES506
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.text import count_noun
+from evalstream.parsing.limits import limit_findings
+from evalstream.rules.base import Rule, position_namer
+from evalstream.rules.claims import find_nothing_confirmed
+from evalstream.rules.syntax import ES108
 
 Key = tuple[str, str | None]
+
+Check = Callable[[Any], Iterable[Violation]]
+
+ROWLESS: Final = (NO_ROWS, "unread")
+"""The layouts of runs whose rows no rule has looked at."""
+
+JOINING: Final = ("ES6", "ES8")
+"""The families of rules that compare rows with their aggregate."""
 
 
 class FileViolations(NamedTuple):
@@ -90,3 +107,96 @@ def _by_result(facts: RunFacts) -> set[int]:
     """Return the number of samples of each result that has any."""
     covers = (facts.coverage.of(result.place) for result in facts.context.results)
     return {cover.samples for cover in covers if cover.samples}
+
+
+class _Checks(NamedTuple):
+    """The enabled rules over aggregates and over whole runs, each with its check."""
+
+    of_aggregates: tuple[tuple[Rule, Check], ...]
+    of_runs: tuple[tuple[Rule, Check], ...]
+
+
+@lru_cache(maxsize=16)
+def _enabled_checks(enabled: frozenset[str]) -> _Checks:
+    rules = [rule for rule in CATALOGUE.values() if rule.code in enabled]
+    return _Checks(
+        tuple((rule, rule.aggregate) for rule in rules if rule.aggregate is not None),
+        tuple((rule, rule.run) for rule in rules if rule.run is not None),
+    )
+
+
+def find_file_violations(
+    facts: RunFacts,
+    rows: Sequence[Violation],
+    aggregate: Sequence[PlacedViolation],
+    *,
+    is_incomplete: bool,
+) -> FileViolations:
+    """Return the violations of a rows file and of its aggregate, after those found while reading.
+
+    Of a run that is incomplete anyway, nothing is said about claims that no row confirms.
+    """
+    about_rows = [*rows, *unmet_expectations(facts)]
+    about_aggregate = [
+        *aggregate,
+        *map(PlacedViolation, limit_findings(_aggregate_violations(facts, aggregate))),
+    ]
+    for violation in limit_findings(_run_violations(facts)):
+        about = CATALOGUE[violation.code].about_aggregate and not violation.about_rows
+        if about and facts.aggregate is not None:
+            about_aggregate.append(PlacedViolation(violation))
+        else:
+            about_rows.append(violation)
+    if not (is_incomplete or facts.tally.unread or facts.changed or is_orphan(facts)):
+        found = find_nothing_confirmed(
+            facts.claims,
+            is_info=facts.is_documentation and facts.context.options.threshold > Severity.WARNING,
+            pointer=None if facts.aggregate is None else RESULTS,
+        )
+        if facts.aggregate is None:
+            about_rows.extend(found)
+        else:
+            about_aggregate.extend(map(PlacedViolation, found))
+    return FileViolations(about_rows, about_aggregate)
+
+
+def is_orphan(facts: RunFacts) -> bool:
+    """Return whether a rule reports that the rows have no aggregate."""
+    return ES902.code in facts.context.enabled_codes and are_undeclared(facts)
+
+
+def _aggregate_violations(facts: RunFacts, noted: Sequence[PlacedViolation]) -> Iterator[Violation]:
+    """Check the aggregate alone, except results whose number is not a number (ES108)."""
+    if facts.aggregate is None:
+        return
+    numberless = {
+        _name_result(placed.violation) for placed in noted if placed.violation.code == ES108.code
+    }
+    for _, check in _enabled_checks(facts.context.enabled_codes).of_aggregates:
+        for violation in check(facts.aggregate):
+            if not numberless or _name_result(violation) not in numberless:
+                yield violation
+
+
+def _name_result(violation: Violation) -> str:
+    """Return the pointer to the result that a violation is in."""
+    return "/".join((violation.pointer or "").split("/")[:3])
+
+
+def _run_violations(facts: RunFacts) -> Iterator[Violation]:
+    looked_at = facts.layout not in ROWLESS
+    if facts.layout == NO_ROWS and facts.aggregate is not None and not facts.is_documentation:
+        message = "no rows were checked, only the aggregate itself"
+        yield ES506.violation(message, severity=Severity.INFO)
+    for (code, message, pointer), count, line in facts.tally.notices:
+        text = f"{message} (first {position_namer(facts.layout)(line)})"
+        yield Violation(code, text, pointer, severity=Severity.INFO, count=count, about_rows=True)
+    unreadable = facts.aggregate is None and facts.aggregate_path is not None
+    # Another rule explains why the rows are not sealed.
+    seals = facts.context.options.routing.seal_to is not None
+    no_seal = unreadable or seals or is_orphan(facts)
+    for rule, check in _enabled_checks(facts.context.enabled_codes).of_runs:
+        if (facts.is_awaited and rule.code.startswith(JOINING)) or (no_seal and rule is ES506):
+            continue
+        if looked_at or rule.about_paths:
+            yield from check(facts)

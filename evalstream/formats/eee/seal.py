@@ -16,11 +16,10 @@ from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, read_aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.datastore import parse_path
-from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.facts import LOOKED_AT, RunFacts
 from evalstream.formats.eee.file_violations import FileViolations, unmet_expectations, violation_key
-from evalstream.formats.eee.rules.seal import LOOKED_AT
+from evalstream.formats.eee.rules.seal import Digests
 from evalstream.formats.eee.seal_refusals import (
-    Digests,
     find_row_conflicts,
     find_uncovered,
     replaced_seal,

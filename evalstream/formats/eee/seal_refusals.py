@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate, Result
@@ -11,7 +11,7 @@ from evalstream.formats.eee.facts import RunFacts, count_samples_beside, is_even
 from evalstream.formats.eee.file_violations import violation_key
 from evalstream.formats.eee.rules.coverage import ES604, ES607, ES609, ES610
 from evalstream.formats.eee.rules.recompute import ES801, ES802, ES803
-from evalstream.formats.eee.rules.seal import ES503, ES509
+from evalstream.formats.eee.rules.seal import ES503, ES509, Digests
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.formats.eee.sample_hash import is_helm
 from evalstream.model.finding import PlacedViolation, Severity, Violation
@@ -29,9 +29,6 @@ EXAMPLE: Final = (
 MOST_DIGITS: Final = 20
 """The most digits of a plausible number of rows."""
 
-
-Digests = Mapping[str, Mapping[str, str]]
-"""Digests of rows, by what they cover and by algorithm."""
 
 CONTRADICTING: Final = (ES604, ES607, ES609, ES610, ES801, ES802, ES803)
 """The rules that find torn runs and refuted claims, whatever a check selects."""

@@ -3,30 +3,54 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import DETAILS, USUAL_ALGORITHMS, Aggregate
 from evalstream.formats.eee.datastore import parse_path
-from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.facts import LOOKED_AT, RunFacts
+from evalstream.io.file_names import is_packed_name
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.parsing.json import fast, member, pointer, resolve
 from evalstream.rules.base import Repair, RepairAction, Rule
 from evalstream.rules.catalogue import DATASTORE, FLAT
 
+Digests = Mapping[str, Mapping[str, str]]
+"""Digests of rows in hex, by what they cover and by algorithm."""
+
 CHECKSUM: Final = f"{DETAILS}/checksum"
 MIGRATED_FROM: Final = ("source_metadata", "additional_details", "migrated_from")
-LOOKED_AT: Final = ("jsonl", "json")
-"""The layouts of files whose rows were read."""
-
-NO_ROWS: Final = "none"
-"""The layout of a run without a rows file."""
 
 
 def checksum_algorithms(aggregate: Aggregate | None) -> tuple[str, ...]:
     """Return the digest algorithms that the rows file needs, the declared one first."""
     return USUAL_ALGORITHMS if aggregate is None else aggregate.checksum_algorithms
+
+
+def choose_digests(aggregate: Aggregate | None, digests: Digests) -> str:
+    """Return which digests the checksum is compared with: those that equal it, if any do.
+
+    Otherwise those of the rows without console output, and for a compressed file, whatever its
+    declared name, those of the stored or of the unpacked bytes.
+    """
+    if aggregate is not None and aggregate.checksum is not None:
+        algorithm = ALGORITHM_OF_LENGTH[len(aggregate.checksum)]
+        for name, digest in digests.items():
+            if digest.get(algorithm) == aggregate.checksum:
+                return name
+    if "rows" in digests:
+        return "rows"
+    declared = aggregate.file_path if aggregate is not None else None
+    unpacked = declared is not None and not is_packed_name(declared)
+    return "unpacked" if unpacked and "unpacked" in digests else "stored"
+
+
+def describe_cover(aggregate: Aggregate | None, digests: Digests) -> str | None:
+    """Return what the checksum covers, where reports must say it."""
+    covered = choose_digests(aggregate, digests)
+    is_usual = len(digests) < 2 or (covered == "stored" and "unended" in digests)
+    return None if is_usual else covered
 
 
 def is_checksum_right(facts: RunFacts) -> bool:
