@@ -70,7 +70,12 @@ _SHORT = 1_000
 """Longer texts are cut in summaries (log/_util.py of inspect_ai: 1,024 characters)."""
 
 
-_OF_SAMPLES = (*samples.RULES, *messages.RULES, *scores.RULES, *usage.RULES, *times.RULES)
+_OF_SAMPLES = tuple(
+    rule.record
+    for family in (samples, messages, scores, usage, times)
+    for rule in family.RULES
+    if rule.record is not None
+)
 
 
 class SampleText(NamedTuple):
@@ -240,8 +245,8 @@ class LogCheck:
             self.lose(f"sample {self.count:,} could not be read")
         else:
             self._keep(view, one)
-        for rule in _OF_SAMPLES:
-            problems += rule.apply(view)
+        for find in _OF_SAMPLES:
+            problems += find(view)
         self._count_attachments(view, problems)
         if is_plain and log_types().fits_sample(value):
             self._loaded_samples += 1

@@ -121,12 +121,12 @@ class SampleView:
         """Return the JSON Pointer of a part of the sample."""
         return self.place + pointer(path)
 
-    @property
+    @cached_property
     def has_failed(self) -> bool:
         """Whether the sample ended with an error."""
         return self.value.get("error") is not None
 
-    @property
+    @cached_property
     def is_stopped(self) -> bool:
         """Whether an error or a limit stopped the sample.
 
@@ -206,6 +206,8 @@ class SampleView:
 
     def resolved_within(self, value: Any) -> Any:
         """Return a value with all references to attachments in it resolved."""
+        if not self.attachments:
+            return value
         if isinstance(value, dict):
             return {name: self.resolved_within(part) for name, part in value.items()}
         if isinstance(value, list):
