@@ -102,30 +102,68 @@ class SampleText(NamedTuple):
         return place_in_part(violations, self.text, self.place, self.start)
 
 
+class LogTotals:
+    """What some members and samples of a log amount to.
+
+    `samples` counts samples, `loaded` those that the harness loads, `members` the members of an
+    archive, `sound_members` those whose bytes are the declared ones. `samples_known` is False where
+    samples could not be read, `latest` the time of the sample that was completed last, and
+    `missing` says why the harness's own reader was not asked.
+    """
+
+    def __init__(self) -> None:
+        self.samples = self.loaded = self.members = self.sound_members = 0
+        self.attachments = self.sound_attachments = 0
+        self.usage: dict[str, dict[str, int]] = {}
+        self.latest: datetime | None = None
+        self.samples_known = True
+        self.missing = ""
+
+    def add_usage(self, usage: Any) -> None:
+        """Add the token usage of models."""
+        for model, numbers in object_or_empty(usage).items():
+            if model not in self.usage and len(self.usage) >= MOST_MODELS:
+                continue
+            sums = self.usage.setdefault(model, {})
+            for name, number in object_or_empty(numbers).items():
+                if is_count(number) and (name in sums or len(sums) < MOST_MODELS):
+                    sums[name] = sums.get(name, 0) + number
+
+    def add_end(self, ended: datetime | None) -> None:
+        """Add the time at which a sample was completed."""
+        if ended is not None and (self.latest is None or ended > self.latest):
+            self.latest = ended
+
+    def merge(self, later: LogTotals) -> None:
+        """Add those of later members."""
+        self.samples += later.samples
+        self.loaded += later.loaded
+        self.members += later.members
+        self.sound_members += later.sound_members
+        self.attachments += later.attachments
+        self.sound_attachments += later.sound_attachments
+        self.add_usage(later.usage)
+        self.add_end(later.latest)
+        self.samples_known = self.samples_known and later.samples_known
+        self.missing = self.missing or later.missing
+
+
 class LogCheck:
     """Checks one log, part by part. The part without samples should come first.
 
-    `count` is the number of samples so far. `members` counts those of its archive, `sound_members`
-    those whose bytes are the declared ones. `is_refused` says that the log is of a layout that is
-    not known, so that nothing else of it is checked. `is_declared` says that what the log declares
-    was known before its samples.
+    `is_refused` says that the log is of a layout that is not known, so that nothing else of it is
+    checked. `is_declared` says that what the log declares was known before its samples.
     """
 
-    def __init__(self, documents: DocumentCheck) -> None:
-        self.documents, self.store = documents, LogStore()
-        self.count = 0
+    def __init__(self, documents: DocumentCheck, store: LogStore | None = None) -> None:
+        self.documents, self.store = documents, store or LogStore()
+        self.totals = LogTotals()
         self.is_refused = False
         self.is_declared = False
-        self.samples_known = True
-        self.members = self.sound_members = 0
-        self._missing = ""
         self._depth = documents.options.max_depth
         self._digest = attachment_digest()
         self._is_plain = True
-        self._attachments = self._sound_attachments = self._loaded_samples = 0
-        self._usage: dict[str, dict[str, int]] = {}
         self._keys: frozenset[str] = frozenset()
-        self._latest: datetime | None = None
         self._view: LogView | None = None
         self._samples: LogSamples | None = None
         self._links: LogLinks | None = None
@@ -138,7 +176,7 @@ class LogCheck:
         try:
             return inspect_library()
         except MissingExtra as error:
-            self._missing = str(error)
+            self.totals.missing = str(error)
             return None
 
     def parse(
@@ -200,6 +238,15 @@ class LogCheck:
             model = text_or_none(view.eval.get("model"))
             self._links = LogLinks(run or None, view.eval.get("task"), model or "", _data(view))
 
+    @property
+    def shared(self) -> dict[str, Any]:
+        """The part of the log that checks of samples read, without its list of samples."""
+        header = {} if self._view is None else {**self._view.header}
+        eval_ = object_or_empty(header.get("eval"))
+        names = {**object_or_empty(eval_.get("dataset"))}
+        names.pop("sample_ids", None)
+        return {**header, "eval": {**eval_, "dataset": names}}
+
     def refuse_version(self, version: Any) -> None:
         """Refuse a log of a layout that is newer than those that are known."""
         if self.is_refused or not is_count(version) or version <= VERSIONS[-1]:
@@ -214,7 +261,7 @@ class LogCheck:
 
     def lose(self, reason: str) -> None:
         """Note that samples could not be read, so that figures over all of them are not known."""
-        self.samples_known = False
+        self.totals.samples_known = False
         self.documents.cannot(reason)
 
     def too_long(self, place: str, size: int) -> None:
@@ -226,35 +273,35 @@ class LogCheck:
 
     def sample(self, one: SampleText) -> None:
         """Check one sample, and keep what is needed of it."""
-        self.count += 1
+        self.totals.samples += 1
         value = parse_plain(one.text)
         is_plain = value is not UNREADABLE
         if not is_plain:
             value = self._parse_sample(one)
         if value is UNREADABLE:
-            self.lose(f"sample {self.count:,} could not be read")
+            self.lose(f"the sample {one.place} could not be read")
             return
         if not isinstance(value, dict):
             violation = INS107.violation("a sample must be an object", pointer=one.place)
             self._note_sample(one, [violation])
-            self.lose(f"sample {self.count:,} could not be read")
+            self.lose(f"the sample {one.place} could not be read")
             return
         view = SampleView(value, one.place, one.member, self._digest, self._view)
         problems = list(check_form(view))
         if problems:
-            self.lose(f"sample {self.count:,} could not be read")
+            self.lose(f"the sample {one.place} could not be read")
         else:
             self._keep(view, one)
         for find in _OF_SAMPLES:
             problems += find(view)
         self._count_attachments(view, problems)
         if is_plain and log_types().fits_sample(value):
-            self._loaded_samples += 1
+            self.totals.loaded += 1
         elif (library := self._library()) is not None:
             # Last, as the harness may change the value that it loads.
             refused = list(self._report_refused(library, view))
             problems += refused
-            self._loaded_samples += not refused
+            self.totals.loaded += not refused
         self._note_sample(one, problems)
 
     def _note_sample(self, one: SampleText, violations: Iterable[Violation]) -> None:
@@ -263,10 +310,10 @@ class LogCheck:
 
     def _count_attachments(self, view: SampleView, problems: list[Violation]) -> None:
         number = len(view.attachments)
-        self._attachments += number
+        self.totals.attachments += number
         if self._digest is not None:
             wrong = sum(violation.code == INS207.code for violation in problems)
-            self._sound_attachments += number - wrong
+            self.totals.sound_attachments += number - wrong
 
     def _keep(self, view: SampleView, one: SampleText) -> None:
         value = view.value
@@ -295,14 +342,13 @@ class LogCheck:
             )
         )
         ended = read_time(value.get("completed_at"))
-        if ended is not None and (self._latest is None or ended > self._latest):
-            self._latest = ended
+        self.totals.add_end(ended)
         started = read_time(None if self._view is None else self._view.stats.get("started_at"))
         if started is None or ended is None or ended >= started:
             # The usage of the log is that of its own calls, not of samples of one that it resumed.
-            self._add_usage(value.get("model_usage"))
+            self.totals.add_usage(value.get("model_usage"))
         if self._samples is not None:
-            self._samples.add(view, one.line or self.count, one.offset)
+            self._samples.add(view, one.line or self.totals.samples, one.offset)
         if self._links is not None:
             self._link(self._links, view)
 
@@ -321,15 +367,6 @@ class LogCheck:
         """What links the log to others, None if that was not asked for."""
         return None if self._links is None else self._links.links
 
-    def _add_usage(self, usage: Any) -> None:
-        for model, numbers in object_or_empty(usage).items():
-            if model not in self._usage and len(self._usage) >= MOST_MODELS:
-                continue
-            sums = self._usage.setdefault(model, {})
-            for name, number in object_or_empty(numbers).items():
-                if is_count(number) and (name in sums or len(sums) < MOST_MODELS):
-                    sums[name] = sums.get(name, 0) + number
-
     def _report_refused(self, reader: Library, view: SampleView) -> Iterator[Violation]:
         refusal = reader.refused_sample(view.value)
         if refusal is not None:
@@ -344,7 +381,7 @@ class LogCheck:
         epoch: Any = value.get("epoch")
         known = self.store.find(str(value["id"]), epoch) if is_count(epoch) else None
         if known is None:
-            if self.samples_known:
+            if self.totals.samples_known:
                 message = f"the log has no sample {value['id']} (epoch {epoch})"
                 self.documents.note(INS206.violation(message, pointer=place))
             return
@@ -353,16 +390,16 @@ class LogCheck:
     def finish(self, view: LogView, *, has_summaries: bool) -> None:
         """Check what needs all samples."""
         self.store.flush()
-        view.samples_known = self.samples_known
+        view.samples_known = self.totals.samples_known
         note = self.documents.note_all
         note(_by_rules(log.OF_LOGS, view))
         note(self._refused_log(view))
         ids = view.sample_ids
         self.store.expect(ids or ())
         note(_by_rules(coverage.OF_LOGS, view))
-        note(usage_violations(view, self._usage))
-        note(late_samples(view, self._latest))
-        if has_summaries and self.samples_known:
+        note(usage_violations(view, self.totals.usage))
+        note(late_samples(view, self.totals.latest))
+        if has_summaries and self.totals.samples_known:
             for sample, epoch, place in self.store.without_summary():
                 message = f"no summary tells of the sample {sample} (epoch {epoch:,})"
                 self.documents.note(INS206.violation(message, pointer=place))
@@ -389,23 +426,25 @@ class LogCheck:
     def list_verified(self) -> Iterator[Checked]:
         """Say what was verified of the log's parts, and how much of it."""
         for right, of, noun in (
-            (self.sound_members, self.members, "member"),
-            (self._sound_attachments, self._attachments, "attachment"),
+            (self.totals.sound_members, self.totals.members, "member"),
+            (self.totals.sound_attachments, self.totals.attachments, "attachment"),
         ):
             if of:
                 text = f"{right:,} of {count_noun(of, noun)} with the right digest"
                 yield Checked(text, right == of or None)
-        if self.count:
-            of_all = f"{self._loaded_samples:,} of {count_noun(self.count, 'sample')}"
+        if self.totals.samples:
+            of_all = f"{self.totals.loaded:,} of {count_noun(self.totals.samples, 'sample')}"
             text = f"{of_all} in the form that inspect_ai loads"
-            yield Checked(text, self._loaded_samples == self.count or None)
+            yield Checked(text, self.totals.loaded == self.totals.samples or None)
 
     def _close_gaps(self) -> None:
         """Note what was not checked."""
         cannot = self.documents.cannot
-        if self._missing:
-            cannot(f"a part of it was not loaded with the harness's own reader: {self._missing}")
-        if self._attachments and self._digest is None:
+        if self.totals.missing:
+            cannot(
+                f"a part of it was not loaded with the harness's own reader: {self.totals.missing}"
+            )
+        if self.totals.attachments and self._digest is None:
             command = install_command(EXTRA)
             cannot(
                 f"the attachments were not verified: mmh3 is missing; install it with: {command}"

@@ -212,6 +212,52 @@ def test_a_newer_version_is_refused_by_its_number(kind: str, tmp_path: Path) -> 
     assert "version 3" in finding.message
 
 
+def _damage(archive: bytes) -> bytes:
+    """Turn a byte of the first sample, which is stored as it is."""
+    place = archive.index(b"4 + 4") if b"4 + 4" in archive else archive.index(b"What is")
+    return archive[:place] + b"\x00" + archive[place + 1 :]
+
+
+IN_WORKERS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "sound": lambda _members: None,
+    "turned": lambda members: members["samples/1_epoch_1.json"]["scores"]["match"].update(
+        value="I"
+    ),
+    "misnamed": lambda members: members["samples/1_epoch_1.json"].update(id=9),
+    "no object": lambda members: members.update({"samples/1_epoch_2.json": []}),
+    "no JSON": lambda members: members.update({"samples/2_epoch_1.json": b'{"id": 2, "a": '}),
+    "unknown": lambda members: members.update({"notes.txt": b"x"}),
+    "in parts": lambda members: members.update({"samples/3_epoch_1/sample.json": {}}),
+    "later member": lambda members: members["samples/2_epoch_2.json"].update(later=1),
+}
+
+
+@each(
+    ("edit", "damages"),
+    [(IN_WORKERS["sound"], True), *((one, False) for one in IN_WORKERS.values())],
+)
+def test_workers_find_what_one_process_finds(
+    edit: Callable[[dict[str, Any]], object],
+    damages: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evalstream.formats.inspect.archive_check.BATCH_BYTES", 4000)
+    members = members_of(sound_log())
+    edit(members)
+    archive = packed(members, method=0)
+    (tmp_path / "run.eval").write_bytes(_damage(archive) if damages else archive)
+    reports = [
+        evalstream.check(tmp_path / "run.eval", executor=name, jobs=2, max_findings=0)
+        for name in ("serial", "pool")
+    ]
+    one, other = ([(*found,) for found in report] for report in reports)
+    assert one == other
+    (run,), (again,) = (report.runs for report in reports)
+    told = ("verdict", "incomplete_reason", "rows", "claims", "checked")
+    assert [getattr(run, name) for name in told] == [getattr(again, name) for name in told]
+
+
 def test_samples_in_parts_are_refused(tmp_path: Path) -> None:
     members = members_of(sound_log())
     members["samples/1_epoch_1/sample.json"] = members.pop("samples/1_epoch_1.json")
