@@ -169,7 +169,8 @@ class ArchiveCheck:
             if size >= BATCH_BYTES:
                 yield MemberBatch(self._documents.name, tuple(batch))
                 batch, size = [], 0
-        yield MemberBatch(self._documents.name, tuple(batch))
+        if batch:
+            yield MemberBatch(self._documents.name, tuple(batch))
 
     def _advance(self, packed: int) -> None:
         errors = self._documents.collector.errors

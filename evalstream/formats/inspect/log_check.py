@@ -239,13 +239,13 @@ class LogCheck:
             self._links = LogLinks(run or None, view.eval.get("task"), model or "", _data(view))
 
     @property
-    def shared(self) -> dict[str, Any]:
-        """The part of the log that checks of samples read, without its list of samples."""
-        header = {} if self._view is None else {**self._view.header}
-        eval_ = object_or_empty(header.get("eval"))
-        names = {**object_or_empty(eval_.get("dataset"))}
-        names.pop("sample_ids", None)
-        return {**header, "eval": {**eval_, "dataset": names}}
+    def shared(self) -> Mapping[str, Any] | None:
+        """The part of the log that comes before its samples, without the list of their ids."""
+        if self._view is None:
+            return None
+        dataset = {**object_or_empty(self._view.eval.get("dataset"))}
+        dataset.pop("sample_ids", None)
+        return {**self._view.header, "eval": {**self._view.eval, "dataset": dataset}}
 
     def refuse_version(self, version: Any) -> None:
         """Refuse a log of a layout that is newer than those that are known."""

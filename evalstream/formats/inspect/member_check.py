@@ -122,7 +122,7 @@ class MemberJob(NamedTuple):
     source: ArchiveSource
     end: ArchiveEnd | None
     options: Options
-    header: Mapping[str, Any]
+    header: Mapping[str, Any] | None
 
 
 class MemberBatch(NamedTuple):
@@ -152,7 +152,8 @@ def check_members(job: MemberJob, batch: MemberBatch) -> FoundInMembers:
     documents: Any = _Notes(job.options)
     facts: Any = _Facts()
     log = LogCheck(documents, facts)
-    log.header(job.header)
+    if job.header is not None:
+        log.header(job.header)
     with open(str(job.source.path), "rb", buffering=0) as file:
         source = job.source._replace(descriptor=file.fileno())
         check = MemberCheck(log, source)

@@ -336,7 +336,9 @@ class LogView:
     def leaves_tools(self) -> bool:
         """Whether all solvers leave the messages of tools as they are, also agents."""
         steps = list_or_empty(member(self.header.get("plan"), "steps"))
-        return all(_is_plain(one) or member(one, "solver") in _AGENTS for one in steps)
+        return bool(steps) and all(
+            _is_plain(one) or member(one, "solver") in _AGENTS for one in steps
+        )
 
     @cached_property
     def declared_settings(self) -> dict[str, Any]:
