@@ -159,7 +159,7 @@ class _SamplesCheck:
         if self._results is None or task is None:
             return 0
         kind = text_or_none(self._results.config(task).get("output_type"))
-        number = self._results.samples(task).get("effective")
+        number: Any = self._results.samples(task).get("effective")
         is_known = kind in LIKELIHOODS and number.__class__ is int and number > 0
         return max(1, number // COMPARED_ANSWERS) if is_known else 0
 

@@ -20,6 +20,9 @@ DECIDED = {
 BOUNDED = ("GenerateConfig", "prompt_logprobs")
 """A member of a model whose validator bounds it."""
 
+TIMES = {"completed_at", "created", "started_at"}
+"""Members that the schema calls texts, and that validators read as times."""
+
 APART = {
     *("title", "description", "default", "examples", "discriminator"),
     *("properties", "anyOf", "oneOf"),
@@ -50,6 +53,8 @@ def reduce(schema: Any, definitions: dict[str, Any], name: str = "") -> Any:
             key: {"type": "null"} if (name, key) == BOUNDED else reduce(one, definitions)
             for key, one in schema["properties"].items()
         }
+        for key in TIMES & found["properties"].keys():
+            mark_times(found["properties"][key])
     if "prefixItems" in found:
         found["items"] = found.pop("prefixItems")[0]
     any_of = schema.get("anyOf") or schema.get("oneOf")
@@ -60,6 +65,13 @@ def reduce(schema: Any, definitions: dict[str, Any], name: str = "") -> Any:
             some = [one for one in some if "$ref" not in one]
         found["anyOf"] = some or [{"type": "null"}]
     return found
+
+
+def mark_times(schema: dict[str, Any]) -> None:
+    """Give the texts that a schema allows the format of times."""
+    for one in (schema, *schema.get("anyOf", ())):
+        if one.get("type") == "string" and "const" not in one:
+            one["format"] = "date-time"
 
 
 def references(schema: Any) -> set[str]:

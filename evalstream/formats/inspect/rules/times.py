@@ -25,9 +25,14 @@ def _times(sample: SampleView) -> Iterator[Violation]:
     """
     value = sample.value
     started, ended = (read_time(value.get(name)) for name in ("started_at", "completed_at"))
-    total, working = value.get("total_time"), value.get("working_time")
+    total: Any = value.get("total_time")
+    working: Any = value.get("working_time")
     lasted = None if started is None or ended is None else (ended - started).total_seconds()
-    for name, found, most in (("total_time", total, lasted), ("working_time", working, total)):
+    bounds: tuple[tuple[str, Any, Any], ...] = (
+        ("total_time", total, lasted),
+        ("working_time", working, total),
+    )
+    for name, found, most in bounds:
         if is_number(found) and is_number(most) and found > most * _SHARE + _SLACK:
             whole = "the sample was run" if name == "total_time" else "total_time"
             yield INS219.violation(
