@@ -1,7 +1,8 @@
-"""Compiles the scanner and the schemas when evalstream is installed or a wheel is built.
+"""Compiles scanner, schemas and declarations when evalstream is installed or a wheel is built.
 
 It is a hook of hatchling. A schema becomes Python code that accepts sound rows or aggregates, as an
-engine that explains what is wrong takes longer to load.
+engine that explains what is wrong takes longer to load. What the pages of rules declare becomes one
+table, as a start would have to read them all.
 
 The compiler is that of the environment variable CC, else the one that is there, else Zig's, which
 pip gets from the package index for the time of the build. Where none works, or where
@@ -25,6 +26,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FOLDER = Path("evalstream", "parsing", "native")
 ACCEPTORS = Path("evalstream", "parsing", "acceptors")
+RULES = Path("evalstream", "rules")
 SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 LIBRARY = FOLDER / f"libscanner{SUFFIX}"
 DIGEST = FOLDER / "libscanner.digest"
@@ -44,7 +46,8 @@ class ScannerHook(BuildHookInterface[Any]):
         del version
         root = Path(self.root)
         write_acceptors(root)
-        build_data["artifacts"].append(f"/{ACCEPTORS.as_posix()}/*.py")
+        table = write_declarations(root)
+        build_data["artifacts"] += [f"/{ACCEPTORS.as_posix()}/*.py", f"/{RULES.as_posix()}/{table}"]
         if is_pure():
             return
         reason = compile_scanner(root)
@@ -61,6 +64,14 @@ def write_acceptors(root: Path) -> None:
     """Write the code that accepts what the schemas of rows and aggregates allow."""
     code = runpy.run_path(str(root / ACCEPTORS.parent / "acceptor_code.py"))
     code["write_acceptors"](root / "schemas" / "eee", root / ACCEPTORS)
+
+
+def write_declarations(root: Path) -> str:
+    """Write the table of what the pages of rules declare; return the name of its file."""
+    code = runpy.run_path(str(root / RULES / "front_matter.py"))
+    code["write_table"](root / RULES.parent)
+    name: str = code["TABLE"]
+    return f"{name}.py"
 
 
 def is_pure() -> bool:

@@ -83,7 +83,8 @@ class ComparisonReport(comparison.ComparisonReport):
         """Return the comparisons, or the `flips`, `drifts` or `runs`, as plain values.
 
         `difference` is that of the means `mean_a` and `mean_b`, with its interval from `low` to
-        `high`, in the unit of the metric. Answers have their JSON text beside them.
+        `high`, in the unit of the metric; `error_a`, `error_b` and `standard_error` are the
+        standard errors of the three. Answers have their JSON text beside them.
         """
         return list(iterate_compared(self, table))
 

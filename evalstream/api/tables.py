@@ -13,6 +13,7 @@ from evalstream.model.extras import install_library
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report, RunSummary
 from evalstream.parsing.json import dumps
+from evalstream.reporters.comparison.figures import comparison_figures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +57,9 @@ COMPARED_COLUMNS: Final[Mapping[str, Columns]] = {
         "a": str, "b": str, "metric": str, "verdict": str, "better": str, "n": int,
         "mean_a": float, "mean_b": float, "difference": float, "low": float, "high": float,
         "p": float, "adjusted_p": float, "matched": int, "overlap": float, "right_to_wrong": int,
-        "wrong_to_right": int, "sentence": str,
+        "wrong_to_right": int, "sentence": str, "error_a": float, "error_b": float,
+        "standard_error": float, "interval": str, "test": str, "clusters": int, "only_a": int,
+        "only_b": int,
     },
     "flips": {
         "a": str, "b": str, "metric": str, "direction": str, "sample_id": object, "line_a": int,
@@ -177,21 +180,12 @@ def _claims(run: RunSummary) -> Iterator[Record]:
 
 
 def _comparison(comparison: Comparison) -> Record:
-    estimate = comparison.estimate
-    interval = None if estimate is None else estimate.interval
+    figures = comparison_figures(comparison)
     return {
         **vars(comparison),
+        **figures,
         "metric": comparison.metric.label,
         "verdict": comparison.verdict.value,
-        "n": 0 if estimate is None else estimate.n,
-        **{name: getattr(estimate, name, None) for name in _FIGURES},
-        "low": None if interval is None else interval.low,
-        "high": None if interval is None else interval.high,
-        "p": None if estimate is None or estimate.test is None else estimate.test.p,
+        "n": figures["n"] or 0,
         "matched": comparison.alignment.matched,
-        "overlap": comparison.alignment.overlap,
     }
-
-
-_FIGURES: Final = ("mean_a", "mean_b", "difference", "adjusted_p")
-"""The columns that are members of an estimate."""

@@ -9,15 +9,7 @@ from evalstream.discovery.inputs import refuse_idle
 from evalstream.engine.collector import make_finding
 from evalstream.engine.result import Counts
 from evalstream.engine.row_pass import describe_error
-from evalstream.formats.registry import (
-    CATALOGUE,
-    FORMATS,
-    UNKNOWN,
-    detect_kind,
-    has_needed,
-    has_rules,
-    main_format,
-)
+from evalstream.formats import registry
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace
@@ -108,7 +100,7 @@ def _broken_off(
     """Return the summary of a run whose check an exception ended, and show the finding of it."""
     before = dict(shown.counts)
     summary = not_checked(run, violation, reason, options, shown)
-    selection = CATALOGUE.selection(options)
+    selection = registry.CATALOGUE.selection(options)
     failing: dict[str, int] = {}
     for (code, severity), count in before.items():
         summary.count(code, severity, count)
@@ -136,11 +128,11 @@ def _check(
             incomplete_reason = f"stopped by {stopped.name} before any row came"
             return RunSummary(run.rows, None, run.format, incomplete_reason=incomplete_reason)
         if shown is None:
-            violation = ES005.violation(UNKNOWN)
-            return not_checked(run, violation, UNCHECKED.format(UNKNOWN), options, show)
+            violation = ES005.violation(registry.UNKNOWN)
+            return not_checked(run, violation, UNCHECKED.format(registry.UNKNOWN), options, show)
         run = shown
         refuse_idle(options, run.format)
-    one = FORMATS[run.format]
+    one = registry.FORMATS[run.format]
     has_digests = options.expect_digests is not None or options.sample_digests is not None
     is_held = has_digests or options.expect_ids is not None
     if is_held:
@@ -153,7 +145,7 @@ def _check(
 
         summary = digest_run(run, options)
     else:
-        summary = one.check(run, options, show, progress, detect_kind)
+        summary = one.check(run, options, show, progress, registry.detect_kind)
     summary.noun = one.noun
     summary.selected, summary.ignored = options.select, options.ignore
     if is_held:
@@ -194,7 +186,7 @@ def _add_violations(
     show: Callable[[Finding], None],
 ) -> None:
     """Add what was found of a run after its check to its summary, and show it."""
-    selection = CATALOGUE.selection(options)
+    selection = registry.CATALOGUE.selection(options)
     for violation in violations:
         if violation.code not in selection:
             continue
@@ -245,13 +237,13 @@ def is_checked(name: str, options: Options) -> bool:
     if not options.select and not options.ignore:
         return True
     # The selection needs the rules of every format.
-    enabled = CATALOGUE.selection(options).enabled
-    codes = main_format().cross_run.codes()
-    if options.links and any(codes[one] in enabled for one in FORMATS[name].compared):
+    enabled = registry.CATALOGUE.selection(options).enabled
+    codes = registry.main_format().cross_run.codes()
+    if options.links and any(codes[one] in enabled for one in registry.FORMATS[name].compared):
         return True
     idle = set() if options.links else set(codes.values())
-    idle |= {code for code in enabled if not has_needed(code, options)}
-    return has_rules(name, enabled - idle)
+    idle |= {code for code in enabled if not registry.has_needed(code, options)}
+    return registry.has_rules(name, enabled - idle)
 
 
 def options_for(run: Run, options: Options) -> Options:
@@ -281,9 +273,9 @@ def not_checked(
     if violation.code != ES010.code:
         # What looks at names may be where the internal error is.
         options = options_for(run, options)
-    summary.noun = FORMATS[run.format].noun
+    summary.noun = registry.FORMATS[run.format].noun
     summary.selected, summary.ignored = options.select, options.ignore
-    selection = CATALOGUE.selection(options)
+    selection = registry.CATALOGUE.selection(options)
     if violation.code in selection:
         finding = make_finding(violation, rows or aggregate or inputs or "", selection)
         summary.count(violation.code, finding.severity, 1)

@@ -57,13 +57,20 @@ def compare(
     ] = "input",
     cluster: Annotated[
         str | None,
-        OptionText("The value in rows by which samples are clustered.", _OWN, metavar="POINTER"),
+        OptionText(
+            "The value in rows by which samples are clustered, such as /metadata/passage.",
+            _OWN,
+            metavar="POINTER",
+        ),
     ] = None,
     level: Annotated[
         float, OptionText("The level of intervals and verdicts.", _OWN, metavar="SHARE")
     ] = 0.95,
     resamples: Annotated[
-        int, OptionText("The number of resamples of a bootstrap.", _OWN, metavar="N")
+        int,
+        OptionText(
+            "How many resamples bootstraps, random signs and ranks have.", _OWN, metavar="N"
+        ),
     ] = 10_000,
     min_delta: Annotated[
         float,

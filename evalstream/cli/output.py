@@ -21,16 +21,9 @@ from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import count_noun, on_one_line
-from evalstream.reporters import is_report, reporter_type
+from evalstream.reporters import is_report, reporter_type, summary
 from evalstream.reporters.base import Reporter
 from evalstream.reporters.options import REPORT_OPTIONS, TEXT, VERDICT_OPTIONS, ReportOptions
-from evalstream.reporters.summary import (
-    format_verdict,
-    overall_verdict,
-    rule_limits,
-    severities,
-    unchecked_line,
-)
 
 PICTURED: Final = "html"
 """The report format that shows sketches of the rows."""
@@ -249,17 +242,18 @@ def announce(report: Report, output: str, noun: str) -> None:
 def verdict_line(report: Report) -> str:
     """Return what was not checked, the verdict over all runs, its rules, and its findings."""
     totals = report.totals
-    limited = {rule_limits(run) for run in report.runs}
+    limited = {summary.rule_limits(run) for run in report.runs}
     if len(limited) == 1:
         (left_out,) = limited
     else:
         left_out = "some rules left out" if any(limited) else ""
-    verdict = overall_verdict(report)
+    verdict = summary.overall_verdict(report)
     alike = totals.verdicts.get(verdict, 0)
     part = f"{alike:,} of " if 0 < alike < totals.runs else ""
     said = [f"{part}{count_noun(totals.runs, 'run')}"]
     if refuted := totals.claims.get(State.REFUTED.value):
         said.append(count_noun(refuted, "refuted claim"))
-    said += severities(totals.severities)
-    line = f"{format_verdict(verdict)}{f' ({left_out})' if left_out else ''}: {', '.join(said)}"
-    return "; ".join(filter(None, [unchecked_line(totals), line]))
+    said += summary.severities(totals.severities)
+    hidden = f" ({left_out})" if left_out else ""
+    line = f"{summary.format_verdict(verdict)}{hidden}: {', '.join(said)}"
+    return "; ".join(filter(None, [summary.unchecked_line(totals), line]))

@@ -11,13 +11,6 @@ from evalstream.discovery import peek
 from evalstream.discovery.declared_rows import is_outside
 from evalstream.discovery.file_table import FileEntry, FileTable, KnownFile
 from evalstream.discovery.pairing import without_rows
-from evalstream.discovery.peek import (
-    AGGREGATE,
-    BROKEN,
-    LIKE_AGGREGATE,
-    AggregatePeek,
-    peek_document,
-)
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.discovery.unrecognised import ROWS_LIKE, Leftovers
 from evalstream.io import file_names
@@ -150,7 +143,7 @@ def stands_for_prefix(url: str) -> bool:
     return any(list_objects(url))
 
 
-def found_at(url: str) -> Run | AggregatePeek:
+def found_at(url: str) -> Run | peek.AggregatePeek:
     """Find the other half of a remote run: beside it, by name, or where its aggregate declares it.
 
     A URL with a query is signed for one object, so no other name is guessed from it. An object that
@@ -161,8 +154,8 @@ def found_at(url: str) -> Run | AggregatePeek:
     if not file_names.is_json_name(url.partition("?")[0]):
         candidates = [] if is_signed else file_names.aggregate_candidates(url)
         return Run(url, next(filter(is_readable, candidates), None))
-    look = peek_document(read_whole(url, MOST_JSON_BYTES), url)
-    if look.kind not in (AGGREGATE, BROKEN, LIKE_AGGREGATE):
+    look = peek.peek_document(read_whole(url, MOST_JSON_BYTES), url)
+    if look.kind not in (peek.AGGREGATE, peek.BROKEN, peek.LIKE_AGGREGATE):
         return look
     named = [] if is_signed else [*_beside(url, look.declared), *file_names.rows_named_like(url)]
     rows = next(filter(is_readable, named), None)

@@ -28,19 +28,12 @@ from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.limits import FindingLimiter, refuse_many_values
 from evalstream.parsing.schema_errors import error_parts
 from evalstream.parsing.schema_files import builtin_validator
+from evalstream.rules import syntax
 from evalstream.rules.base import FileFacts
 from evalstream.rules.catalogue import Catalogue
 from evalstream.rules.claims import find_nothing_confirmed
 from evalstream.rules.inputs import ES001, ES002, ES006, changed_while_read
 from evalstream.rules.schema import explain_schema
-from evalstream.rules.syntax import (
-    BEGINS_WITH_MARK,
-    ES102,
-    ES112,
-    ObjectReading,
-    explain,
-    read_document,
-)
 
 if TYPE_CHECKING:
     from evalstream.stats.run_samples import RunSamples
@@ -49,7 +42,7 @@ if TYPE_CHECKING:
 Accepts = Callable[[bytes], bool]
 """Tells by the first bytes of a document whether it holds rows of its format."""
 
-_ABOUT_LINES: Final = (ES006, ES112)
+_ABOUT_LINES: Final = (ES006, syntax.ES112)
 """Rules that check the totals over the lines of any file."""
 
 _DIGESTS: Final = ("sha256",)
@@ -86,14 +79,14 @@ class DocumentCheck:
         text: bytes,
         name: str,
         noun: str,
-        adapt: Callable[[ObjectReading], ObjectReading] | None = None,
-    ) -> ObjectReading | None:
+        adapt: Callable[[syntax.ObjectReading], syntax.ObjectReading] | None = None,
+    ) -> syntax.ObjectReading | None:
         """Read the JSON object of a document, None if it holds another value.
 
         Every violation of its bytes is noted, as `adapt` leaves them; `name` is the name of its
         file in reports, and `noun` says what the document is, with its article.
         """
-        reading = read_document(text, self.options, noun)
+        reading = syntax.read_document(text, self.options, noun)
         if adapt is not None:
             reading = adapt(reading)
         for one in reading.violations:
@@ -110,7 +103,9 @@ class DocumentCheck:
         """
         rest = self.without_mark(text, name)
         parsed = parse_document(rest, self.options.max_depth)
-        for violation, issue in zip(explain(parsed.issues, torn=False), parsed.issues, strict=True):
+        for violation, issue in zip(
+            syntax.explain(parsed.issues, torn=False), parsed.issues, strict=True
+        ):
             self.note(violation, name, issue.line, issue.column)
         if not parsed.readable:
             self.cannot(f"{name} could not be read{as_what}")
@@ -120,7 +115,7 @@ class DocumentCheck:
     def without_mark(self, text: bytes, name: str) -> bytes:
         """Return a text without its byte order mark, which is noted."""
         if text.startswith(UTF8_MARK):
-            self.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
+            self.note(syntax.ES102.violation(syntax.BEGINS_WITH_MARK), name, 1)
         return text.removeprefix(UTF8_MARK)
 
     def uncompressed(self, path: str) -> bytes | None:

@@ -6,17 +6,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from evalstream.model import changes
 from evalstream.model.block import Lines
-from evalstream.model.changes import (
-    BLANK_LINES,
-    BYTE_ORDER_MARK,
-    FINAL_NEWLINE,
-    LINE_ENDS,
-    MOST_PLACES,
-    Change,
-    ChangeKind,
-    ChangeTally,
-)
 from evalstream.model.data_class import DataClass
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -60,7 +51,7 @@ class CleanLines(NamedTuple):
     rows: bytes
     lines: int | None
     numbers: Sequence[int] | None
-    tally: ChangeTally
+    tally: changes.ChangeTally
     left: Sequence[LeftRow] = ()
     mark: bytes = b""
     kept: Sequence[tuple[int, bytes]] = ()
@@ -88,9 +79,9 @@ def clean_lines(lines: Lines, longest: int, repairs: LineRepairs) -> CleanLines:
         return _without_mark(text.removeprefix(UTF8_MARK), lines, longest, repairs)
     if lines.overlong:
         left = LeftRow(1, TOO_LONG.format(longest=longest))
-        return CleanLines(b"", 1, None, ChangeTally(), (left,))
+        return CleanLines(b"", 1, None, changes.ChangeTally(), (left,))
     if len(text) <= longest and _is_clean(text):
-        return CleanLines(text, None, None, ChangeTally())
+        return CleanLines(text, None, None, changes.ChangeTally())
     return _Cleaner(longest, repairs).clean(text, final=lines.final)
 
 
@@ -100,8 +91,8 @@ def _without_mark(text: bytes, lines: Lines, longest: int, repairs: LineRepairs)
     cleaned = clean_lines(rest, longest, repairs)
     if not repairs.byte_order_mark:
         return cleaned._replace(mark=UTF8_MARK)
-    tally = ChangeTally()
-    tally.add(Change(BYTE_ORDER_MARK), lines=(1,))
+    tally = changes.ChangeTally()
+    tally.add(changes.Change(changes.BYTE_ORDER_MARK), lines=(1,))
     tally.merge(cleaned.tally)
     return cleaned._replace(tally=tally)
 
@@ -130,7 +121,7 @@ class _Cleaner:
         self._numbers: list[int] = []
         self._kept: list[tuple[int, bytes]] = []
         self._left: list[LeftRow] = []
-        self._changed: dict[ChangeKind, list[int]] = {}
+        self._changed: dict[changes.ChangeKind, list[int]] = {}
 
     def clean(self, text: bytes, *, final: bool) -> CleanLines:
         """Return the rows of a text; `final` says that the file ends with it."""
@@ -144,7 +135,7 @@ class _Cleaner:
             self._take(last, count, b"" if final else b"\n")
             is_row = len(self._rows) > rows
             if is_row and final and self._repairs.final_newline:
-                self._note(FINAL_NEWLINE, count)
+                self._note(changes.FINAL_NEWLINE, count)
             lacks_newline = is_row and final and not self._repairs.final_newline
         return CleanLines(
             b"\n".join([*self._rows, b""]),
@@ -162,23 +153,25 @@ class _Cleaner:
             return
         is_blank = not line.strip(_BLANK)
         if is_blank and self._repairs.blank_lines:
-            self._note(BLANK_LINES, number)
+            self._note(changes.BLANK_LINES, number)
             return
         if self._repairs.line_ends and line.endswith(b"\r"):
             # More than one carriage return would make the line end in CR LF again.
             line = line.rstrip(b"\r")
-            self._note(LINE_ENDS, number)
+            self._note(changes.LINE_ENDS, number)
         if is_blank:
             self._kept.append((len(self._rows), line + end))
         else:
             self._rows.append(line)
             self._numbers.append(number)
 
-    def _note(self, kind: ChangeKind, number: int) -> None:
+    def _note(self, kind: changes.ChangeKind, number: int) -> None:
         self._changed.setdefault(kind, []).append(number)
 
-    def _tally(self) -> ChangeTally:
-        tally = ChangeTally()
+    def _tally(self) -> changes.ChangeTally:
+        tally = changes.ChangeTally()
         for kind, numbers in self._changed.items():
-            tally.add(Change(kind), lines=numbers[:MOST_PLACES], times=len(numbers))
+            tally.add(
+                changes.Change(kind), lines=numbers[: changes.MOST_PLACES], times=len(numbers)
+            )
         return tally

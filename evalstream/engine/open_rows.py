@@ -14,16 +14,10 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from evalstream.engine import layout
 from evalstream.engine.layout import Layout
 from evalstream.engine.routing import Sink
+from evalstream.io import readers
 from evalstream.io.codecs import detect_compression
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource
-from evalstream.io.readers import (
-    DescriptorReader,
-    FileReader,
-    PrefixedReader,
-    StoppableReader,
-    TappedReader,
-)
 from evalstream.io.remote import is_remote
 from evalstream.model.block import Block, ByteStream
 from evalstream.model.data_class import DataClass
@@ -75,8 +69,8 @@ class OpenRows(DataClass):
 
     def take_head(self) -> bytes:
         """Return the head, and keep only its first line."""
-        head = self.head
-        self.head = head.partition(b"\n")[0]
+        head, end = self.head, self.head.find(b"\n")
+        self.head = head if end < 0 else head[:end]
         return head
 
     @property
@@ -240,10 +234,10 @@ def open_bytes(path: str, options: Options) -> ByteStream:
     if options.routing.follow:
         return FollowedFile(path, options.routing.idle_timeout)
     if _is_regular(path):
-        return FileReader(path)
+        return readers.FileReader(path)
     # Opening a named pipe waits for a writer.
     with STOPPING.interruptible():
-        return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
+        return readers.DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
 
 
 def _open_stream(
@@ -258,18 +252,18 @@ def _open_stream(
 ) -> OpenRows:
     from evalstream.io.stream import StreamSource
 
-    reader = StoppableReader(reader)
+    reader = readers.StoppableReader(reader)
     for tap in taps:
-        reader = TappedReader(reader, tap)
+        reader = readers.TappedReader(reader, tap)
     # Who feeds rows waits for the findings of each, and cannot wait for more bytes.
     start = b"" if hasattr(origin, "answer") else _start(reader)
     packed, stored = detect_compression(start), None
-    reader = PrefixedReader(start, reader)
+    reader = readers.PrefixedReader(start, reader)
     if packed is not None:
         from evalstream.io.compression import DecompressingReader
 
         stored = RunningDigest(algorithms)
-        reader = DecompressingReader(TappedReader(reader, stored.update), packed)
+        reader = DecompressingReader(readers.TappedReader(reader, stored.update), packed)
     source = StreamSource(
         reader,
         name,
@@ -277,7 +271,7 @@ def _open_stream(
         **({"idle_seconds": SORTING_IDLE_SECONDS} if options.routing.splits_rows else {}),
         keep_rests=keep_rests,
         reopen=getattr(origin, "reopen", None) if packed is None else None,
-        reads_ahead=packed is not None and isinstance(origin, FileReader),
+        reads_ahead=packed is not None and isinstance(origin, readers.FileReader),
     )
     head = _head(source)
     shown = None if name == STDIN else name

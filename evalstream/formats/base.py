@@ -17,6 +17,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.rules.base import RepairAction, Rule
+from evalstream.rules.catalogue import SHARED, SHARED_RULES, Catalogue, Family
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
@@ -121,10 +122,18 @@ class Format(Protocol):
         """Import a module of its folder, which is not loaded before it is needed."""
         return import_module(f"{__package__}.{self.name}.{module}")
 
+    rule_modules: ClassVar[Sequence[str]] = ()
+    """The modules in its folder `rules`; each lists its rules as `RULES`."""
+
     def rules(self) -> Iterable[Rule]:
-        """Return its rules, without those that all formats share: `catalogue.RULES`."""
-        rules: Iterable[Rule] = self.load("catalogue").RULES
-        return rules
+        """Return its rules, without those that all formats share."""
+        modules = (self.load(f"rules.{name}") for name in self.rule_modules)
+        return [rule for module in modules for rule in module.RULES]
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Its rules by code, with those that all formats share."""
+        return _make_catalogue(self.prefix, self.rules)
 
     def detect_kind(self, file: Beginning) -> str | None:
         """Return the kind of document of a file, or None for a file of another format.
@@ -323,6 +332,13 @@ class FolderFormat(Format, Protocol):
 
 AnyFormat = RowFormat | PairedFormat | FolderFormat
 """A format; `grouping` says how its files belong together."""
+
+
+@cache
+def _make_catalogue(prefix: str, rules: Family) -> Catalogue:
+    if prefix == SHARED:
+        return Catalogue({SHARED: lambda: (*SHARED_RULES, *rules())})
+    return Catalogue({SHARED: lambda: SHARED_RULES, prefix: rules})
 
 
 def open_source(path: str, options: Options, wanted: Wanted) -> SourceLog:

@@ -152,5 +152,5 @@ CATALOGUE: Final = Catalogue(
 )
 """The rules of all formats by code, with those that all formats share."""
 
-MAIN_CATALOGUE: Final = Catalogue({_PREFIXES[MAIN]: partial(_iterate_rules, MAIN)})
+MAIN_CATALOGUE: Final = main_format().catalogue
 """The shared rules and those of the main format, without the time to load those of others."""

@@ -15,6 +15,9 @@ from evalstream.io.readers import READ_BYTES, FileReader
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, ByteStream
 from evalstream.model.signals import STOPPING
 
+LINE_END_BYTES: Final = 1 << 14
+"""How many of the last bytes of a piece are looked at first, to read up to the end of a line."""
+
 SHORTER: Final = "the file became shorter while it was read"
 
 
@@ -59,7 +62,9 @@ class FileSource:
                 if not is_long:
                     pending.append(chunk)
                 if stop:
-                    data, ends = b"".join(pending), final and start == len(piece)
+                    # A whole piece is not copied.
+                    data = piece if len(chunk) == len(piece) == size else b"".join(pending)
+                    ends = final and start == len(piece)
                     yield Block(self.path, offset, size, data, final=ends, overlong=is_long)
                     offset, size, pending = offset + size, 0, []
 
@@ -109,13 +114,24 @@ class FileSource:
             if not piece:
                 self._head = b""
                 self._file.seek(self._done)
-                piece = self._file.read(min(length, self.size - self._done)) or b""
+                piece = self._file.read(self._whole_lines(length)) or b""
             if not piece:
                 raise OSError(SHORTER)
             if self._digest is not None:
                 self._digest.add(piece)
             self._done += len(piece)
             yield piece, self._done == self.size
+
+    def _whole_lines(self, length: int) -> int:
+        """Return how many of the next `length` bytes to read: whole lines, as far as it shows."""
+        most = min(length, self.size - self._done)
+        stop = self._done + most
+        if stop == self.size:
+            return most
+        seen = min(most, LINE_END_BYTES)
+        end = os.pread(self._file.fileno(), seen, stop - seen)
+        ended = end.rfind(b"\n") + 1
+        return most - len(end) + ended if ended else most
 
 
 POLL_SECONDS: Final = 0.05

@@ -121,9 +121,9 @@ class Alignment(NamedTuple):
     statistics. `drifted` have the same sample_id and another input, `relabelled` the same question
     and another reference; `ambiguous` counts unmatched samples whose identity is that of several
     sample ids. `other_prompts` counts matched samples that were asked in another prompt,
-    and `same_input` those with the input of another one under another id, but for white space,
-    case and forms of letters. A sample
-    that a run scores in several results of this name is unmatched, and counts once for each.
+    `one_prompt` those whose prompt one run alone shows, and `same_input` those with the input of
+    another one under another id, but for white space, case and forms of letters. A sample that a
+    run scores in several results of this name is unmatched, and counts once for each.
     """
 
     samples_a: int = 0
@@ -140,6 +140,7 @@ class Alignment(NamedTuple):
     repeated_a: int = 0
     repeated_b: int = 0
     same_input: int = 0
+    one_prompt: int = 0
 
     @property
     def overlap(self) -> float:
@@ -238,6 +239,13 @@ class Estimate(DataClass, frozen=True):
     bounds_reason: str | None = None
     histogram: Sequence[tuple[float, int]] = ()
 
+    @property
+    def p(self) -> float | None:
+        """The p value of the verdict: adjusted, if there are several tests; None without a test."""
+        if self.adjusted_p is not None:
+            return self.adjusted_p
+        return None if self.test is None else self.test.p
+
 
 class Comparison(DataClass):
     """Two runs under one result and metric.
@@ -269,6 +277,11 @@ class Comparison(DataClass):
     right_to_wrong: int = 0
     wrong_to_right: int = 0
     failed_changes: int = 0
+
+    @property
+    def has_conflict(self) -> bool:
+        """Whether it has no statistics, such as where scores mean different things."""
+        return self.verdict is CompareVerdict.NOT_COMPARABLE and self.estimate is None
 
 
 class Average(NamedTuple):
@@ -371,7 +384,7 @@ class Rank(NamedTuple):
 
     `share` is the share of resamples in which it has this rank. `groups` are numbers from 1: two
     runs share one if they do not differ significantly, and only then; without any unless each two
-    runs were compared.
+    runs were compared. `standard_error` is that of the mean, None below two samples or clusters.
     """
 
     label: str
@@ -379,6 +392,7 @@ class Rank(NamedTuple):
     rank: int
     share: float
     groups: Sequence[int] = ()
+    standard_error: float | None = None
 
 
 class Ranking(NamedTuple):

@@ -90,8 +90,13 @@ class RowRecords:
         """Return the number of rows."""
         return len(self.data) // RECORD_BYTES
 
+    def digest(self, index: int, place: int) -> bytes:
+        """Return a digest of one row: the one at SAMPLE_AT or INPUT_AT."""
+        start = index * RECORD_BYTES + place
+        return self.data[start : start + DIGEST_BYTES]
+
     def digests(self, place: int) -> list[bytes]:
-        """Return a digest of each row: the one at SAMPLE_AT or INPUT_AT."""
+        """Return the same digest of each row."""
         data = self.data
         starts = range(place, len(data), RECORD_BYTES)
         return [data[start : start + DIGEST_BYTES] for start in starts]

@@ -113,6 +113,9 @@ class PairFlag(IntFlag):
     OTHER_CLUSTER = 1 << 35
     """The clusters differ, or one run alone has one."""
 
+    ONE_PROMPT = 1 << 36
+    """One run alone shows its prompt."""
+
 
 B_SHIFT: Final = 16
 """How far the flags of the second side are shifted among those of a pair."""

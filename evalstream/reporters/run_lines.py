@@ -8,19 +8,9 @@ from typing import Final
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import count_noun
-from evalstream.reporters import summary
+from evalstream.reporters import overview, summary
 from evalstream.reporters.claims import claim_lines
 from evalstream.reporters.lines import LineWriter, Span, clauses, columns, show_path
-from evalstream.reporters.overview import (
-    FEW,
-    MOST_LISTED,
-    FirstFindings,
-    ListedRun,
-    Overview,
-    describe_severities,
-    join_names,
-    run_paths,
-)
 
 ROLES: Final = {True: "", False: "bad", None: "partial"}
 """The roles of what was verified, contradicted, and left open."""
@@ -48,11 +38,13 @@ class RunLines:
     everything is listed; the others are counted.
     """
 
-    def __init__(self, lines: LineWriter, report: Report, firsts: FirstFindings) -> None:
+    def __init__(self, lines: LineWriter, report: Report, firsts: overview.FirstFindings) -> None:
         self._lines, self._report, self._firsts = lines, report, firsts
-        self.is_short = report.totals.runs > FEW and not lines.style.lists_all
-        self._overview = Overview(report, firsts, MOST_LISTED if self.is_short else {})
-        if report.totals.runs > FEW:
+        self.is_short = report.totals.runs > overview.FEW and not lines.style.lists_all
+        self._overview = overview.Overview(
+            report, firsts, overview.MOST_LISTED if self.is_short else {}
+        )
+        if report.totals.runs > overview.FEW:
             lines.folder = self._overview.folder
 
     def write(self) -> None:
@@ -61,7 +53,7 @@ class RunLines:
         if self.is_short:
             self._write_listed()
         else:
-            is_few = report.totals.runs <= FEW
+            is_few = report.totals.runs <= overview.FEW
             for _, run in summary.sort_runs(report, reversed(summary.KINDS)):
                 self._write_run(run, is_one_of_few=is_few)
         for line in summary.vanished_lines(report):
@@ -90,12 +82,14 @@ class RunLines:
                     Span(f": {counts} (-v lists them)"),
                 )
 
-    def _write_short(self, one: ListedRun, reason: str) -> None:
+    def _write_short(self, one: overview.ListedRun, reason: str) -> None:
         """Write a run on one line, on a terminal cut to its width: its findings and the reason."""
         run, lines = one.run, self._lines
         verdict, width = _verdict(run), lines.style.width
-        after = "; ".join(filter(None, [describe_severities(run), reason]))
-        whole = join_names(run_paths(run)) or " with ".join(run_paths(run))
+        after = "; ".join(filter(None, [overview.describe_severities(run), reason]))
+        whole = overview.join_names(overview.run_paths(run)) or " with ".join(
+            overview.run_paths(run)
+        )
         if width is None:
             lines.write(*verdict, Span(" "), lines.path(whole), Span(f": {after}"))
             return
@@ -126,7 +120,9 @@ class RunLines:
 
     def _documents(self, run: RunSummary, shown: Callable[[str], Span]) -> list[Part]:
         """Return the documents of a run; among several runs a pair is named once."""
-        joined = join_names(run_paths(run)) if self._report.totals.runs > 1 else None
+        joined = (
+            overview.join_names(overview.run_paths(run)) if self._report.totals.runs > 1 else None
+        )
         if joined is None:
             return _documents(run, shown)
         return [Part(" ", [shown(joined), Span(summary.describe_format(run))])]

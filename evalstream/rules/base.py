@@ -4,19 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
 from typing import Any, Final
 
+from evalstream.model import rule_text
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.rule_text import (
-    BAD,
-    EXAMPLES,
-    FIX,
-    FOUND,
-    GOOD,
-    WHY,
-    RuleText,
-    Section,
-    Status,
-)
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.tally import Tally
 
@@ -102,8 +92,8 @@ _SENTENCE_END = LazyPattern(r"(?<=\.)\s+")
 class Rule(NamedTuple):
     """A rule: its code, which never changes, its name, its severity and its summary.
 
-    All else that users read about it is on its page, a Markdown file with its code's name
-    (`rules/pages.py`), which is read when its texts are asked for.
+    Its page, a Markdown file with its code's name, declares it (`rules/declaration.py`). All else
+    that users read is there, too, and is read when it is asked for (`rules/pages.py`).
 
     At most one of `row`, `run`, `aggregate` and `record` is given, but a rule about rows may have
     `run` or `aggregate` as well. The parser, the schema or the driver report the rules that have
@@ -164,7 +154,7 @@ class Rule(NamedTuple):
     needs: str = ""
     in_store: bool = False
     expects_data: bool = False
-    status: Status = Status.STABLE
+    status: rule_text.Status = rule_text.Status.STABLE
 
     def violation(self, message: str, **details: Any) -> Violation:
         """Return a violation of this rule."""
@@ -183,38 +173,39 @@ class Rule(NamedTuple):
     @property
     def found(self) -> str:
         """What the rule finds."""
-        return self.sections()[FOUND]
+        return self.sections()[rule_text.FOUND]
 
     @property
     def why(self) -> str:
         """Why the defect matters."""
-        return self.sections()[WHY]
+        return self.sections()[rule_text.WHY]
 
     @property
     def fix(self) -> str:
         """How to fix the defect."""
-        return self.sections()[FIX]
+        return self.sections()[rule_text.FIX]
 
     @property
     def bad(self) -> str:
         """An example with the defect."""
-        return self.sections()[BAD]
+        return self.sections()[rule_text.BAD]
 
     @property
     def good(self) -> str:
         """The same example without the defect."""
-        return self.sections()[GOOD]
+        return self.sections()[rule_text.GOOD]
 
-    def text(self) -> RuleText:
+    def text(self) -> rule_text.RuleText:
         """Return what reports say about the rule; of the remedy they say the first sentence."""
         from evalstream.rules.pages import repository_path
 
         remedy = " ".join(self.fix.split())
         sentence = _SENTENCE_END.split(remedy, maxsplit=1)[0]
         sections = tuple(
-            Section(heading, text, heading in EXAMPLES) for heading, text in self.sections().items()
+            rule_text.Section(heading, text, heading in rule_text.EXAMPLES)
+            for heading, text in self.sections().items()
         )
-        return RuleText(
+        return rule_text.RuleText(
             self.name,
             self.summary,
             sentence,
@@ -249,14 +240,14 @@ class Rule(NamedTuple):
 
 
 _STATUS_SAID: Final = {
-    Status.STABLE: "",
-    Status.PREVIEW: ", in preview (reported as an info, never fails a run)",
-    Status.RETIRED: ", retired (never applied)",
+    rule_text.Status.STABLE: "",
+    rule_text.Status.PREVIEW: ", in preview (reported as an info, never fails a run)",
+    rule_text.Status.RETIRED: ", retired (never applied)",
 }
 
 
 def _indent_text(heading: str, text: str) -> str:
     """Return the text behind a heading: prose on its line, examples indented below it."""
-    if heading not in EXAMPLES:
+    if heading not in rule_text.EXAMPLES:
         return f" {text}"
     return "".join(f"\n    {line}" if line else "\n" for line in text.splitlines())

@@ -19,6 +19,9 @@ from evalstream.rules.base import Repair, Rule
 SHARED_RULES: Final = (*inputs.RULES, *syntax.RULES, *claims.RULES, *attestation.RULES)
 """The rules that all formats share: inputs (ES0), bytes and JSON (ES1), ES805, attestations (ES94)."""
 
+SHARED: Final = "ES"
+"""The letters that their codes begin with, as do those of Every Eval Ever."""
+
 Family = Callable[[], Iterable[Rule]]
 """Returns the rules whose codes begin with the same letters."""
 

@@ -9,14 +9,13 @@ from evalstream.model.claim import JudgedClaim, State, confirms_score, reasons_l
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 from evalstream.stats.claims.judge import Judgement
 
 LABELS: Final = 3
 """How many claims a message names."""
 
-ES805: Final = Rule(
-    "ES805", "nothing-confirmed", Severity.WARNING, "not one score of the run was confirmed"
-)
+ES805: Final = declare_rule("ES805")
 
 RULES: Final = (ES805,)
 

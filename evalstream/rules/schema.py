@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import Repair, RepairAction, Rule
+from evalstream.rules.declaration import declare_rule
 
 if TYPE_CHECKING:
     from evalstream.parsing.schema_errors import SchemaError
@@ -209,65 +210,23 @@ def _no_variant(error: SchemaError) -> Explanation:
     return ES211, f"{head}: {', '.join(reasons)}"
 
 
-def _rule(code: str, name: str, summary: str, **settings: Any) -> Rule:
-    return Rule(code, name, Severity.ERROR, summary, **settings)
-
-
-ES201: Final = _rule("ES201", "missing-property", "a required property is missing")
-ES202: Final = _rule("ES202", "wrong-type", "a value of the wrong JSON type")
-ES203: Final = _rule("ES203", "not-allowed-value", "a value outside the schema's enum or const")
-ES204: Final = _rule(
-    "ES204",
-    "null-for-absent",
-    "null in an optional field that may not be null",
-    repair=Repair(RepairAction.DROP_NULL, "leaves the member out"),
+ES201: Final = declare_rule("ES201")
+ES202: Final = declare_rule("ES202")
+ES203: Final = declare_rule("ES203")
+ES204: Final = declare_rule("ES204", repair=Repair(RepairAction.DROP_NULL, "leaves the member out"))
+ES205: Final = declare_rule("ES205")
+ES206: Final = declare_rule("ES206")
+ES207: Final = declare_rule("ES207")
+ES208: Final = declare_rule(
+    "ES208", repair=Repair(RepairAction.WRITE_TEXT, "writes the value as text, and leaves null out")
 )
-ES205: Final = _rule("ES205", "unknown-property", "a property that is unknown to the schema")
-ES206: Final = _rule("ES206", "out-of-range", "a number below its minimum or above its maximum")
-ES207: Final = _rule("ES207", "too-few-items", "an array shorter than minItems")
-ES208: Final = _rule(
-    "ES208",
-    "non-string-in-string-map",
-    "a value that is not a string in a map of strings",
-    repair=Repair(RepairAction.WRITE_TEXT, "writes the value as text, and leaves null out"),
-)
-ES209: Final = _rule(
-    "ES209",
-    "wrong-single-turn-shape",
-    "a single_turn row without an output object, or with a transcript",
-    former_names=("single-turn-shape",),
-)
-ES210: Final = _rule(
-    "ES210",
-    "wrong-transcript-shape",
-    "a multi_turn or agentic row without a transcript, or with an output",
-    former_names=("transcript-shape",),
-)
-ES211: Final = _rule("ES211", "no-variant-fits", "a value that fits none of its variants")
-ES212: Final = _rule(
-    "ES212",
-    "score-type-incomplete",
-    "a metric lacks properties that its score_type requires",
-    former_names=("score-type-needs",),
-)
-ES213: Final = _rule(
-    "ES213",
-    "pattern-mismatch",
-    "a string that does not match its pattern",
-    former_names=("pattern",),
-)
-ES214: Final = _rule(
-    "ES214",
-    "metrics-without-num-turns",
-    "the metrics object of a transcript row lacks num_turns",
-    former_names=("legacy-metrics-rule",),
-)
-ES217: Final = _rule(
-    "ES217",
-    "schema-violation",
-    "a violation of any other keyword of a schema given by the user",
-    former_names=("schema",),
-)
+ES209: Final = declare_rule("ES209")
+ES210: Final = declare_rule("ES210")
+ES211: Final = declare_rule("ES211")
+ES212: Final = declare_rule("ES212")
+ES213: Final = declare_rule("ES213")
+ES214: Final = declare_rule("ES214")
+ES217: Final = declare_rule("ES217")
 
 RULES: Final = (
     ES201,

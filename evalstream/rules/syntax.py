@@ -12,7 +12,8 @@ from evalstream.model.text import count_noun, with_article
 from evalstream.parsing.json import UTF8_MARK, Parsed, SyntaxIssue, type_name
 from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.limits import refuse_many_values
-from evalstream.rules.base import FileFacts, Repair, RepairAction, Rule
+from evalstream.rules.base import FileFacts, Repair, RepairAction
+from evalstream.rules.declaration import declare_rule
 
 
 def breaks_off(issue: SyntaxIssue) -> bool:
@@ -37,17 +38,8 @@ def with_rows_before(violation: Violation, rows: int) -> Violation:
     )
 
 
-ES104: Final = Rule(
-    "ES104", "truncated-record", Severity.ERROR, "the last line has no newline and breaks off"
-)
-
-ES111: Final = Rule(
-    "ES111",
-    "no-final-newline",
-    Severity.WARNING,
-    "the last row is whole but has no newline",
-    repair=Repair(RepairAction.END_LAST_LINE, "adds the newline"),
-)
+ES104: Final = declare_rule("ES104")
+ES111: Final = declare_rule("ES111", repair=Repair(RepairAction.END_LAST_LINE, "adds the newline"))
 
 HALF_WRITTEN: Final = frozenset({ES104.code, "ES105", "ES106"})
 """The rules that a writer or a file system breaks which stops half-way: rows before are whole."""
@@ -127,13 +119,10 @@ def _carriage_return(facts: FileFacts) -> Iterator[Violation]:
         yield ES112.violation(message, count=count)
 
 
-ES101: Final = Rule("ES101", "invalid-utf8", Severity.ERROR, "bytes that are not valid UTF-8")
+ES101: Final = declare_rule("ES101")
 
-ES102: Final = Rule(
+ES102: Final = declare_rule(
     "ES102",
-    "byte-order-mark",
-    Severity.WARNING,
-    "a byte order mark at the start; a file in UTF-16 or UTF-32 is an error",
     repair=Repair(
         RepairAction.REMOVE_BYTE_ORDER_MARK,
         "removes the mark",
@@ -142,56 +131,25 @@ ES102: Final = Rule(
     ),
 )
 
-ES103: Final = Rule("ES103", "invalid-json", Severity.ERROR, "a line that is not valid JSON")
+ES103: Final = declare_rule("ES103")
+ES105: Final = declare_rule("ES105")
+ES106: Final = declare_rule("ES106")
+ES107: Final = declare_rule("ES107")
+ES108: Final = declare_rule("ES108")
+ES109: Final = declare_rule("ES109")
 
-ES105: Final = Rule(
-    "ES105",
-    "spliced-record",
-    Severity.ERROR,
-    "several values on one line, or a cut-off row followed by a whole one",
+ES110: Final = declare_rule(
+    "ES110", repair=Repair(RepairAction.REMOVE_BLANK_LINES, "removes the line")
 )
 
-ES106: Final = Rule("ES106", "nul-bytes", Severity.ERROR, "runs of NUL or other raw control bytes")
-
-ES107: Final = Rule(
-    "ES107", "duplicate-key", Severity.ERROR, "a key occurs twice in one object, at any depth"
-)
-
-ES108: Final = Rule(
-    "ES108", "non-finite-number", Severity.ERROR, "NaN, Infinity, or a number that overflows to it"
-)
-
-ES109: Final = Rule(
-    "ES109", "not-an-object", Severity.ERROR, "a row that is valid JSON but not a JSON object"
-)
-
-ES110: Final = Rule(
-    "ES110",
-    "blank-line",
-    Severity.WARNING,
-    "a line that is empty or holds only white space",
-    repair=Repair(RepairAction.REMOVE_BLANK_LINES, "removes the line"),
-)
-
-ES112: Final = Rule(
+ES112: Final = declare_rule(
     "ES112",
-    "carriage-return",
-    Severity.WARNING,
-    "lines end in CR LF instead of LF",
     run=_carriage_return,
     repair=Repair(RepairAction.END_LINES_IN_LF, "ends the lines in LF"),
 )
 
-ES113: Final = Rule(
-    "ES113",
-    "too-deep-or-too-big",
-    Severity.ERROR,
-    "nesting deeper than --max-depth, or an integer of more than 4,300 digits",
-)
-
-ES114: Final = Rule(
-    "ES114", "unpaired-surrogate", Severity.WARNING, "an escape of half a surrogate pair"
-)
+ES113: Final = declare_rule("ES113")
+ES114: Final = declare_rule("ES114")
 
 RULES: Final = (
     ES101,

@@ -31,13 +31,12 @@ class InputIndex:
         if firsts is None:
             return []
         matches: list[DuplicateMatch] = []
-        inputs, samples = block.digests(INPUT_AT), block.digests(SAMPLE_AT)
-        for number, (first, shown) in enumerate(zip(firsts, inputs, strict=True), start):
-            if first == number or shown == ABSENT:
+        for number, first in enumerate(firsts, start):
+            if first == number or (shown := block.digest(number - start, INPUT_AT)) == ABSENT:
                 continue
             group = self._groups.get(shown)
             if group is None:
-                if self._store.row(first)[0].sample == samples[number - start]:
+                if self._store.row(first)[0].sample == block.digest(number - start, SAMPLE_AT):
                     self._same.add(first, number)
                     continue
                 group = self._groups[shown] = self._group(first)

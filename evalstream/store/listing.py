@@ -8,24 +8,9 @@ from typing import Final
 from evalstream.io.remote import Listed
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import SpilledList
+from evalstream.store import layout
 from evalstream.store.files import NOWHERE, StoreFiles
 from evalstream.store.findings import StoreFindings
-from evalstream.store.layout import (
-    BY_PATH,
-    COLLECTIONS,
-    DATA,
-    ENTRIES,
-    LATEST,
-    MANIFEST,
-    MANIFESTS,
-    OBJECTS,
-    RECORD,
-    SAMPLES,
-    Content,
-    object_path,
-    split_data,
-    split_object,
-)
 from evalstream.store.object_table import CHOSEN, CURRENT, IN_DATA, LISTED, SEEN, ObjectTable
 
 _NOT_LOOKED_AT: Final = ("README.md",)
@@ -42,7 +27,7 @@ class ListedContent(NamedTuple):
     """
 
     path: str
-    content: Content
+    content: layout.Content
     object: str | None
     version: str | None
 
@@ -62,23 +47,23 @@ class Listing:
 
     def _add(self, one: Listed) -> None:
         path = one.path
-        if path.startswith((OBJECTS, DATA)):
-            self.has_data = self.has_data or path.startswith(DATA)
+        if path.startswith((layout.OBJECTS, layout.DATA)):
+            self.has_data = self.has_data or path.startswith(layout.DATA)
             self._others.append(one)
-        elif path.startswith(MANIFESTS):
+        elif path.startswith(layout.MANIFESTS):
             folder, _, name = path.rpartition("/")
-            if name in (MANIFEST, ENTRIES):
+            if name in (layout.MANIFEST, layout.ENTRIES):
                 self.snapshots.setdefault(folder, set()).add(name)
-        elif path == BY_PATH or path.startswith(COLLECTIONS):
+        elif path == layout.BY_PATH or path.startswith(layout.COLLECTIONS):
             self.indexes.add(path)
-        self.has_latest = self.has_latest or path == LATEST
+        self.has_latest = self.has_latest or path == layout.LATEST
 
     def join(
         self, table: ObjectTable, findings: StoreFindings, drift: Drift
     ) -> Iterator[ListedContent]:
         """Report what no snapshot lists, flag in the table what is there, and yield the chosen."""
         for one in self._others:
-            if one.path.startswith(OBJECTS):
+            if one.path.startswith(layout.OBJECTS):
                 found = _join_object(one, table, findings)
             elif one.path.rpartition("/")[2] not in _NOT_LOOKED_AT and one.size != NOWHERE:
                 found = _join_data(one.path, table, drift)
@@ -89,7 +74,7 @@ class Listing:
 
 
 def _join_object(one: Listed, table: ObjectTable, findings: StoreFindings) -> ListedContent | None:
-    named = split_object(one.path)
+    named = layout.split_object(one.path)
     record = table.find(named[0]) if named else None
     content = record.content(named[1]) if named and record else None
     if named is None or record is None or content is None:
@@ -102,24 +87,24 @@ def _join_object(one: Listed, table: ObjectTable, findings: StoreFindings) -> Li
         message = "the object has another size than its entry"
         findings.report("ES924", one.path, message, expected=content.size, found=one.size)
         return None  # it need not be read
-    if not record.flags(RECORD) & CHOSEN:
+    if not record.flags(layout.RECORD) & CHOSEN:
         return None
-    is_versioned = named[1] == RECORD and record.flags(RECORD) & CURRENT
+    is_versioned = named[1] == layout.RECORD and record.flags(layout.RECORD) & CURRENT
     version = table.version(record) if is_versioned else None
     return ListedContent(one.path, content, None, version)
 
 
 def _join_data(path: str, table: ObjectTable, drift: Drift) -> ListedContent | None:
-    named = split_data(path)
+    named = layout.split_data(path)
     if named is None:
         drift(path, "no entry lists this file, and its name is not that of a record")
         return None
     uuid, ending = named
     record = table.find(uuid)
-    if record is None or not record.flags(RECORD) & CURRENT:
+    if record is None or not record.flags(layout.RECORD) & CURRENT:
         drift(path, "no entry lists this file")
         return None
-    if not record.has_path(path.removesuffix(ending) + RECORD):
+    if not record.has_path(path.removesuffix(ending) + layout.RECORD):
         drift(path, "no entry lists this file: the entry of its UUID has another path")
         return None
     content = record.content(ending)
@@ -127,15 +112,15 @@ def _join_data(path: str, table: ObjectTable, drift: Drift) -> ListedContent | N
         drift(path, "the entry of the record has no rows: they were added under its old UUID")
         return None
     record.flag(ending, IN_DATA)
-    if not record.flags(RECORD) & CHOSEN:
+    if not record.flags(layout.RECORD) & CHOSEN:
         return None
-    return ListedContent(path, content, object_path(uuid, ending), None)
+    return ListedContent(path, content, layout.object_path(uuid, ending), None)
 
 
 def find_missing(table: ObjectTable) -> Iterator[str]:
     """Iterate over the objects that snapshots list, and the listing does not have."""
-    for ending in (RECORD, SAMPLES):
+    for ending in (layout.RECORD, layout.SAMPLES):
         if table.count(ending, LISTED, SEEN):
             for uuid, record in table:
                 if record.flags(ending) & (LISTED | SEEN) == LISTED:
-                    yield object_path(uuid, ending)
+                    yield layout.object_path(uuid, ending)

@@ -13,18 +13,10 @@ from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
+from evalstream.store import layout
 from evalstream.store.files import StoreFiles
-from evalstream.store.layout import (
-    ENTRIES,
-    MANIFEST,
-    MANIFESTS,
-    MOST_LINE_BYTES,
-    Entry,
-    explain_entry,
-    parse_entry,
-)
 
-PREFIX: Final = f"{MANIFESTS}sha256_"
+PREFIX: Final = f"{layout.MANIFESTS}sha256_"
 
 _ADDED: Final = ("created_at", "entries_path", "manifest_core_sha256", "manifest_path")
 _CORE: Final = {
@@ -98,8 +90,8 @@ def _faults(text: bytes, members: Mapping[str, Any], core: str) -> Iterator[Faul
         yield "created_at is not a time with a zone", details
     wanted = {
         "manifest_core_sha256": core,
-        "manifest_path": f"{PREFIX}{core}/{MANIFEST}",
-        "entries_path": f"{PREFIX}{core}/{ENTRIES}",
+        "manifest_path": f"{PREFIX}{core}/{layout.MANIFEST}",
+        "entries_path": f"{PREFIX}{core}/{layout.ENTRIES}",
     }
     for name, expected in wanted.items():
         if name in members and members[name] != expected:
@@ -128,16 +120,16 @@ class Entries:
         """The digest of all bytes that were read."""
         return self._digest.hexdigest()
 
-    def __iter__(self) -> Iterator[tuple[int, Entry]]:
+    def __iter__(self) -> Iterator[tuple[int, layout.Entry]]:
         """Iterate over the entries that can be followed, each with the number of its line.
 
         Raises OSError, and CannotCheck for a file that is no list of entries.
         """
         last = ""
         for number, line in enumerate(self._lines(), 1):
-            entry = parse_entry(line)
+            entry = layout.parse_entry(line)
             if entry is None:
-                entry, wrong = explain_entry(line)
+                entry, wrong = layout.explain_entry(line)
                 for violation in wrong:
                     self._tell(violation, number)
                 if entry is None:
@@ -150,7 +142,7 @@ class Entries:
             self._count(entry, line)
             yield number, entry
 
-    def _count(self, entry: Entry, line: bytes) -> None:
+    def _count(self, entry: layout.Entry, line: bytes) -> None:
         self.count += 1
         self.companions += entry.companion is not None
         self.versions.add(entry.version)
@@ -170,9 +162,9 @@ class Entries:
             self.size += len(piece)
             *lines, rest = (rest + piece).split(b"\n")
             yield from lines
-            if len(rest) > MOST_LINE_BYTES:
+            if len(rest) > layout.MOST_LINE_BYTES:
                 name = printable(self._files.join(self._path))
-                raise CannotCheck(f"{name}: a line has more than {MOST_LINE_BYTES:,} bytes")
+                raise CannotCheck(f"{name}: a line has more than {layout.MOST_LINE_BYTES:,} bytes")
         if rest:
             message = "the last line has no line end"
             self._tell(CATALOGUE["ES921"].violation(message), self.count + 1)

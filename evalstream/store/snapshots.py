@@ -6,20 +6,9 @@ from collections.abc import Callable
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
+from evalstream.store import layout
 from evalstream.store.files import StoreFiles, hash_file, read_small
 from evalstream.store.findings import StoreFindings
-from evalstream.store.layout import (
-    BY_PATH,
-    COLLECTIONS,
-    ENTRIES,
-    LATEST,
-    MANIFEST,
-    RECORD,
-    SAMPLES,
-    Entry,
-    is_inside,
-    object_path,
-)
 from evalstream.store.listing import Listing
 from evalstream.store.memory import StoreMemory
 from evalstream.store.object_table import CHOSEN, CURRENT, LISTED, ObjectTable
@@ -43,7 +32,7 @@ class SnapshotCheck:
         files: StoreFiles,
         table: ObjectTable,
         findings: StoreFindings,
-        choose: Callable[[Entry], bool] = lambda _: False,
+        choose: Callable[[layout.Entry], bool] = lambda _: False,
     ) -> None:
         """Take what is called with each entry, once, and tells whether its files are read."""
         self._files, self._table, self._findings = files, table, findings
@@ -52,22 +41,22 @@ class SnapshotCheck:
     def run(self, listing: Listing) -> CurrentSnapshot | str:
         """Check the snapshots and indexes of a store; without latest entries return the reason."""
         if not listing.has_latest:
-            self._findings.report("ES005", LATEST, "the store has no latest manifest")
-            return f"it has no latest manifest ({LATEST})"
-        text = read_small(self._files, LATEST)
-        manifest = self._parse(text, "ES920", LATEST)
+            self._findings.report("ES005", layout.LATEST, "the store has no latest manifest")
+            return f"it has no latest manifest ({layout.LATEST})"
+        text = read_small(self._files, layout.LATEST)
+        manifest = self._parse(text, "ES920", layout.LATEST)
         if manifest is None:
             return "its latest manifest cannot be followed"
         folder = self._find_folder(manifest, listing)
         kept = listing.snapshots.get(folder, set())
-        if MANIFEST not in kept:
+        if layout.MANIFEST not in kept:
             message = "the versioned copy of the latest manifest is missing"
-            self._findings.report("ES920", LATEST, message)
-        elif read_small(self._files, f"{folder}/{MANIFEST}") != text:
+            self._findings.report("ES920", layout.LATEST, message)
+        elif read_small(self._files, f"{folder}/{layout.MANIFEST}") != text:
             message = "the latest manifest differs from its versioned copy"
-            self._findings.report("ES920", LATEST, message)
-        path = f"{folder}/{ENTRIES}"
-        if ENTRIES not in kept:
+            self._findings.report("ES920", layout.LATEST, message)
+        path = f"{folder}/{layout.ENTRIES}"
+        if layout.ENTRIES not in kept:
             self._findings.report("ES921", path, "the entries of the latest manifest are missing")
             return "the entries of its latest manifest are missing"
         current = CurrentSnapshot(manifest, text, path, self.read_current(path, manifest))
@@ -93,7 +82,7 @@ class SnapshotCheck:
         is_claimed = manifest.folder not in listing.snapshots and claimed in listing.snapshots
         return claimed if is_claimed else manifest.folder
 
-    def read_current(self, path: str, manifest: Manifest, at: str = LATEST) -> Entries:
+    def read_current(self, path: str, manifest: Manifest, at: str = layout.LATEST) -> Entries:
         """Read entries into the table, and compare them with their manifest, which is `at`."""
         report, add = self._findings.report, self._findings.add
         entries = Entries(self._files, path, lambda violation, line: add(violation, path, line))
@@ -111,10 +100,10 @@ class SnapshotCheck:
     def _check_older(self, folder: str, names: set[str], latest: Manifest) -> None:
         """Check a snapshot that is not the latest, and add the objects that it alone lists."""
         report = self._findings.report
-        for missing in sorted({MANIFEST, ENTRIES} - names):
+        for missing in sorted({layout.MANIFEST, layout.ENTRIES} - names):
             report("ES929", f"{folder}/{missing}", f"the snapshot has lost its {missing}")
-        manifest, path = None, f"{folder}/{MANIFEST}"
-        if MANIFEST in names:
+        manifest, path = None, f"{folder}/{layout.MANIFEST}"
+        if layout.MANIFEST in names:
             manifest = self._parse(read_small(self._files, path), "ES929", path)
         if manifest is not None:
             if manifest.folder != folder:
@@ -124,9 +113,9 @@ class SnapshotCheck:
             if now is not None and then is not None and then > now:
                 found = latest.members["created_at"]
                 message = f"the latest manifest is older than a kept snapshot, {folder}"
-                report("ES920", LATEST, message, pointer="/created_at", found=found)
-        if ENTRIES in names:
-            self._read_older(f"{folder}/{ENTRIES}", manifest)
+                report("ES920", layout.LATEST, message, pointer="/created_at", found=found)
+        if layout.ENTRIES in names:
+            self._read_older(f"{folder}/{layout.ENTRIES}", manifest)
 
     def _read_older(self, path: str, manifest: Manifest | None) -> None:
         def warn(violation: Violation, line: int) -> None:
@@ -150,13 +139,13 @@ class SnapshotCheck:
 
     def compare_accepted(self, memory: StoreMemory, path: str) -> None:
         """Compare the contents of UUIDs with those that a ledger accepted."""
-        for ending in (RECORD, SAMPLES):
+        for ending in (layout.RECORD, layout.SAMPLES):
             for uuid, sha256 in memory.accepted(ending):
                 record = self._table.find(uuid)
                 known = record.content(ending) if record is not None else None
                 if known is None:
                     message = "no kept snapshot lists this object, which the ledger accepted"
-                    self._findings.report("ES923", object_path(uuid, ending), message)
+                    self._findings.report("ES923", layout.object_path(uuid, ending), message)
                 elif known.sha256 != sha256:
                     self._break(path, uuid, ending, sha256, known.sha256, None)
 
@@ -164,7 +153,7 @@ class SnapshotCheck:
         self, path: str, uuid: str, ending: str, found: str, expected: str, line: int | None
     ) -> None:
         """Report that a UUID had another content than newer snapshots give it."""
-        noun = "rows of record" if ending == SAMPLES else "record"
+        noun = "rows of record" if ending == layout.SAMPLES else "record"
         where = "as the ledger accepted it, has" if line is None else "in this older snapshot, has"
         message = f"the {noun} {uuid}, {where} other content than now"
         details = {"expected": expected, "found": found, "line": line}
@@ -172,10 +161,10 @@ class SnapshotCheck:
 
     def _check_indexes(self, listing: Listing, entries: Entries) -> None:
         """Compare the indexes with the entries that they stand for."""
-        wanted = {BY_PATH: entries.sha256}
+        wanted = {layout.BY_PATH: entries.sha256}
         for collection, digest in entries.collections.items():
-            if is_inside(collection):
-                wanted[f"{COLLECTIONS}{collection}.jsonl"] = digest.hexdigest()
+            if layout.is_inside(collection):
+                wanted[f"{layout.COLLECTIONS}{collection}.jsonl"] = digest.hexdigest()
         for path in sorted(wanted.keys() | listing.indexes):
             if path not in listing.indexes:
                 self._findings.report("ES926", path, "the index is missing")

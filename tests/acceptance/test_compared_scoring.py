@@ -62,6 +62,24 @@ def test_no_verdict_on_scores_of_different_scorers(
     assert any(one.name.startswith(setting) for one in allowed.confounders)
 
 
+def test_ranks_and_differences_need_scores_of_one_scorer(tmp_path: Path) -> None:
+    # The first run does not say how it was scored, so only the others contradict each other.
+    runs = [EXAMPLE / "acorn-7b"]
+    for number, members in enumerate((FLEXIBLE, STRICT)):
+        runs.append(with_metric(tmp_path / f"{number}", "acorn-3b", members))
+    refused = evalstream.compare(runs, metric="exact")
+    assert {one.verdict for one in refused.comparisons} == {CompareVerdict.SIGNIFICANT}
+    assert not refused.rankings
+    (matrix,) = refused.differences
+    assert matrix.cells[1][2] is None
+    allowed = evalstream.compare(
+        runs, metric="exact", allow_different="metric_config/metric_parameters"
+    )
+    assert [one.rank for one in allowed.rankings[0].ranks] == [1, 2, 2]
+    (matrix,) = allowed.differences
+    assert matrix.cells[1][2] == 0
+
+
 @pytest.mark.parametrize(
     ("members_a", "members_b"),
     [

@@ -88,6 +88,46 @@ def test_flips_are_those_of_the_scores(tmp_path: Path) -> None:
     assert len(exact.flips) == 19
 
 
+def with_prompt(row: dict[str, Any]) -> None:
+    row["input"]["formatted"] = f"<user>{row['input']['raw']}"
+
+
+def without_prompt(row: dict[str, Any]) -> None:
+    row["input"].pop("formatted", None)
+
+
+@pytest.mark.parametrize(
+    ("edit_a", "edit_b", "count"),
+    [
+        (with_prompt, without_prompt, 97),
+        (with_prompt, with_prompt, 0),
+        (without_prompt, without_prompt, 0),
+    ],
+)
+def test_prompts_that_one_run_alone_shows_are_counted(
+    tmp_path: Path,
+    edit_a: Callable[[dict[str, Any]], None],
+    edit_b: Callable[[dict[str, Any]], None],
+    count: int,
+) -> None:
+    runs = [edited(tmp_path, "acorn-7b", edit_a), edited(tmp_path, "acorn-3b", edit_b)]
+    (one,) = evalstream.compare(runs, verify=False, metric="exact").comparisons
+    assert (one.alignment.matched, one.alignment.one_prompt) == (97, count)
+
+
+def test_details_of_harness_and_model_are_settings(tmp_path: Path) -> None:
+    copied = edited(tmp_path, "acorn-3b", unchanged)
+    (aggregate,) = copied.glob("*.json")
+    document = json.loads(aggregate.read_text())
+    document["eval_library"]["additional_details"] = {"image": "sha256:1"}
+    document["model_info"]["additional_details"] = {"dtype": "float32"}
+    aggregate.write_text(json.dumps(document))
+    report = evalstream.compare([EXAMPLE / "acorn-7b", copied], verify=False, metric="exact")
+    found = {one.name: one.values["B"] for one in report.confounders}
+    assert found["eval_library/additional_details/image"] == "sha256:1"
+    assert found["model_info/additional_details/dtype"] == "float32"
+
+
 def tenfold(row: dict[str, Any]) -> None:
     row.setdefault("metadata", {})["text"] = row["sample_id"][-1]
 

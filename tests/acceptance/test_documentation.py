@@ -22,7 +22,7 @@ from evalstream.batch.ledger.export import FORMS
 from evalstream.cli.command import COMMANDS, load_command, option_spellings
 from evalstream.cli.thresholds import FORMATS as ANSWERS
 from evalstream.formats.registry import CATALOGUE, FORMATS
-from evalstream.reporters import REPORTERS
+from evalstream.reporters import COMPARISON_REPORTERS, REPORTERS
 
 DOCS = REPOSITORY / "docs"
 ROOT_PAGES = tuple(
@@ -151,6 +151,7 @@ def test_pages_name_only_what_exists(path: Path) -> None:
     for line in text.splitlines():
         known = FORMS if "evalstream ledger" in line else set(REPORTERS)
         known = set(ANSWERS) if "evalstream thresholds" in line else known
+        known = set(COMPARISON_REPORTERS) if "evalstream compare" in line else known
         for name in re.findall(r"evalstream .*--format (\w+)", line):
             assert name in known, name
     for name in re.findall(r"`(tests/\w+\.py)`", text):

@@ -50,8 +50,9 @@ class Checkout:
 
     def __init__(self, folder: Path, title: str) -> None:
         self.folder = folder
-        # With the byte code of what is not changed.
-        shutil.copytree(REPOSITORY / "evalstream", folder / "evalstream")
+        # With the byte code of what is not changed; the table of rules is that of other pages.
+        stale = shutil.ignore_patterns("declared_table*")
+        shutil.copytree(REPOSITORY / "evalstream", folder / "evalstream", ignore=stale)
         shutil.copytree(REPOSITORY / "schemas", folder / "schemas")
         text, made = section(title), 0
         for fence in FENCE.finditer(text):

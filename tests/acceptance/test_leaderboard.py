@@ -79,6 +79,51 @@ def test_runs_that_the_data_separate_are_in_other_groups(tmp_path: Path) -> None
     assert shown == [("acme/a", [1]), ("acme/b", [1]), ("acme/c", [2])]
 
 
+def asked_again(folder: Path, questions: int, copies: int) -> list[Path]:
+    """Write three runs over questions that are asked several times, but for white space."""
+    paths = []
+    for model, right in (("acme/a", 0.6), ("acme/b", 0.5), ("acme/c", 0.4)):
+        rng = random.Random(model)
+        rights = [rng.random() < right for _ in range(questions)]
+        rows = sound_rows(count=questions * copies)
+        for number, row in enumerate(rows):
+            question = number % questions
+            text = f"What is {question}?" + " " * (number // questions)
+            row["input"] = {**rows[0]["input"], "raw": text}
+            row["evaluation"] |= {"score": float(rights[question]), "is_correct": rights[question]}
+            row["output"] = {"raw": f"{model} {number}"}
+        place = folder / model[-1]
+        place.mkdir(parents=True)
+        (place / "run.jsonl").write_bytes(bytes_of(rows))
+        paths.append(place)
+    return paths
+
+
+def test_copies_of_a_question_are_resampled_together(tmp_path: Path) -> None:
+    report, *others = (
+        evalstream.compare(
+            asked_again(tmp_path / f"{questions}-{copies}", questions, copies),
+            pairs="all",
+            verify=False,
+        )
+        for questions, copies in ((30, 20), (30, 1), (600, 1))
+    )
+    often, once, many = (one.rankings[0] for one in (report, *others))
+    assert (once.n, often.n) == (30, 600)
+    for one, other in zip(once.ranks, often.ranks, strict=True):
+        assert one[:3] == pytest.approx(other[:3])
+        assert one.share == pytest.approx(other.share, abs=0.03) != 1
+        assert one.standard_error == pytest.approx(other.standard_error)
+    errors = {one.a: one.estimate.own_a for one in report.comparisons if one.estimate}
+    for rank in often.ranks:
+        if rank.label in errors:
+            own = errors[rank.label]
+            assert own is not None
+            assert rank.standard_error == pytest.approx(own.standard_error)
+    # As many questions separate the runs.
+    assert min(one.share for one in many.ranks) > max(one.share for one in often.ranks)
+
+
 def test_runs_that_fail_are_left_out_and_named(tmp_path: Path) -> None:
     example = Path(__file__).parents[2] / "examples" / "compare" / "data" / "tiny_sums" / "acme"
     for name in ("acorn-7b", "acorn-3b"):

@@ -1,5 +1,6 @@
 """How the program starts: what a signal does meanwhile, and what standard input turns out to be."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -74,6 +75,23 @@ def test_a_plain_check_loads_little() -> None:
     ended, libraries, texts, ours = done.stdout.splitlines()[-1].split()
     assert (ended, libraries, texts) == ("0", "[]", "[]")
     assert int(ours) <= MOST_MODULES
+
+
+def test_what_should_be_declared_is_told_without_a_library_more(tmp_path: Path) -> None:
+    rows = tmp_path / "run.jsonl"
+    rows.write_bytes((EXAMPLES / "run.jsonl").read_bytes())
+    aggregate = json.loads((EXAMPLES / "aggregate.json").read_bytes())
+    aggregate["detailed_evaluation_results"]["file_path"] = "other.jsonl"
+    (tmp_path / "aggregate.json").write_text(json.dumps(aggregate))
+    code = (
+        "import sys, evalstream\n"
+        "report = evalstream.check('run.jsonl', aggregate='aggregate.json')\n"
+        "print([one.code for one in report], 'msgspec' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout == "['ES507'] False\n"
 
 
 @pytest.mark.parametrize(

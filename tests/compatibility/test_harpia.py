@@ -22,7 +22,6 @@ from rows import ODD_KEYS, ODD_VALUES, at, bounded, places, spoilt_bytes
 import evalstream
 from evalstream.engine.record_engine import RecordContext
 from evalstream.engine.result import BlockResult
-from evalstream.formats.harpia.catalogue import CATALOGUE
 from evalstream.formats.harpia.checker import LogRecordChecker
 from evalstream.formats.harpia.documents import (
     detect_kind,
@@ -32,6 +31,7 @@ from evalstream.formats.harpia.documents import (
     holds_records,
     list_outputs,
 )
+from evalstream.formats.harpia.format import FORMAT
 from evalstream.formats.harpia.log_tally import Known, LogTally, Pairs
 from evalstream.formats.harpia.values import identifier, is_supervised, parameters_key, value_shape
 from evalstream.model.block import Lines
@@ -946,7 +946,7 @@ def test_spoilt_bytes_end_in_a_verdict(
 def results_of(data: bytes, cuts: list[int], options: Options) -> tuple[list[Any], Any, int]:
     """Check a log in blocks cut at newlines, and return faults by line, counts and rows."""
     record = LogRecordChecker(LogTally(Known()))
-    engine = RecordContext(options, CATALOGUE.selection(options), record=record).checker()
+    engine = RecordContext(options, FORMAT.catalogue.selection(options), record=record).checker()
     bounds = sorted({0, *cuts, len(data)})
     violations: list[Any] = []
     counts: dict[Any, int] = {}

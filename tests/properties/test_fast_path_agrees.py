@@ -60,6 +60,7 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_reader import RowReader
+from evalstream.formats.eee.scan_results import ScannedRows, TakenViolations
 from evalstream.model.block import Block
 from evalstream.model.data_class import replace
 from evalstream.parsing.native import binding
@@ -360,6 +361,53 @@ def test_rows_of_which_no_more_is_shown_are_counted_alike(
     for known in (BARE[version], HASHED[version], JOINED[version], context(version, links=True)):
         within = replace(known, options=replace(known.options, **settings))
         assert outcome(within, data) == outcome(slowly(within), data)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_rows_alike_are_counted_in_later_blocks_and_listed_once_they_may_be_shown(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[int] = []
+
+    def note(self: TakenViolations, rows: ScannedRows, *given: Any) -> Any:
+        listed.append(len(rows))
+        return violations_of(self, rows, *given)
+
+    violations_of = TakenViolations.of
+    monkeypatch.setattr(TakenViolations, "of", note)
+    known = HASHED[version]
+    within = replace(known, options=replace(known.options, max_findings=2, samples=None))
+    rows = [
+        changed(row, "evaluation/score", "1") if number % 3 else {**row, "sample_hash": "0" * 64}
+        for number, row in enumerate(sound_rows(version, 60))
+    ]
+    data, engine = bytes_of(rows), RowEngine(within)
+    counts = outcome(slowly(within), data).counts
+    in_all = []
+    for unshown in ((), counts, counts, [*counts][1:], counts, ()):
+        lines = {"unshown": frozenset(unshown)}
+        assert outcome(engine, data, **lines) == outcome(slowly(within), data, **lines)
+        in_all.append(sum(listed))
+        listed.clear()
+    assert in_all[0] == len(rows)
+    assert [in_all[2], in_all[4]] == [0, 0]
+    assert 0 < in_all[3] < in_all[5] == len(rows)
+
+
+def test_rows_of_more_kinds_than_are_known_at_once() -> None:
+    known = HASHED["0.2.0"]
+    within = replace(known, options=replace(known.options, max_findings=1, samples=None))
+    engine, every = RowEngine(within), sound_rows(count=200)
+    for block in range(8):
+        some = [
+            {**row, f"more{block}.{number % 90}": 1, "evaluation_id": f"e/{block}/{number % 90}"}
+            for number, row in enumerate(every)
+        ]
+        data = bytes_of(some)
+        counts = outcome(slowly(within), data).counts
+        for unshown in ({}, counts):
+            lines = {"unshown": frozenset(unshown)}
+            assert outcome(engine, data, **lines) == outcome(slowly(within), data, **lines)
 
 
 def test_more_scores_than_are_counted_in_one_go() -> None:

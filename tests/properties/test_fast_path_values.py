@@ -60,6 +60,36 @@ def test_words_that_are_written_with_escapes_do_not_mislead(number: int, text: s
             assert not agreed(within, head + escaped(text) + rest)
 
 
+def test_choices_beyond_ascii_that_begin_otherwise_are_no_matches() -> None:
+    within = BARE["0.3.0"]
+    base = bare(sound(SINGLE, "0.3.0"))
+    decided = [
+        ("fine", " Fire \u00fc"),
+        ("", "x\u00fc"),
+        ("fine", "fine, \u00fc"),
+        ("fine", "bu\u00df"),
+    ]
+    left = [("fine", "fine\u00a0"), ("FINE ", "\u00a0fine"), ("fine", "\ufb01ne"), ("k", "\u212a")]
+    left += [
+        ("", "\u00a0"),
+        ("fine", "fine \u00a0"),
+        ("fine", "fine \u00fc"),
+        ("fine", "fine\u00fc"),
+    ]
+    left += [
+        ("strass", "stra\u00df"),
+        ("s", "\u017f"),
+        ("fine", "fin\uff45"),
+        ("fine", "fin\u00e9"),
+    ]
+    for cases, is_decided in ((decided, True), (left, False)):
+        for reference, choice in cases:
+            changes = {"reference": [reference], "choices": ["other", choice, 30 * "x"]}
+            row = {**base, "input": {**base["input"], **changes}}
+            for line in (written(row), written(row, ensure_ascii=False)):
+                assert agreed(within, line) == is_decided, (reference, choice)
+
+
 def test_choices_are_held_against_references_as_they_are_written() -> None:
     within = BARE["0.3.0"]
     base = bare(sound(SINGLE, "0.3.0"))
@@ -142,6 +172,17 @@ def test_one_of_many_calls_is_at_violation() -> None:
     later = [*with_calls(3, 2)["messages"]]
     later[1], later[2] = {**later[1], "tool_call_id": ["c0"]}, {**later[2], "tool_call_id": ["c9"]}
     assert not agreed(within, written({**with_calls(3, 2), "messages": later}))
+
+
+@pytest.mark.parametrize("number", [AGENTIC, MULTI])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_counts_that_are_no_numbers_are_judged_alike(version: str, number: int) -> None:
+    row = sound(number, version)
+    for name in ("num_turns", "tool_calls_count"):
+        for count in (None, ..., "4", True, [4], 0.5, -1, 4, 4.0, 2**70, 1e300):
+            agreed(HASHED[version], written(changed(row, f"evaluation/{name}", count)))
+    if number == MULTI:
+        assert taken(HASHED[version], written(changed(row, "evaluation/tool_calls_count", ...)))
 
 
 @pytest.mark.parametrize(("version", "answered"), [("0.2.0", "d0"), ("0.3.0", ["d0"])])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalstream.engine.result import BlockResult
 from evalstream.formats.lm_eval import row_engine
-from evalstream.formats.lm_eval.catalogue import CATALOGUE
+from evalstream.formats.lm_eval.format import FORMAT
 from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.row_engine import LogContext, LogEngine
 from evalstream.formats.lm_eval.row_scores import TAKE_FIRST, ScoringPlan
@@ -25,7 +25,7 @@ needs_scanner = pytest.mark.skipif(
 )
 
 OPTIONS = Options()
-CONTEXT = LogContext(OPTIONS, CATALOGUE.selection(OPTIONS))
+CONTEXT = LogContext(OPTIONS, FORMAT.catalogue.selection(OPTIONS))
 
 TEXTS = st.text(max_size=12) | st.sampled_from(
     ["\n", '"', "\\", "\t\b\f\r", "\x00\x1f\x7f", "é\u2028😀", "a/b", "\ud800", "0" * 64]
@@ -232,7 +232,7 @@ def planned(output_type: str, *metrics: str, is_chat: bool = False) -> LogContex
     """Return the context of rows whose scores are known."""
     named = tuple((metric, "{}") for metric in metrics)
     plan = ScoringPlan(output_type, named, (("none", TAKE_FIRST),), " ", is_chat)
-    return LogContext(OPTIONS, CATALOGUE.selection(OPTIONS), plan=plan)
+    return LogContext(OPTIONS, FORMAT.catalogue.selection(OPTIONS), plan=plan)
 
 
 @needs_scanner

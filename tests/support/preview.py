@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 
-from evalstream.formats.registry import CATALOGUE, MAIN_CATALOGUE, NAMES
+from evalstream.formats.registry import CATALOGUE, FORMATS, MAIN_CATALOGUE
 from evalstream.model.rule_text import Status
 from evalstream.rules.base import Rule
 
@@ -23,7 +22,7 @@ def with_status(code: str, status: Status, **changes: object) -> Iterator[Rule]:
 
 def _replace(rule: Rule) -> None:
     """Put a rule in the place of the one with its code; what was selected before is forgotten."""
-    own = (import_module(f"evalstream.formats.{name}.catalogue").CATALOGUE for name in NAMES)
+    own = (one.catalogue for one in FORMATS.values())
     for catalogue in (CATALOGUE, MAIN_CATALOGUE, *own):
         if rule.code in catalogue:
             catalogue._loaded[rule.code.rstrip("0123456789")][rule.code] = rule

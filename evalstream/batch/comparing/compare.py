@@ -95,7 +95,7 @@ def _compare(
         if len(runs) > 2:
             add_matrices(runs, pairs, request, report)
         if len(runs) > 2 or is_ranked:
-            report.rankings = rank_runs(runs, request.metric, settings, _derive_seed(runs))
+            report.rankings = rank_runs(runs, request, _derive_seed(runs), report.comparisons)
         if is_ranked:
             report.rankings = [group_ranks(one, report.comparisons) for one in report.rankings]
         finished_report(report, runs)
@@ -160,7 +160,8 @@ def _estimate(
     found = estimate(paired, metric, settings, seed, clustered)
     if tally.copies.copies:
         clustered = tally.copies.cluster_statistics(paired, settings.level)
-        found = choose_cautious(found, estimate(paired, metric, settings, seed, clustered))
+        other = estimate(paired, metric, settings, seed, clustered)
+        found = choose_cautious(found, other, settings.level)
     if found is None or alignment.overlap >= settings.min_overlap:
         return found
     return replace(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from evalstream.batch.comparing.metrics import MetricMatch, match_metrics
-from evalstream.batch.comparing.pairs import JoinedPair, Request, open_store
+from evalstream.batch.comparing.metrics import UNIT, MetricMatch, match_metrics
+from evalstream.batch.comparing.pairs import JoinedPair, Request, open_store, scale_conflicts
 from evalstream.batch.comparing.runs import CheckedRun, reason_left_out
 from evalstream.batch.comparing.tallies import PairTally
 from evalstream.model.comparison import CompareSettings, ComparisonReport, Matrix
@@ -89,10 +89,10 @@ def add_matrices(
     cells: dict[str, dict[tuple[str, str], tuple[float | None, float]]] = {}
     for a, b in combinations(runs, 2):
         names = a.shown.label, b.shown.label
-        match, tally = _light_pair(a, b, request, known.get(names))
+        match, tally, conflicts = _light_pair(a, b, request, known.get(names))
         for number, (metric, one) in enumerate(zip(match.metrics, tally.metrics, strict=True)):
             alignment = one.alignment(0, 0)
-            is_alike = number not in match.conflicts
+            is_alike = number not in match.conflicts and number not in conflicts
             is_there = is_alike and one.paired.n and not one.paired.is_extreme
             mean = one.paired.moments.means[2] if is_there else None
             cells.setdefault(metric.label, {})[names] = mean, alignment.overlap
@@ -108,16 +108,21 @@ def add_matrices(
 
 def _light_pair(
     a: CheckedRun, b: CheckedRun, request: Request, known: JoinedPair | None
-) -> tuple[MetricMatch, PairTally]:
-    """Return the tally of two runs; those that were compared with the reference have one."""
+) -> tuple[MetricMatch, PairTally, Mapping[int, str]]:
+    """Return the tally of two runs, and conflicts of their scores by the number of the metric.
+
+    Those that were compared with the reference have both.
+    """
     if known is not None:
-        return known.match, known.tally
-    match = match_metrics(a.description, b.description, request.metric)
+        return known.match, known.tally, known.conflicts
+    allowed = request.settings.allow_different
+    match = match_metrics(a.description, b.description, request.metric, allowed)
     groups = match.groups_a, match.groups_b
     tally = PairTally(match.metrics, None, is_clustered=False)
     for joined in join_runs(open_store(a), open_store(b), *groups):
         tally.add(joined, *groups)
-    return match, tally
+    labels = a.shown.label, b.shown.label
+    return match, tally, {} if UNIT in allowed else scale_conflicts(match, tally, labels)
 
 
 def _square(

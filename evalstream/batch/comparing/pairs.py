@@ -90,7 +90,7 @@ def joined_pair(
         list_drifts(finder, tally, a, b, options, report)
     unread = [*flips.read_answers(a, b, options), *_under_two_names(a, b, tally, options)]
     judged, same = _same_answers(match, flips, labels)
-    found = {UNIT: _scale_conflicts(match, tally, labels), SCORE: same}
+    found = {UNIT: scale_conflicts(match, tally, labels), SCORE: same}
     allowed = [name for name, texts in found.items() if texts and name in allow_different]
     report.allowed = [*dict.fromkeys([*report.allowed, *match.allowed, *allowed])]
     report.warnings = [
@@ -176,7 +176,7 @@ def _under_two_names(
         )
 
 
-def _scale_conflicts(
+def scale_conflicts(
     match: MetricMatch, tally: PairTally, labels: tuple[str, str]
 ) -> dict[int, str]:
     """Return by metric why its scores look like shares and percent."""

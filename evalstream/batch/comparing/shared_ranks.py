@@ -3,60 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import reduce
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
+from typing import Any
 
 import numpy as np
 
-from evalstream.batch.comparing.metrics import match_metrics
-from evalstream.batch.comparing.pairs import open_store
+from evalstream.batch.comparing.metrics import MetricMatch, match_metrics
+from evalstream.batch.comparing.pairs import Request, open_store
 from evalstream.batch.comparing.runs import CheckedRun
-from evalstream.model.comparison import (
-    CompareSettings,
-    CompareVerdict,
-    Comparison,
-    MetricName,
-    Ranking,
-)
+from evalstream.model.comparison import CompareVerdict, Comparison, Ranking
 from evalstream.model.sample_record import UNKNOWN
 from evalstream.stats.arrays import Array
 from evalstream.stats.inference.clusters import ClusterSums
 from evalstream.stats.inference.ranks import RankedScores
 from evalstream.stats.samples.joining import join
+from evalstream.stats.samples.record_store import RecordStore, read_together
 from evalstream.stats.samples.sample_store import read_samples
 
 
 def rank_runs(
-    runs: Sequence[CheckedRun], metric: str | None, settings: CompareSettings, seed: int
+    runs: Sequence[CheckedRun], request: Request, seed: int, comparisons: Sequence[Comparison]
 ) -> list[Ranking]:
     """Return the ranks of all runs under each metric that all of them have.
 
-    With clusters whole clusters are resampled; there are no ranks where a sample is in none.
+    There are none where scores of two runs mean different things. Whole clusters are resampled, of
+    `--cluster` or else of copies of a question; there are no ranks where a sample is in none of the
+    former. Raises OSError where a temporary file cannot be written.
     """
     first, *others = runs
+    labels = [run.shown.label for run in runs]
+    without = {one.metric.label for one in comparisons if one.has_conflict}
+    for a, b in combinations(runs, 2):
+        match = _match(a, b, request)
+        without.update(match.metrics[number].label for number in match.conflicts)
     found = []
     for name in first.description.metrics:
-        if any(_number(first, other, name, metric) is None for other in others):
+        matches = [_match(first, other, request) for other in others]
+        place = first.description.metrics.index(name)
+        if name.label in without or any(one.groups_a[place] < 0 for one in matches):
             continue
-        scores, clusters = RankedScores(len(runs)), ClusterSums(1 + len(runs))
-        for cluster, rows in _iterate_shared(first, others, name):
-            if settings.cluster is None:
-                scores.add(rows)
-            else:
-                clusters.add(cluster, np.insert(rows, 0, 1.0, axis=1))
-        ids, totals = clusters.sums()
-        if UNKNOWN in ids:
-            continue
-        if settings.cluster is not None:
-            scores.add(totals[:, 1:])
-        labels = [run.shown.label for run in runs]
+        scores = RankedScores(len(runs))
+        with closing(RecordStore(_record_type(len(runs)), "cluster")) as store:
+            lacking = 0
+            for cluster, rows in _iterate_shared(runs, matches, place):
+                is_alone = cluster == UNKNOWN
+                lacking += int(is_alone.sum())
+                scores.add(rows[is_alone])
+                store.add(_records(cluster[~is_alone], rows[~is_alone]))
+            if lacking and request.settings.cluster is not None:
+                continue
+            store.finish()
+            for (records,) in read_together([store]):
+                sums = ClusterSums(1 + len(runs))
+                sums.add(records["cluster"], records["scores"])
+                sizes, *totals = sums.sums()[1].T
+                scores.add(np.stack(totals, axis=1), sizes)
         ranking = scores.ranking(
-            name.label, labels, settings.resamples, seed, lower_is_better=name.lower_is_better
+            name.label,
+            labels,
+            request.settings.resamples,
+            seed,
+            lower_is_better=name.lower_is_better,
         )
         if ranking is not None:
-            samples = int(totals[:, 0].sum()) if settings.cluster else ranking.n
-            found.append(_of_samples(ranking, samples))
+            found.append(ranking)
     return found
+
+
+def _record_type(runs: int) -> np.dtype[Any]:
+    """Return the type of a record: a cluster, the number 1, and the scores of all runs."""
+    return np.dtype([("cluster", "u8"), ("scores", "f8", (1 + runs,))])
+
+
+def _records(clusters: Array, rows: Array) -> Array:
+    records = np.empty(len(rows), _record_type(rows.shape[1]))
+    records["cluster"] = clusters
+    records["scores"] = np.insert(rows, 0, 1.0, axis=1)
+    return records
 
 
 def group_ranks(ranking: Ranking, comparisons: Sequence[Comparison]) -> Ranking:
@@ -92,34 +117,20 @@ def group_ranks(ranking: Ranking, comparisons: Sequence[Comparison]) -> Ranking:
     return ranking._replace(ranks=ranks)
 
 
-def _of_samples(ranking: Ranking, samples: int) -> Ranking:
-    """Return a ranking of sums of clusters as one of means of samples.
-
-    All runs have the same samples, so that their sums have the order of their means.
-    """
-    share = ranking.n / samples
-    ranks = [one._replace(mean=one.mean * share) for one in ranking.ranks]
-    return ranking._replace(n=samples, ranks=ranks)
-
-
-def _number(a: CheckedRun, b: CheckedRun, name: MetricName, wanted: str | None) -> int | None:
-    """Return the number of a metric of the first run in its match with another, None for none."""
-    match = match_metrics(a.description, b.description, wanted)
-    place = a.description.metrics.index(name)
-    number = match.groups_a[place]
-    return None if number < 0 or number in match.conflicts else number
+def _match(a: CheckedRun, b: CheckedRun, request: Request) -> MetricMatch:
+    settings = request.settings
+    return match_metrics(a.description, b.description, request.metric, settings.allow_different)
 
 
 def _iterate_shared(
-    first: CheckedRun, others: Sequence[CheckedRun], name: MetricName
+    runs: Sequence[CheckedRun], matches: Sequence[MetricMatch], place: int
 ) -> Iterator[tuple[Array, Array]]:
     """Iterate over the samples that all runs have and score, by the identities of the first.
 
-    Each time these are their clusters, and a row with the scores in all runs for each.
+    `matches` are those of the first run with the others, and `place` is that of a metric in the
+    first. Each time these are their clusters, and a row with the scores in all runs for each.
     """
-    place = first.description.metrics.index(name)
-    matches = [match_metrics(first.description, other.description) for other in others]
-    for a, *rest in read_samples([open_store(run) for run in (first, *others)]):
+    for a, *rest in read_samples([open_store(run) for run in runs]):
         joined = [
             pairs[pairs["metric"] == match.groups_a[place]]
             for match, b in zip(matches, rest, strict=True)

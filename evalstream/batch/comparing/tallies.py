@@ -66,6 +66,7 @@ class MetricTally:
             relabelled=relabelled + _count(flags, PairFlag.OTHER_REFERENCE),
             ambiguous=self.ambiguous,
             other_prompts=_count(flags, PairFlag.OTHER_PROMPT),
+            one_prompt=_count(flags, PairFlag.ONE_PROMPT),
             other_clusters=_count(flags, PairFlag.OTHER_CLUSTER) if self.clusters else 0,
             unscored=self.unscored,
             repeated_a=self.repeated[0],

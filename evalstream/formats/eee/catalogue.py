@@ -6,51 +6,10 @@ from functools import lru_cache
 from typing import Final
 
 from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.rules import (
-    aggregate,
-    coverage,
-    cross_run,
-    datastore,
-    evidence,
-    leak,
-    linkage,
-    members,
-    recompute,
-    row,
-    sample_hash,
-    seal,
-    source,
-    transcript,
-    version,
-)
-from evalstream.rules import schema
+from evalstream.formats.eee.format import FORMAT
 from evalstream.rules.base import RowCheck, Rule
-from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 
-_MODULES: Final = (
-    schema,
-    version,
-    row,
-    evidence,
-    transcript,
-    leak,
-    sample_hash,
-    seal,
-    linkage,
-    coverage,
-    source,
-    aggregate,
-    members,
-    recompute,
-    datastore,
-    cross_run,
-)
-
-
-RULES: Final = tuple(rule for module in _MODULES for rule in module.RULES)
-"""The rules of rows, aggregates and runs."""
-
-CATALOGUE: Final = Catalogue({"ES": lambda: (*SHARED_RULES, *RULES)})
+CATALOGUE: Final = FORMAT.catalogue
 
 ROW_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.row is not None)
 

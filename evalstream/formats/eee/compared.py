@@ -140,6 +140,9 @@ def _settings(aggregate: Aggregate | None, version: str | None) -> dict[str, str
         value = member(model, key)
         if value is not None:
             settings[key] = setting_text(value)
+    for holder in ("eval_library", "model_info"):
+        more = member(document.get(holder), "additional_details")
+        settings |= flatten_settings(f"{holder}/additional_details", more)
     return settings
 
 

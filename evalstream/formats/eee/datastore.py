@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
+from evalstream.formats.eee import versions
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.parsing.schema_files import builtin_schema
 
 ROOT: Final = "data"
 FOLDERS: Final = ("collection", "developer", "model")
@@ -221,3 +223,28 @@ def place_for(collection: str, model: str, developer: str | None) -> TargetPlace
     if isinstance(address, Unaddressable):
         return f"model_info.{address.member} gives no folder: {address.reason}"
     return TargetPlace(collection, *address)
+
+
+def path_to_declare(rows: str, aggregate: str, version: str | None) -> str | None:
+    """Return the path that an aggregate of a version should declare; None if it allows none.
+
+    In a datastore it is the path from the root on, elsewhere that from the folder of the aggregate,
+    or the name of rows that are not below it.
+    """
+    place = parse_path(rows)
+    path = place.path
+    if not place.inside:
+        folder = os.path.dirname(os.path.abspath(aggregate))
+        path = os.path.relpath(os.path.abspath(rows), folder).replace(os.sep, "/")
+        path = os.path.basename(rows) if path.startswith("../") else path
+    pattern = _pattern(version)
+    return path if pattern is None or re.search(pattern, path) else None
+
+
+def _pattern(version: str | None) -> str | None:
+    """Return the pattern that a version has for the path, None if it has none."""
+    nearest = versions.nearest_version(version or "", instance=False)
+    schema = builtin_schema(versions.aggregate_schema_name(nearest))
+    sealed = schema["properties"].get("detailed_evaluation_results", {})
+    pattern: str | None = sealed.get("properties", {}).get("file_path", {}).get("pattern")
+    return pattern

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
 from typing import Any, Final
 
 from evalstream.engine.result import BlockFindings, TakenRows
@@ -17,6 +16,7 @@ from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
 from evalstream.formats.eee.sample_hash import equivalent_recipes
 from evalstream.formats.eee.scan_results import (
     ScannedRows,
+    ScannerMemory,
     ScanPlan,
     TakenViolations,
     lists_samples,
@@ -56,7 +56,7 @@ _WORD: Final = struct.Struct("=Q")
 _DOUBLE: Final = struct.Struct("=d")
 
 
-_IDLE: Final[list[Scanner]] = []
+_IDLE: Final[list[ScannerMemory]] = []
 """Unused scanners, kept for reuse: creating one takes a millisecond."""
 
 
@@ -90,10 +90,10 @@ def pass_over(
 ) -> FastBlock:
     """Start a block; `offsets` are those of its lines, if they are not contiguous."""
     try:
-        scanner = _IDLE.pop()
+        memory = _IDLE.pop()
     except IndexError:
-        scanner = Scanner(fast_path.loaded)
-    return FastBlock(fast_path, scanner, groups, tally, findings, lines, offsets)
+        memory = ScannerMemory(Scanner(fast_path.loaded))
+    return FastBlock(fast_path, memory, groups, tally, findings, lines, offsets)
 
 
 class FastBlock:
@@ -102,7 +102,7 @@ class FastBlock:
     def __init__(
         self,
         fast_path: ScanPlan,
-        scanner: Scanner,
+        memory: ScannerMemory,
         groups: RowGroups,
         tally: Tally,
         findings: BlockFindings,
@@ -110,23 +110,22 @@ class FastBlock:
         offsets: Sequence[int] | None,
     ) -> None:
         self._fast_path, self._context = fast_path, fast_path.context
-        self._groups, self._tally, self._scanner = groups, tally, scanner
+        self._groups, self._tally = groups, tally
+        self._memory, self._scanner = memory, memory.scanner
         self._data, self._base, self._offsets = lines.data, lines.base, offsets
         self._known: dict[int, RowGroup] = {}
-        self._scopes = count()
         self._most_rows = FIRST_ROWS
         self._violations = TakenViolations(
-            fast_path, self._data, tally, findings, self._known, scanner
+            fast_path, self._data, tally, findings, self._known, memory
         )
         packed = None if offsets is None else array("Q", offsets).tobytes()
-        longest = self._context.options.max_line_bytes
-        scanner.start(fast_path.setting, self._data, self._base, packed, longest)
+        memory.start(fast_path, lines, packed, findings.room())
 
     def close(self) -> None:
         """Count the rows that were not listed, and return the scanner for reuse."""
         self._violations.count_settled()
         self._scanner.stop()
-        _IDLE.append(self._scanner)
+        _IDLE.append(self._memory)
 
     def take(self, start: int, first: int) -> TakenRows:
         """Take what rows it can of the next lines, the first of which has number `first`.
@@ -150,12 +149,12 @@ class FastBlock:
         """Find the group of a row whose ids differ from all before."""
         texts = zip(_IDS, self._scanner.new_ids(), strict=True)
         ids = {name: json.fast(text) for name, text in texts if text is not None}
-        scope = next(self._scopes)
+        scope = len(self._memory.ids)
+        self._memory.ids.append(ids)
         if self._may_be_noise(ids):
             self._scanner.add_scope(usual=False)
             return
-        group = self._groups.of(ids, number)
-        self._known[scope] = group
+        group = self._group(scope, number)
         self._scanner.add_scope(
             usual=group.is_named and self._context.choose_version(ids) == self._context.version,
             listed=bool(group.violations) or group.is_unknown,
@@ -165,6 +164,13 @@ class FastBlock:
             doubts=0 if group.named else self._fast_path.id_doubts,
             place=group.place,
         )
+
+    def _group(self, scope: int, number: int) -> RowGroup:
+        """Return the group of the rows of a scope, one of which is on a line."""
+        group = self._known.get(scope)
+        if group is None:
+            group = self._known[scope] = self._groups.of(self._memory.ids[scope], number)
+        return group
 
     def _may_be_noise(self, ids: Mapping[str, Any]) -> bool:
         """Tell whether a row with some ids may be noise: then it is not a row of any group."""
@@ -189,7 +195,7 @@ class FastBlock:
             self._sample(rows, self._context.options.samples)
 
     def _count_kind(self, kind: RowKind) -> None:
-        tally, flags, group = self._tally, kind.flags, self._known[kind.scope]
+        tally, flags, group = self._tally, kind.flags, self._group(kind.scope, kind.first)
         tally.rows += kind.rows
         if not (kind.doubtful or flags & Flag.UNCHECKED):
             self._count_hash(kind)

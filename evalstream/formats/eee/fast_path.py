@@ -159,6 +159,7 @@ def _constraints(needs: _Needs, tables: Tables) -> RowConstraints:
         deviating=not needs.has_noise,
         judges_binary=needs.judges_binary,
         compares=needs.compares,
+        counts_turns=needs.version not in versions.OLDEST,
         checks=_bits(known_checks(), needs.enabled),
         transcript=row_view.transcript_key(needs.version).encode(),
     )

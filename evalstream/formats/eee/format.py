@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from evalstream.formats.base import DeclaredRows, Detector, Place, RowFormat, Show
@@ -15,7 +15,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json import member, text_or_none
-from evalstream.rules.base import RepairAction
+from evalstream.rules.base import RepairAction, Rule
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
@@ -32,6 +32,10 @@ class EeeFormat(RowFormat):
     title = documents.TITLE
     prefix = "ES"
     noun = "row"
+    rule_modules = (
+        *("version", "row", "evidence", "transcript", "leak", "sample_hash", "seal", "linkage"),
+        *("coverage", "source", "aggregate", "members", "recompute", "datastore", "cross_run"),
+    )
     places: ClassVar[Mapping[str, Place]] = {"instance": "rows", "aggregate": "aggregate"}
     options = frozenset(
         {
@@ -75,6 +79,11 @@ class EeeFormat(RowFormat):
         from evalstream.formats.eee.rules import cross_run
 
         return cross_run
+
+    def rules(self) -> Iterable[Rule]:
+        from evalstream.rules.schema import RULES
+
+        return (*RULES, *super().rules())
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         if inputs is not None:

@@ -73,7 +73,7 @@ BLANKS: Final = LazyPattern(rb"(?:[ \t]{0,%d}+\n){16,}+" % (LONGEST_BLANK - 1))
 
 
 class RowEngine:
-    """A pure function of (bytes, context): holds compiled rules and no state between blocks."""
+    """A pure function of (bytes, context): holds compiled rules; no state changes a result."""
 
     _expected: ClassVar[int] = 0
 

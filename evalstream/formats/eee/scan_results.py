@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +23,7 @@ from evalstream.parsing.native.binding import (
     DOUBTFUL_HASH,
     DOUBTFUL_WATCHED,
     NO_LIKENESS,
+    NO_SLOT,
     Scanner,
     ScannerConfig,
 )
@@ -31,6 +32,8 @@ from evalstream.rules.base import RowCheck
 if TYPE_CHECKING:
     from ctypes import CDLL
 
+    from evalstream.model.block import Lines
+    from evalstream.model.finding import CountKey
     from evalstream.stats.tally import Tally
 
 Row = Mapping[str, Any]
@@ -159,6 +162,59 @@ class ScanPlan:
         return wrong_hash(self.context)
 
 
+class ScannerMemory:
+    """A scanner, and what it knows of the rows of a plan from one block to the next.
+
+    `ids` are those of each scope, and `keys` belong to scopes and signatures. The scanner counts
+    rows of a settled likeness in a slot, of which `slots` has the violations, alike but for values.
+    """
+
+    def __init__(self, scanner: Scanner) -> None:
+        self.scanner = scanner
+        self._plan: ScanPlan | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self.ids: list[Row] = []
+        self.keys: dict[tuple[int, int], Key] = {}
+        self.slots: list[Sequence[Violation]] = []
+        self._slot_keys: list[Sequence[CountKey]] = []
+        self._slot_of: dict[object, int] = {}
+        self._settled: dict[int, int] = {}
+
+    def start(self, plan: ScanPlan, lines: Lines, offsets: bytes | None, room: Room) -> None:
+        """Begin with a block; a likeness stays settled if none of its violations can be shown."""
+        data, base, longest = lines.data, lines.base, plan.context.options.max_line_bytes
+        keeps = plan is self._plan and not plan.setting.demands.lists_all
+        self._plan = plan
+        if not self.scanner.start(plan.setting, data, base, offsets, longest, keeps=keeps):
+            self._forget()
+            return
+        shown = {slot for slot, keys in enumerate(self._slot_keys) if room.of(keys) != 0}
+        for likeness, slot in [*self._settled.items()] if shown else ():
+            if slot in shown:
+                self.scanner.settle(likeness, NO_SLOT)
+                del self._settled[likeness]
+
+    def settle(
+        self, likenesses: Iterable[int], violations: Sequence[Violation], keys: Sequence[CountKey]
+    ) -> None:
+        """Let the scanner count further rows of some likenesses, of which none is shown."""
+        kind = (*keys, *map(_fitting_versions, violations))
+        slot = self._slot_of.setdefault(kind, len(self.slots))
+        if slot == len(self.slots):
+            self.slots.append(violations)
+            self._slot_keys.append(keys)
+        for likeness in likenesses:
+            self._settled[likeness] = slot
+            self.scanner.settle(likeness, slot)
+
+
+def _fitting_versions(violation: Violation) -> frozenset[str] | None:
+    """Return the versions that fit a row, if the violation says so."""
+    return frozenset(violation.expected["enum"]) if violation.code == ES216.code else None
+
+
 class TakenViolations:
     """The violations of taken rows of one block.
 
@@ -173,12 +229,11 @@ class TakenViolations:
         tally: Tally,
         findings: BlockFindings,
         groups: Mapping[int, RowGroup],
-        scanner: Scanner,
+        memory: ScannerMemory,
     ) -> None:
         self._fast_path, self._data, self._tally = fast_path, data, tally
-        self._findings, self._groups, self._scanner = findings, groups, scanner
-        self._keys: dict[tuple[int, int], Key] = {}
-        self._settled: dict[int, Sequence[Violation]] = {}
+        self._findings, self._groups, self._memory = findings, groups, memory
+        self._settles = not (findings.needs_numbers or fast_path.setting.demands.lists_all)
 
     def of(
         self, rows: ScannedRows, offset: Callable[[int, int], int]
@@ -204,7 +259,9 @@ class TakenViolations:
         shown, hidden = _part_rows(certain, room)
         for places, violations in hidden:
             self._count_fitting(violations, batch.numbers[places[0]], len(places))
-            self._settle(batch, places, violations)
+            if self._settles:
+                likenesses = {batch.numbered[place] for place in places} - {NO_LIKENESS}
+                self._memory.settle(likenesses, violations, room.keys(violations))
         found = [self._of_row(batch, place) for place in sorted([*doubtful, *shown])]
         alike = [
             AlikeLines(len(places), violations, [batch.numbers[place] for place in places])
@@ -214,21 +271,10 @@ class TakenViolations:
 
     def count_settled(self) -> None:
         """Count the rows of which no violation could be shown, and that were not listed."""
-        for likeness, violations in self._settled.items():
-            count, first = self._scanner.count_settled(likeness)
-            if count:
-                self._count_fitting(violations, first, count)
-                self._findings.count(AlikeLines(count, violations))
-
-    def _settle(
-        self, batch: _Batch, places: Sequence[int], violations: Sequence[Violation]
-    ) -> None:
-        """Let the scanner count further rows like some that are not shown."""
-        if self._findings.needs_numbers or self._fast_path.setting.demands.lists_all:
-            return
-        for likeness in {batch.numbered[place] for place in places} - {NO_LIKENESS}:
-            self._settled[likeness] = violations
-            self._scanner.settle(likeness)
+        slots = self._memory.slots
+        for slot, count, first in self._memory.scanner.take_unlisted(len(slots)):
+            self._count_fitting(slots[slot], first, count)
+            self._findings.count(AlikeLines(count, slots[slot]))
 
     def _imperfect(self, likenesses: list[_Likeness]) -> dict[_Likeness, list[int]]:
         """Return the rows that are not certainly sound, by what decides their violations."""
@@ -301,25 +347,24 @@ class TakenViolations:
             row = json.fast(self._data[batch.starts[place] : batch.stops[place]])
         made = templates.made(key, batch.shapes[place], row)
         if likeness[1] and templates.is_shared(key):
-            self._scanner.ignore_shapes(likeness[1])
+            self._memory.scanner.ignore_shapes(likeness[1])
         return made
 
     def _key(self, likeness: _Likeness) -> Key:
-        key = self._keys.get(likeness[:2])
+        keys, scanner = self._memory.keys, self._memory.scanner
+        key = keys.get(likeness[:2])
         if key is None:
             group, number = self._groups[likeness[0]], likeness[1]
             unknown = group.declared if group.is_unknown else None
-            key = unknown, self._scanner.signature(number) if number else b""
-            self._keys[likeness[:2]] = key
+            key = keys[likeness[:2]] = unknown, scanner.signature(number) if number else b""
             if number and self._fast_path.templates.is_shared(key):
-                self._scanner.ignore_shapes(number)
+                scanner.ignore_shapes(number)
         return key
 
     def _count_fitting(self, violations: Sequence[Violation], first: int, times: int) -> None:
         """Count rows that another version fits."""
-        for violation in violations:
-            if violation.code == ES216.code:
-                versions = frozenset(violation.expected["enum"])
+        for versions in map(_fitting_versions, violations):
+            if versions is not None:
                 self._tally.fitting.add(versions, first, times)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from evalstream.engine import layout
 from evalstream.engine.collector import Collector
 from evalstream.engine.row_pass import RowPass
+from evalstream.formats.eee import seal_refusals
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, read_aggregate
 from evalstream.formats.eee.context import RowContext
@@ -19,14 +20,6 @@ from evalstream.formats.eee.datastore import parse_path
 from evalstream.formats.eee.facts import LOOKED_AT, RunFacts
 from evalstream.formats.eee.file_violations import FileViolations, unmet_expectations, violation_key
 from evalstream.formats.eee.rules.seal import Digests
-from evalstream.formats.eee.seal_refusals import (
-    find_row_conflicts,
-    find_uncovered,
-    replaced_seal,
-    unfit,
-    without_advice,
-    would_be,
-)
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
@@ -80,10 +73,10 @@ class Refusal:
     def added_to(self, violations: FileViolations) -> FileViolations:
         """Add the violations of the refusal to those of the unsealed files."""
         combined = violations.with_those(self.violations)
-        combined = combined._replace(aggregate=without_advice(combined.aggregate))
+        combined = combined._replace(aggregate=seal_refusals.without_advice(combined.aggregate))
         keys = combined.keys()
         lacking = [violation for violation in self.others if violation_key(violation) not in keys]
-        return combined.with_those(map(would_be, lacking))
+        return combined.with_those(map(seal_refusals.would_be, lacking))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +94,7 @@ class Seal:
     def read(self, options: Options) -> ReadAggregate:
         """Read the aggregate as it will be."""
         reading = read_aggregate(self.after, printable(self.path), options)
-        return reading._replace(violations=without_advice(reading.violations))
+        return reading._replace(violations=seal_refusals.without_advice(reading.violations))
 
     @property
     def text(self) -> SealedText:
@@ -183,12 +176,14 @@ def find_seal_refusal(
         return Refusal(incomplete_reason=f"the rows changed while they were read: {facts.changed}")
     violations = [
         *unmet_expectations(facts),
-        *replaced_seal(digests, state.aggregate, sealed.aggregate),
-        *find_uncovered(facts, state.aggregate),
-        *unfit(sealed.violations, state.violations),
+        *seal_refusals.replaced_seal(digests, state.aggregate, sealed.aggregate),
+        *seal_refusals.find_uncovered(facts, state.aggregate),
+        *seal_refusals.unfit(sealed.violations, state.violations),
     ]
     known = {violation_key(violation) for violation in violations}
-    violations += [one for one in find_row_conflicts(facts) if violation_key(one) not in known]
+    violations += [
+        one for one in seal_refusals.find_row_conflicts(facts) if violation_key(one) not in known
+    ]
     if violations:
         more = f"; {count_noun(len(violations) - 1, 'more reason')}" if len(violations) > 1 else ""
         return Refusal(

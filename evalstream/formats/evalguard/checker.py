@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import describe_error
 from evalstream.formats.base import Detector, other_formats
-from evalstream.formats.evalguard.catalogue import CATALOGUE
+from evalstream.formats.evalguard import views
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
     Reading,
@@ -39,6 +39,7 @@ from evalstream.formats.evalguard.documents import (
     schema_name,
 )
 from evalstream.formats.evalguard.files import File, beside_config, iterate_files, kind_of_part
+from evalstream.formats.evalguard.format import FORMAT
 from evalstream.formats.evalguard.manifest import Digest, FolderManifest, make_digest
 from evalstream.formats.evalguard.report import is_of_harness
 from evalstream.formats.evalguard.responses import (
@@ -47,19 +48,10 @@ from evalstream.formats.evalguard.responses import (
     judge_figures,
     make_response,
 )
-from evalstream.formats.evalguard.rules import documents, scores
+from evalstream.formats.evalguard.rules import documents
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502, without_unknown
 from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema, check_schema_name
 from evalstream.formats.evalguard.rules.scores import EVG401
-from evalstream.formats.evalguard.views import (
-    LAYOUT_OF_KIND,
-    LAYOUTS,
-    POLICIES,
-    REFERRING,
-    Document,
-    Folder,
-    FolderItem,
-)
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
@@ -73,7 +65,7 @@ from evalstream.model.signals import STOPPING, without_collector
 from evalstream.model.text import count_noun
 from evalstream.rules.inputs import ES001, ES005, ES007
 
-_RULES: Final = (*documents.RULES, *scores.RULES)
+_RULES: Final = tuple(FORMAT.rules())
 _MEASURED: Final = re.compile(r"/results/[0-9]+/[^/]+/value")
 UNKNOWN: Final = (
     "neither its folder nor its members show a document of EvalGuard, "
@@ -101,11 +93,11 @@ class _Read(NamedTuple):
 
     name: str
     reading: Reading
-    document: Document | None
+    document: views.Document | None
     response: Response | None = None
 
     @property
-    def documents(self) -> tuple[Document, ...]:
+    def documents(self) -> tuple[views.Document, ...]:
         """The documents in the file."""
         if self.response is not None:
             return self.response.documents
@@ -136,7 +128,7 @@ def check(
 
 def checked_folder(
     run: Run, options: Options, detect: Detector, progress: Progress
-) -> tuple[RunSummary, Folder]:
+) -> tuple[RunSummary, views.Folder]:
     """Check one run without passing its findings on, and return its documents, too."""
     check = _Check(run, options, lambda _: None, detect)
     with without_collector():
@@ -150,9 +142,9 @@ class _Check:
         self, run: Run, options: Options, show: Callable[[Finding], None], detect: Detector
     ) -> None:
         self._run, self._options, self._detect = run, options, detect
-        self._documents = DocumentCheck(run, options, show, CATALOGUE)
+        self._documents = DocumentCheck(run, options, show, FORMAT.catalogue)
         self._enabled = self._documents.context.enabled_codes
-        self.folder = Folder()
+        self.folder = views.Folder()
         self._manifests: list[FolderManifest] = []
         self._digests: dict[str, Digest] = {}
 
@@ -184,7 +176,7 @@ class _Check:
         self._compare_digests()
         progress.end()
         self._note_beside()
-        layout = LAYOUTS[self.folder.layouts]
+        layout = views.LAYOUTS[self.folder.layouts]
         version = VERSION if layout is None else f"{VERSION} ({layout})"
         claims = list(self._claims(read_files))
         makes_claims = any(one.makes_claims for one in read_files)
@@ -198,7 +190,7 @@ class _Check:
                 summary.leave_unconfirmed(REFERENCES_UNSEEN)
             else:
                 summary.leave_open(unresolved)
-        elif layout == POLICIES and POLICIES not in self.folder.shown:
+        elif layout == views.POLICIES and views.POLICIES not in self.folder.shown:
             summary.leave_open(_TASKS_ALONE)
         return summary
 
@@ -292,7 +284,7 @@ class _Check:
                     seen.add(true_path)
                     yield file
 
-    def _is_followed(self, documents: list[Document]) -> bool:
+    def _is_followed(self, documents: list[views.Document]) -> bool:
         """Return whether references lead to documents that were named, too."""
         is_folder = any(True for _ in self._folders())
         beyond_reports = any(document.kind != REPORT for document in documents)
@@ -310,7 +302,7 @@ class _Check:
         kinds = {one.reading.kind for one in read_files}
         return frozenset() if None in kinds else frozenset({TASK, METRIC} - kinds)
 
-    def _leaves_open(self, documents: list[Document]) -> bool:
+    def _leaves_open(self, documents: list[views.Document]) -> bool:
         """Return whether an enabled rule needs references that were not looked up."""
         if not self._enabled & _REFERENCES:
             return False
@@ -320,7 +312,7 @@ class _Check:
         return any(
             document.value.get(member)
             for document in documents
-            for member in REFERRING.get(document.kind, ())
+            for member in views.REFERRING.get(document.kind, ())
             # Tasks refer to metrics alone.
             if document.kind != TASK or not self.folder.followed or METRIC in left_out
         )
@@ -372,7 +364,7 @@ class _Check:
         if reading.kind == RESPONSE:
             return _Read(name, reading, None, make_response(name, reading.value))
         stem = None if file.path == STDIN else file_stem(file.path)
-        document = Document(name, reading.kind, reading.value, stem, len(file.folders))
+        document = views.Document(name, reading.kind, reading.value, stem, len(file.folders))
         return _Read(name, reading, document)
 
     def _not_read(self, file: File, violation: Violation, reason: str) -> _Read:
@@ -386,7 +378,7 @@ class _Check:
         """Remember what an unread file may define, so that it is not reported as missing."""
         for kind in possible_kinds(reading):
             self.folder.unread[kind].add(file_stem(file.path))
-        layout = LAYOUT_OF_KIND.get(reading.kind or "")
+        layout = views.LAYOUT_OF_KIND.get(reading.kind or "")
         if layout is not None:
             self.folder.unread_layouts.add(layout)
 
@@ -423,20 +415,20 @@ class _Check:
         if one.response is not None:
             found = one.response.violations(self._documents, self.folder, self._violations)
         elif one.document is not None:
-            found = self._violations(FolderItem(one.document, self.folder))
+            found = self._violations(views.FolderItem(one.document, self.folder))
         else:
             return
         for violation in self._without_repeats(list(found)):
             if violation.pointer not in one.reading.replaced:
                 self._documents.note(with_spelling(violation, one.reading), one.name)
 
-    def _violations(self, subject: FolderItem) -> Iterator[Violation]:
+    def _violations(self, subject: views.FolderItem) -> Iterator[Violation]:
         """Yield what is wrong with a document among others."""
         yield from self._schema_violations(subject)
         for rule in _RULES:
             yield from rule.apply(subject)
 
-    def _schema_violations(self, subject: FolderItem) -> Iterator[Violation]:
+    def _schema_violations(self, subject: views.FolderItem) -> Iterator[Violation]:
         """Yield the violations of the schema, except where another rule says more."""
         document = subject.document
         kind, value = document.kind, dict(document.value)

@@ -10,20 +10,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.engine.harness_logs import FOREIGN, LM_EVAL, LOGS_OF_FORMATS
 from evalstream.engine.positions import json_locator
 from evalstream.formats.base import Detector
-from evalstream.formats.evalguard.documents import (
-    JSON_ENDING,
-    KINDS,
-    LEGACY_IMPACT,
-    NAME,
-    REPORT,
-    RESPONSE,
-    THRESHOLD,
-    detect_endpoint,
-    is_response,
-    kind_of_folder,
-    kind_of_members,
-    likely_kind,
-)
+from evalstream.formats.evalguard import documents
 from evalstream.formats.evalguard.files import File
 from evalstream.formats.evalguard.report import FLAT, is_flat
 from evalstream.formats.evalguard.rules.documents import EVG101
@@ -34,20 +21,11 @@ from evalstream.io.file_names import is_yaml_name
 from evalstream.io.file_state import Watch
 from evalstream.model.finding import Excerpt, Locator, PlacedViolation, Severity, Violation
 from evalstream.model.text import count_noun, with_article
+from evalstream.parsing import yaml
 from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, fast, shorten, type_name
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.peek import PEEK_BYTES
-from evalstream.parsing.yaml import (
-    INVALID,
-    NOWHERE,
-    OLDER,
-    Marks,
-    Yaml,
-    find_marks,
-    read_yaml,
-    spelling_at,
-)
 from evalstream.parsing.yaml_scalars import settle_scalars
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES108, ES109, explain, read_object
 
@@ -75,7 +53,7 @@ class Reading(NamedTuple):
     locator: Locator
     violations: list[PlacedViolation]
     replaced: frozenset[str | None] = frozenset()
-    marks: Marks = NOWHERE
+    marks: yaml.Marks = yaml.NOWHERE
 
 
 def read_bytes(path: str, watch: Watch) -> bytes | None:
@@ -98,7 +76,7 @@ def read(file: File, text: bytes, max_depth: int) -> Reading:
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
         violations.append(PlacedViolation(ES102.violation(BEGINS_WITH_MARK), 1))
-    is_named_json = file.path.lower().endswith(JSON_ENDING)
+    is_named_json = file.path.lower().endswith(documents.JSON_ENDING)
     if is_named_json or text[:_START].lstrip()[:1] in _BRACKETS or text[:_START].isspace():
         refuse_many_values(text)
     is_json = is_named_json or _is_sound_json(file.path, text)
@@ -123,7 +101,7 @@ def is_of_another(file: File, text: bytes, detect: Detector) -> bool:
         log = LOGS_OF_FORMATS.get(f"{kind.format} {kind.document}")
         is_kept = kind.format == FOREIGN and kind.document.startswith(LM_EVAL)
         is_kept = is_kept or (log is not None and log.harness == LM_EVAL)
-        return kind.format != NAME and not is_kept
+        return kind.format != documents.NAME and not is_kept
     found = whole.document
     return _kind(file, found if isinstance(found, dict) else None) is None
 
@@ -151,8 +129,8 @@ def _read_json(file: File, text: bytes, max_depth: int) -> Reading:
 
 
 def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
-    seen = read_yaml(text, max_depth)
-    locator = partial(find_marks, seen.marks)
+    seen = yaml.read_yaml(text, max_depth)
+    locator = partial(yaml.find_marks, seen.marks)
     violations = [
         PlacedViolation(_violation(issue), issue.line, issue.column) for issue in seen.issues
     ]
@@ -170,7 +148,7 @@ def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
     return Reading(kind, value, locator, violations, replaced, marks)
 
 
-def _no_object(seen: Yaml) -> Violation:
+def _no_object(seen: yaml.Yaml) -> Violation:
     kind = "empty" if seen.value is None else with_article(type_name(seen.value))
     message, expected = f"a document must be an object, not {kind}", {"type": "object"}
     return EVG101.violation(
@@ -180,8 +158,8 @@ def _no_object(seen: Yaml) -> Violation:
 
 def _violation(issue: SyntaxIssue) -> Violation:
     """Return the violation for an issue, under the shared code of all formats if there is one."""
-    if issue.name in (INVALID, OLDER):
-        severity = Severity.WARNING if issue.name == OLDER else None
+    if issue.name in (yaml.INVALID, yaml.OLDER):
+        severity = Severity.WARNING if issue.name == yaml.OLDER else None
         found = Excerpt(issue.excerpt or "", issue.caret)
         return EVG101.violation(
             issue.message, pointer=issue.pointer, found=found, severity=severity
@@ -194,30 +172,38 @@ def _violation(issue: SyntaxIssue) -> Violation:
 
 def _kind(file: File, value: dict[str, Any] | None) -> str | None:
     """Return the kind of a document: by its folder, else by its members."""
-    within = kind_of_folder(file.folders)
+    within = documents.kind_of_folder(file.folders)
     if within is not None:
         return within
     keys = frozenset(value or ())
-    if value and (is_response(value) if file.is_found else detect_endpoint(value) is not None):
-        return RESPONSE
-    return kind_of_members(keys) or kind_of_folder((file.root,)) or likely_kind(keys)
+    if value and (
+        documents.is_response(value)
+        if file.is_found
+        else documents.detect_endpoint(value) is not None
+    ):
+        return documents.RESPONSE
+    return (
+        documents.kind_of_members(keys)
+        or documents.kind_of_folder((file.root,))
+        or documents.likely_kind(keys)
+    )
 
 
 def unread_document(file: File, violations: list[PlacedViolation]) -> Reading:
     """Return the reading of a file that could not be read."""
-    return Reading(_kind(file, None), None, partial(find_marks, NOWHERE), violations)
+    return Reading(_kind(file, None), None, partial(yaml.find_marks, yaml.NOWHERE), violations)
 
 
 def possible_kinds(reading: Reading) -> tuple[str, ...]:
     """Return the possible kinds of a document that was not read."""
-    return KINDS if reading.kind is None else (reading.kind,)
+    return documents.KINDS if reading.kind is None else (reading.kind,)
 
 
 def with_spelling(violation: Violation, reading: Reading) -> Violation:
     """Return the violation of a number that should be a string with how the number is written."""
     if violation.keyword != "type" or violation.expected != _STRING or violation.pointer is None:
         return violation
-    spelling = spelling_at(reading.marks, violation.pointer)
+    spelling = yaml.spelling_at(reading.marks, violation.pointer)
     if spelling is None:
         return violation
     message = f"{violation.message}; YAML 1.2 reads {shorten(spelling)} as a number, so quote it"
@@ -260,10 +246,10 @@ def conform(kind: str, value: dict[str, Any]) -> dict[str, Any]:
     The last threshold example of the specification has `label` instead of `impact`; its report
     example lists tasks without a name around each.
     """
-    if kind == THRESHOLD and isinstance(value.get("thresholds"), dict):
+    if kind == documents.THRESHOLD and isinstance(value.get("thresholds"), dict):
         thresholds = {metric: _with_impacts(items) for metric, items in value["thresholds"].items()}
         return {**value, "thresholds": thresholds}
-    if kind == REPORT and isinstance(value.get("tasks"), list):
+    if kind == documents.REPORT and isinstance(value.get("tasks"), list):
         return {
             **value,
             "tasks": [{FLAT: item} if is_flat(item) else item for item in value["tasks"]],
@@ -273,7 +259,7 @@ def conform(kind: str, value: dict[str, Any]) -> dict[str, Any]:
 
 def true_pointer(kind: str, value: dict[str, Any], place: str | None) -> str | None:
     """Return the pointer in a document for a pointer in its conformed shape."""
-    found = re.match(r"/tasks/([0-9]+)(/[^/]*)", place or "") if kind == REPORT else None
+    found = re.match(r"/tasks/([0-9]+)(/[^/]*)", place or "") if kind == documents.REPORT else None
     if (
         place is None
         or found is None
@@ -292,5 +278,5 @@ def _with_impacts(items: Any) -> Any:
 def _with_impact(item: dict[str, Any]) -> dict[str, Any]:
     if not is_legacy(item):
         return item
-    kept = {member: value for member, value in item.items() if member != LEGACY_IMPACT}
+    kept = {member: value for member, value in item.items() if member != documents.LEGACY_IMPACT}
     return {**kept, "impact": _ANY_IMPACT}

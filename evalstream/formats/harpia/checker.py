@@ -10,7 +10,6 @@ from evalstream.engine.collector import Collector
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.layout import JSON_ARRAY
 from evalstream.engine.record_engine import RecordContext
-from evalstream.formats.harpia.catalogue import CATALOGUE
 from evalstream.formats.harpia.claims import JudgedScores, judge_scores
 from evalstream.formats.harpia.documents import (
     INPUT,
@@ -22,17 +21,10 @@ from evalstream.formats.harpia.documents import (
     spread_records,
 )
 from evalstream.formats.harpia.files import NOT_OURS
+from evalstream.formats.harpia.format import FORMAT
 from evalstream.formats.harpia.log_tally import LogTally, collect_known
 from evalstream.formats.harpia.rules import input as about_input
-from evalstream.formats.harpia.rules.results import (
-    HAR201,
-    HAR202,
-    HAR301,
-    HAR302,
-    HAR303,
-    HAR304,
-    HAR305,
-)
+from evalstream.formats.harpia.rules import results
 from evalstream.formats.harpia.values import iterate_numbers
 from evalstream.formats.harpia.views import Input, Score, compare_metrics, view_claims, view_input
 from evalstream.io.names import printable
@@ -56,7 +48,7 @@ if TYPE_CHECKING:
 
 AS_ARRAY: Final = "the log is one JSON array; write each record on a line of its own"
 
-ABOUT_OUTPUT: Final = (HAR201, HAR202)
+ABOUT_OUTPUT: Final = (results.HAR201, results.HAR202)
 
 MISSING: Final = (
     "no log was given, so no score was recomputed",
@@ -86,7 +78,7 @@ def check(
         raise UsageError("a log of HarpIA Lab cannot be sealed: its output has no field for a seal")
     if run.rows is None and options.routing != RowRouting():
         raise UsageError("records can be routed only from a log, and no log was given")
-    documents = DocumentCheck(run, options, show, CATALOGUE)
+    documents = DocumentCheck(run, options, show, FORMAT.catalogue)
     read = _input(documents, run.inputs)
     output = _document(documents, run.aggregate, OUTPUT)
     scores = _scores(documents, output, read)
@@ -133,10 +125,10 @@ def _check_log(
     if compared is not None and collector.samples is not None:
         compared.finish(collector.samples)
     if rows.layout == JSON_ARRAY:
-        documents.note(HAR305.violation(AS_ARRAY))
+        documents.note(results.HAR305.violation(AS_ARRAY))
     if rows.incomplete_reason is None and not collector.tally.unread:
-        documents.note_all(HAR302.apply(log))
-        documents.note_all(HAR304.apply(log))
+        documents.note_all(results.HAR302.apply(log))
+        documents.note_all(results.HAR304.apply(log))
 
 
 def _close_check(
@@ -147,7 +139,7 @@ def _close_check(
         return documents.close()
     aggregate = documents.run.aggregate
     name = None if aggregate is None else printable(aggregate)
-    documents.note_all(HAR303.apply(judged), name)
+    documents.note_all(results.HAR303.apply(judged), name)
     # Of a log that was not read to its end nothing can be expected.
     claims = judged.claims if is_read else None
     summary = documents.close(rows=rows, claims=claims, claims_file=name)
@@ -264,7 +256,7 @@ class LogRecordChecker:
     ) -> Iterator[Violation]:
         """Return the violations of a record. Raises RecursionError if it is nested too deep."""
         seen = self.log.record(record, certain=certain)
-        for rule in (HAR301, HAR302, HAR303):
+        for rule in (results.HAR301, results.HAR302, results.HAR303):
             yield from rule.apply(seen)
 
     def sample(self, record: Mapping[str, Any]) -> Any:

@@ -20,15 +20,9 @@ from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRow
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import parse_or_none
+from evalstream.stats import sample_digests
 from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.run_samples import RunSamples
-from evalstream.stats.sample_digests import (
-    InputDigests,
-    has_identity,
-    id_digest,
-    read_cluster,
-    record_sample,
-)
 
 MOST_PARAMETERS: Final = 80
 """Number of characters of a metric's parameters in its name; longer ones end in a digest."""
@@ -40,7 +34,7 @@ RESULT: Final = "result"
 class KnownInstance(NamedTuple):
     """What a comparison reads of an instance: its input, None if unknown, and its cluster."""
 
-    shown: InputDigests | None
+    shown: sample_digests.InputDigests | None
     cluster: int
 
 
@@ -70,11 +64,11 @@ class RecordSamples:
         if metric.id is None or metric.key is None or sample is None:
             return
         instance = self._instances.get(sample, _UNKNOWN)
-        row = record_sample(self._request, sample, instance.shown, line, offset)
+        row = sample_digests.record_sample(self._request, sample, instance.shown, line, offset)
         if self._request.cluster is not None:
             row = row._replace(cluster=self._cluster(record, instance))
         result = find_member(record, RESULT)
-        self._unidentified += not has_identity(row)
+        self._unidentified += not sample_digests.has_identity(row)
         scores = dict(iterate_scores(None if result is None else result.value))
         for path, score in self._with_missing(metric, scores).items():
             key = metric.id, metric.key, path
@@ -103,7 +97,7 @@ class RecordSamples:
 
     def _cluster(self, record: Mapping[str, Any], instance: KnownInstance) -> int:
         """Return the cluster that the record names, else that of its instance."""
-        own = read_cluster(self._request, record)
+        own = sample_digests.read_cluster(self._request, record)
         return instance.cluster if own == UNKNOWN else own
 
 
@@ -140,7 +134,9 @@ def answers(
         if sample is None:
             yield None
         else:
-            yield Answered(sample, responses.get(sample), id_digest(sample), True, record)
+            yield Answered(
+                sample, responses.get(sample), sample_digests.id_digest(sample), True, record
+            )
 
 
 def _make_sample(row: SampleRow, score: float | bool | None) -> SampleRow:
@@ -163,12 +159,12 @@ def _known_instances(request: SampleRequest, read: Input | None) -> dict[str, Kn
         if instance.id in found:
             found[instance.id] = _UNKNOWN
         else:
-            cluster = read_cluster(request, instance.value)
+            cluster = sample_digests.read_cluster(request, instance.value)
             found[instance.id] = KnownInstance(_digests(instance.value), cluster)
     return found
 
 
-def _digests(instance: Mapping[str, Any]) -> InputDigests | None:
+def _digests(instance: Mapping[str, Any]) -> sample_digests.InputDigests | None:
     """Return the digests of an instance's prompt and expected responses, None for other values."""
     prompt, expected = find_member(instance, "input"), find_member(instance, "expected_output")
     references = [] if expected is None or expected.value is None else expected.value
@@ -178,7 +174,7 @@ def _digests(instance: Mapping[str, Any]) -> InputDigests | None:
         return None
     if not all(isinstance(one, str) for one in references):
         return None
-    return InputDigests(prompt.value, references, ())
+    return sample_digests.InputDigests(prompt.value, references, ())
 
 
 def _responses(path: str | None) -> dict[str, Any]:

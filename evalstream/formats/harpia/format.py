@@ -21,6 +21,7 @@ class HarpiaFormat(PairedFormat):
     title = documents.TITLE
     prefix = "HAR"
     noun = "log line"
+    rule_modules = ("input", "results")
     versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {
         LOG: "rows",

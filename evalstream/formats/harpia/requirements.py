@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.harpia.documents import (
-    Member,
-    find_member,
-    find_members,
-    find_metric,
-    normalise_key,
-)
+from evalstream.formats.harpia import documents
 from evalstream.formats.harpia.views import InputMetric
 from evalstream.model.finding import Violation
 from evalstream.model.text import with_article
@@ -28,10 +22,10 @@ def require_one_spelling(
     rule: Rule, place: str, value: Any, names: Iterable[str]
 ) -> Iterator[Violation]:
     """Require that an object has no member in several spellings."""
-    if len(set(map(normalise_key, value))) == len(value):
+    if len(set(map(documents.normalise_key, value))) == len(value):
         return
     for name in names:
-        found = find_members(value, name)
+        found = documents.find_members(value, name)
         if len(found) > 1:
             keys = " and ".join(repr(short_text(entry.key)) for entry in found)
             yield rule.violation(f"the same member in several spellings: {keys}", pointer=place)
@@ -41,7 +35,7 @@ def require_text(
     rule: Rule, place: str, value: Any, name: str, *, filled: bool = False
 ) -> Iterator[Violation]:
     """Require a string member, which must not be empty if it is to be `filled`."""
-    found = find_member(value, name)
+    found = documents.find_member(value, name)
     if found is None:
         yield rule.violation(f"{name} is missing", pointer=place)
     elif not isinstance(found.value, str):
@@ -54,7 +48,7 @@ def require_name(rule: Rule, metric: InputMetric) -> Iterator[Violation]:
     """Require that an output or a log record names its metric."""
     if metric.id is not None:
         return
-    found = find_metric(metric.value)
+    found = documents.find_metric(metric.value)
     if found is None:
         yield rule.violation("the metric is not named", pointer=metric.pointer)
     elif isinstance(found.value, str):
@@ -72,7 +66,7 @@ def require_parameters(rule: Rule, metric: InputMetric) -> Iterator[Violation]:
 
 
 def require_score(
-    rule: Rule, metric: InputMetric, found: Member | None, name: str
+    rule: Rule, metric: InputMetric, found: documents.Member | None, name: str
 ) -> Iterator[Violation]:
     """Require a score or result; which values it has depends on the metric."""
     if found is None:
@@ -102,7 +96,7 @@ def no_object(rule: Rule, noun: str, place: str, value: Any) -> Violation:
     return rule.violation(message, pointer=place, expected={"type": "object"}, found=value)
 
 
-def wrong_type(rule: Rule, place: str, found: Member, wanted: str) -> Violation:
+def wrong_type(rule: Rule, place: str, found: documents.Member, wanted: str) -> Violation:
     """Return the violation for a member with another type than `wanted`, in words."""
     kind = type_name(found.value)
     message = f"{short_text(found.key)} must be {wanted}, not {with_article(kind)}"
@@ -127,6 +121,6 @@ def is_empty(value: Any) -> bool:
     return value is None or value in ({}, [], "")
 
 
-def at(place: str, found: Member) -> str:
+def at(place: str, found: documents.Member) -> str:
     """Return the JSON Pointer of a member of the object at another pointer."""
     return place + pointer([found.key])

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import describe_error
-from evalstream.formats.helm.catalogue import CATALOGUE
 from evalstream.formats.helm.claims import Instances, judge_statistics
 from evalstream.formats.helm.documents import (
     ENTRIES,
@@ -21,6 +20,7 @@ from evalstream.formats.helm.documents import (
     STATISTICS,
     kind_of_file,
 )
+from evalstream.formats.helm.format import FORMAT
 from evalstream.formats.helm.reader import FIRST_OF_BASIC, RunReader
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules import figures as about_figures
@@ -46,7 +46,7 @@ def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one run and pass its findings to `show`, in order."""
-    documents = DocumentCheck(run, options, show, CATALOGUE)
+    documents = DocumentCheck(run, options, show, FORMAT.catalogue)
     with closing(InstanceStore()) as store:
         one = _Check(documents, store, progress)
         progress.begin(documents.name, 0)

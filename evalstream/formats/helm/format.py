@@ -27,6 +27,7 @@ class HelmFormat(PairedFormat):
     title = "HELM: the statistics of a run, its instances, and its requests"
     prefix = "HLM"
     noun = "instance"
+    rule_modules = ("documents", "instances", "figures")
     versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {
         ENTRIES: "rows",

@@ -1,4 +1,4 @@
-"""The rules of infereval by code, with those that all formats share."""
+"""The rules of infereval by what they check."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ from evalstream.formats.infereval.rules.samples import (
     INF308,
     INF309,
 )
-from evalstream.formats.infereval.rules.structure import INF101, INF102
-from evalstream.rules.catalogue import SHARED_RULES, Catalogue
+from evalstream.formats.infereval.rules.structure import INF101
 
 OF_EVALUATIONS: Final = (INF301, INF302, INF307)
 """The rules that check the part of an evaluation outside its items."""
@@ -34,17 +33,8 @@ OF_EVALUATIONS: Final = (INF301, INF302, INF307)
 OF_ITEMS: Final = (INF301, INF303, INF304, INF305, INF306, INF308, INF309)
 """The rules that check an item of an evaluation."""
 
-
 OF_BENCHMARKS: Final = (INF101, INF204, INF205, INF206, INF207, INF208, INF210, INF211)
 """The rules that check a benchmark as a whole."""
 
 OF_BENCHMARK_ITEMS: Final = (INF101, INF201, INF202, INF203, INF209, INF210, INF211)
 """The rules that check an item of a benchmark."""
-
-
-_ALL: Final = {INF102, *OF_BENCHMARKS, *OF_BENCHMARK_ITEMS, *OF_EVALUATIONS, *OF_ITEMS}
-
-RULES: Final = tuple(sorted(_ALL, key=lambda rule: rule.code))
-"""The rules of this format alone."""
-
-CATALOGUE: Final = Catalogue({"ES": lambda: SHARED_RULES, "INF": lambda: RULES})

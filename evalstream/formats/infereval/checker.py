@@ -11,12 +11,7 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_locator, json_locator
 from evalstream.engine.row_pass import describe_error
 from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
-from evalstream.formats.infereval.catalogue import (
-    CATALOGUE,
-    OF_BENCHMARK_ITEMS,
-    OF_BENCHMARKS,
-    OF_EVALUATIONS,
-)
+from evalstream.formats.infereval.catalogue import OF_BENCHMARK_ITEMS, OF_BENCHMARKS, OF_EVALUATIONS
 from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.documents import (
     BENCHMARK,
@@ -26,6 +21,7 @@ from evalstream.formats.infereval.documents import (
     kind_by_members,
 )
 from evalstream.formats.infereval.files import NOT_OURS, RereadDocument
+from evalstream.formats.infereval.format import FORMAT
 from evalstream.formats.infereval.items import ItemPass, parse_envelope
 from evalstream.formats.infereval.rules.copies import missing_items
 from evalstream.formats.infereval.rules.samples import INF308, open_votes
@@ -61,7 +57,7 @@ def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one run and pass its findings to `show`, in order."""
-    documents = DocumentCheck(run, options, show, CATALOGUE)
+    documents = DocumentCheck(run, options, show, FORMAT.catalogue)
     if run.rows is not None:
         return EvaluationCheck(documents, progress).summary()
     read = read_benchmark(documents, run.aggregate or "")

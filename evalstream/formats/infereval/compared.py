@@ -22,15 +22,8 @@ from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
+from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
-from evalstream.stats.sample_digests import (
-    InputDigests,
-    SampleBatch,
-    has_identity,
-    id_digest,
-    read_cluster,
-    record_sample,
-)
 
 AGREEMENT: Final = "observed agreement"
 """Whether the verdict is the analysts' consensus, where both are good or bad.
@@ -50,7 +43,7 @@ class ItemSamples:
     def __init__(self, samples: RunSamples, request: SampleRequest, evaluation: Evaluation) -> None:
         self._samples, self._request = samples, request
         self._evaluation, self._inputs = evaluation, Inputs(evaluation)
-        self._batch, self._unidentified = SampleBatch(), 0
+        self._batch, self._unidentified = sample_digests.SampleBatch(), 0
         name = _evaluation_name(evaluation)
         self._agreement = GroupLabel(None, name, AGREEMENT)
         self._coverage = GroupLabel(None, name, COVERAGE)
@@ -58,10 +51,10 @@ class ItemSamples:
     def add(self, item: Mapping[str, Any], line: int, offset: int) -> None:
         """Add an item, by the line and the byte offset of its beginning in the document."""
         shown = self._inputs.digests(item)
-        row = record_sample(self._request, item.get("id"), shown, line, offset)
+        row = sample_digests.record_sample(self._request, item.get("id"), shown, line, offset)
         if self._request.cluster is not None:
             row = row._replace(cluster=self._cluster(item))
-        self._unidentified += not has_identity(row)
+        self._unidentified += not sample_digests.has_identity(row)
         if not self._inputs.are_texts:
             # Ids of bearers show which inputs are the same, but not which ones differ.
             row = row._replace(question=UNKNOWN, input=UNKNOWN)
@@ -83,10 +76,13 @@ class ItemSamples:
 
     def _cluster(self, item: Mapping[str, Any]) -> int:
         """Digest the value in an item, or in the benchmark's, by which samples are clustered."""
-        found, benchmark = read_cluster(self._request, item), self._evaluation.benchmark
+        found, benchmark = (
+            sample_digests.read_cluster(self._request, item),
+            self._evaluation.benchmark,
+        )
         name = item.get("id")
         if found == UNKNOWN and benchmark is not None and isinstance(name, str):
-            return read_cluster(self._request, benchmark.by_id.get(name))
+            return sample_digests.read_cluster(self._request, benchmark.by_id.get(name))
         return found
 
 
@@ -106,14 +102,14 @@ class Inputs:
         """Whether inputs are the texts of bearers."""
         return self._evaluation.benchmark is not None
 
-    def digests(self, item: Mapping[str, Any]) -> InputDigests | None:
+    def digests(self, item: Mapping[str, Any]) -> sample_digests.InputDigests | None:
         """Return the digests of an item's input, with the analysts' consensus as its reference."""
         sides = [self._side(item.get(name)) for name in ("premises", "conclusions")]
         if self._context is None or None in sides:
             return None
         raw = json.canonical([*self._context, *sides]).decode()
         reference = consensus(item.get("analyst_verdicts"))
-        return InputDigests(raw, () if reference is None else (reference,), ())
+        return sample_digests.InputDigests(raw, () if reference is None else (reference,), ())
 
     @cached_property
     def _variant(self) -> Any:
@@ -235,7 +231,7 @@ def _read_answer(text: bytes) -> Answered | None:
     if not isinstance(item, dict):
         return None
     sample = item.get("id")
-    return Answered(sample, item.get("model_verdict"), id_digest(sample), True, item)
+    return Answered(sample, item.get("model_verdict"), sample_digests.id_digest(sample), True, item)
 
 
 def _evaluation_name(evaluation: Evaluation) -> str:

@@ -12,14 +12,7 @@ from typing import IO, Any, Final
 from xxhash import xxh3_128
 
 from evalstream.formats.base import other_formats
-from evalstream.formats.infereval.documents import (
-    BENCHMARK,
-    EVALUATION,
-    ITEMS,
-    NAME,
-    kind_by_members,
-    kind_by_signs,
-)
+from evalstream.formats.infereval import documents
 from evalstream.io.codecs import detect_compression
 from evalstream.io.compression import DecompressingReader
 from evalstream.io.file_state import Watch
@@ -130,23 +123,23 @@ def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[
     aggregate, as it has no rows. Raises UsageError if they do not belong together.
     """
     if inputs is not None:
-        raise UsageError(f"--inputs-file does not go with files of {NAME}")
+        raise UsageError(f"--inputs-file does not go with files of {documents.NAME}")
     if path == STDIN and aggregate == STDIN:
         raise UsageError("standard input can be named only once")
     if path != STDIN and os.path.isdir(path):
         raise UsageError("--aggregate needs exactly one evaluation, not a folder")
     kind = _kind(path)
     if kind is None:
-        yield NoInput(path, f"this is {NOT_OURS}", format=NAME)
-    elif kind == BENCHMARK and aggregate is not None:
+        yield NoInput(path, f"this is {NOT_OURS}", format=documents.NAME)
+    elif kind == documents.BENCHMARK and aggregate is not None:
         name = printable(path)
         raise UsageError(
             f"--aggregate names the benchmark of an evaluation, but {name} is not an evaluation"
         )
-    elif kind == BENCHMARK:
-        yield Run(None, path, format=NAME)
+    elif kind == documents.BENCHMARK:
+        yield Run(None, path, format=documents.NAME)
     else:
-        yield Run(path, aggregate, format=NAME)
+        yield Run(path, aggregate, format=documents.NAME)
 
 
 def _kind(path: str) -> str | None:
@@ -154,10 +147,10 @@ def _kind(path: str) -> str | None:
     try:
         # An input that can be read only once is examined when it is checked.
         is_once = path == STDIN or (not is_remote(path) and comes_once(path))
-        return EVALUATION if is_once else detect_declared(path)
+        return documents.EVALUATION if is_once else detect_declared(path)
     except (OSError, ValueError, CannotCheck):
         # The check reports why it cannot be read.
-        return EVALUATION
+        return documents.EVALUATION
 
 
 def detect_declared(path: str) -> str | None:
@@ -169,14 +162,14 @@ def detect_declared(path: str) -> str | None:
     seen = peek_file(path)
     if seen.kind == ARRAY:
         return None
-    kind = kind_by_signs(seen.keys)
+    kind = documents.kind_by_signs(seen.keys)
     if kind is None:
         members = outline(path, "benchmark_id")
-        kind = kind_by_members(members.keys()) or kind_by_members(seen.keys)
+        kind = documents.kind_by_members(members.keys()) or documents.kind_by_members(seen.keys)
     return kind
 
 
-NOT_OURS: Final = f"not a benchmark or an evaluation of {NAME}; {other_formats()}"
+NOT_OURS: Final = f"not a benchmark or an evaluation of {documents.NAME}; {other_formats()}"
 
 
 def peek_file(path: str) -> Peek:
@@ -192,7 +185,7 @@ def peek_file(path: str) -> Peek:
 
 def outline(path: str, wanted: str) -> dict[str, Any]:
     """Return the members of a document except its items, up to a wanted one."""
-    members = ObjectSplitter(ITEMS, Options().max_line_bytes)
+    members = ObjectSplitter(documents.ITEMS, Options().max_line_bytes)
     with closing(RereadDocument(path)) as document:
         for piece in document.pieces():
             had_begun = members.has_begun

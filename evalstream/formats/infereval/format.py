@@ -25,6 +25,7 @@ class InferevalFormat(PairedFormat):
     title = documents.TITLE
     prefix = "INF"
     noun = "item"
+    rule_modules = ("copies", "design", "ids", "samples", "structure")
     versions: Mapping[str, Sequence[str]] = {documents.VERSION: (BENCHMARK, EVALUATION)}
     places: ClassVar[Mapping[str, Place]] = {EVALUATION: "rows", BENCHMARK: "aggregate"}
     options = frozenset()

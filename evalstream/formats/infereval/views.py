@@ -10,17 +10,10 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple
 
-from evalstream.formats.infereval.votes import (
-    DEFAULT_SAMPLES,
-    DEFAULT_TIE_BREAK,
-    FIRST,
-    VERDICTS,
-    Reading,
-    choose_reading,
-)
+from evalstream.formats.infereval import votes
 from evalstream.parsing.json_values import is_number, numbered_texts, object_or_empty, objects
 
-TIE_BREAKS: Final = (*VERDICTS, FIRST)
+TIE_BREAKS: Final = (*votes.VERDICTS, votes.FIRST)
 
 
 @dataclass(frozen=True)
@@ -115,18 +108,18 @@ class Evaluation:
     @cached_property
     def samples(self) -> int | None:
         """The number of samples of each item, or None if unknown."""
-        number = (self.config or {}).get("n_samples", DEFAULT_SAMPLES)
+        number = (self.config or {}).get("n_samples", votes.DEFAULT_SAMPLES)
         if self.config is None or not is_number(number) or number != int(number) or number < 1:
             return None
         return int(number)
 
     @cached_property
-    def reading(self) -> Reading | None:
+    def reading(self) -> votes.Reading | None:
         """How a verdict is read from a response, or None if the prompt is not known."""
         if self.config is None:
             return None
         template = None if self.benchmark is None else self.benchmark.document.get("template_id")
-        return choose_reading(self.config, template)
+        return votes.choose_reading(self.config, template)
 
     @cached_property
     def times(self) -> tuple[datetime | None, datetime | None]:
@@ -147,7 +140,7 @@ class Evaluation:
     @cached_property
     def tie_break(self) -> str | None:
         """The verdict that wins a tie of good and bad, or None if unknown."""
-        given = (self.config or {}).get("tie_break", DEFAULT_TIE_BREAK)
+        given = (self.config or {}).get("tie_break", votes.DEFAULT_TIE_BREAK)
         return given if self.config is not None and given in TIE_BREAKS else None
 
 
@@ -189,7 +182,7 @@ def texts_by_name(value: Any) -> dict[str, list[str]]:
 
 def _is_vote(sample: Any) -> bool:
     # No `in` on a set: the value may have any type.
-    return isinstance(sample, dict) and sample.get("parsed_verdict") in VERDICTS
+    return isinstance(sample, dict) and sample.get("parsed_verdict") in votes.VERDICTS
 
 
 _DATE: Final = r"(\d{4}-\d{2}-\d{2})"

@@ -22,9 +22,9 @@ from evalstream.engine.positions import envelope_locator, envelope_mover
 from evalstream.engine.row_pass import BREAKS, describe_error
 from evalstream.formats.base import other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
-from evalstream.formats.inspect.catalogue import CATALOGUE
 from evalstream.formats.inspect.claims import ClaimCheck
 from evalstream.formats.inspect.documents import ENDING, SAMPLES, ZIP
+from evalstream.formats.inspect.format import FORMAT
 from evalstream.formats.inspect.log_check import LogCheck, SampleText
 from evalstream.formats.inspect.member_check import ArchiveSource
 from evalstream.formats.inspect.views import LogView
@@ -51,7 +51,7 @@ def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one log and pass its findings to `show`, in order."""
-    documents = DocumentCheck(run, options, show, CATALOGUE)
+    documents = DocumentCheck(run, options, show, FORMAT.catalogue)
     with closing(LogCheck(documents)) as log:
         one = _Check(documents, log, progress)
         one.run(run.rows or STDIN)

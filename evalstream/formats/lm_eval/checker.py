@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import RowPass
-from evalstream.formats.lm_eval.catalogue import CATALOGUE
 from evalstream.formats.lm_eval.documents import samples_name, task_in_name
 from evalstream.formats.lm_eval.files import tasks_beside
+from evalstream.formats.lm_eval.format import FORMAT
 from evalstream.formats.lm_eval.group_figures import judge_groups
 from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
@@ -64,7 +64,7 @@ def check(
         raise UsageError(NO_SEAL)
     if run.rows is None and options.routing != RowRouting():
         raise UsageError("rows can be routed only from samples, and no samples were given")
-    documents = DocumentCheck(run, options, show, CATALOGUE)
+    documents = DocumentCheck(run, options, show, FORMAT.catalogue)
     results = _results(documents)
     if run.rows is None:
         return _results_alone(documents, results)

@@ -20,6 +20,7 @@ class LmEvalFormat(PairedFormat):
     title = "lm-evaluation-harness: the samples of a task, and the results of a call"
     prefix = "LME"
     noun = "row"
+    rule_modules = ("rows", "samples", "results", "contradictions")
     versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {SAMPLES: "rows", RESULTS: "aggregate"}
     compared = frozenset({"files", "samples", "answers", "paths"})

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.formats.swe_bench.catalogue import CATALOGUE
 from evalstream.formats.swe_bench.claims import (
     judge_metadata,
     judge_outcomes,
@@ -29,6 +28,7 @@ from evalstream.formats.swe_bench.documents import (
     SETTINGS,
     detect_kind,
 )
+from evalstream.formats.swe_bench.format import FORMAT
 from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.formats.swe_bench.rules import lists as about_lists
@@ -71,7 +71,7 @@ def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one run or submission and pass its findings to `show`, in order."""
-    documents = DocumentCheck(run, options, show, CATALOGUE)
+    documents = DocumentCheck(run, options, show, FORMAT.catalogue)
     progress.begin(documents.name, 0)
     reader = _Reader(documents)
     for path in filter(None, (run.aggregate, run.rows, *run.beside)):

@@ -29,6 +29,7 @@ class SweBenchFormat(PairedFormat):
     title = "SWE-bench: run reports, reports of instances, predictions, and submissions"
     prefix = "SWE"
     noun = "instance"
+    rule_modules = ("documents", "lists", "instances", "figures")
     versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {
         PREDICTIONS: "rows",

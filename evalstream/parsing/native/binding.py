@@ -15,6 +15,7 @@ from ctypes import (
     c_char,
     c_char_p,
     c_double,
+    c_int,
     c_int32,
     c_int64,
     c_uint32,
@@ -107,6 +108,10 @@ CERTAIN_HASH: Final = 1 << 33
 NO_LIKENESS: Final = (1 << 64) - 1
 """The likeness of a row that is sound, or one of too many."""
 
+MOST_LIKENESSES: Final = 4096
+NO_SLOT: Final = NO_LIKENESS
+"""The slot of a likeness whose rows are listed."""
+
 
 COLUMNS: Final = (
     "start",
@@ -163,6 +168,7 @@ class RowConstraints(Structure):
         ("judges_binary", c_int32),
         ("compares", c_int32),
         ("identity", c_int32),
+        ("counts_turns", c_int32),
         ("checks", c_uint32),
         ("transcript", c_char * 16),
     )
@@ -205,6 +211,7 @@ class _Scan(Structure):
         ("row_count", c_uint64),
         ("kinds", c_void_p),
         ("kind_count", c_uint64),
+        ("unlisted", c_void_p),
         ("records", c_void_p),
         ("most_records", c_uint64),
         ("links", c_void_p),
@@ -245,7 +252,6 @@ _SHORT: Final = (
     "add_scope",
     "ignore_shapes",
     "settle_likeness",
-    "count_settled",
     "index_bytes",
 )
 """Functions that take less time than other threads take to let go of the interpreter again."""
@@ -282,14 +288,12 @@ def _declare(loaded: ctypes.CDLL) -> None:
     loaded.new_scanner.argtypes = ()
     loaded.free_scanner.argtypes = (c_void_p,)
     pointers = POINTER(_Tables), POINTER(RowConstraints), POINTER(Hasher)
-    loaded.start_block.argtypes = c_void_p, *pointers
+    loaded.start_block.argtypes = c_void_p, *pointers, c_int
     loaded.add_scope.argtypes = c_void_p, POINTER(_Scope)
     loaded.ignore_shapes.restype = None
     loaded.ignore_shapes.argtypes = c_void_p, c_uint64
     loaded.settle_likeness.restype = None
-    loaded.settle_likeness.argtypes = c_void_p, c_uint64
-    loaded.count_settled.restype = c_uint64
-    loaded.count_settled.argtypes = c_void_p, c_uint64, POINTER(c_uint64)
+    loaded.settle_likeness.argtypes = c_void_p, c_uint64, c_uint64
     loaded.scan_lines.argtypes = c_void_p, POINTER(_Scan)
     loaded.new_index.restype = c_void_p
     loaded.new_index.argtypes = ()
@@ -384,6 +388,7 @@ class Scanner:
         self._most_rows = MOST_ROWS
         self._rows = (c_uint64 * (len(COLUMNS) * MOST_ROWS))()
         self._kinds = ctypes.create_string_buffer(_KIND.size * MOST_KINDS)
+        self._unlisted = (c_uint64 * (2 * MOST_LIKENESSES))()
         self._records = ctypes.create_string_buffer(RECORD_BYTES * MOST_RECORDS)
         self._links = (c_uint64 * (LINK_WORDS * MOST_RECORDS))()
         self._samples = ctypes.create_string_buffer(ROW_BYTES * MOST_RECORDS)
@@ -394,6 +399,7 @@ class Scanner:
         self._scan = _Scan(
             rows=ctypes.addressof(self._rows),
             kinds=ctypes.addressof(self._kinds),
+            unlisted=ctypes.addressof(self._unlisted),
             most_records=MOST_RECORDS,
             records=ctypes.addressof(self._records),
             links=ctypes.addressof(self._links),
@@ -404,22 +410,32 @@ class Scanner:
         self._words = memoryview(self._rows).cast("B").cast("Q")
 
     def start(
-        self, setting: ScannerConfig, data: bytes, base: int, offsets: bytes | None, longest: int
-    ) -> None:
+        self,
+        setting: ScannerConfig,
+        data: bytes,
+        base: int,
+        offsets: bytes | None,
+        longest: int,
+        *,
+        keeps: bool = False,
+    ) -> bool:
         """Begin with a block; lines above `longest` bytes are not taken.
 
-        The first byte has the offset `base`, unless `offsets` tells those of all lines.
+        The first byte has the offset `base`, unless `offsets` tells those of all lines. `keeps`
+        says that the setting is that of the block before. Return whether its scopes, signatures and
+        likenesses are still known: not if there is little room for more.
         """
         # What the scanner points to lives as long.
         self._setting, self._data = setting, data
-        self._library.start_block(self._handle, *setting.pointers)
+        is_known: int = self._library.start_block(self._handle, *setting.pointers, keeps)
         scan = self._scan
         scan.bytes, scan.size, scan.longest, scan.base = data, len(data), longest, base
         scan.offsets, scan.offset_count = offsets, len(offsets or b"") // 8
+        return bool(is_known)
 
     def stop(self) -> None:
         """Let go of the block."""
-        self._setting, self._data = None, b""
+        self._data = b""
         self._scan.bytes = self._scan.offsets = None
 
     def go_to(self, at: int, line: int, most_rows: int) -> None:
@@ -497,15 +513,19 @@ class Scanner:
         """Let the shape of further rows with a signature be 0."""
         self._library.ignore_shapes(self._handle, signature)
 
-    def settle(self, likeness: int) -> None:
-        """List no more rows of a likeness: they are counted for `count_settled`."""
-        self._library.settle_likeness(self._handle, likeness)
+    def settle(self, likeness: int, slot: int) -> None:
+        """List no more rows of a likeness but count them in a slot; with NO_SLOT, list them."""
+        self._library.settle_likeness(self._handle, likeness, slot)
 
-    def count_settled(self, likeness: int) -> tuple[int, int]:
-        """Return how many rows of a likeness were not listed, and the line of the first."""
-        first = c_uint64()
-        count: int = self._library.count_settled(self._handle, likeness, byref(first))
-        return count, first.value
+    def take_unlisted(self, slots: int) -> list[tuple[int, int, int]]:
+        """Return the slots in which rows were counted, with their number and the first line.
+
+        They are counted anew from then on. Only the first `slots` are looked at.
+        """
+        words = self._unlisted[: 2 * slots]
+        ctypes.memset(self._unlisted, 0, 16 * slots)
+        counted = enumerate(zip(words[::2], words[1::2], strict=True))
+        return [(slot, count, first) for slot, (count, first) in counted if count]
 
     def signature(self, number: int) -> bytes:
         """Return how rows of a signature deviate from the schema; equal rows have equal bytes."""
@@ -522,12 +542,15 @@ class Index:
         if not self._handle:
             raise MemoryError
         weakref.finalize(self, loaded.free_index, self._handle).atexit = False
+        # It points into them.
+        self._added: list[bytes] = []
 
     def add(self, records: bytes, place: int) -> list[int] | None:
         """Take the digests that stand at `place` in records; return the first row of each.
 
         Rows count from 0 over all that were taken. None says that each is the first.
         """
+        self._added.append(records)
         count = len(records) // RECORD_BYTES
         firsts = array("Q", bytes(8 * count))
         address, _ = firsts.buffer_info()

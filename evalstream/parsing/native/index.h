@@ -14,8 +14,9 @@ EXPORT struct index *new_index(void);
 EXPORT void free_index(struct index *index);
 
 /* Take more rows, numbered on from 0: records of `size` bytes, in which a digest of 16 bytes
-   stands at `place`. Write for each the number of the first row with the same digest. Return how
-   many are first themselves, -1 if there is no memory; the index is then as it was. */
+   stands at `place`; they must last as long as the index. Write for each the number of the first row
+   with the same digest. Return how many are first themselves, -1 if there is no memory, or no number
+   below 2^32 - 1 for one; the index then has the same rows as before. */
 EXPORT int64_t add_records(
     struct index *index, const byte *records, uint64_t count, uint64_t size, uint64_t place,
     uint64_t *firsts

@@ -51,6 +51,35 @@ static inline const byte *skip_digits(const byte *at) {
     return at;
 }
 
+/* Step into a list or an object. Return its first item or member, or what follows it where it is
+   empty: then it has `ended`. */
+static inline const byte *begin_items(const byte *at, byte closing, bool *ended) {
+    at = skip_spaces(at + 1);
+    *ended = *at == closing;
+    return *ended ? at + 1 : at;
+}
+
+/* Step from an item or member to the next one, or behind the container, which then has `ended`.
+   Return NULL where neither a comma nor the closing sign follows; `at` may be NULL. */
+static inline const byte *next_item(const byte *at, byte closing, bool *ended) {
+    if (!at)
+        return NULL;
+    at = skip_spaces(at);
+    *ended = *at == closing;
+    if (*ended)
+        return at + 1;
+    return *at == ',' ? skip_spaces(at + 1) : NULL;
+}
+
+/* Step over a literal, NULL for another one. None of its letters is a newline, so that nothing behind
+   one is read. */
+static inline const byte *skip_literal(const byte *at, const char *literal) {
+    for (; *literal; at++, literal++)
+        if (*at != (byte)*literal)
+            return NULL;
+    return at;
+}
+
 /* Skip a comma or a colon and the spaces behind it; mostly there is one. A branch that is foreseen
    lets the processor read on before it knows. */
 static inline const byte *skip_sign(const byte *at) {
@@ -97,7 +126,7 @@ const byte *read_rest_of_string(const byte *at, const byte *end, struct span *sp
 /* Read a string behind its first quote, in memory that goes on up to `end`. Return what follows
    its last quote; NULL unless it is valid UTF-8 without halves of surrogate pairs. */
 static inline const byte *read_string(const byte *at, const byte *end, struct span *span) {
-    *span = (struct span){.start = at, .ascii = true};
+    const byte *const start = at;
     while (end - at >= LANES) {
         const unsigned signs = signs_at(at);
         if (!signs) {
@@ -107,9 +136,10 @@ static inline const byte *read_string(const byte *at, const byte *end, struct sp
         at += __builtin_ctz(signs);
         if (*at != '"')
             break;
-        span->length = (size_t)(at - span->start);
+        *span = (struct span){start, (size_t)(at - start), false, true};
         return at + 1;
     }
+    *span = (struct span){.start = start, .ascii = true};
     return read_rest_of_string(at, end, span);
 }
 

@@ -120,70 +120,46 @@ static const byte *read_key(
 
 static const byte *read_object(struct reader *reader, const byte *at, unsigned depth) {
     struct span keys[MOST_MEMBERS];
-    at = skip_spaces(at + 1);
-    if (*at == '}') {
-        write_some(reader, "{}", 2);
-        return at + 1;
-    }
+    bool ended;
+    size_t count = 0;
+    at = begin_items(at, '}', &ended);
     write_some(reader, "{", 1);
-    for (size_t count = 0;; count++) {
+    for (; at && !ended; count++) {
         at = read_key(reader, at, keys, count);
         if (!at)
             return NULL;
         write_line(reader, depth + 1);
         write_some(reader, keys[count].start - 1, keys[count].length + 2);
         write_some(reader, ": ", 2);
-        at = read_value(reader, at, depth + 1);
-        if (!at)
-            return NULL;
-        at = skip_spaces(at);
-        if (*at == '}')
-            break;
-        if (*at != ',')
-            return NULL;
-        write_some(reader, ",", 1);
-        at = skip_spaces(at + 1);
+        at = next_item(read_value(reader, at, depth + 1), '}', &ended);
+        write_some(reader, ",", !ended);
     }
-    write_line(reader, depth);
+    if (count)
+        write_line(reader, depth);
     write_some(reader, "}", 1);
-    return at + 1;
+    return at;
 }
 
 static const byte *read_list(struct reader *reader, const byte *at, unsigned depth) {
-    at = skip_spaces(at + 1);
-    if (*at == ']') {
-        write_some(reader, "[]", 2);
-        return at + 1;
-    }
+    bool ended;
+    at = begin_items(at, ']', &ended);
     write_some(reader, "[", 1);
-    for (;;) {
+    if (!ended)
         write_line(reader, depth + 1);
-        at = read_value(reader, at, depth + 1);
-        if (!at)
-            return NULL;
-        at = skip_spaces(at);
-        if (*at == ']')
-            break;
-        if (*at != ',')
-            return NULL;
-        write_some(reader, ",", 1);
-        at = skip_spaces(at + 1);
+    while (at && !ended) {
+        at = next_item(read_value(reader, at, depth + 1), ']', &ended);
+        write_some(reader, ",", !ended);
+        write_line(reader, depth + !ended);
     }
-    write_line(reader, depth);
     write_some(reader, "]", 1);
-    return at + 1;
+    return at;
 }
 
 static const byte *read_word(struct reader *reader, const byte *at) {
-    static const char *const words[] = {"true", "false", "null"};
-    for (size_t place = 0; place < 3; place++) {
-        const size_t length = strlen(words[place]);
-        if ((size_t)(reader->end - at) >= length && !memcmp(at, words[place], length)) {
-            write_some(reader, words[place], length);
-            return at + length;
-        }
-    }
-    return NULL;
+    const byte *const stop = skip_literal(at, *at == 't' ? "true" : *at == 'f' ? "false" : "null");
+    if (stop)
+        write_some(reader, at, (size_t)(stop - at));
+    return stop;
 }
 
 /* Read a value; of a doc, write it as it was when it was hashed. NULL leaves the row. */
@@ -222,13 +198,14 @@ static const byte *read_request(
     struct reader *reader, const byte *at, struct span *prompt, struct span *choice
 ) {
     struct span keys[MOST_MEMBERS];
+    bool ended;
     prompt->start = choice->start = NULL;
     if (*at != '{')
         return NULL;
-    at = skip_spaces(at + 1);
-    if (*at == '}')
+    at = begin_items(at, '}', &ended);
+    if (ended)
         return NULL;
-    for (size_t count = 0;; count++) {
+    for (size_t count = 0; at && !ended; count++) {
         at = read_key(reader, at, keys, count);
         if (!at)
             return NULL;
@@ -238,15 +215,9 @@ static const byte *read_request(
             at = read_text(reader, at, choice);
         else
             at = read_value(reader, at, 3);
-        if (!at)
-            return NULL;
-        at = skip_spaces(at);
-        if (*at == '}')
-            return at + 1;
-        if (*at != ',')
-            return NULL;
-        at = skip_spaces(at + 1);
+        at = next_item(at, '}', &ended);
     }
+    return at;
 }
 
 /* Read a request of several, which are numbered in their order. */
@@ -264,12 +235,13 @@ static const byte *read_choice(
 
 static const byte *read_arguments(struct reader *reader, const byte *at, struct lm_row *row) {
     struct span keys[MOST_MEMBERS], unused;
+    bool ended;
     if (*at != '{')
         return NULL;
-    at = skip_spaces(at + 1);
-    if (*at == '}')
+    at = begin_items(at, '}', &ended);
+    if (ended)
         return NULL;
-    for (size_t count = 0;; count++) {
+    for (size_t count = 0; at && !ended; count++) {
         at = read_key(reader, at, keys, count);
         if (!at)
             return NULL;
@@ -283,15 +255,9 @@ static const byte *read_arguments(struct reader *reader, const byte *at, struct 
         } else {
             at = read_value(reader, at, 2);
         }
-        if (!at)
-            return NULL;
-        at = skip_spaces(at);
-        if (*at == '}')
-            return at + 1;
-        if (*at != ',')
-            return NULL;
-        at = skip_spaces(at + 1);
+        at = next_item(at, '}', &ended);
     }
+    return at;
 }
 
 /* Read the names of the metrics into a span of what is between the brackets. */
@@ -404,10 +370,13 @@ static bool lists_its_metrics(const struct lm_row *row) {
 static const byte *read_row(
     struct reader *reader, struct texts *texts, const byte *at, struct lm_row *row
 ) {
+    bool ended;
     if (*at != '{')
         return NULL;
-    at = skip_spaces(at + 1);
-    for (;;) {
+    at = begin_items(at, '}', &ended);
+    if (ended)
+        return NULL;
+    while (at && !ended) {
         struct span key;
         if (*at != '"' || !(at = read_string(at + 1, reader->end, &key)) || key.escaped)
             return NULL;
@@ -431,15 +400,9 @@ static const byte *read_row(
             at = read_metric(reader, at, value);
             note_metric(&key, *value, &row->answers);
         }
-        if (!at)
-            return NULL;
-        at = skip_spaces(at);
-        if (*at == '}')
-            return at + 1;
-        if (*at != ',')
-            return NULL;
-        at = skip_spaces(at + 1);
+        at = next_item(at, '}', &ended);
     }
+    return at;
 }
 
 static bool is_digest_of(

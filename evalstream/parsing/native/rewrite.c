@@ -168,14 +168,6 @@ static const byte *skip_number(const byte *at) {
     return at - start > LONGEST_NUMBER ? NULL : at;
 }
 
-/* Skip a literal; none of its bytes is a newline, so that nothing behind one is read. */
-static const byte *skip_literal(const byte *at, const char *literal) {
-    for (; *literal; at++, literal++)
-        if (*at != (byte)*literal)
-            return NULL;
-    return at;
-}
-
 /* Read a name up to its value. Return NULL where it may be the name of an earlier member, which are
    those from `first` on. */
 static const byte *read_name(
@@ -197,41 +189,26 @@ static const byte *read_name(
     return *at == ':' ? skip_spaces(at + 1) : NULL;
 }
 
-/* Go on to the next member or item, or behind the container; NULL unless one of them follows. */
-static const byte *go_on(const byte *at, byte closing, bool *is_last) {
-    at = skip_spaces(at);
-    *is_last = *at == closing;
-    if (*is_last)
-        return at + 1;
-    return *at == ',' ? skip_spaces(at + 1) : NULL;
-}
-
 static const byte *skip_object(struct rewriter *r, const byte *at, unsigned depth) {
     const unsigned first = r->names;
-    at = skip_spaces(at + 1);
-    bool is_last = *at == '}';
-    if (is_last)
-        return at + 1;
-    while (at && !is_last) {
+    bool ended;
+    at = begin_items(at, '}', &ended);
+    while (at && !ended) {
         struct span name;
         uint64_t hash;
         at = read_name(r, at, first, &name, &hash);
         at = at ? skip_value(r, at, depth + 1) : NULL;
-        at = at ? go_on(at, '}', &is_last) : NULL;
+        at = next_item(at, '}', &ended);
     }
     r->names = first;
     return at;
 }
 
 static const byte *skip_list(struct rewriter *r, const byte *at, unsigned depth) {
-    at = skip_spaces(at + 1);
-    bool is_last = *at == ']';
-    if (is_last)
-        return at + 1;
-    while (at && !is_last) {
-        at = skip_value(r, at, depth + 1);
-        at = at ? go_on(at, ']', &is_last) : NULL;
-    }
+    bool ended;
+    at = begin_items(at, ']', &ended);
+    while (at && !ended)
+        at = next_item(skip_value(r, at, depth + 1), ']', &ended);
     return at;
 }
 
@@ -544,12 +521,12 @@ static const byte *rewrite_object(
     struct style own_style = {0};
     struct style *const style = !depth ? &r->style : adds_kept ? &own_style : NULL;
     const byte *const opening = at + 1;
-    at = skip_spaces(opening);
+    bool ended;
+    at = begin_items(at, '}', &ended);
+    if (ended)
+        return at;
     const byte *const first_member = at;
-    bool is_last = *at == '}';
-    if (is_last)
-        return at + 1;
-    while (!is_last) {
+    while (!ended) {
         struct span name;
         uint64_t hash;
         const byte *const value = read_name(r, at, first, &name, &hash);
@@ -571,7 +548,7 @@ static const byte *rewrite_object(
         if (!at || (member && member->watches && !watch_member(r, member, value, at)))
             return NULL;
         members.last = at;
-        at = go_on(at, '}', &is_last);
+        at = next_item(at, '}', &ended);
         if (!at)
             return NULL;
     }
@@ -587,14 +564,10 @@ static const byte *rewrite_object(
 static const byte *rewrite_list(
     struct rewriter *r, const byte *at, const struct place *items, unsigned depth
 ) {
-    at = skip_spaces(at + 1);
-    bool is_last = *at == ']';
-    if (is_last)
-        return at + 1;
-    while (at && !is_last) {
-        at = rewrite_value(r, at, items, depth + 1);
-        at = at ? go_on(at, ']', &is_last) : NULL;
-    }
+    bool ended;
+    at = begin_items(at, ']', &ended);
+    while (at && !ended)
+        at = next_item(rewrite_value(r, at, items, depth + 1), ']', &ended);
     return at;
 }
 

@@ -324,6 +324,18 @@ static bool numbers_a_choice(struct span text, size_t choices) {
            (size_t)(folded(*text.start) - 'a') < choices;
 }
 
+/* Tell whether an ASCII text surely differs from another one in case-folded letters, white space
+   around both aside: no byte above 127 comes before the first that is another one. */
+static bool surely_differ(const struct span *text, const struct span *other) {
+    for (size_t place = 0; place < other->length && other->start[place] < 0x80; place++) {
+        if (place == text->length)
+            return !is_space(other->start[place]);
+        if (folded(text->start[place]) != folded(other->start[place]))
+            return true;
+    }
+    return false;
+}
+
 enum { LONGEST_CHOICE = 1 << 12 };
 
 /* Tell whether a reference is one of the choices, its letter, or its number: whatever its case, and
@@ -344,13 +356,13 @@ static enum answer is_choice(const struct span *reference, const struct spans *c
     for (size_t choice = 0; choice < choices->count; choice++) {
         struct texts other = {.data = room[1], .capacity = LONGEST_CHOICE};
         write_decoded(&other, &choices->span[choice]);
-        if (other.full || !is_ascii(other.data, other.size)) {
-            answer = PERHAPS;
-            continue;
-        }
         const struct span known = bare(other.data, other.size);
-        if (are_alike(&text, &known))
+        if (other.full || !is_ascii(other.data, other.size)) {
+            if (other.full || !surely_differ(&text, &known))
+                answer = PERHAPS;
+        } else if (are_alike(&text, &known)) {
             return YES;
+        }
     }
     return answer;
 }
@@ -525,12 +537,21 @@ static bool is_at_most(const struct facts *facts, enum slot slot, double limit) 
     return !is_a_number(facts, slot) || number_of(facts, slot) <= limit;
 }
 
+/* Tell whether a number may be another one than a count; the schema tells of what is no number. */
+static bool may_miscount(const struct facts *facts, enum slot slot, size_t count) {
+    return is_a_number(facts, slot) && number_of(facts, slot) != (double)count;
+}
+
 /* Return the rules that may object to what is said of a transcript: its counts, and its kind. */
-static uint32_t doubts_of_transcript(const struct facts *facts, bool agentic) {
+static uint32_t doubts_of_transcript(
+    const struct facts *facts, const struct demands *demands, bool agentic
+) {
     const bool is_real = agentic ? facts->calls > 0 : facts->assistants > 1;
+    const enum kind turns = facts->slot[TURN_COUNT].kind;
     uint32_t doubts = is_real ? NO_CHECK : ES315;
-    if (number_of(facts, TURN_COUNT) != (double)facts->turns ||
-        number_of(facts, CALL_COUNT) != (double)facts->calls)
+    if (turns == ABSENT || (turns == NULL_KIND && demands->counts_turns) ||
+        may_miscount(facts, TURN_COUNT, facts->turns) ||
+        may_miscount(facts, CALL_COUNT, facts->calls))
         doubts |= ES306;
     return doubts;
 }
@@ -582,7 +603,7 @@ bool judge(
     *doubts |= doubts_of_answer(facts, demands, single, flags);
     *doubts |= may_be_underived(facts, demands) ? ES808 : NO_CHECK;
     if (!single)
-        *doubts |= doubts_of_transcript(facts, interaction == AGENTIC);
+        *doubts |= doubts_of_transcript(facts, demands, interaction == AGENTIC);
     else if (!is_at_most(facts, TURN_COUNT, ONE_EXCHANGE) || !is_at_most(facts, CALL_COUNT, 0))
         *doubts |= ES315;
     *doubts &= demands->checks;

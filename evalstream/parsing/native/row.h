@@ -76,6 +76,7 @@ struct demands {
     int32_t judges_binary;           /* whether scores other than 0 and 1 may be wrong */
     int32_t compares;                /* whether rows of one sample are compared: their choices, too */
     int32_t identity;                /* how samples are identified, if they are wanted */
+    int32_t counts_turns;            /* whether num_turns may not be null where turns are */
     uint32_t checks;                 /* the rules that are enabled, as bits */
     char transcript[16];             /* what the transcript is called */
 };

@@ -16,9 +16,8 @@ enum { KIND_BUCKETS = 2 * MOST_KINDS, LIKENESS_BUCKETS = 2 * MOST_LIKENESSES };
 
 /* What decides the violations of a row, but for the values in them. */
 struct likeness {
-    uint64_t part[4];      /* scope, signature, shape and doubts */
-    uint64_t count, first; /* of rows that were not listed */
-    bool is_settled;
+    uint64_t part[4]; /* scope, signature, shape and doubts */
+    uint64_t slot;    /* where its rows are counted, NO_SLOT where they are listed */
 };
 
 /* A text among others: one behind the other in `letters`. */
@@ -88,18 +87,29 @@ struct scanner *new_scanner(void) {
 
 void free_scanner(struct scanner *scanner) { free(scanner); }
 
-void start_block(
+/* Tell whether there is room for as much as is known. */
+static bool has_room(const struct scanner *scanner) {
+    return scanner->scopes <= MOST_SCOPES / 2 && scanner->letter_count <= MOST_KEY_BYTES / 2 &&
+           scanner->signatures <= MOST_SIGNATURES / 2 &&
+           scanner->signature_bytes <= MOST_SIGNATURES_BYTES / 2 &&
+           scanner->likenesses <= MOST_LIKENESSES / 2;
+}
+
+int start_block(
     struct scanner *scanner, const struct tables *tables, const struct demands *demands,
-    const struct hasher *hasher
+    const struct hasher *hasher, int keeps
 ) {
+    scanner->end_of_lines = 0;
+    if (keeps && has_room(scanner))
+        return true;
     scanner->tables = *tables;
     scanner->demands = *demands;
     scanner->hasher = *hasher;
     scanner->scopes = scanner->last_scope = scanner->letter_count = 0;
     scanner->signatures = scanner->last_signature = scanner->signature_bytes = 0;
-    scanner->end_of_lines = 0;
     scanner->likenesses = scanner->last_likeness = 0;
     memset(scanner->likeness_bucket, 0, sizeof scanner->likeness_bucket);
+    return false;
 }
 
 /* Write the ids of a row behind the keys that are known. Return the length, 0 without room. */
@@ -252,35 +262,30 @@ static uint64_t likeness_of(struct scanner *scanner, const struct row *row) {
     if (scanner->likenesses == MOST_LIKENESSES)
         return NO_LIKENESS;
     struct likeness *const likeness = &scanner->likeness[scanner->likenesses];
-    *likeness = (struct likeness){.count = 0};
+    likeness->slot = NO_SLOT;
     memcpy(likeness->part, part, sizeof part);
     scanner->last_likeness = scanner->likenesses++;
     scanner->likeness_bucket[bucket] = (uint16_t)scanner->likenesses;
     return scanner->last_likeness;
 }
 
-void settle_likeness(struct scanner *scanner, uint64_t likeness) {
-    scanner->likeness[likeness].is_settled = true;
-}
-
-uint64_t count_settled(const struct scanner *scanner, uint64_t likeness, uint64_t *first) {
-    *first = scanner->likeness[likeness].first;
-    return scanner->likeness[likeness].count;
+void settle_likeness(struct scanner *scanner, uint64_t likeness, uint64_t slot) {
+    scanner->likeness[likeness].slot = slot;
 }
 
 /* Tell whether a taken row is listed; otherwise it is counted, if it is not sound. */
-static bool must_list(struct scanner *scanner, struct row *row) {
+static bool must_list(struct scanner *scanner, const struct scan *scan, struct row *row) {
     const bool is_sound =
         !row->signature && !row->doubts && !scanner->scope[row->scope].listed;
     row->likeness = NO_LIKENESS;
     if (is_sound)
         return scanner->demands.lists_all;
     row->likeness = likeness_of(scanner, row);
-    if (row->likeness == NO_LIKENESS || !scanner->likeness[row->likeness].is_settled)
+    if (row->likeness == NO_LIKENESS || scanner->likeness[row->likeness].slot == NO_SLOT)
         return true;
-    struct likeness *const likeness = &scanner->likeness[row->likeness];
-    if (!likeness->count++)
-        likeness->first = row->line;
+    struct unlisted *const unlisted = &scan->unlisted[scanner->likeness[row->likeness].slot];
+    if (!unlisted->count++)
+        unlisted->first = row->line;
     return false;
 }
 
@@ -303,6 +308,13 @@ static enum answer is_hash_of(
                       texts->data + row->texts.hash) ? YES : NO;
 }
 
+/* Tell whether two recipes digest the same text of a row. */
+static bool digest_alike(const struct facts *facts, enum recipe one, enum recipe other) {
+    const uint32_t either = 1u << one | 1u << other;
+    return one == other ||
+           (facts->references.count <= 1 && either == (1u << CONCAT | 1u << CONCAT_FIRST));
+}
+
 /* Check the hash of a row: where no recipe gives it that the file may follow, it is wrong; where
    another one does, or nothing can tell, others have to look. */
 static void check_hash(const struct scanner *scanner, const struct texts *texts, struct row *row) {
@@ -314,7 +326,8 @@ static void check_hash(const struct scanner *scanner, const struct texts *texts,
                    texts->data + at->hash))
         return;
     for (int recipe = 0; recipe < RECIPE_COUNT; recipe++)
-        if (demands->tried >> recipe & 1 && recipe != demands->recipe &&
+        if (demands->tried >> recipe & 1 &&
+            !digest_alike(&scanner->facts, (enum recipe)recipe, (enum recipe)demands->recipe) &&
             is_hash_of(scanner, texts, row, (enum recipe)recipe) != NO) {
             row->doubts |= DOUBTFUL_HASH;
             return;
@@ -562,7 +575,7 @@ int scan_lines(struct scanner *scanner, struct scan *scan) {
             if (!count_kind(scanner, scan, row))
                 return NO_MORE_ROOM;
             scan->record_count++;
-            if (must_list(scanner, row))
+            if (must_list(scanner, scan, row))
                 scan->row_count++;
             if (scanner->demands.lists_all)
                 scan->byte_count = texts.size;

@@ -70,8 +70,14 @@ struct row_kind {
     uint64_t count, first; /* the number of the first line */
 };
 
-enum { MOST_LIKENESSES = 1024 };
+enum { MOST_LIKENESSES = 4096 };
 #define NO_LIKENESS (~(uint64_t)0)
+#define NO_SLOT (~(uint64_t)0)
+
+/* Rows that are counted and not listed. */
+struct unlisted {
+    uint64_t count, first; /* the number of the first line */
+};
 
 /* Why no more lines were looked at. */
 enum pause {
@@ -94,6 +100,7 @@ struct scan {
     uint64_t most_rows, row_count;
     struct row_kind *kinds;      /* room for MOST_KINDS of them */
     uint64_t kind_count;
+    struct unlisted *unlisted;   /* room for MOST_LIKENESSES of them, which are added to */
     struct record *records;  /* one for each taken row */
     uint64_t most_records;
     struct link *links;      /* the same, if they are wanted */
@@ -121,17 +128,18 @@ EXPORT const char *sources_digest(void);
 EXPORT struct scanner *new_scanner(void);
 EXPORT void free_scanner(struct scanner *scanner);
 
-/* Begin with a block: no scope is known. What the tables hold must last as long. Without a hasher
-   no hash is looked at. */
-EXPORT void start_block(
+/* Begin with a block. Scopes, signatures and likenesses are still known if the last block was checked
+   for the same and `keeps` says so, unless there is little room for more: return whether they are.
+   What the tables hold must last as long. Without a hasher no hash is looked at. */
+EXPORT int start_block(
     struct scanner *scanner, const struct tables *tables, const struct demands *demands,
-    const struct hasher *hasher
+    const struct hasher *hasher, int keeps
 );
 
 /* Number the scope of the ids that were new, from 0 on. */
 EXPORT void add_scope(struct scanner *scanner, const struct scope *scope);
 
-/* Return a signature of this block, and write its size in bytes. */
+/* Return a signature that is known, and write its size in bytes. */
 EXPORT const byte *signature_at(
     const struct scanner *scanner, uint64_t signature, uint64_t *size
 );
@@ -139,13 +147,9 @@ EXPORT const byte *signature_at(
 /* Digest no more shapes of rows with this signature. */
 EXPORT void ignore_shapes(struct scanner *scanner, uint64_t signature);
 
-/* List no more rows of a likeness of this block: they are only counted. */
-EXPORT void settle_likeness(struct scanner *scanner, uint64_t likeness);
-
-/* Return how many rows of a likeness were not listed, and write the number of the first's line. */
-EXPORT uint64_t count_settled(
-    const struct scanner *scanner, uint64_t likeness, uint64_t *first
-);
+/* List no more rows of a likeness: they are counted in a slot of `unlisted`, several likenesses
+   perhaps in one. With NO_SLOT they are listed again. */
+EXPORT void settle_likeness(struct scanner *scanner, uint64_t likeness, uint64_t slot);
 
 /* Look at more lines: count the taken rows and append their records, and list those lines that
    were not taken and those rows that are not certainly sound; all rows, if that is demanded. */

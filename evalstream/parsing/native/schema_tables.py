@@ -20,11 +20,11 @@ Path = tuple[str, ...]
 
 Paths = frozenset[Path]
 
-_NODE: Final = struct.Struct("@9i12xQd")
+_NODE: Final = struct.Struct("@10i8xQd")
 NODE_BYTES: Final = _NODE.size
 _LABEL: Final = struct.Struct("=2i")
 _MEMBER: Final = struct.Struct("=3i")
-_BEHIND_LETTERS: Final = bytes(16)
+_BEHIND_LETTERS: Final = bytes(32)
 """The scanner compares so many letters at once, and so reads behind the last one."""
 
 _NONE: Final = -1
@@ -254,7 +254,7 @@ class _Builder:
         first_choice = len(self._labels)
         self._labels += [_LABEL.pack(*self._label(choice)) for choice in choices]
         traits |= more | (Trait.WATCHES if () in watched else 0)
-        return _NODE.pack(
+        return _pack(
             kinds,
             items,
             others,
@@ -315,7 +315,7 @@ class _Builder:
     def _add_members(self, members: Sequence[tuple[str, int]]) -> int:
         first = len(self._members)
         for name, node in members:
-            self._members.append(_MEMBER.pack(*self._label(name, '"%s":'), node))
+            self._members.append(_MEMBER.pack(*self._label(name, ', "%s": '), node))
         return first
 
     def _label(self, text: str, written: str = "%s") -> tuple[int, int]:
@@ -328,7 +328,14 @@ class _Builder:
 
 
 def _free_node(inner: int, slot: int, traits: int) -> bytes:
-    return _NODE.pack(_ANY_KIND, inner, inner, 0, 0, 0, 0, slot, traits, 0, 0.0)
+    return _pack(_ANY_KIND, inner, inner, 0, 0, 0, 0, slot, traits, 0, 0.0)
+
+
+def _pack(kinds: int, *others: Any) -> bytes:
+    """Pack a node, and the kinds of values of which nothing but their kind matters."""
+    *places, traits, required, least = others
+    plain = 0 if traits & (Trait.UNKNOWN | Trait.WATCHES) else kinds
+    return _NODE.pack(kinds, *places, traits, plain, required, least)
 
 
 def _is_plain(text: str) -> bool:

@@ -18,18 +18,21 @@ static inline bool is_label(
            equal(tables->letters + label.start, span->start, span->length);
 }
 
-/* How many bytes a label has more than the name of its member: quotes and a colon. */
-enum { AROUND_NAME = 3 };
+/* How many bytes of a label are before and behind the name of its member; and of these, before the
+   first quote and behind the colon. */
+enum { BEFORE_NAME = 3, BEHIND_NAME = 3, BEFORE_KEY = 2, BEHIND_KEY = 1 };
+
+static inline struct label within(struct label label, int32_t before, int32_t behind) {
+    return (struct label){label.start + before, label.length - before - behind};
+}
 
 static int32_t member_named(
     const struct tables *tables, const struct node *node, const struct span *key
 ) {
     const struct member *const members = tables->members + node->first_member;
-    for (int32_t place = 0; place < node->members; place++) {
-        const struct label label = members[place].label;
-        if (is_label(tables, (struct label){label.start + 1, label.length - AROUND_NAME}, key))
+    for (int32_t place = 0; place < node->members; place++)
+        if (is_label(tables, within(members[place].label, BEFORE_NAME, BEHIND_NAME), key))
             return place;
-    }
     return -1;
 }
 
@@ -120,6 +123,27 @@ static inline bool is_key(const struct walk *walk, struct label label, const byt
            begin_alike(at, walk->tables->letters + label.start, (unsigned)label.length);
 }
 
+/* Tell whether a member follows as it mostly does: behind a comma, with a space behind each sign. */
+static inline bool is_next(const struct walk *walk, struct label label, const byte *at) {
+    return walk->end - at >= 2 * LANES && label.length <= 2 * LANES &&
+           begin_alike_at_once(at, walk->tables->letters + label.start, (unsigned)label.length);
+}
+
+/* Read a key and the colon behind it. Return where the value is; write which member it is. */
+static inline const byte *member_at(
+    struct walk *walk, const struct node *node, const byte *at, struct keys *keys, int32_t likely,
+    int32_t *member
+) {
+    if (likely == node->members)
+        return key_at(walk, node, at, keys, member);
+    const struct member *const known = walk->tables->members + node->first_member + likely;
+    const struct label label = within(known->label, BEFORE_KEY, BEHIND_KEY);
+    if (!is_key(walk, label, at))
+        return key_at(walk, node, at, keys, member);
+    *member = likely;
+    return is_new_member(keys, likely) ? skip_sign(at + label.length - 1) : NULL;
+}
+
 /* Inlined: a call for each value takes as long as what it does. */
 __attribute__((always_inline)) static inline const byte *value_at(
     struct walk *walk, const struct node *node, const byte *at, int depth
@@ -132,36 +156,35 @@ static const byte *object_at(
     const struct member *const members = walk->tables->members + node->first_member;
     const size_t steps = walk->steps;
     const int32_t count = node->members;
-    int32_t likely = 0; /* the member that mostly comes next */
+    int32_t likely = 0, member; /* the one that mostly comes next, and the one that is there */
     struct keys keys;
     keys.known = 0;
     keys.others = 0;
     at = skip_spaces(at);
-    while (*at != '}') {
-        int32_t member = likely;
-        if (member < count && is_key(walk, members[member].label, at)) {
-            if (!is_new_member(&keys, member))
-                return NULL;
-            at = skip_sign(at + members[member].label.length - 1);
-        } else {
-            at = key_at(walk, node, at, &keys, &member);
+    if (*at != '}') {
+        at = member_at(walk, node, at, &keys, likely, &member);
+        for (;;) {
             if (!at)
                 return NULL;
-        }
-        likely = member >= 0 ? member + 1 : likely;
-        at = value_at(walk, nodes + (member >= 0 ? members[member].node : node->others), at, depth);
-        if (!at)
-            return NULL;
-        walk->steps = steps;
-        at = skip_spaces(at);
-        if (*at == ',') {
-            at = skip_sign(at);
-            if (*at == '"')
+            likely = member >= 0 ? member + 1 : likely;
+            at = value_at(walk, nodes + (member >= 0 ? members[member].node : node->others), at, depth);
+            if (!at)
+                return NULL;
+            walk->steps = steps;
+            if (likely < count && is_next(walk, members[likely].label, at)) {
+                member = likely;
+                at = is_new_member(&keys, member) ? skip_spaces(at + members[member].label.length)
+                                                  : NULL;
                 continue;
-            return NULL;
+            }
+            at = skip_spaces(at);
+            if (*at == '}')
+                break;
+            if (*at != ',')
+                return NULL;
+            at = skip_sign(at);
+            at = *at == '"' ? member_at(walk, node, at, &keys, likely, &member) : NULL;
         }
-        if (*at != '}')
-            return NULL;
     }
     const uint64_t missing = node->required & ~keys.known;
     if (missing)
@@ -253,13 +276,6 @@ static const byte *number_at(
     return at;
 }
 
-/* Skip a word. Return NULL if it is another one. */
-static inline const byte *skip_word(
-    const struct walk *walk, const byte *at, const char *word, ptrdiff_t length
-) {
-    return walk->end - at > length && !memcmp(at, word, (size_t)length) ? at + length : NULL;
-}
-
 static inline bool is_number(const struct value *value) {
     return value->kind == INTEGER || value->kind == FRACTION;
 }
@@ -322,16 +338,16 @@ static inline const byte *value_at(
     case 't':
         value->kind = BOOLEAN;
         value->number.value = 1;
-        at = skip_word(walk, at, "true", 4);
+        at = skip_literal(at, "true");
         break;
     case 'f':
         value->kind = BOOLEAN;
         value->number.value = 0;
-        at = skip_word(walk, at, "false", 5);
+        at = skip_literal(at, "false");
         break;
     case 'n':
         value->kind = NULL_KIND;
-        at = skip_word(walk, at, "null", 4);
+        at = skip_literal(at, "null");
         break;
     default:
         at = number_at(walk, node, at, value);
@@ -339,9 +355,7 @@ static inline const byte *value_at(
     if (!at)
         return NULL;
     value->stop = at;
-    const bool is_plain =
-        node->kinds & (int32_t)value->kind && !(node->traits & (UNKNOWN | WATCHES));
-    if (!is_plain && !compare_kinds(walk, node, value))
+    if (!(node->plain & (int32_t)value->kind) && !compare_kinds(walk, node, value))
         return NULL;
     if (walk->digests)
         walk->shape = mixed_in(walk->shape, class_of(value) << 32 | (uint64_t)place_of(walk, node));

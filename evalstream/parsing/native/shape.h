@@ -106,18 +106,19 @@ struct node {
     int32_t first_choice, choices;  /* the texts that a STRING may be; any without choices */
     int32_t slot;                   /* where to keep the value */
     int32_t traits;
-    int32_t unused[3];
+    int32_t plain;                  /* kinds of which nothing else is to be told */
+    int32_t unused[2];
     uint64_t required;              /* a bit for each member that has to be there */
     double least;                   /* the smallest number */
 };
 
-/* A text in `letters`, behind which LANES more bytes are. */
+/* A text in `letters`, behind which 2 * LANES more bytes are. */
 struct label {
     int32_t start, length;
 };
 
 struct member {
-    struct label label; /* its name in quotes, and a colon */
+    struct label label; /* a comma, its name in quotes, a colon, and a space behind both signs */
     int32_t node;
 };
 

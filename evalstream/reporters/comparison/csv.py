@@ -8,15 +8,15 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from evalstream.model.comparison import Comparison, ComparisonReport, Flip
+from evalstream.model.comparison import ComparisonReport, Flip
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
+from evalstream.reporters.comparison import figures
 from evalstream.reporters.describe import visible
 
 COLUMNS: Final = (
-    "a", "b", "model_a", "model_b", "result", "metric", "verdict", "better", "n", "mean_a",
-    "error_a", "mean_b", "error_b", "difference", "standard_error", "low", "high", "interval", "p",
-    "adjusted_p", "test", "clusters", "overlap", "only_a", "only_b", "checks",
+    "a", "b", "model_a", "model_b", "result", "metric", "verdict", "better", *figures.COLUMNS,
+    "checks",
 )  # fmt: skip
 
 _FORMULA: Final = ("=", "+", "-", "@")
@@ -40,8 +40,10 @@ class CsvComparison(Recognized):
         self._write(COLUMNS)
         models = {run.label: run.model for run in report.runs}
         for one in report.comparisons:
-            figures = _figures(one, models.get(one.a), models.get(one.b))
-            self._write([*map(_cell, figures), _cell(report.first_line)])
+            named = one.a, one.b, models.get(one.a), models.get(one.b)
+            measured = one.metric.result, one.metric.metric, str(one.verdict), one.better
+            found = figures.comparison_figures(one).values()
+            self._write(map(_cell, (*named, *measured, *found, report.first_line)))
         if not report.comparisons:
             verdict = COLUMNS.index("verdict")
             cells = [""] * verdict + ["not compared"] + [""] * (len(COLUMNS) - verdict - 2)
@@ -57,39 +59,6 @@ class CsvComparison(Recognized):
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerow(cells)
         self._output.write(text.getvalue())
-
-
-def _figures(
-    one: Comparison, model_a: str | None, model_b: str | None
-) -> Iterable[str | float | int | None]:
-    """Return the cells of a comparison, but for the last."""
-    named = one.a, one.b, model_a, model_b, one.metric.result, one.metric.metric
-    aligned = one.alignment.overlap, one.alignment.only_a, one.alignment.only_b
-    found = one.estimate
-    if found is None:
-        return (*named, str(one.verdict), None, *[None] * 14, *aligned)
-    low, high, method = found.interval or (None, None, None)
-    p, test = found.test or (None, None)
-    return (
-        *named,
-        str(one.verdict),
-        one.better,
-        found.n,
-        found.mean_a,
-        found.own_a and found.own_a.standard_error,
-        found.mean_b,
-        found.own_b and found.own_b.standard_error,
-        found.difference,
-        found.standard_error,
-        low,
-        high,
-        method,
-        p,
-        found.adjusted_p,
-        test,
-        found.clustered and found.clustered.clusters,
-        *aligned,
-    )
 
 
 def _cell(value: str | float | None) -> str:

@@ -65,6 +65,36 @@ _NAMES: Final = {
 _OWN: Final = frozenset({"noun", "failed", "error_a", "error_b"})
 """The fields that the output contract does not have."""
 
+COLUMNS: Final = (
+    "n", "mean_a", "error_a", "mean_b", "error_b", "difference", "standard_error", "low", "high",
+    "interval", "p", "adjusted_p", "test", "clusters", "overlap", "only_a", "only_b",
+)  # fmt: skip
+"""The figures of a comparison as columns of a table."""
+
+
+def comparison_figures(one: Comparison) -> dict[str, float | str | None]:
+    """Return the figures of a comparison by the names of COLUMNS, None for what it lacks."""
+    found, aligned = one.estimate, one.alignment
+    values: list[float | str | None] = [None] * (len(COLUMNS) - 3)
+    if found is not None:
+        values = [
+            found.n,
+            found.mean_a,
+            found.own_a and found.own_a.standard_error,
+            found.mean_b,
+            found.own_b and found.own_b.standard_error,
+            found.difference,
+            found.standard_error,
+            *(found.interval or (None, None, None)),
+            found.test and found.test.p,
+            found.adjusted_p,
+            found.test and found.test.method,
+            found.clustered and found.clustered.clusters,
+        ]
+    values += [aligned.overlap, aligned.only_a, aligned.only_b]
+    return dict(zip(COLUMNS, values, strict=True))
+
+
 HEAD: Final = (
     "first_line", "refused", "reference", "settings", "runs", "confounders", "unmatched_results",
     "drifts_in_all", "averages", "differences", "overlaps", "drift_counts", "rankings", "warnings",

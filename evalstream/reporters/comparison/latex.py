@@ -1,22 +1,44 @@
-"""Comparisons as a table in LaTeX, with the rules of the package booktabs."""
+"""Comparisons and ranks as tables in LaTeX, with the rules of the package booktabs."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from evalstream.model.comparison import Average, Comparison, ComparisonReport, Estimate, Flip
+from evalstream.model.comparison import (
+    Average,
+    Comparison,
+    ComparisonReport,
+    Estimate,
+    Flip,
+    Interval,
+    PValue,
+    Rank,
+    Ranking,
+)
 from evalstream.model.text import SMALLEST_P, count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
-from evalstream.reporters.comparison.figures import percent, show_number
+from evalstream.reporters.comparison.figures import join_groups, percent, show_number
+from evalstream.reporters.comparison.wording import run_names
 from evalstream.reporters.describe import cut_text, visible
 
 TITLE: Final = "% evalstream compare; needs \\usepackage{booktabs}\n"
 
+LETTERS: Final = (
+    "% Letters beyond ASCII need \\usepackage[T1]{fontenc}; those that it lacks need XeLaTeX or"
+    " LuaLaTeX, and a font\n"
+)
+
 _HEAD: Final = (
     "Result", r"\multicolumn{2}{l}{Runs}", "$n$", "First", "Second", "Difference", "$p$", "Verdict"
 )  # fmt: skip
+
+_SIZE: Final = r"\centering\footnotesize\setlength{\tabcolsep}{3pt}"
+"""Small enough for one column of text, unless names are long."""
+
+_RANKS_HEAD: Final = "Rank", "Run", "Mean", "Groups", "Share"
 
 CELL: Final = 160
 """Most characters of a text from a file."""
@@ -28,16 +50,20 @@ _COMMANDS: Final = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    # A command of its own would need another encoding of fonts.
+    '"': r"\char34{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    # A bracket or an asterisk after the end of a line would be its option; quotes would join.
-    **{sign: f"{{{sign}}}" for sign in "[]*`'"},
+    # A bracket or an asterisk after the end of a line would be its option.
+    **{sign: f"{{{sign}}}" for sign in "[]*"},
 }
 """How a sign is written that LaTeX does not take as it is."""
 
+_LIGATURES: Final = LazyPattern(r"(?<=[-,`'!?])(?=[-,`'])")
+"""Where two signs would become another one, such as a dash."""
+
 
 class LatexComparison(Recognized):
-    """Writes one table; flips have no place in it."""
+    """Writes a table of comparisons and one for each ranking; flips have no place in it."""
 
     beginning = LazyPattern(re.escape(TITLE).encode())
 
@@ -46,20 +72,14 @@ class LatexComparison(Recognized):
 
     def begin(self, report: ComparisonReport) -> None:
         """Write the table; its caption says what was compared and how."""
-        lines = [r"\begin{table}", r"  \centering", f"  \\caption{{{_caption(report)}}}"]
-        if report.comparisons:
-            lines += [
-                r"  \begin{tabular}{lllrrrrrl}",
-                r"    \toprule",
-                f"    {' & '.join(_HEAD)} \\\\",
-                r"    \midrule",
-                *(f"    {_row(one)} \\\\" for one in report.comparisons),
-                *([r"    \midrule"] if report.averages else []),
-                *(f"    {_average_row(one)} \\\\" for one in report.averages),
-                r"    \bottomrule",
-                r"  \end{tabular}",
-            ]
-        self._output.write(TITLE + "\n".join([*lines, r"\end{table}"]) + "\n")
+        rows = map(_row, report.comparisons), map(_average_row, report.averages)
+        tables = [_table(_caption(report), "lllrrrrrl", _HEAD, *rows)]
+        names = run_names(report)
+        for one in report.rankings:
+            ranks = (_rank_row(rank, names) for rank in one.ranks)
+            tables.append(_table(_ranks_caption(one), "rlrlr", _RANKS_HEAD, ranks))
+        note = "" if all(map(str.isascii, tables)) else LETTERS
+        self._output.write("".join([TITLE, note, *tables]))
 
     def flip(self, flip: Flip) -> None:
         """Leave out a flip."""
@@ -68,18 +88,66 @@ class LatexComparison(Recognized):
         """Do nothing: the table is complete."""
 
 
+def _table(caption: str, columns: str, head: Sequence[str], *groups: Iterable[str]) -> str:
+    """Return a table whose groups of rows have rules between them; without rows its caption."""
+    bodies = ["".join(f"    {row} \\\\\n" for row in group) for group in groups]
+    lines = [f"\\begin{{table}}\n  {_SIZE}\n  \\caption{{{caption}}}\n"]
+    if any(bodies):
+        lines += [f"  \\begin{{tabular}}{{{columns}}}\n    \\toprule\n"]
+        lines += [f"    {' & '.join(head)} \\\\\n"]
+        lines += [f"    \\midrule\n{body}" for body in bodies if body]
+        lines += ["    \\bottomrule\n  \\end{tabular}\n"]
+    return "".join([*lines, "\\end{table}\n"])
+
+
 def _caption(report: ComparisonReport) -> str:
     """Say what was compared, and what the columns are."""
     runs = "; ".join(f"{run.label}: {_text(run.model or run.file or '')}" for run in report.runs)
-    texts = [f"{_text(report.first_line, 1_000)}.", f"{runs}."]
-    if report.comparisons:
-        clusters = report.settings.cluster
-        errors = "Standard errors" if clusters is None else f"Standard errors by {_text(clusters)}"
+    return " ".join([f"{_text(report.first_line, 1_000)}.", f"{runs}.", *_describe_columns(report)])
+
+
+def _describe_columns(report: ComparisonReport) -> Iterator[str]:
+    """Say what errors, intervals and p values are."""
+    found = [one.estimate for one in report.comparisons if one.estimate is not None]
+    if not found:
+        return
+    errors = "Standard errors"
+    if report.settings.cluster is not None:
+        errors += f" by {_text(report.settings.cluster)}"
+    elif any(one.clustered for one in found):
+        errors += ", with copies of questions as clusters where they make $p$ larger,"
+    yield f"{errors} in parentheses."
+    intervals = _join_methods(one.interval for one in found)
+    if intervals:
         level = _text(percent(report.settings.level))
-        texts.append(f"{errors} in parentheses, intervals of the difference at {level}.")
-    if any(one.estimate is not None and one.estimate.adjusted_p for one in report.comparisons):
-        texts.append("$p$ after Holm.")
-    return " ".join(texts)
+        yield f"Intervals of the difference at {level} ({intervals})."
+    tests = _join_methods(one.test for one in found)
+    if tests:
+        is_adjusted = any(one.adjusted_p is not None for one in found)
+        yield f"$p$ {'after Holm ' if is_adjusted else ''}({tests})."
+    if report.averages:
+        yield "Averages have equal weights."
+
+
+def _join_methods(found: Iterable[Interval | PValue | None]) -> str:
+    """Return the methods of intervals or tests, each once."""
+    return _text(", ".join(dict.fromkeys(one.method for one in found if one)), 1_000)
+
+
+def _ranks_caption(ranking: Ranking) -> str:
+    shared = count_noun(ranking.n, "shared sample")
+    groups = ""
+    if any(one.groups for one in ranking.ranks):
+        groups = " Runs that share a group do not differ significantly."
+    return (
+        f"Ranks under {_text(ranking.metric)}, over {shared}. Standard errors in parentheses."
+        f"{groups} The share is that of resamples with this rank."
+    )
+
+
+def _rank_row(rank: Rank, names: Mapping[str, str]) -> str:
+    cells = f"{rank.rank}", _text(names[rank.label]), _mean(rank.mean, rank.standard_error)
+    return " & ".join([*cells, join_groups(rank), _text(percent(rank.share))])
 
 
 def _row(one: Comparison) -> str:
@@ -92,12 +160,12 @@ def _row(one: Comparison) -> str:
             (found.mean_a, found.own_a and found.own_a.standard_error),
             (found.mean_b, found.own_b and found.own_b.standard_error),
         )
-        cells += [f"{found.n:,}", *(_mean(*each) for each in own), _difference(found), _p(found)]
+        cells += [f"{found.n:,}", *(_mean(*each) for each in own), _difference(found), _p(found.p)]
     return " & ".join([*cells, str(one.verdict)])
 
 
 def _average_row(one: Average) -> str:
-    title = f"Average of {count_noun(one.results, 'result')}, equal weights"
+    title = f"Average of {count_noun(one.results, 'result')}"
     means = _mean(one.mean_a, one.standard_error_a), _mean(one.mean_b, one.standard_error_b)
     return " & ".join([title, _text(one.a), _text(one.b), "", *means, _difference(one), "", ""])
 
@@ -117,10 +185,7 @@ def _difference(found: Estimate | Average) -> str:
     return f"{text} {{[}}${show_number(low, error)}$, ${show_number(high, error)}${{]}}"
 
 
-def _p(found: Estimate) -> str:
-    p = found.adjusted_p
-    if p is None:
-        p = found.test.p if found.test else None
+def _p(p: float | None) -> str:
     if p is None:
         return ""
     return f"$<{SMALLEST_P}$" if p < SMALLEST_P else f"${p:.4f}$"
@@ -128,4 +193,5 @@ def _p(found: Estimate) -> str:
 
 def _text(text: str, most: int = CELL) -> str:
     """Write a text so that each sign stands for itself."""
-    return "".join(_COMMANDS.get(sign, sign) for sign in cut_text(visible(text), most))
+    pieces = _LIGATURES.split(cut_text(visible(text), most))
+    return r"\mbox{}".join("".join(_COMMANDS.get(sign, sign) for sign in piece) for piece in pieces)

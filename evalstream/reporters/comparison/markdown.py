@@ -12,7 +12,7 @@ from evalstream.parsing.json import dumps
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.comparison import wording
-from evalstream.reporters.comparison.figures import join_groups, percent, show_number
+from evalstream.reporters.comparison.figures import join_groups, percent
 from evalstream.reporters.describe import as_code, cut_text, escape_markup, visible
 
 MOST_BYTES: Final = 65_536
@@ -129,7 +129,7 @@ class MarkdownComparison(Recognized):
         rows = []
         for one in comparisons:
             found = one.estimate
-            shown = "" if found is None else _text(wording.difference_text(found))
+            shown = "" if found is None else _text(wording.figures_text(found))
             n = "" if found is None else f"{found.n:,}"
             name = f"{one.a} - {one.b}: {one.metric.label}"
             overlap = percent(one.alignment.overlap)
@@ -156,13 +156,14 @@ class MarkdownComparison(Recognized):
         self._add("\n")
 
     def _rankings(self, report: comparison.ComparisonReport) -> None:
+        names = wording.run_names(report)
         for one in report.rankings:
             title = f"Ranks under {one.metric}, over {count_noun(one.n, 'shared sample')}"
             if not self._add(f"### {_text(title)}\n\n"):
                 return
             rows = [
-                f"| {rank.rank} | {_text(rank.label)} | {join_groups(rank)} "
-                f"| {show_number(rank.mean)} | {percent(rank.share)} |\n"
+                f"| {rank.rank} | {_text(names[rank.label])} | {join_groups(rank)} "
+                f"| {wording.mean_text(rank.mean, rank.standard_error)} | {percent(rank.share)} |\n"
                 for rank in one.ranks
             ]
             head = "| rank | run | groups | mean | resamples with this rank |\n"

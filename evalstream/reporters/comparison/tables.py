@@ -12,8 +12,8 @@ from evalstream.model.report import VERDICTS
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
 from evalstream.reporters.charts import Tick, axis, drawing, rectangle, round_steps
-from evalstream.reporters.comparison.figures import join_groups, percent, show_number
-from evalstream.reporters.comparison.wording import cell_text, difference_text
+from evalstream.reporters.comparison.figures import join_groups, percent
+from evalstream.reporters.comparison.wording import cell_text, difference_text, mean_text, run_names
 from evalstream.reporters.markup import Markup, cut_visible, tag
 
 NAME: Final = 160
@@ -188,15 +188,15 @@ def runs_table(report: ComparisonReport) -> Markup:
 
 def rankings(report: ComparisonReport) -> Markup | None:
     """Return the ranks of runs, None without any."""
-    tables = []
+    tables, run_name = [], run_names(report)
     for one in report.rankings:
         rows = [
             tag(
                 "tr",
                 tag("td", rank.rank),
-                tag("th", rank.label, scope="row"),
+                tag("th", cut_visible(run_name[rank.label], NAME), scope="row"),
                 tag("td", join_groups(rank)),
-                tag("td", show_number(rank.mean)),
+                tag("td", mean_text(rank.mean, rank.standard_error)),
                 tag("td", percent(rank.share)),
             )
             for rank in one.ranks

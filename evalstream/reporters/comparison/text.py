@@ -10,7 +10,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.comparison import wording
-from evalstream.reporters.comparison.figures import join_groups, percent, show_number
+from evalstream.reporters.comparison.figures import join_groups, percent
 from evalstream.reporters.lines import LineWriter, Span
 
 MOST_LISTED: Final = 20
@@ -115,9 +115,7 @@ class TextComparison(Recognized):
         width = max(15, *(len(one.verdict) + 1 for one in comparisons))
         for one in comparisons:
             found = one.estimate
-            figures = (
-                "" if found is None else f"  {wording.difference_text(found)}, n = {found.n:,}"
-            )
+            figures = "" if found is None else f"  {wording.figures_text(found)}, n = {found.n:,}"
             self._lines.write(
                 Span(f"{one.verdict:<{width}}", _ROLES[one.verdict]),
                 Span(f"{one.a} and {one.b}, {one.metric.label}{figures}"),
@@ -144,6 +142,7 @@ class TextComparison(Recognized):
             self._lines.write(Span(f"and {len(texts) - MOST_LISTED:,} more"), indent=2)
 
     def _of_many(self, report: ComparisonReport) -> None:
+        names = wording.run_names(report)
         for ranking in report.rankings:
             self._lines.blank()
             title = f"ranks under {ranking.metric}, over {count_noun(ranking.n, 'shared sample')}"
@@ -152,7 +151,8 @@ class TextComparison(Recognized):
                 share = f"this rank in {percent(rank.share)} of the resamples"
                 noun = "group" if len(rank.groups) == 1 else "groups"
                 groups = f"{noun} {join_groups(rank)}, " if rank.groups else ""
-                text = f"{rank.rank}. {rank.label}  {groups}mean {show_number(rank.mean)}, {share}"
+                mean = wording.mean_text(rank.mean, rank.standard_error)
+                text = f"{rank.rank}. {names[rank.label]}  {groups}mean {mean}, {share}"
                 self._lines.write(Span(text), indent=2)
         pairs = ("difference (row - column)", report.differences), ("overlap", report.overlaps)
         for title, matrices in (*pairs, ("number", report.drift_counts)):

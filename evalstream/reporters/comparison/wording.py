@@ -117,6 +117,7 @@ def _samples(one: comparison.Comparison, found: comparison.Alignment) -> str:
         (found.ambiguous, "with an ambiguous input, unmatched"),
         (found.unscored, "without a score on both sides"),
         (found.other_prompts, "asked in another prompt"),
+        (found.one_prompt, "with a prompt that one run alone shows"),
         (found.other_clusters, "in another cluster, or in none of one run"),
         (found.repeated_a, f"repeated in {one.a}"),
         (found.repeated_b, f"repeated in {one.b}"),
@@ -162,6 +163,12 @@ def difference_text(found: comparison.Estimate | comparison.Average) -> str:
     return text if interval is None else f"{text} ({interval_text(interval, found)})"
 
 
+def figures_text(found: comparison.Estimate) -> str:
+    """Write a difference with its interval and the p value of its verdict."""
+    text = difference_text(found)
+    return text if found.p is None else f"{text}, {p_value(found.p)}"
+
+
 def interval_text(
     interval: comparison.Interval, found: comparison.Estimate | comparison.Average
 ) -> str:
@@ -172,11 +179,19 @@ def interval_text(
 
 def _means(*means: tuple[str, float, float | None]) -> str:
     """Write the means of runs by label, each with its standard error if it has one."""
-    return ", ".join(
-        f"{label} {show_number(mean, error)}"
-        + ("" if error is None else f" ({show_number(error, error)})")
-        for label, mean, error in means
-    )
+    return ", ".join(f"{label} {mean_text(mean, error)}" for label, mean, error in means)
+
+
+def mean_text(mean: float, error: float | None) -> str:
+    """Write a mean, with its standard error if it has one."""
+    return show_number(mean, error) + ("" if error is None else f" ({show_number(error, error)})")
+
+
+def run_names(report: comparison.ComparisonReport) -> dict[str, str]:
+    """Return the names of runs by label: the label, with the model if it is known."""
+    return {
+        run.label: f"{run.label} ({run.model})" if run.model else run.label for run in report.runs
+    }
 
 
 def _pairing(found: comparison.Estimate) -> str:

@@ -62,7 +62,7 @@ def _average(
     interval = None
     if level is None:
         error_a = error_b = error = None
-    elif error is not None:
+    elif error:
         reach = normal_quantile((1 + level) / 2) * error
         interval = comparison.Interval(difference - reach, difference + reach, "normal")
     return comparison.Average(

@@ -61,9 +61,9 @@ def t_interval(
 ) -> Interval | None:
     """Return the interval of a difference by its standard error with `df` >= 1.
 
-    Without any spread there is none, unless all differences are 0.
+    Without any spread there is none.
     """
-    if not error and difference:
+    if not error:
         return None
     half = error * t_quantile((1 + level) / 2, df)
     return Interval(difference - half, difference + half, method)

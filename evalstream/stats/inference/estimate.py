@@ -28,7 +28,7 @@ from evalstream.stats.inference.distributions import (
     tango_interval,
 )
 from evalstream.stats.inference.paired import PairedScores
-from evalstream.stats.inference.resamples import bootstrap_intervals, sign_flip_test
+from evalstream.stats.inference.resamples import RANDOM_FLIPS, bootstrap_intervals, sign_flip_test
 
 
 class Bounds(NamedTuple):
@@ -180,9 +180,10 @@ def estimate(
         error = clustered.standard_error
         answers = _Answers((clustered.interval,), (clustered.test,))
         errors, df = (clustered.error_a, clustered.error_b), clustered.clusters - 1
+    own_errors = (own if own is None or own > paired.rounding else 0.0 for own in errors)
     own_a, own_b = (
         None if own is None else OwnError(own, t_interval(mean, own, df, settings.level, "t"))
-        for mean, own in zip((mean_a, mean_b), errors, strict=True)
+        for mean, own in zip((mean_a, mean_b), own_errors, strict=True)
     )
     detectable = detectable_difference(error, settings.level) if error else None
     effect = None
@@ -218,11 +219,20 @@ def estimate(
     )
 
 
-def choose_cautious(first: Estimate | None, other: Estimate | None) -> Estimate | None:
-    """Return the estimate with the larger p value, or the one that cannot have any."""
+def choose_cautious(
+    first: Estimate | None, other: Estimate | None, level: float
+) -> Estimate | None:
+    """Return the estimate with the larger p value, or the one that cannot have any.
+
+    Random signs give no p value below 1 / resamples: where both are significant, it is the one with
+    the larger standard error.
+    """
     if first is None or other is None or first.test is None or other.test is None:
         return first if other is None or (first is not None and first.test is None) else other
-    return other if other.test.p > first.test.p else first
+    p, other_p = first.test.p, other.test.p
+    if first.test.method == RANDOM_FLIPS and max(p, other_p) <= 1 - level:
+        p, other_p = first.standard_error or 0.0, other.standard_error or 0.0
+    return other if other_p > p else first
 
 
 def with_adjusted(estimates: Sequence[Estimate | None]) -> list[Estimate | None]:

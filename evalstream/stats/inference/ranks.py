@@ -14,7 +14,7 @@ from evalstream.stats.inference.paired import LARGEST
 from evalstream.stats.inference.resamples import generator, resample_sums, round_to_units
 
 MOST_DRAWN: Final = 20_000
-"""How many samples with differing scores are resampled; more are left to the normal limit."""
+"""How many clusters with differing scores are resampled; more are left to the normal limit."""
 
 _DIGITS: Final = 1e-9
 _DRAWN_AT_ONCE: Final = 4096
@@ -23,35 +23,43 @@ _DRAWN_AT_ONCE: Final = 4096
 class RankedScores:
     """The scores that several runs have in the samples that they share, in bounded memory.
 
-    The first run is the origin: what is drawn at random are differences from its scores, so that
-    samples in which all runs agree cost nothing.
+    `n` counts the samples. What is resampled are clusters of samples, such as single ones. The
+    first run is the origin: what is drawn at random are differences from its scores, so that
+    clusters in which all runs agree cost nothing.
     """
 
     def __init__(self, runs: int) -> None:
-        self.n = 0
+        self.n = self._clusters = 0
         self._sums = np.zeros(runs)
+        self._scores, self._moments = np.zeros(runs), np.zeros((3, runs))
         self._gaps, self._products = np.zeros(runs - 1), np.zeros((runs - 1, runs - 1))
         self._origin = np.zeros(runs - 1)
         self._differing: list[Array] = []
         self._differ = 0
         self._is_extreme = False
 
-    def add(self, scores: ArrayLike) -> None:
-        """Add the finite scores of some samples: a row for each sample, a column for each run.
+    def add(self, sums: ArrayLike, sizes: ArrayLike | None = None) -> None:
+        """Add the sums of the finite scores of clusters: a row for each, a column for each run.
 
-        Raises ValueError for another number of runs.
+        `sizes` are the numbers of their samples, 1 without them. Raises ValueError for another
+        number of runs.
         """
-        rows = np.asarray(scores, np.float64)
+        rows = np.asarray(sums, np.float64)
         if rows.ndim != 2 or rows.shape[1] != len(self._sums):
             raise ValueError("each sample has one score in each run")
         self._is_extreme |= bool(np.abs(rows).max(initial=0.0) > LARGEST)
         if not len(rows) or self._is_extreme:
             return
-        self.n += len(rows)
-        self._sums += rows.sum(axis=0)
+        held = np.ones(len(rows)) if sizes is None else np.asarray(sizes, np.float64)
         gaps = rows[:, 1:] - rows[:, :1]
-        if self.n == len(rows):
-            self._origin = gaps[0].copy()
+        if not self._clusters:
+            self._origin, self._scores = gaps[0].copy(), rows.sum(axis=0) / held.sum()
+        self.n += int(held.sum())
+        self._clusters += len(rows)
+        self._sums += rows.sum(axis=0)
+        sized = np.broadcast_to(held[:, None], rows.shape)
+        own = rows - sized * self._scores
+        self._moments += np.stack((own * own, own * sized, sized * sized)).sum(axis=1)
         shifted = gaps - self._origin
         self._gaps += shifted.sum(axis=0)
         self._products += shifted.T @ shifted
@@ -70,9 +78,10 @@ class RankedScores:
     ) -> Ranking | None:
         """Return the ranks, best first, None without samples or with scores above 1e100.
 
-        Runs with equal means share the better rank. The samples are resampled once for all runs;
-        with more than 20,000 samples in which scores differ, the means of resamples are drawn from
-        the normal distribution that they approach.
+        Runs with equal means share the better rank. The clusters are resampled once for all runs;
+        with more than 20,000 in which scores differ, the sums of resamples are drawn from the
+        normal distribution that they approach. All runs have the same samples, so that their sums
+        have the order of their means.
         """
         if not self.n or self._is_extreme:
             return None
@@ -83,12 +92,25 @@ class RankedScores:
         for some in drawn:
             held += (_ranks(some, lower_is_better=lower_is_better) == ranks).sum(axis=0)
         found = [
-            Rank(label, mean, rank, times / resamples)
-            for label, mean, rank, times in zip(
-                labels, (self._sums / self.n).tolist(), ranks.tolist(), held.tolist(), strict=True
+            Rank(label, mean, rank, times / resamples, standard_error=error)
+            for label, mean, rank, times, error in zip(
+                labels, (self._sums / self.n).tolist(), ranks.tolist(), held.tolist(),
+                self._errors(), strict=True,
             )
-        ]
+        ]  # fmt: skip
         return Ranking(metric, self.n, sorted(found, key=lambda one: one.rank))
+
+    def _errors(self) -> list[float | None]:
+        """Return the standard errors of the means, as `clustered_error` does."""
+        if self._clusters < 2:
+            return [None] * len(self._sums)
+        means = self._sums / self.n - self._scores
+        squares, products, sizes = self._moments
+        deviations = np.maximum(squares - 2 * means * products + means**2 * sizes, 0.0)
+        errors: list[float | None] = (
+            np.sqrt(deviations * self._clusters / (self._clusters - 1)) / self.n
+        ).tolist()
+        return errors
 
     def _resample_sums(self, resamples: int, seed: int) -> tuple[Array, Iterator[Array]]:
         """Return the sums of differences, and those of resamples, as whole numbers."""
@@ -96,15 +118,16 @@ class RankedScores:
             same = np.zeros(len(self._sums), np.int64)
             return same, iter([np.tile(same, (resamples, 1))])
         cells, times = np.unique(np.concatenate(self._differing), axis=0, return_counts=True)
-        units, _ = round_to_units(cells, self.n)
-        drawn = resample_sums(units, times, self.n, resamples, seed)
+        units, _ = round_to_units(cells, self._clusters)
+        drawn = resample_sums(units, times, self._clusters, resamples, seed)
         return _with_origin(times @ units), map(_with_origin, drawn)
 
     def _normal(self, resamples: int, seed: int) -> tuple[Array, Iterator[Array]]:
         """Return the mean differences, and those of resamples, in a small common unit."""
-        shifted = self._gaps / self.n
+        shifted = self._gaps / self._clusters
         means = shifted + self._origin
-        covariance = (self._products / self.n - np.outer(shifted, shifted)) / self.n
+        covariance = self._products / self._clusters - np.outer(shifted, shifted)
+        covariance /= self._clusters
         # Means that are equal but for rounding are a tie.
         deviation = float(np.sqrt(max(0.0, covariance.diagonal().max())))
         unit = _DIGITS * max(deviation, float(np.abs(means).max())) or 1.0

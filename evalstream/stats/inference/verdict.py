@@ -44,7 +44,7 @@ def judge_estimate(
     if estimate is None or alignment.overlap < settings.min_overlap:
         sentence = _why_not(alignment, settings, labels)
         return EstimateJudgement(CompareVerdict.NOT_COMPARABLE, sentence)
-    if _p(estimate) <= 1 - settings.level:
+    if estimate.p is not None and estimate.p <= 1 - settings.level:
         judgement = _significant(estimate, settings, metric, labels)
         return _dependent(estimate, judgement.sentence) or judgement
     wanted = relevant_difference(settings, metric)
@@ -80,13 +80,6 @@ def is_equal(estimate: Estimate) -> bool:
         # Differences within a cluster may cancel out.
         return False
     return not estimate.difference and not estimate.standard_error and estimate.n > 0
-
-
-def _p(estimate: Estimate) -> float:
-    """Return the p value of the verdict, 1 without a test."""
-    if estimate.adjusted_p is not None:
-        return estimate.adjusted_p
-    return estimate.test.p if estimate.test else 1.0
 
 
 def _why_not(alignment: Alignment, settings: CompareSettings, labels: tuple[str, str]) -> str:
@@ -145,10 +138,10 @@ def _figures(estimate: Estimate, settings: CompareSettings, labels: tuple[str, s
     if estimate.interval:
         low, high, method = estimate.interval
         parts.append(f"{_percent(settings.level)} interval {low:.4g} to {high:.4g} ({method})")
-    if estimate.test:
+    if estimate.test and estimate.p is not None:
         adjusted = ", with Holm's correction" if estimate.adjusted_p is not None else ""
         clusters = f", {estimate.clustered.clusters:,} clusters" if estimate.clustered else ""
-        parts.append(f"{p_value(_p(estimate))} ({estimate.test.method}{clusters}{adjusted})")
+        parts.append(f"{p_value(estimate.p)} ({estimate.test.method}{clusters}{adjusted})")
     return ", ".join(parts)
 
 

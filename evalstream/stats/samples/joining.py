@@ -100,6 +100,7 @@ def _pairs(a: Array, b: Array, metrics: Array) -> Array:
     pairs["flags"] = a["flags"] | b["flags"] << np.uint64(B_SHIFT)
     for flag, holds in (
         (PairFlag.OTHER_PROMPT, is_other["prompt"]),
+        (PairFlag.ONE_PROMPT, (a["prompt"] == 0) != (b["prompt"] == 0)),
         (PairFlag.OTHER_INPUT, is_other["input"]),
         (PairFlag.OTHER_REFERENCE, is_other["input"] & is_same_question),
         (PairFlag.OTHER_CLUSTER, a["cluster"] != b["cluster"]),

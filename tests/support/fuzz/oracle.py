@@ -22,7 +22,7 @@ from evalstream.formats.eee import row_engine as engines
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
-from evalstream.model.finding import Excerpt
+from evalstream.model.finding import CountKey, Excerpt
 from evalstream.parsing.native import binding
 from evalstream.reporters.json import JsonReporter
 from evalstream.stats.tally import Tally
@@ -49,9 +49,10 @@ def differences(case: Case) -> list[Difference]:
     except Exception:  # noqa: BLE001 - a crash is what is looked for
         return [Difference("crash of the preparation", traceback.format_exc(), None)]
     found: list[Difference] = []
+    unshown: set[CountKey] = set()
     with _rooms(case.rooms):
         for lines in case.blocks():
-            found += _of_block(fast, exact, lines)
+            found += _of_block(fast, exact, lines, unshown)
     if case.is_run and not found:
         found += _of_run(case)
     return found
@@ -74,11 +75,17 @@ def _rooms(rooms: tuple[int, int] | None) -> Iterator[None]:
         yield
 
 
-def _of_block(fast: RowEngine, exact: RowEngine, lines: Lines) -> Iterator[Difference]:
+def _of_block(
+    fast: RowEngine, exact: RowEngine, lines: Lines, unshown: set[CountKey]
+) -> Iterator[Difference]:
+    """Compare what comes of a block; no later one shows what this one counts above the limit."""
+    lines = lines._replace(unshown=frozenset(unshown))
     results = [_tried(lambda: quickly(fast, lines)), _tried(lambda: exactly(exact, lines))]
     if any(isinstance(result, str) for result in results):
         yield Difference("crash", *results)
         return
+    most = fast.context.options.max_findings
+    unshown |= {key for key, count in results[1].counts.items() if count >= most}
     views = [_view(result) for result in results]
     for what in views[0]:
         one, other = views[0][what], views[1][what]

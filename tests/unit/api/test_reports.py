@@ -144,6 +144,8 @@ def test_a_comparison_says_its_verdicts(comparison: evalstream.ComparisonReport)
     first = comparison.to_dicts()[0]
     assert first["low"] < first["difference"] < first["high"]
     assert first["difference"] == pytest.approx(first["mean_a"] - first["mean_b"])
+    assert first["error_a"] > first["standard_error"] > 0
+    assert (first["test"], first["clusters"]) == ("mid-p McNemar", None)
     with pytest.raises(evalstream.UsageError, match="a comparison has comparisons"):
         comparison.to_dicts("findings")  # type: ignore[arg-type]
 

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream._version import __version__
 from evalstream.formats.eee import versions
+from evalstream.formats.eee.changes import moves
 from evalstream.formats.eee.changes.kinds import (
     ALGORITHM,
     DEVELOPER,
@@ -19,14 +20,6 @@ from evalstream.formats.eee.changes.kinds import (
     MOVED,
     PROVENANCE,
     SEAL,
-)
-from evalstream.formats.eee.changes.moves import (
-    Additions,
-    AggregateRefused,
-    Path,
-    Required,
-    move_old_members,
-    value_at,
 )
 from evalstream.formats.eee.changes.places import aggregate_migration_place
 from evalstream.formats.eee.changes.supplied import Supplied
@@ -93,7 +86,7 @@ class AggregateMigration:
         self.text, self._tree = parsed_aggregate(text.removeprefix(UTF8_MARK))
         self.version = self._version()
         self._splices = Splices(self.text, self._tree)
-        self._additions, self._applied = Additions(self._splices), list[Applied]()
+        self._additions, self._applied = moves.Additions(self._splices), list[Applied]()
         self.needs = self._change()
 
     @property
@@ -109,7 +102,7 @@ class AggregateMigration:
     @property
     def is_migrated(self) -> bool:
         """Whether it is the result of a migration to this version."""
-        details = value_at(self._tree, DETAILS)
+        details = moves.value_at(self._tree, DETAILS)
         has_source = details is not None and details.member(MIGRATED_FROM) is not None
         return has_source and self.version == self._target
 
@@ -158,10 +151,10 @@ class AggregateMigration:
         """Make all changes but those that depend on the rows; return what is missing."""
         splices, additions, applied = self._splices, self._additions, self._applied
         place = aggregate_migration_place(self._target)
-        needs = list(move_old_members(splices, additions, applied, place, self._supplied))
+        needs = list(moves.move_old_members(splices, additions, applied, place, self._supplied))
         self._keep_unknown(place.members)
         applied += reshape(splices, place)
-        required = Required(splices, additions, self._supplied)
+        required = moves.Required(splices, additions, self._supplied)
         required.see_to_all()
         applied += required.applied
         self._set_developer()
@@ -189,7 +182,9 @@ class AggregateMigration:
                     target = (*config, "additional_details")
                     self._keep_member(arguments, member, where, target)
 
-    def _keep_member(self, holder: Node, member: JsonMember, where: Path, target: Path) -> None:
+    def _keep_member(
+        self, holder: Node, member: JsonMember, where: moves.Path, target: moves.Path
+    ) -> None:
         """Move a member to an object of texts, under a name that says so."""
         before, after = self._splices.of(member.value), self._splices.as_text(member.value)
         self._additions.keep(target, MIGRATED + member.name, after)
@@ -269,14 +264,14 @@ class AggregateMigration:
         """Return the declared version. Raises AggregateRefused."""
         declared = self._string("schema_version")
         if declared is None:
-            raise AggregateRefused("schema_version is missing")
+            raise moves.AggregateRefused("schema_version is missing")
         number = declared.removeprefix(versions.ANNOTATION_PREFIX)
         if number not in versions.DECLARED:
             known = ", ".join(versions.DECLARED)
             name = f"version {declared}" if _VERSION.fullmatch(declared) else "schema_version"
-            raise AggregateRefused(f"{name} is not known; known are {known}")
+            raise moves.AggregateRefused(f"{name} is not known; known are {known}")
         if versions.DECLARED.index(number) > versions.DECLARED.index(self._target):
-            raise AggregateRefused(f"version {number} is newer than {self._target}")
+            raise moves.AggregateRefused(f"version {number} is newer than {self._target}")
         return number
 
     def results(self) -> Iterator[Node]:
@@ -313,7 +308,7 @@ def parsed_aggregate(text: bytes) -> tuple[str, Node]:
         characters = text.decode()
         tree = parse_tree(characters)
     except ValueError as error:
-        raise AggregateRefused(f"the aggregate cannot be read: {error}") from error
+        raise moves.AggregateRefused(f"the aggregate cannot be read: {error}") from error
     if tree.type is not JsonType.OBJECT:
-        raise AggregateRefused("the aggregate is not a JSON object")
+        raise moves.AggregateRefused("the aggregate is not a JSON object")
     return characters, tree

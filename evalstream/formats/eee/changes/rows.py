@@ -6,40 +6,14 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from evalstream.formats.eee.changes.kinds import (
-    EVALUATION_ID,
-    KEPT,
-    MIGRATED,
-    OUTPUT,
-    REHASH,
-    RESULT_ID,
-    TRANSCRIPT,
-)
-from evalstream.formats.eee.changes.places import (
-    KEPT_ID,
-    METADATA,
-    NEW_TRANSCRIPT,
-    OLD_TRANSCRIPT,
-    migration_place,
-    other_ids,
-)
+from evalstream.formats.eee.changes import kinds, places
 from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_KEYS, TRANSCRIPT_TYPES
 from evalstream.formats.eee.sample_hash import json_list
 from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, OLDEST
 from evalstream.model.changes import NULL_DROPPED, Applied, ChangeKind, make_applied
 from evalstream.model.data_class import DataClass, field
+from evalstream.parsing import json_tree
 from evalstream.parsing.json import fast, pointer, resolve, text_or_none
-from evalstream.parsing.json_tree import (
-    JsonMember,
-    JsonType,
-    Node,
-    Splices,
-    decode_string,
-    encode_string,
-    parse_tree,
-    quote_text,
-    read_string,
-)
 from evalstream.parsing.reshape import Probe, RowPlace, Test, reshape
 
 
@@ -66,16 +40,16 @@ class RowMigration(DataClass, frozen=True):
 
     def place(self) -> RowPlace:
         """Return the places of the rows; the exact path takes those that get an id or a hash."""
-        sets_id = EVALUATION_ID.name in self.decisions
-        place = migration_place(
+        sets_id = kinds.EVALUATION_ID.name in self.decisions
+        place = places.migration_place(
             self.target, self.evaluation_id, sets_id=sets_id, keeps_hash=not self.rehash
         )
         exact = place.exact
         if sets_id and self.evaluation_id is not None and self.foreign_id is not None:
-            exact += (other_ids(self.evaluation_id, self.foreign_id),)
+            exact += (places.other_ids(self.evaluation_id, self.foreign_id),)
         if self.rehash:
             exact += ((Probe("sample_hash", Test.PRESENT),),)
-        if RESULT_ID.name in self.decisions:
+        if kinds.RESULT_ID.name in self.decisions:
             unset = Probe("evaluation_result_id", Test.UNSET)
             exact += tuple(
                 (unset, Probe("evaluation_name", Test.EQUALS, name)) for name in self.result_ids
@@ -110,10 +84,10 @@ class _Row:
     """A row while it is migrated."""
 
     def __init__(self, text: str, migration: RowMigration) -> None:
-        self.tree = parse_tree(text)
-        if self.tree.type is not JsonType.OBJECT:
+        self.tree = json_tree.parse_tree(text)
+        if self.tree.type is not json_tree.JsonType.OBJECT:
             raise RowRefused("the line is not a JSON object")
-        self.splices = Splices(text, self.tree)
+        self.splices = json_tree.Splices(text, self.tree)
         self.applied: list[Applied] = []
         self._kept: dict[str, str] = {}
         self._migration = migration
@@ -126,9 +100,9 @@ class _Row:
         kind = self._text("interaction_type")
         for member in self.tree.members:
             if member.name not in known:
-                self._keep(member, KEPT)
+                self._keep(member, kinds.KEPT)
             elif self._is_misplaced(member, kind):
-                self._keep(member, OUTPUT if member.name == "output" else TRANSCRIPT)
+                self._keep(member, kinds.OUTPUT if member.name == "output" else kinds.TRANSCRIPT)
 
     def keep_id(self) -> None:
         """Let `write_kept` write an evaluation_id that was replaced."""
@@ -139,28 +113,32 @@ class _Row:
         known = self.tree.value("evaluation_result_id")
         name = self._text("evaluation_name")
         found = self._migration.result_ids.get(name or "")
-        is_absent = known is None or known.type is JsonType.NULL
-        if found is None or not is_absent or RESULT_ID.name not in self._migration.decisions:
+        is_absent = known is None or known.type is json_tree.JsonType.NULL
+        if found is None or not is_absent or kinds.RESULT_ID.name not in self._migration.decisions:
             return
-        written = encode_string(found, ascii_only=self.splices.ascii_only)
+        written = json_tree.encode_string(found, ascii_only=self.splices.ascii_only)
         self.splices.add(self.tree, "evaluation_result_id", written)
-        self._apply(RESULT_ID, "/evaluation_result_id", "/evaluation_result_id", None, written)
+        self._apply(
+            kinds.RESULT_ID, "/evaluation_result_id", "/evaluation_result_id", None, written
+        )
 
     def hash_again(self) -> None:
         """Replace the hash of the input, if that is decided and the row has one."""
         known = self.tree.value("sample_hash")
-        if not self._migration.rehash or known is None or known.type is not JsonType.TEXT:
+        if not self._migration.rehash or known is None or known.type is not json_tree.JsonType.TEXT:
             return
         raw, references = self.tree.value("input", "raw"), self.tree.value("input", "reference")
         texts = None if references is None else self._texts(references)
-        if raw is None or raw.type is not JsonType.TEXT or texts is None:
+        if raw is None or raw.type is not json_tree.JsonType.TEXT or texts is None:
             raise RowRefused("sample_hash cannot be computed: the input is not text")
         digest = new_hash(self._decode_string(raw), texts)
         if self._decode_string(known) != digest:
-            self._kept[f"{MIGRATED}sample_hash"] = self.splices.of(known)
-            self.splices.replace(known, quote_text(digest))
+            self._kept[f"{kinds.MIGRATED}sample_hash"] = self.splices.of(known)
+            self.splices.replace(known, json_tree.quote_text(digest))
             before = self.splices.of(known)
-            self._apply(REHASH, "/sample_hash", "/sample_hash", before, quote_text(digest))
+            self._apply(
+                kinds.REHASH, "/sample_hash", "/sample_hash", before, json_tree.quote_text(digest)
+            )
 
     def write_kept(self) -> None:
         """Add to the metadata what was dropped."""
@@ -176,13 +154,13 @@ class _Row:
         wanted, decisions = self._migration.evaluation_id, self._migration.decisions
         if wanted is None:
             return
-        if EVALUATION_ID.name in decisions:
+        if kinds.EVALUATION_ID.name in decisions:
             refuse_another_id(self._text("evaluation_id"), wanted, self._migration.foreign_id)
             return
         if self._text("evaluation_id") != wanted:
             raise RowRefused(
                 "evaluation_id is not that of the aggregate; "
-                f"{_decide(EVALUATION_ID)} writes that of the aggregate"
+                f"{_decide(kinds.EVALUATION_ID)} writes that of the aggregate"
             )
 
     def _keep_one_transcript(self) -> None:
@@ -193,11 +171,13 @@ class _Row:
         version = self._text("schema_version") or ""
         is_old = version.removeprefix(ANNOTATION_PREFIX) in OLDEST
         own, other = (
-            (OLD_TRANSCRIPT, NEW_TRANSCRIPT) if is_old else (NEW_TRANSCRIPT, OLD_TRANSCRIPT)
+            (places.OLD_TRANSCRIPT, places.NEW_TRANSCRIPT)
+            if is_old
+            else (places.NEW_TRANSCRIPT, places.OLD_TRANSCRIPT)
         )
         if self._is_set(own) and self._is_set(other):
             (member,) = (one for one in members if one is not None and one.name == other)
-            self._keep(member, TRANSCRIPT)
+            self._keep(member, kinds.TRANSCRIPT)
             return
         empty = other if self._is_set(own) or not self._is_set(other) else own
         self.splices.drop(self.tree, empty)
@@ -205,25 +185,27 @@ class _Row:
 
     def _is_set(self, name: str) -> bool:
         value = self.tree.value(name)
-        return value is not None and value.type is not JsonType.NULL
+        return value is not None and value.type is not json_tree.JsonType.NULL
 
-    def _is_misplaced(self, member: JsonMember, kind: str | None) -> bool:
+    def _is_misplaced(self, member: json_tree.JsonMember, kind: str | None) -> bool:
         """Tell whether a row of its type has no place for a member."""
-        if member.value.type is JsonType.NULL or self.splices.is_dropped(self.tree, member.name):
+        if member.value.type is json_tree.JsonType.NULL or self.splices.is_dropped(
+            self.tree, member.name
+        ):
             return False
         names = TRANSCRIPT_KEYS if kind == SINGLE_TURN else ("output",)
         return kind in {SINGLE_TURN, *TRANSCRIPT_TYPES} and member.name in names
 
-    def _keep(self, member: JsonMember, kind: ChangeKind) -> None:
+    def _keep(self, member: json_tree.JsonMember, kind: ChangeKind) -> None:
         """Drop a member, to be kept as text in the metadata. Raises RowRefused if undecided."""
-        if kind is not KEPT and kind.name not in self._migration.decisions:
+        if kind is not kinds.KEPT and kind.name not in self._migration.decisions:
             what = _MISPLACED[kind]
             raise RowRefused(f"{what}; {_decide(kind)} keeps it in metadata")
         before = self.splices.of(member.value)
         after = self.splices.as_text(member.value)
-        self._kept[MIGRATED + member.name] = after
+        self._kept[kinds.MIGRATED + member.name] = after
         self.splices.drop(self.tree, member.name)
-        place = "/*" if kind is KEPT else f"/{member.name}"
+        place = "/*" if kind is kinds.KEPT else f"/{member.name}"
         self._apply(kind, place, pointer((member.name,)), before, after)
 
     def _apply(
@@ -232,39 +214,39 @@ class _Row:
         self.applied.append(make_applied(kind, where, before, after, place))
 
     def _text(self, name: str) -> str | None:
-        return read_string(self.splices.text, self.tree.value(name))
+        return json_tree.read_string(self.splices.text, self.tree.value(name))
 
-    def _texts(self, references: Node) -> list[str] | None:
+    def _texts(self, references: json_tree.Node) -> list[str] | None:
         """Return the references of an input, None if they are not text."""
-        nodes = references.items if references.type is JsonType.LIST else [references]
-        if any(node.type is not JsonType.TEXT for node in nodes):
+        nodes = references.items if references.type is json_tree.JsonType.LIST else [references]
+        if any(node.type is not json_tree.JsonType.TEXT for node in nodes):
             return None
         return [self._decode_string(node) for node in nodes]
 
-    def _decode_string(self, node: Node) -> str:
-        return decode_string(self.splices.text, node)
+    def _decode_string(self, node: json_tree.Node) -> str:
+        return json_tree.decode_string(self.splices.text, node)
 
 
-def replaced_id(splices: Splices, applied: Iterable[Applied]) -> dict[str, str]:
+def replaced_id(splices: json_tree.Splices, applied: Iterable[Applied]) -> dict[str, str]:
     """Return the member of the metadata that keeps a replaced evaluation_id, if there is any."""
     node = splices.tree.value("evaluation_id")
-    is_replaced = any(one.change.kind == EVALUATION_ID for one in applied)
-    if node is None or not is_replaced or node.type is JsonType.NULL:
+    is_replaced = any(one.change.kind == kinds.EVALUATION_ID for one in applied)
+    if node is None or not is_replaced or node.type is json_tree.JsonType.NULL:
         return {}
-    return {KEPT_ID: splices.as_text(node)}
+    return {places.KEPT_ID: splices.as_text(node)}
 
 
-def keep_in_metadata(splices: Splices, kept: Mapping[str, str]) -> None:
+def keep_in_metadata(splices: json_tree.Splices, kept: Mapping[str, str]) -> None:
     """Add texts to the metadata of a row. Raises RowRefused where there is no room for them."""
     if not kept:
         return
     tree = splices.tree
-    metadata = tree.value(METADATA)
-    if metadata is None or splices.is_dropped(tree, METADATA):
-        splices.add_object(tree, METADATA, kept)
-    elif metadata.type is JsonType.NULL:
+    metadata = tree.value(places.METADATA)
+    if metadata is None or splices.is_dropped(tree, places.METADATA):
+        splices.add_object(tree, places.METADATA, kept)
+    elif metadata.type is json_tree.JsonType.NULL:
         splices.replace(metadata, splices.object_text(tree, kept))
-    elif metadata.type is JsonType.OBJECT:
+    elif metadata.type is json_tree.JsonType.OBJECT:
         for name, value in kept.items():
             if metadata.member(name) is not None:
                 raise RowRefused(f"metadata already has a member {name}")
@@ -300,6 +282,6 @@ def _decide(kind: ChangeKind) -> str:
 
 
 _MISPLACED: Final = {
-    OUTPUT: "a row with a transcript has an output as well",
-    TRANSCRIPT: "a single-turn row has a transcript, or a row has two",
+    kinds.OUTPUT: "a row with a transcript has an output as well",
+    kinds.TRANSCRIPT: "a single-turn row has a transcript, or a row has two",
 }

@@ -24,8 +24,8 @@ from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import Rule
 from evalstream.rules.catalogue import PROFILES
+from evalstream.rules.declaration import declare_rule
 
 PLACEHOLDER: Final = -1
 """The value that some leaderboards write for a missing score."""
@@ -259,69 +259,12 @@ def _number_as_written(claim: Decimal) -> int | float:
     )
 
 
-ES701: Final = Rule(
-    "ES701",
-    "impossible-aggregate-score",
-    Severity.ERROR,
-    "a score that is not finite or outside its bounds, or bounds that are reversed",
-    aggregate=_aggregate_score,
-    former_names=("aggregate-score",),
-)
-
-ES702: Final = Rule(
-    "ES702",
-    "impossible-uncertainty",
-    Severity.ERROR,
-    "an uncertainty that cannot result from a measurement",
-    aggregate=_uncertainty,
-    former_names=("uncertainty",),
-)
-
-ES703: Final = Rule(
-    "ES703",
-    "standard-error-mismatch",
-    Severity.WARNING,
-    "standard_error is not standard_deviation / sqrt(num_samples)",
-    aggregate=_standard_error,
-    former_names=("standard-error",),
-)
-
-ES704: Final = Rule(
-    "ES704",
-    "malformed-evaluation-id",
-    Severity.WARNING,
-    "evaluation_id without a separator or with an empty part, or a timestamp that is not a number",
-    aggregate=_evaluation_id_shape,
-    former_names=("evaluation-id-shape",),
-)
-
-ES705: Final = Rule(
-    "ES705",
-    "bootstrap-incomplete",
-    Severity.WARNING,
-    "a bootstrap method without num_bootstrap_samples, or a number of samples of 0 or less",
-    aggregate=_bootstrap,
-    former_names=("bootstrap",),
-)
-
-ES706: Final = Rule(
-    "ES706",
-    "deployment-missing",
-    Severity.WARNING,
-    "deployment_type or model_availability is missing; an info where both are",
-    run=_deployment,
-    about_aggregate=True,
-    about_paths=True,
-    former_names=("deployment",),
-)
-
-ES708: Final = Rule(
-    "ES708",
-    "level-score-not-an-index",
-    Severity.WARNING,
-    "a levels score that is not an index of level_names",
-    aggregate=_level_score,
-    former_names=("level-score",),
-)
+ES701: Final = declare_rule("ES701", aggregate=_aggregate_score)
+ES702: Final = declare_rule("ES702", aggregate=_uncertainty)
+ES703: Final = declare_rule("ES703", aggregate=_standard_error)
+ES704: Final = declare_rule("ES704", aggregate=_evaluation_id_shape)
+ES705: Final = declare_rule("ES705", aggregate=_bootstrap)
+ES706: Final = declare_rule("ES706", run=_deployment, about_aggregate=True, about_paths=True)
+ES708: Final = declare_rule("ES708", aggregate=_level_score)
 
 RULES: Final = (ES701, ES702, ES703, ES704, ES705, ES706, ES708)

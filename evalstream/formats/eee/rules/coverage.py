@@ -10,9 +10,10 @@ from typing import Final
 from evalstream.formats.eee.aggregate import RESULTS, Result
 from evalstream.formats.eee.facts import RunFacts, count_samples_beside
 from evalstream.formats.eee.row_view import mark_digest, repeat_mark
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
-from evalstream.rules.base import Rule, Where
+from evalstream.rules.base import Where
+from evalstream.rules.declaration import declare_rule
 from evalstream.stats.duplicates import MOST_MARKS, DuplicateKind, DuplicateMatch, ResultCoverage
 
 
@@ -193,49 +194,11 @@ def _samples(facts: RunFacts, result: Result) -> int:
     return facts.coverage.of(result.place).samples
 
 
-ES604: Final = Rule(
-    "ES604",
-    "result-without-rows",
-    Severity.WARNING,
-    "a result with an id has no rows, or rows join none of the results",
-    run=_result_without_rows,
-    about_aggregate=True,
-)
-
-ES607: Final = Rule(
-    "ES607",
-    "uneven-fan-out",
-    Severity.WARNING,
-    "results of one evaluation are scored over different sets of samples",
-    run=_uneven_fan_out,
-    about_aggregate=True,
-)
-
-ES608: Final = Rule(
-    "ES608",
-    "disagreeing-copies",
-    Severity.WARNING,
-    "the same sample has different choices or output under different results",
-)
-
-ES609: Final = Rule(
-    "ES609",
-    "sample-list-mismatch",
-    Severity.WARNING,
-    "source_data.samples_number or sample_ids disagree with the rows",
-    run=_sample_list,
-    about_aggregate=True,
-    former_names=("sample-list",),
-)
-
-ES610: Final = Rule(
-    "ES610",
-    "uneven-repeats",
-    Severity.WARNING,
-    "samples of one result have different repeats, or not the first ones",
-    run=_uneven_repeats,
-    about_aggregate=True,
-)
+ES604: Final = declare_rule("ES604", run=_result_without_rows, about_aggregate=True)
+ES607: Final = declare_rule("ES607", run=_uneven_fan_out, about_aggregate=True)
+ES608: Final = declare_rule("ES608")
+ES609: Final = declare_rule("ES609", run=_sample_list, about_aggregate=True)
+ES610: Final = declare_rule("ES610", run=_uneven_repeats, about_aggregate=True)
 
 RULES: Final = (ES604, ES607, ES608, ES609, ES610)
 

@@ -7,7 +7,8 @@ from typing import Final
 
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
-from evalstream.rules.base import Rule, position_namer
+from evalstream.rules.base import position_namer
+from evalstream.rules.declaration import declare_rule
 
 
 def repeated_record(earlier: str) -> Violation:
@@ -82,44 +83,12 @@ def drifted_like(samples: int, earlier: str) -> Violation:
     return ES905.violation(message, count=samples)
 
 
-ES903: Final = Rule(
-    "ES903",
-    "repeated-aggregate",
-    Severity.WARNING,
-    "the same record twice, apart from evaluation_id, retrieved_timestamp, file_path and order",
-)
-
-ES904: Final = Rule(
-    "ES904",
-    "overlapping-files",
-    Severity.WARNING,
-    "the same evaluation in several files whose samples overlap",
-)
-
-ES905: Final = Rule(
-    "ES905",
-    "drifted-sample",
-    Severity.WARNING,
-    "one sample_id with different inputs across runs of one evaluation",
-)
-
-ES906: Final = Rule(
-    "ES906", "reused-uuid", Severity.ERROR, "the same UUID names records of different content"
-)
-
-ES907: Final = Rule(
-    "ES907",
-    "repeated-answers",
-    Severity.WARNING,
-    "the answers of a harness log are those of a log of another model",
-)
-
-ES908: Final = Rule(
-    "ES908",
-    "case-collision",
-    Severity.WARNING,
-    "two paths that differ only in upper and lower case",
-)
+ES903: Final = declare_rule("ES903")
+ES904: Final = declare_rule("ES904")
+ES905: Final = declare_rule("ES905")
+ES906: Final = declare_rule("ES906")
+ES907: Final = declare_rule("ES907")
+ES908: Final = declare_rule("ES908")
 
 RULES: Final = (ES903, ES904, ES905, ES906, ES907, ES908)
 

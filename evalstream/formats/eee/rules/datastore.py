@@ -11,10 +11,10 @@ from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.datastore import ROWS_ENDING
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.io.names import printable
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Violation
 from evalstream.parsing.json import text_or_none
-from evalstream.rules.base import Rule
 from evalstream.rules.catalogue import PROFILES
+from evalstream.rules.declaration import declare_rule
 
 AGGREGATE: Final = ".json"
 
@@ -186,93 +186,16 @@ def _name(path: str) -> str:
     return printable(os.path.basename(path))
 
 
-ES901: Final = Rule(
-    "ES901",
-    "wrong-datastore-path",
-    Severity.ERROR,
-    "not data/<collection>/<developer>/<model>/<uuid4>.json or …_samples.jsonl, or not portable",
-    run=_datastore_path,
-    optional=True,
-    about_aggregate=True,
-    about_paths=True,
-    former_names=("datastore-path",),
-)
-
-ES902: Final = Rule(
-    "ES902",
-    "orphaned-file",
-    Severity.ERROR,
-    "rows without an aggregate, declared rows that are missing, or rows that are not declared",
-    run=_orphan,
-    optional=True,
-    about_aggregate=True,
-    about_paths=True,
-    former_names=("orphan",),
-)
-
-ES910: Final = Rule(
-    "ES910",
-    "foreign-directory",
-    Severity.WARNING,
-    "the model's identity addresses another directory than that of the file, or none",
-    run=_foreign_directory,
-    about_aggregate=True,
-    about_paths=True,
-)
-
-ES911: Final = Rule(
-    "ES911",
-    "version-too-old",
-    Severity.ERROR,
-    "the record's schema_version is below the version that the store takes",
-    run=_version_too_old,
-    optional=True,
-    about_aggregate=True,
-    about_paths=True,
-)
+ES901: Final = declare_rule("ES901", run=_datastore_path, about_aggregate=True, about_paths=True)
+ES902: Final = declare_rule("ES902", run=_orphan, about_aggregate=True, about_paths=True)
+ES910: Final = declare_rule("ES910", run=_foreign_directory, about_aggregate=True, about_paths=True)
+ES911: Final = declare_rule("ES911", run=_version_too_old, about_aggregate=True, about_paths=True)
 
 
-def _rule(code: str, name: str, summary: str, severity: Severity = Severity.ERROR) -> Rule:
-    return Rule(code, name, severity, summary, in_store=True)
-
+_OF_STORES: Final = range(920, 932)
+"""The numbers of the rules about a public store, which it reports by their codes."""
 
 RULES: Final = (
     *(ES901, ES902, ES910, ES911),
-    _rule(
-        "ES920",
-        "store-manifest",
-        "the latest manifest contradicts its digest, its name, its entries or its versioned copy",
-    ),
-    _rule(
-        "ES921",
-        "store-entries",
-        "the entries are not those of the manifest, or a line is not canonical or not in order",
-    ),
-    _rule(
-        "ES922",
-        "store-uuid",
-        "an entry whose UUID, paths and collection contradict each other, or a UUID twice",
-    ),
-    _rule("ES923", "object-missing", "an object that an entry lists is not in the store"),
-    _rule("ES924", "object-changed", "an object has another size or digest than its entry"),
-    _rule("ES925", "object-unlisted", "an object that no kept snapshot lists", Severity.WARNING),
-    _rule("ES926", "store-index", "an index does not hold the entries it stands for"),
-    _rule(
-        "ES927",
-        "data-drift",
-        "a file of data/ is not the one that an entry lists, or is missing, or no entry lists it",
-    ),
-    _rule(
-        "ES928",
-        "immutable-broken",
-        "one UUID has two contents, in two kept snapshots or since the last accepted one",
-    ),
-    _rule("ES929", "snapshot-altered", "an older snapshot no longer matches its digests"),
-    _rule(
-        "ES930",
-        "acknowledged-conflict",
-        "a file of data/ differs from its entry and is acknowledged, or no longer differs",
-        Severity.INFO,
-    ),
-    _rule("ES931", "store-moved", "the store changed while it was checked"),
+    *(declare_rule(f"ES{number}") for number in _OF_STORES),
 )

@@ -13,7 +13,8 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import RowCheck, Rule
+from evalstream.rules.base import RowCheck
+from evalstream.rules.declaration import declare_rule
 
 Row = Mapping[str, Any]
 
@@ -349,22 +350,12 @@ def _show_score(score: Any) -> Any:
     return int(score) if score == int(score) else score
 
 
-ES307: Final = Rule(
-    "ES307",
-    "correct-contradicts-score",
-    Severity.WARNING,
-    "is_correct contradicts a score of 0 or 1",
-    row=_correct_versus_score,
-    reads=("/evaluation/is_correct",),
-    in_scanner=True,
-    former_names=("correct-versus-score",),
+ES307: Final = declare_rule(
+    "ES307", row=_correct_versus_score, reads=("/evaluation/is_correct",), in_scanner=True
 )
 
-ES808: Final = Rule(
+ES808: Final = declare_rule(
     "ES808",
-    "score-underived",
-    Severity.ERROR,
-    "what the row itself says of its answer gives another score",
     row=_score_underived,
     run=_called_both,
     reads=("/evaluation/is_correct", "/answer_attribution"),

@@ -10,10 +10,11 @@ from typing import Any, Final
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.context import RowContext, in_any_context
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import RowCheck, Rule
+from evalstream.rules.base import RowCheck
+from evalstream.rules.declaration import declare_rule
 
 Row = Mapping[str, Any]
 
@@ -234,27 +235,7 @@ def _is_secret(value: str, name: _Name) -> bool:
 
 _NO_NAME: Final = _Name(is_secret=False, of_secret=False, of_token=False)
 
-ES312: Final = Rule(
-    "ES312",
-    "answer-leak",
-    Severity.WARNING,
-    "input.raw holds the assistant's turn, or ends in the reference",
-    row=_answer_leak,
-    reads=("/input/raw",),
-    in_scanner=True,
-    optional=True,
-)
-
-ES316: Final = Rule(
-    "ES316",
-    "exposed-credential",
-    Severity.ERROR,
-    "a key or value that looks like a secret; the value is never printed",
-    row=in_any_context(_credential),
-    reads=("",),
-    in_scanner=True,
-    optional=True,
-    former_names=("credential",),
-)
+ES312: Final = declare_rule("ES312", row=_answer_leak, reads=("/input/raw",), in_scanner=True)
+ES316: Final = declare_rule("ES316", row=in_any_context(_credential), reads=("",), in_scanner=True)
 
 RULES: Final = (ES312, ES316)

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, tasks_in_name
 from evalstream.formats.eee.context import RowContext
-from evalstream.model.finding import Severity, Violation, expect_one
+from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import Repair, RepairAction, RowCheck, Rule
+from evalstream.rules.declaration import declare_rule
 
 
 def _foreign_evaluation(context: RowContext) -> RowCheck | None:
@@ -162,11 +163,8 @@ def _check_member(
     return check
 
 
-ES601: Final = Rule(
+ES601: Final = declare_rule(
     "ES601",
-    "foreign-evaluation",
-    Severity.ERROR,
-    "evaluation_id differs from that of the aggregate",
     row=_foreign_evaluation,
     reads=("/evaluation_id",),
     by_ids=True,
@@ -178,43 +176,17 @@ ES601: Final = Rule(
     ),
 )
 
-ES602: Final = Rule(
-    "ES602",
-    "foreign-model",
-    Severity.ERROR,
-    "model_id differs from model_info.id of the aggregate",
-    row=_foreign_model,
-    reads=("/model_id",),
-    by_ids=True,
+ES602: Final = declare_rule("ES602", row=_foreign_model, reads=("/model_id",), by_ids=True)
+
+ES603: Final = declare_rule(
+    "ES603", row=_unknown_result, reads=("/evaluation_result_id",), by_ids=True
 )
 
-ES603: Final = Rule(
-    "ES603",
-    "unknown-result",
-    Severity.ERROR,
-    "evaluation_result_id is not the id of a result in the aggregate",
-    row=_unknown_result,
-    reads=("/evaluation_result_id",),
-    by_ids=True,
+ES605: Final = declare_rule(
+    "ES605", row=_unknown_evaluation_name, reads=("/evaluation_name",), by_ids=True
 )
 
-ES605: Final = Rule(
-    "ES605",
-    "unknown-evaluation-name",
-    Severity.WARNING,
-    "evaluation_name is not one of the aggregate's, or belongs to another result than the id",
-    row=_unknown_evaluation_name,
-    reads=("/evaluation_name",),
-    by_ids=True,
-)
-
-ES606: Final = Rule(
-    "ES606",
-    "repeated-result",
-    Severity.ERROR,
-    "two results have the same evaluation_result_id",
-    aggregate=_repeated_result,
-)
+ES606: Final = declare_rule("ES606", aggregate=_repeated_result)
 
 _WITHOUT_RESULT_IDS: Final = ("0.2.0", "0.2.0+list", "0.2.1")
 _PATH_MARK: Final = LazyPattern("[/:]")

@@ -15,7 +15,8 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import RowCheck, Rule
+from evalstream.rules.base import RowCheck
+from evalstream.rules.declaration import declare_rule
 
 _EPOCH = LazyPattern(r"[0-9]{9,10}(?:\.[0-9]*)?|[0-9]{13}|[0-9]{16}")
 """A time since 1970: in seconds, milliseconds or microseconds."""
@@ -263,19 +264,10 @@ def _neither_zero_nor_one(context: RowContext) -> RowCheck | None:
     return check
 
 
-ES709: Final = Rule(
-    "ES709",
-    "evaluation-id-disagrees",
-    Severity.WARNING,
-    "evaluation_id names another model or time than the aggregate does",
-    aggregate=_evaluation_id_disagrees,
-)
+ES709: Final = declare_rule("ES709", aggregate=_evaluation_id_disagrees)
 
-ES710: Final = Rule(
+ES710: Final = declare_rule(
     "ES710",
-    "implausible-member",
-    Severity.WARNING,
-    "a value that the schema's description of the member rules out",
     row=_neither_zero_nor_one,
     aggregate=_implausible_member,
     reads=("/evaluation/score",),

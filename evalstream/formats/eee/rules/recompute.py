@@ -12,8 +12,8 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import text_or_none
-from evalstream.rules.base import Rule
 from evalstream.rules.claims import claim_violation, find_open, find_refuted, find_rounded
+from evalstream.rules.declaration import declare_rule
 from evalstream.stats.claims import kinds
 
 _UNCERTAIN: Final = frozenset(
@@ -91,61 +91,11 @@ def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:
             )
 
 
-ES801: Final = Rule(
-    "ES801",
-    "score-refuted",
-    Severity.ERROR,
-    "a score that no formula of its kind gives from the rows",
-    run=_score_refuted,
-    about_aggregate=True,
-    former_names=("score-not-reproduced",),
-)
-
-ES802: Final = Rule(
-    "ES802",
-    "sample-count-refuted",
-    Severity.ERROR,
-    "num_samples is not the number of joined rows or of distinct samples",
-    run=_sample_count_refuted,
-    about_aggregate=True,
-    former_names=("sample-count", "sample-count-mismatch"),
-)
-
-ES803: Final = Rule(
-    "ES803",
-    "uncertainty-refuted",
-    Severity.ERROR,
-    "deviation, standard error or interval does not follow from the rows",
-    run=_uncertainty_refuted,
-    about_aggregate=True,
-    former_names=("uncertainty-not-reproduced",),
-)
-
-ES804: Final = Rule(
-    "ES804",
-    "claim-open",
-    Severity.WARNING,
-    "claims that the rows neither confirm nor refute",
-    run=_claim_open,
-    about_aggregate=True,
-    former_names=("claim-not-recomputed",),
-)
-
-ES806: Final = Rule(
-    "ES806",
-    "claim-rounded",
-    Severity.INFO,
-    "a claim that agrees with the rows at one or two digits only",
-    run=_claim_rounded,
-    about_aggregate=True,
-)
-
-ES807: Final = Rule(
-    "ES807",
-    "declaration-contradicted",
-    Severity.ERROR,
-    "the names of a metric contradict each other about how its score is computed",
-    aggregate=_declaration_contradicted,
-)
+ES801: Final = declare_rule("ES801", run=_score_refuted, about_aggregate=True)
+ES802: Final = declare_rule("ES802", run=_sample_count_refuted, about_aggregate=True)
+ES803: Final = declare_rule("ES803", run=_uncertainty_refuted, about_aggregate=True)
+ES804: Final = declare_rule("ES804", run=_claim_open, about_aggregate=True)
+ES806: Final = declare_rule("ES806", run=_claim_rounded, about_aggregate=True)
+ES807: Final = declare_rule("ES807", aggregate=_declaration_contradicted)
 
 RULES: Final = (ES801, ES802, ES803, ES804, ES806, ES807)

@@ -17,7 +17,8 @@ from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import RowCheck, Rule
+from evalstream.rules.base import RowCheck
+from evalstream.rules.declaration import declare_rule
 
 Row = Mapping[str, Any]
 
@@ -370,110 +371,50 @@ def _is_number(value: Any) -> bool:
 
 _NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
 
-ES301: Final = Rule(
-    "ES301",
-    "not-one-terminal-answer",
-    Severity.WARNING,
-    "not exactly one item of answer_attribution is terminal; an empty list is an info",
-    row=in_any_context(_terminal_answer),
-    reads=("/answer_attribution",),
-    in_scanner=True,
-    former_names=("terminal-answer",),
+ES301: Final = declare_rule(
+    "ES301", row=in_any_context(_terminal_answer), reads=("/answer_attribution",), in_scanner=True
 )
 
-ES302: Final = Rule(
-    "ES302",
-    "attribution-unknown-turn",
-    Severity.ERROR,
-    "turn_idx of an answer is not a turn of the transcript, or not 0 in a single_turn row",
-    row=_attribution_turn,
-    reads=("/answer_attribution",),
-    in_scanner=True,
-    former_names=("attribution-turn",),
+ES302: Final = declare_rule(
+    "ES302", row=_attribution_turn, reads=("/answer_attribution",), in_scanner=True
 )
 
-ES303: Final = Rule(
-    "ES303",
-    "attribution-wrong-source",
-    Severity.WARNING,
-    "source of an answer is not output.raw, or not the content of a turn",
-    row=_attribution_source,
-    reads=("/answer_attribution",),
-    in_scanner=True,
-    former_names=("attribution-source",),
+ES303: Final = declare_rule(
+    "ES303", row=_attribution_source, reads=("/answer_attribution",), in_scanner=True
 )
 
-ES308: Final = Rule(
-    "ES308",
-    "score-out-of-bounds",
-    Severity.ERROR,
-    "a score outside the metric's bounds; a warning where the row joins by name only",
-    row=_score_out_of_bounds,
-    reads=("/evaluation/score",),
-    in_scanner=True,
+ES308: Final = declare_rule(
+    "ES308", row=_score_out_of_bounds, reads=("/evaluation/score",), in_scanner=True
 )
 
-ES309: Final = Rule(
-    "ES309",
-    "token-sum-mismatch",
-    Severity.WARNING,
-    "total_tokens is not input_tokens plus output_tokens, nor these with cache or reasoning",
-    row=in_any_context(_token_sum),
-    reads=("/token_usage/total_tokens",),
-    in_scanner=True,
-    former_names=("token-sum",),
+ES309: Final = declare_rule(
+    "ES309", row=in_any_context(_token_sum), reads=("/token_usage/total_tokens",), in_scanner=True
 )
 
-ES310: Final = Rule(
+ES310: Final = declare_rule(
     "ES310",
-    "time-above-latency",
-    Severity.WARNING,
-    "time to first token or generation time above latency",
     row=_timing,
     reads=("/performance/time_to_first_token_ms", "/performance/generation_time_ms"),
     in_scanner=True,
-    former_names=("timing",),
 )
 
-ES311: Final = Rule(
+ES311: Final = declare_rule(
     "ES311",
-    "empty-identifier",
-    Severity.WARNING,
-    "an identifier or the input is empty",
     row=in_any_context(_empty_identifier),
     reads=("/evaluation_id", "/model_id", "/evaluation_name", "/sample_id", "/input/raw"),
     in_scanner=True,
 )
 
-ES313: Final = Rule(
-    "ES313",
-    "reference-not-a-choice",
-    Severity.INFO,
-    "choices are given, and the reference is not one of them, nor the letter or number of one",
-    row=in_any_context(_reference_not_a_choice),
-    reads=("/input/choices",),
-    in_scanner=True,
+ES313: Final = declare_rule(
+    "ES313", row=in_any_context(_reference_not_a_choice), reads=("/input/choices",), in_scanner=True
 )
 
-ES314: Final = Rule(
-    "ES314",
-    "error-yet-correct",
-    Severity.WARNING,
-    "error is set and is_correct is true",
-    row=in_any_context(_error_yet_correct),
-    reads=("/error",),
-    in_scanner=True,
+ES314: Final = declare_rule(
+    "ES314", row=in_any_context(_error_yet_correct), reads=("/error",), in_scanner=True
 )
 
-ES317: Final = Rule(
-    "ES317",
-    "malformed-model-id",
-    Severity.INFO,
-    "model_id is not written organisation/name",
-    row=in_any_context(_model_id_shape),
-    reads=("/model_id",),
-    by_ids=True,
-    former_names=("model-id-shape",),
+ES317: Final = declare_rule(
+    "ES317", row=in_any_context(_model_id_shape), reads=("/model_id",), by_ids=True
 )
 
 NO_ANSWER: Final = ES301.violation(

@@ -12,7 +12,8 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
-from evalstream.rules.base import Repair, RepairAction, Rule, Where
+from evalstream.rules.base import Repair, RepairAction, Where
+from evalstream.rules.declaration import declare_rule
 from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 from evalstream.stats.tally import Tally
 
@@ -312,43 +313,13 @@ def _hash_absent(facts: RunFacts) -> Iterator[Violation]:
         yield ES406.violation(message, count=absent, severity=Severity.WARNING)
 
 
-ES401: Final = Rule(
-    "ES401",
-    "sample-hash-mismatch",
-    Severity.ERROR,
-    "sample_hash is not the digest of this row's input under the file's recipe",
-    run=_unexplained_hashes,
-)
+ES401: Final = declare_rule("ES401", run=_unexplained_hashes)
+ES402: Final = declare_rule("ES402", run=_other_recipe)
+ES403: Final = declare_rule("ES403", run=_mixed_recipes)
+ES404: Final = declare_rule("ES404", run=_unverifiable_hash)
 
-ES402: Final = Rule(
-    "ES402",
-    "other-recipe",
-    Severity.INFO,
-    "the file follows a recipe that its version does not prefer",
-    run=_other_recipe,
-)
-
-ES403: Final = Rule(
-    "ES403",
-    "mixed-recipes",
-    Severity.ERROR,
-    "rows of one file follow different recipes",
-    run=_mixed_recipes,
-)
-
-ES404: Final = Rule(
-    "ES404",
-    "unverifiable-hash",
-    Severity.ERROR,
-    "rows carry hashes and no known recipe explains any of them",
-    run=_unverifiable_hash,
-)
-
-ES405: Final = Rule(
+ES405: Final = declare_rule(
     "ES405",
-    "malformed-hash",
-    Severity.ERROR,
-    "sample_hash is not a hex digest, or has the wrong length for hash_algorithm",
     run=_malformed_hash,
     repair=Repair(
         RepairAction.WRITE_PLAIN_SAMPLE_HASH,
@@ -357,31 +328,10 @@ ES405: Final = Rule(
     ),
 )
 
-ES406: Final = Rule(
-    "ES406",
-    "hash-absent",
-    Severity.INFO,
-    "rows without sample_hash; a warning where hashes are expected",
-    run=_hash_absent,
-)
-
-ES407: Final = Rule(
-    "ES407",
-    "one-id-two-samples",
-    Severity.ERROR,
-    "one sample_id with two inputs within one evaluation; one input under two ids is a warning",
-)
-
-ES408: Final = Rule(
-    "ES408", "repeated-row", Severity.ERROR, "a row that repeats an earlier row byte for byte"
-)
-
-ES409: Final = Rule(
-    "ES409",
-    "repeated-sample",
-    Severity.ERROR,
-    "a row with the evaluation, result, sample_id and repeat of an earlier row",
-)
+ES406: Final = declare_rule("ES406", run=_hash_absent)
+ES407: Final = declare_rule("ES407")
+ES408: Final = declare_rule("ES408")
+ES409: Final = declare_rule("ES409")
 
 WRONG_HASH: Final = ES401.violation("not the digest of this row's input", pointer=POINTER)
 """The violation of a row with a wrong hash, to be counted."""

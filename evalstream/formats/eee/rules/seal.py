@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import DETAILS, USUAL_ALGORITHMS, Aggregate
-from evalstream.formats.eee.datastore import parse_path
+from evalstream.formats.eee.datastore import parse_path, path_to_declare
 from evalstream.formats.eee.facts import LOOKED_AT, RunFacts
 from evalstream.io.file_names import is_packed_name
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.parsing.json import fast, member, pointer, resolve
-from evalstream.rules.base import Repair, RepairAction, Rule
+from evalstream.rules.base import Repair, RepairAction
 from evalstream.rules.catalogue import DATASTORE, FLAT
+from evalstream.rules.declaration import declare_rule
 
 Digests = Mapping[str, Mapping[str, str]]
 """Digests of rows in hex, by what they cover and by algorithm."""
@@ -217,8 +218,6 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
 
 def _may_be_declared(facts: RunFacts, path: str) -> bool:
     """Tell whether the version allows the path that the aggregate should declare."""
-    from evalstream.formats.eee.declared_path import path_to_declare
-
     aggregate = facts.aggregate
     if aggregate is None or facts.aggregate_path is None:
         return False
@@ -273,20 +272,10 @@ def _sealed_by_migrate(aggregate: Aggregate) -> Iterator[Violation]:
         text = member(origin, MIGRATED_FROM[-1])
 
 
-ES501: Final = Rule(
-    "ES501",
-    "checksum-mismatch",
-    Severity.ERROR,
-    "the file's digest is not the declared checksum",
-    run=_checksum_mismatch,
-    about_aggregate=True,
-)
+ES501: Final = declare_rule("ES501", run=_checksum_mismatch, about_aggregate=True)
 
-ES502: Final = Rule(
+ES502: Final = declare_rule(
     "ES502",
-    "malformed-checksum",
-    Severity.ERROR,
-    "the checksum is not a hex digest, or has the wrong length for hash_algorithm",
     run=_malformed_checksum,
     about_aggregate=True,
     repair=Repair(
@@ -296,40 +285,13 @@ ES502: Final = Rule(
     ),
 )
 
-ES503: Final = Rule(
-    "ES503",
-    "row-count-mismatch",
-    Severity.ERROR,
-    "total_rows is not the number of rows",
-    run=_row_count_mismatch,
-    about_aggregate=True,
-)
+ES503: Final = declare_rule("ES503", run=_row_count_mismatch, about_aggregate=True)
+ES504: Final = declare_rule("ES504", run=_no_rows)
+ES505: Final = declare_rule("ES505", run=_format_mismatch, about_aggregate=True)
+ES506: Final = declare_rule("ES506", run=_check_sealed, about_aggregate=True)
 
-ES504: Final = Rule("ES504", "no-rows", Severity.ERROR, "the file holds no row", run=_no_rows)
-
-ES505: Final = Rule(
-    "ES505",
-    "format-mismatch",
-    Severity.ERROR,
-    "format says json and the file is JSONL, or the reverse",
-    run=_format_mismatch,
-    about_aggregate=True,
-)
-
-ES506: Final = Rule(
-    "ES506",
-    "unsealed",
-    Severity.WARNING,
-    "no aggregate, or one without checksum or total_rows",
-    run=_check_sealed,
-    about_aggregate=True,
-)
-
-ES507: Final = Rule(
+ES507: Final = declare_rule(
     "ES507",
-    "file-path-mismatch",
-    Severity.WARNING,
-    "file_path does not name this file, is absolute, or leads out of its folder",
     run=_file_path_mismatch,
     about_aggregate=True,
     repair=Repair(
@@ -339,21 +301,7 @@ ES507: Final = Rule(
     ),
 )
 
-ES508: Final = Rule(
-    "ES508",
-    "weak-algorithm",
-    Severity.INFO,
-    "hash_algorithm is md5",
-    run=_weak_algorithm,
-    about_aggregate=True,
-)
-
-ES509: Final = Rule(
-    "ES509",
-    "replaced-seal",
-    Severity.WARNING,
-    "the seal of other bytes is replaced, or a seal was added to rows that had none",
-    aggregate=_sealed_by_migrate,
-)
+ES508: Final = declare_rule("ES508", run=_weak_algorithm, about_aggregate=True)
+ES509: Final = declare_rule("ES509", aggregate=_sealed_by_migrate)
 
 RULES: Final = (ES501, ES502, ES503, ES504, ES505, ES506, ES507, ES508, ES509)

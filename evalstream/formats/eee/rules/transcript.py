@@ -10,7 +10,8 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
-from evalstream.rules.base import RowCheck, Rule
+from evalstream.rules.base import RowCheck
+from evalstream.rules.declaration import declare_rule
 
 Row = Mapping[str, Any]
 
@@ -185,55 +186,27 @@ def _call_ids(turn: Any) -> Iterator[tuple[int, str]]:
             yield number, identity
 
 
-ES304: Final = Rule(
-    "ES304",
-    "turns-out-of-order",
-    Severity.WARNING,
-    "turn_idx is not 0, 1, 2, … in order",
-    row=_turn_order,
-    reads=("/interactions", "/messages"),
-    in_scanner=True,
-    former_names=("turn-order",),
+ES304: Final = declare_rule(
+    "ES304", row=_turn_order, reads=("/interactions", "/messages"), in_scanner=True
 )
 
-ES305: Final = Rule(
-    "ES305",
-    "dangling-tool-call",
-    Severity.ERROR,
-    "a tool_call_id that answers no earlier tool call",
-    row=_dangling_tool_call,
-    reads=("/interactions", "/messages"),
-    in_scanner=True,
+ES305: Final = declare_rule(
+    "ES305", row=_dangling_tool_call, reads=("/interactions", "/messages"), in_scanner=True
 )
 
-ES306: Final = Rule(
-    "ES306",
-    "miscounted-turns",
-    Severity.WARNING,
-    "num_turns or tool_calls_count differ from the transcript",
-    row=_miscounted_turns,
-    reads=("/interactions", "/messages"),
-    in_scanner=True,
+ES306: Final = declare_rule(
+    "ES306", row=_miscounted_turns, reads=("/interactions", "/messages"), in_scanner=True
 )
 
-ES315: Final = Rule(
+ES315: Final = declare_rule(
     "ES315",
-    "mislabelled-interaction",
-    Severity.WARNING,
-    "agentic without a tool call, multi_turn with one assistant turn, or single_turn with many",
     row=_mislabelled_interaction,
     reads=("/interactions", "/messages", "/evaluation/num_turns", "/evaluation/tool_calls_count"),
     in_scanner=True,
 )
 
-ES319: Final = Rule(
-    "ES319",
-    "two-transcripts",
-    Severity.WARNING,
-    "the row holds interactions and messages; only the version's own key is checked",
-    row=_two_transcripts,
-    reads=("/interactions", "/messages"),
-    in_scanner=True,
+ES319: Final = declare_rule(
+    "ES319", row=_two_transcripts, reads=("/interactions", "/messages"), in_scanner=True
 )
 
 RULES: Final = (ES304, ES305, ES306, ES315, ES319)

@@ -9,7 +9,8 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, expect_one
-from evalstream.rules.base import Repair, RepairAction, Rule
+from evalstream.rules.base import Repair, RepairAction
+from evalstream.rules.declaration import declare_rule
 from evalstream.rules.schema import ES212
 
 
@@ -89,11 +90,8 @@ def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
         yield ES215.violation(message, severity=Severity.WARNING, expected=declared)
 
 
-ES215: Final = Rule(
+ES215: Final = declare_rule(
     "ES215",
-    "unknown-version",
-    Severity.ERROR,
-    "schema_version is missing or unknown; a warning where versions are mixed",
     run=_unknown_version,
     repair=Repair(
         RepairAction.WRITE_PLAIN_VERSION, "writes the plain number", limit="rows in annotation form"
@@ -101,13 +99,7 @@ ES215: Final = Rule(
 )
 
 
-ES216: Final = Rule(
-    "ES216",
-    "fits-another-version",
-    Severity.INFO,
-    "a row or aggregate that fails its declared version and passes another",
-    run=_file_fits_another,
-)
+ES216: Final = declare_rule("ES216", run=_file_fits_another)
 
 RULES: Final = (ES215, ES216)
 

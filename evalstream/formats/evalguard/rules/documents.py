@@ -9,32 +9,16 @@ from evalstream.formats.evalguard import documents, views
 from evalstream.formats.evalguard.documents import GUARDRAIL, METRIC, MODEL, TASK
 from evalstream.formats.evalguard.paths import leaving
 from evalstream.formats.evalguard.report import describe_report, entry_results, is_of_harness
-from evalstream.formats.evalguard.rules.references import EVG201, EVG202, EVG203, EVG204, EVG205
-from evalstream.formats.evalguard.rules.schema_files import EVG206, EVG208
 from evalstream.formats.evalguard.views import Folder, FolderItem, text_member
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
-EVG601: Final = Rule(
-    "EVG601",
-    "malformed-manifest",
-    Severity.ERROR,
-    "the manifest of a folder is not one that evalstream writes",
-)
-
-EVG602: Final = Rule(
-    "EVG602", "changed-document", Severity.ERROR, "a document is not the one that was sealed"
-)
-
-EVG603: Final = Rule(
-    "EVG603", "missing-document", Severity.ERROR, "a document that was sealed is missing"
-)
-
-EVG604: Final = Rule(
-    "EVG604", "unsealed-document", Severity.ERROR, "a document is not in the manifest of its folder"
-)
+EVG601: Final = declare_rule("EVG601")
+EVG602: Final = declare_rule("EVG602")
+EVG603: Final = declare_rule("EVG603")
+EVG604: Final = declare_rule("EVG604")
 
 ABOUT_MANIFESTS: Final = (EVG601, EVG602, EVG603, EVG604)
 """Rules that the comparison with the manifest of a folder reports."""
@@ -78,13 +62,7 @@ def _target(
         yield EVG207.violation(message, pointer=pointer((*path, "model")), found=model)
 
 
-EVG207: Final = Rule(
-    "EVG207",
-    "guardrail-for-unknown-target",
-    Severity.ERROR,
-    "a guardrail names a task, metric or model that no document defines",
-    record=_targets,
-)
+EVG207: Final = declare_rule("EVG207", record=_targets)
 
 
 PATTERN: Final = "^[A-Za-z0-9_-]+$"
@@ -171,43 +149,9 @@ def without_unknown(violation: Violation) -> Violation:
     return violation._replace(severity=Severity.WARNING) if is_unknown else violation
 
 
-EVG101: Final = Rule(
-    "EVG101",
-    "malformed-document",
-    Severity.ERROR,
-    "a document that is not valid YAML, is not an object, or does not fit its schema",
-    record=_check_form,
-    former_names=("document-shape",),
-)
-
-EVG102: Final = Rule(
-    "EVG102",
-    "empty-range",
-    Severity.ERROR,
-    "a threshold range without min and max, or whose min is not below its max",
-    record=_empty_range,
-)
+EVG101: Final = declare_rule("EVG101", record=_check_form)
+EVG102: Final = declare_rule("EVG102", record=_empty_range)
+EVG502: Final = declare_rule("EVG502", record=_paths_outside)
 
 
-EVG502: Final = Rule(
-    "EVG502",
-    "path-outside-folder",
-    Severity.ERROR,
-    "a link, an id or a path in a document leads out of the folder",
-    record=_paths_outside,
-)
-
-
-RULES: Final = (
-    EVG101,
-    EVG102,
-    EVG201,
-    EVG202,
-    EVG203,
-    EVG204,
-    EVG205,
-    EVG206,
-    EVG207,
-    EVG208,
-    EVG502,
-)
+RULES: Final = (EVG101, EVG102, EVG207, EVG502, *ABOUT_MANIFESTS)

@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.evalguard.documents import (
-    GUARDRAIL,
-    LISTS,
-    METRIC,
-    MODEL,
-    POLICY,
-    REPORT,
-    TASK,
-    THRESHOLD,
-)
+from evalstream.formats.evalguard import documents
 from evalstream.formats.evalguard.views import Document, FolderItem, iterate_tables
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 
 def _unknown_metric_of_task(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
-    if document.kind != TASK:
+    if document.kind != documents.TASK:
         return
     names = list_or_empty(document.value.get("metrics"))
     if not folder.followed:
@@ -32,7 +24,7 @@ def _unknown_metric_of_task(subject: FolderItem) -> Iterator[Violation]:
             yield _not_followed(EVG201, "/metrics", "the metrics of the task")
         return
     for index, name in enumerate(names):
-        if isinstance(name, str) and not folder.knows(METRIC, name):
+        if isinstance(name, str) and not folder.knows(documents.METRIC, name):
             message = "no metric document has this id"
             yield EVG201.violation(message, pointer=f"/metrics/{index}", found=name)
 
@@ -40,9 +32,9 @@ def _unknown_metric_of_task(subject: FolderItem) -> Iterator[Violation]:
 def _unknown_task(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
     tasks: list[tuple[str, str, str | None]] = []
-    if document.kind == THRESHOLD and document.id is not None:
+    if document.kind == documents.THRESHOLD and document.id is not None:
         tasks = [("/task", document.id, document.id)]
-    elif document.kind == POLICY:
+    elif document.kind == documents.POLICY:
         thresholds = document.value.get("thresholds")
         names = thresholds if isinstance(thresholds, dict) else ()
         # The key is the name, so that there is no value to show.
@@ -52,7 +44,7 @@ def _unknown_task(subject: FolderItem) -> Iterator[Violation]:
             yield _not_followed(EVG202, place, "the task and its metrics")
         return
     for place, name, found in tasks:
-        if not folder.knows(TASK, name):
+        if not folder.knows(documents.TASK, name):
             which = "this id" if found is not None else f"the id {name}"
             yield EVG202.violation(f"no task document has {which}", pointer=place, found=found)
 
@@ -64,7 +56,7 @@ def _unknown_metric_of_threshold(subject: FolderItem) -> Iterator[Violation]:
     for table in iterate_tables(document):
         for name in table.metrics:
             severity = None
-            if not folder.knows(METRIC, name):
+            if not folder.knows(documents.METRIC, name):
                 message = f"no metric document has the id {name}"
             elif table.task is not None and not folder.lists(table.task, name):
                 message, severity = f"the task does not list the metric {name}", Severity.WARNING
@@ -76,7 +68,7 @@ def _unknown_metric_of_threshold(subject: FolderItem) -> Iterator[Violation]:
 
 def _several_thresholds(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
-    if document.kind == THRESHOLD:
+    if document.kind == documents.THRESHOLD:
         yield from _report_repeated(EVG204, folder.owner(document), document, "/task")
 
 
@@ -85,11 +77,11 @@ def _repeated_id(subject: FolderItem) -> Iterator[Violation]:
     if document.kind not in (*_UNIQUE, *_LATER) or document.id is None:
         return
     owner = folder.owner(document)
-    is_copy = document.kind == REPORT and owner.value == document.value
+    is_copy = document.kind == documents.REPORT and owner.value == document.value
     for violation in () if is_copy else _report_repeated(EVG205, owner, document, "/id"):
         yield violation._replace(severity=Severity.WARNING if document.kind in _LATER else None)
     is_named = document.stem is None or document.is_named_after_id
-    if document.kind != REPORT and not is_named:
+    if document.kind != documents.REPORT and not is_named:
         message = "the file is not named after the id in it"
         yield EVG205.violation(
             message,
@@ -114,55 +106,17 @@ def _not_followed(rule: Rule, place: str, what: str) -> Violation:
     return rule.violation(message, pointer=place, severity=Severity.WARNING)
 
 
-_UNIQUE: Final = (TASK, METRIC, REPORT)
+_UNIQUE: Final = (documents.TASK, documents.METRIC, documents.REPORT)
 """Kinds whose ids the specification calls unique (sections 4.1.2, 4.2.2 and 4.4.2)."""
 
-_LATER: Final = (GUARDRAIL, POLICY, MODEL)
+_LATER: Final = (documents.GUARDRAIL, documents.POLICY, documents.MODEL)
 """Kinds that the specification does not have, and whose texts say nothing about their ids."""
 
-EVG201: Final = Rule(
-    "EVG201",
-    "task-with-unknown-metric",
-    Severity.ERROR,
-    "a task lists a metric that no document defines",
-    record=_unknown_metric_of_task,
-)
-
-
-EVG202: Final = Rule(
-    "EVG202",
-    "threshold-for-unknown-task",
-    Severity.ERROR,
-    "thresholds name a task that no document defines",
-    record=_unknown_task,
-)
-
-
-EVG203: Final = Rule(
-    "EVG203",
-    "threshold-for-unknown-metric",
-    Severity.ERROR,
-    "thresholds for a metric that does not exist; a warning where the task does not list it",
-    record=_unknown_metric_of_threshold,
-)
-
-
-EVG204: Final = Rule(
-    "EVG204",
-    "repeated-thresholds",
-    Severity.ERROR,
-    "one task has several threshold documents",
-    record=_several_thresholds,
-)
-
-
-EVG205: Final = Rule(
-    "EVG205",
-    "repeated-id",
-    Severity.ERROR,
-    "several tasks, metrics or reports have one id",
-    record=_repeated_id,
-)
+EVG201: Final = declare_rule("EVG201", record=_unknown_metric_of_task)
+EVG202: Final = declare_rule("EVG202", record=_unknown_task)
+EVG203: Final = declare_rule("EVG203", record=_unknown_metric_of_threshold)
+EVG204: Final = declare_rule("EVG204", record=_several_thresholds)
+EVG205: Final = declare_rule("EVG205", record=_repeated_id)
 
 
 _REPEATED: Final = {
@@ -178,7 +132,7 @@ def paging(endpoint: str, response: Mapping[str, Any]) -> Iterator[Violation]:
     """Compare the paging of a response with the entries that it has."""
     page = object_or_empty(response.get("pagination"))
     total, limit, offset = (_count(page.get(name)) for name in ("total", "limit", "offset"))
-    if endpoint not in LISTS or total is None or limit is None or offset is None:
+    if endpoint not in documents.LISTS or total is None or limit is None or offset is None:
         return
     shown = len(list_or_empty(response.get(endpoint)))
     if shown > limit:
@@ -199,9 +153,6 @@ def _count(value: Any) -> int | None:
     return int(value) if is_whole and value >= 0 else None
 
 
-EVG209: Final = Rule(
-    "EVG209",
-    "paging-mismatch",
-    Severity.ERROR,
-    "the paging of a response contradicts the entries that it has",
-)
+EVG209: Final = declare_rule("EVG209")
+
+RULES: Final = (EVG201, EVG202, EVG203, EVG204, EVG205, EVG209)

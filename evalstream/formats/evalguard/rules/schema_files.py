@@ -14,7 +14,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer, resolve_pointer
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.schema_errors import SchemaError, Validator
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 from evalstream.rules.schema import explain_schema
 
 SCHEMA: Final = "$schema"
@@ -126,22 +126,8 @@ def _resolve_parameter(api: Mapping[str, Any], parameter: Any) -> Mapping[str, A
     return parameter if is_whole else None
 
 
-EVG210: Final = Rule(
-    "EVG210",
-    "invalid-schema",
-    Severity.ERROR,
-    "a schema in the folder does not fit the meta-schema of JSON Schema",
-)
-
-EVG211: Final = Rule(
-    "EVG211",
-    "incomplete-api",
-    Severity.WARNING,
-    "the OpenAPI document lacks an endpoint or a query parameter of the specification",
-)
-
-RULES: Final = (EVG210, EVG211)
-
+EVG210: Final = declare_rule("EVG210")
+EVG211: Final = declare_rule("EVG211")
 
 _FILE: Final = re.compile(r"[A-Za-z0-9_-]+\.schema\.yaml")
 _VERSION: Final = re.compile(r"v[0-9]+(\.[0-9]+)?")
@@ -176,17 +162,7 @@ def check_schema_name(path: str, *, is_nested: bool) -> Iterator[Violation]:
         yield EVG208.violation(message, found=os.path.basename(folder))
 
 
-EVG206: Final = Rule(
-    "EVG206",
-    "mixed-layouts",
-    Severity.WARNING,
-    "the folder has documents of both layouts of EvalGuard's v1",
-    record=_check_mixed,
-)
+EVG206: Final = declare_rule("EVG206", record=_check_mixed)
+EVG208: Final = declare_rule("EVG208")
 
-EVG208: Final = Rule(
-    "EVG208",
-    "schema-file-name",
-    Severity.WARNING,
-    "the file of a schema, or its folder, is not named as the specification asks",
-)
+RULES: Final = (EVG206, EVG208, EVG210, EVG211)

@@ -13,7 +13,7 @@ from evalstream.formats.evalguard.report import is_known_metric
 from evalstream.formats.evalguard.views import FolderItem, Range, Ranges, as_number
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 from evalstream.stats.claims.judge import is_outside_bounds
 
 
@@ -226,52 +226,11 @@ def _make_impact(reported: report.Reported, value: float, source: Ranges) -> Vio
 _RANGES_LISTED: Final = 3
 """The number of overlapping ranges that a message lists; EVG301 reports all of them."""
 
-EVG301: Final = Rule(
-    "EVG301",
-    "overlapping-ranges",
-    Severity.WARNING,
-    "threshold ranges of one metric overlap",
-    record=_overlap,
-)
-
-EVG302: Final = Rule(
-    "EVG302",
-    "gap-between-ranges",
-    Severity.WARNING,
-    "between threshold ranges of one metric there are values without a range",
-    record=_gap,
-)
-
-EVG303: Final = Rule(
-    "EVG303",
-    "impact-against-direction",
-    Severity.WARNING,
-    "a better value has the greater impact",
-    record=_direction,
-)
-
-EVG304: Final = Rule(
-    "EVG304",
-    "percentage-outside-0-to-100",
-    Severity.ERROR,
-    "a value or a range of a percentage metric outside 0 to 100; a warning for a single limit",
-    record=_percentages,
-)
-
-EVG401: Final = Rule(
-    "EVG401",
-    "unsound-report",
-    Severity.ERROR,
-    "a report does not agree with its tasks and metrics, or with itself",
-    record=_check_report,
-)
-
-EVG402: Final = Rule(
-    "EVG402",
-    "reported-impact",
-    Severity.INFO,
-    "a reported value with its range and impact; a warning where it lies in no range",
-    record=_impact,
-)
+EVG301: Final = declare_rule("EVG301", record=_overlap)
+EVG302: Final = declare_rule("EVG302", record=_gap)
+EVG303: Final = declare_rule("EVG303", record=_direction)
+EVG304: Final = declare_rule("EVG304", record=_percentages)
+EVG401: Final = declare_rule("EVG401", record=_check_report)
+EVG402: Final = declare_rule("EVG402", record=_impact)
 
 RULES: Final = (EVG301, EVG302, EVG303, EVG304, EVG401, EVG402)

@@ -13,7 +13,7 @@ from evalstream.formats.harpia.views import Input, InputInstance
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import with_article
 from evalstream.parsing.json import pointer, short_text, type_name
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 
 def _malformed_metric(read: Input) -> Iterator[Violation]:
@@ -49,22 +49,8 @@ def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
             yield HAR105.violation(message, pointer=metric.pointer, found=metric.value)
 
 
-HAR104: Final = Rule(
-    "HAR104",
-    "malformed-metric",
-    Severity.ERROR,
-    "a member of a metric in the input is missing or has the wrong type",
-    record=_malformed_metric,
-)
-
-
-HAR105: Final = Rule(
-    "HAR105",
-    "idle-or-repeated-metric",
-    Severity.WARNING,
-    "no metric is enabled, or one is listed twice with the same parameters",
-    record=_idle_or_repeated_metric,
-)
+HAR104: Final = declare_rule("HAR104", record=_malformed_metric)
+HAR105: Final = declare_rule("HAR105", record=_idle_or_repeated_metric)
 
 
 USUAL_KEYS: Final = {"instances": "instances", "metrics": "metrics"}
@@ -204,37 +190,9 @@ def _missing_reference(read: Input) -> Iterator[Violation]:
             yield HAR106.violation(message, pointer=place)
 
 
-HAR101: Final = Rule(
-    "HAR101",
-    "lists-not-found",
-    Severity.ERROR,
-    "the list of instances or the list of metrics is missing from the input",
-    record=_lists_not_found,
-)
-
-HAR102: Final = Rule(
-    "HAR102",
-    "malformed-instance",
-    Severity.ERROR,
-    "a member of an instance is missing or has the wrong type",
-    record=_malformed_instance,
-)
-
-HAR103: Final = Rule(
-    "HAR103",
-    "repeated-instance",
-    Severity.ERROR,
-    "two instances have the same id",
-    record=_repeated_instance,
-)
-
-
-HAR106: Final = Rule(
-    "HAR106",
-    "missing-reference",
-    Severity.WARNING,
-    "a supervised metric is enabled and an instance has no expected-output",
-    record=_missing_reference,
-)
+HAR101: Final = declare_rule("HAR101", record=_lists_not_found)
+HAR102: Final = declare_rule("HAR102", record=_malformed_instance)
+HAR103: Final = declare_rule("HAR103", record=_repeated_instance)
+HAR106: Final = declare_rule("HAR106", record=_missing_reference)
 
 RULES: Final = (HAR101, HAR102, HAR103, HAR104, HAR105, HAR106)

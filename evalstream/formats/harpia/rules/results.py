@@ -17,8 +17,8 @@ from evalstream.model.claim import Reason
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import short_text
-from evalstream.rules.base import Rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
+from evalstream.rules.declaration import declare_rule
 
 IDS_SHOWN: Final = 3
 """The number of missing instances, or of open scores, that a message lists."""
@@ -171,46 +171,11 @@ def shown_metric(metric: InputMetric) -> str:
     return f"{short_text(metric.id)} {parameters}".strip()
 
 
-HAR201: Final = Rule(
-    "HAR201",
-    "faulty-output",
-    Severity.ERROR,
-    "the output of a metric is missing, malformed, or has other parameters than the input",
-    record=_faulty_output,
-)
-
-HAR202: Final = Rule(
-    "HAR202",
-    "unrequested-output",
-    Severity.WARNING,
-    "the output contains a metric that is not enabled in the input",
-    record=_unrequested_output,
-)
-
-HAR301: Final = Rule(
-    "HAR301",
-    "faulty-log-record",
-    Severity.ERROR,
-    "a log record lacks a member, or names an unknown instance or metric",
-    record=_faulty_record,
-)
-
-HAR302: Final = Rule(
-    "HAR302",
-    "uneven-log",
-    Severity.WARNING,
-    "a metric was applied to an instance twice, or not to all instances",
-    record=_uneven_log,
-)
-
-HAR303: Final = Rule(
-    "HAR303",
-    "result-score-mismatch",
-    Severity.ERROR,
-    "the results in the log refute a score of the output, or do not answer it",
-    record=_result_versus_score,
-    former_names=("result-versus-score",),
-)
+HAR201: Final = declare_rule("HAR201", record=_faulty_output)
+HAR202: Final = declare_rule("HAR202", record=_unrequested_output)
+HAR301: Final = declare_rule("HAR301", record=_faulty_record)
+HAR302: Final = declare_rule("HAR302", record=_uneven_log)
+HAR303: Final = declare_rule("HAR303", record=_result_versus_score)
 
 
 def _unlogged_metric(log: LogTally) -> Iterator[Violation]:
@@ -219,19 +184,7 @@ def _unlogged_metric(log: LogTally) -> Iterator[Violation]:
         yield HAR304.violation(f"the log has no record of {of}: {shown_metric(metric)}")
 
 
-HAR304: Final = Rule(
-    "HAR304",
-    "unlogged-metric",
-    Severity.INFO,
-    "the log has no record of a metric",
-    record=_unlogged_metric,
-)
-
-HAR305: Final = Rule(
-    "HAR305",
-    "log-as-array",
-    Severity.WARNING,
-    "the log is one JSON array, not one object in each line",
-)
+HAR304: Final = declare_rule("HAR304", record=_unlogged_metric)
+HAR305: Final = declare_rule("HAR305")
 
 RULES: Final = (HAR201, HAR202, HAR301, HAR302, HAR303, HAR304, HAR305)

@@ -9,10 +9,10 @@ from evalstream.formats.helm import requests
 from evalstream.formats.helm.documents import RUN_SPEC, SCENARIO
 from evalstream.formats.helm.entries import InstanceEntry
 from evalstream.formats.helm.statistics import Stat, find_contradiction, find_malformed
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer, resolve_pointer, type_name
 from evalstream.parsing.json_values import list_or_empty
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 _MEMBERS: Final[Mapping[str, Sequence[tuple[str, type, str]]]] = {
     RUN_SPEC: (("adapter_spec", dict, "an object"), ("metric_specs", list, "a list")),
@@ -98,25 +98,8 @@ def check_values(found: InstanceEntry, place: str) -> Iterator[Violation]:
         yield HLM103.violation(message, pointer=f"{place}/stats/{index}/name")
 
 
-HLM101: Final = Rule(
-    "HLM101",
-    "malformed-helm-document",
-    Severity.ERROR,
-    "a member is missing or has another type than the harness writes",
-)
-
-HLM102: Final = Rule(
-    "HLM102",
-    "contradicting-statistic",
-    Severity.ERROR,
-    "the members of a statistic do not follow from its sums",
-)
-
-HLM103: Final = Rule(
-    "HLM103",
-    "mixed-statistics",
-    Severity.ERROR,
-    "a statistic is of another split or perturbation than its instance",
-)
+HLM101: Final = declare_rule("HLM101")
+HLM102: Final = declare_rule("HLM102")
+HLM103: Final = declare_rule("HLM103")
 
 RULES: Final = (HLM101, HLM102, HLM103)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from evalstream.formats.helm.claims import Claimed, Instances, find_absent, find_repeated
-from evalstream.model.finding import Severity, Violation
-from evalstream.rules.base import Rule
+from evalstream.model.finding import Violation
 from evalstream.rules.claims import find_open, find_refuted
+from evalstream.rules.declaration import declare_rule
 from evalstream.stats.claims.judge import Judgement
 
 
@@ -27,32 +27,9 @@ def check_names(found: Sequence[Claimed], known: Instances) -> Iterator[Violatio
         yield HLM404.violation(message, pointer=f"/{one.place}/name")
 
 
-HLM401: Final = Rule(
-    "HLM401",
-    "statistic-refuted",
-    Severity.ERROR,
-    "a statistic is not the one that the instances give",
-)
-
-HLM402: Final = Rule(
-    "HLM402",
-    "statistic-open",
-    Severity.WARNING,
-    "statistics that the files neither confirm nor refute",
-)
-
-HLM403: Final = Rule(
-    "HLM403",
-    "statistic-left-out",
-    Severity.ERROR,
-    "all instances have a metric, and the run has no statistic of it",
-)
-
-HLM404: Final = Rule(
-    "HLM404",
-    "repeated-statistic",
-    Severity.ERROR,
-    "a statistic of the run stands more often than instances have it",
-)
+HLM401: Final = declare_rule("HLM401")
+HLM402: Final = declare_rule("HLM402")
+HLM403: Final = declare_rule("HLM403")
+HLM404: Final = declare_rule("HLM404")
 
 RULES: Final = (HLM401, HLM402, HLM403, HLM404)

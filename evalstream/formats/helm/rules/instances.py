@@ -10,7 +10,7 @@ from evalstream.formats.helm.documents import NOUNS, RUN_SPEC
 from evalstream.formats.helm.store import InstanceStore, Placed
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import member
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 
 def check_instances(
@@ -121,41 +121,12 @@ def _is_count(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-HLM201: Final = Rule(
-    "HLM201", "repeated-statistics", Severity.ERROR, "the statistics of an instance stand twice"
-)
-
-HLM202: Final = Rule(
-    "HLM202", "missing-statistics", Severity.ERROR, "an instance has requests and no statistics"
-)
-
-HLM203: Final = Rule(
-    "HLM203",
-    "unknown-instance",
-    Severity.ERROR,
-    "statistics are of an instance, or of a split, that has no request",
-)
-
-HLM204: Final = Rule(
-    "HLM204", "trials-mismatch", Severity.ERROR, "the trials are not those that the run declares"
-)
-
-HLM205: Final = Rule(
-    "HLM205", "too-many-instances", Severity.ERROR, "there are more instances than the run allows"
-)
-
-HLM206: Final = Rule(
-    "HLM206",
-    "contradicting-run",
-    Severity.ERROR,
-    "the requests are of another model or adapter than the run",
-)
-
-HLM301: Final = Rule(
-    "HLM301",
-    "answer-scored-otherwise",
-    Severity.ERROR,
-    "the score of an instance is not the one that its answer gives",
-)
+HLM201: Final = declare_rule("HLM201")
+HLM202: Final = declare_rule("HLM202")
+HLM203: Final = declare_rule("HLM203")
+HLM204: Final = declare_rule("HLM204")
+HLM205: Final = declare_rule("HLM205")
+HLM206: Final = declare_rule("HLM206")
+HLM301: Final = declare_rule("HLM301")
 
 RULES: Final = (HLM201, HLM202, HLM203, HLM204, HLM205, HLM206, HLM301)

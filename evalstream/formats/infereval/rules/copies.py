@@ -9,7 +9,7 @@ from evalstream.formats.infereval.benchmark_hash import PREFIX, ids, references
 from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import shorten
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 ITEMS_LISTED: Final = 20
 """The number of missing items that a message lists."""
@@ -144,20 +144,7 @@ _NORMAL_FORMS: Final = {
 """The normal form in which each copied field is compared."""
 
 
-INF301: Final = Rule(
-    "INF301",
-    "benchmark-disagreement",
-    Severity.ERROR,
-    "the evaluation differs from its benchmark in what it copies from it",
-    record=_disagreement,
-)
+INF301: Final = declare_rule("INF301", record=_disagreement)
+INF302: Final = declare_rule("INF302", record=_benchmark_hash)
 
-
-INF302: Final = Rule(
-    "INF302",
-    "benchmark-hash-mismatch",
-    Severity.ERROR,
-    "benchmark_hash is not the hash of the benchmark; a warning where it is unverified",
-    record=_benchmark_hash,
-    former_names=("benchmark-hash",),
-)
+RULES: Final = (INF301, INF302)

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from evalstream.formats.infereval import views
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Item
-from evalstream.model.finding import Severity, Violation, expect_one, of_length
+from evalstream.model.finding import Violation, expect_one, of_length
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import is_number, numbered_texts, object_or_empty
 from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 
 def _verdicts(facts: BenchmarkItem | Item) -> Iterator[Violation]:
@@ -76,40 +77,10 @@ def _panels(benchmark: Benchmark) -> list[str | None]:
     return [panel if isinstance(panel, str) else None for panel in given]
 
 
-INF201: Final = Rule(
-    "INF201",
-    "verdict-count-mismatch",
-    Severity.ERROR,
-    "an item has more or fewer analyst_verdicts than there are analysts",
-    record=_verdicts,
-)
-
-
-INF202: Final = Rule(
-    "INF202",
-    "rationale-count-mismatch",
-    Severity.ERROR,
-    "an item has more or fewer analyst_rationales than there are analysts",
-    record=_rationales,
-)
-
-
-INF205: Final = Rule(
-    "INF205",
-    "undeclared-primary-panel",
-    Severity.ERROR,
-    "no analyst belongs to the panel in primary_panel",
-    record=_primary_panel,
-)
-
-
-INF206: Final = Rule(
-    "INF206",
-    "partial-panels",
-    Severity.ERROR,
-    "some analysts declare a panel and others do not",
-    record=_partial_panels,
-)
+INF201: Final = declare_rule("INF201", record=_verdicts)
+INF202: Final = declare_rule("INF202", record=_rationales)
+INF205: Final = declare_rule("INF205", record=_primary_panel)
+INF206: Final = declare_rule("INF206", record=_partial_panels)
 
 
 CELLS_LISTED: Final = 20
@@ -200,38 +171,9 @@ def _vacuous_item(item: views.BenchmarkItem) -> Iterator[Violation]:
             yield INF211.violation(message, pointer=pointer(path), found=conclusion)
 
 
-INF203: Final = Rule(
-    "INF203",
-    "undeclared-factor-level",
-    Severity.ERROR,
-    "an item names a factor or a level that the benchmark does not declare",
-    record=_factor_levels,
-)
+INF203: Final = declare_rule("INF203", record=_factor_levels)
+INF204: Final = declare_rule("INF204", record=_thin_cells)
+INF207: Final = declare_rule("INF207", record=_factor_kinds)
+INF211: Final = declare_rule("INF211", record=_vacuous)
 
-
-INF204: Final = Rule(
-    "INF204",
-    "thin-cell",
-    Severity.ERROR,
-    "a cell of the full cross of the factors holds too few items",
-    record=_thin_cells,
-)
-
-
-INF207: Final = Rule(
-    "INF207",
-    "invalid-factor-kind",
-    Severity.ERROR,
-    "factor_kinds names an undeclared factor or an unknown kind",
-    record=_factor_kinds,
-    former_names=("factor-kind",),
-)
-
-
-INF211: Final = Rule(
-    "INF211",
-    "vacuous-item",
-    Severity.WARNING,
-    "an item or a factor that cannot show anything",
-    record=_vacuous,
-)
+RULES: Final = (INF201, INF202, INF203, INF204, INF205, INF206, INF207, INF211)

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem
-from evalstream.model.finding import Severity, Violation, expect_one
+from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import is_number, numbered_texts, object_or_empty, objects
 from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 
 def _repeated_ids(benchmark: Benchmark) -> Iterator[Violation]:
@@ -123,28 +124,8 @@ def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator
         yield INF210.violation(message, pointer=place, expected=tiers.index(tier), found=number)
 
 
-INF208: Final = Rule(
-    "INF208",
-    "repeated-identifier",
-    Severity.ERROR,
-    "two analysts or two items have one id",
-    record=_repeated_ids,
-)
+INF208: Final = declare_rule("INF208", record=_repeated_ids)
+INF209: Final = declare_rule("INF209", record=_unknown_bearers)
+INF210: Final = declare_rule("INF210", record=_cross_references)
 
-
-INF209: Final = Rule(
-    "INF209",
-    "unknown-bearer",
-    Severity.ERROR,
-    "premises, conclusions or an rsr_target name an unknown bearer",
-    record=_unknown_bearers,
-)
-
-
-INF210: Final = Rule(
-    "INF210",
-    "dangling-cross-reference",
-    Severity.ERROR,
-    "a member introduced with 0.17 refers to something that does not exist",
-    record=_cross_references,
-)
+RULES: Final = (INF208, INF209, INF210)

@@ -11,7 +11,7 @@ from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
 from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.model.text import count_noun
 from evalstream.parsing.json_values import is_number, object_or_empty, objects
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 OK: Final = "ok"
 
@@ -190,41 +190,10 @@ def _has_text(sample: Mapping[str, Any]) -> bool:
     return isinstance(response, str) and bool(response.strip())
 
 
-INF303: Final = Rule(
-    "INF303",
-    "wrong-sample-indices",
-    Severity.ERROR,
-    "the samples of an item are not those from 0 to n_samples - 1",
-    record=_sample_indices,
-    former_names=("sample-indices",),
-)
-
-
-INF304: Final = Rule(
-    "INF304",
-    "majority-vote-mismatch",
-    Severity.ERROR,
-    "majority_vote or model_verdict does not follow from the samples",
-    record=_majority_vote,
-)
-
-
-INF305: Final = Rule(
-    "INF305",
-    "parse-status-contradiction",
-    Severity.WARNING,
-    "parse_status contradicts the verdict or the provider_error of its sample",
-    record=_parse_status,
-)
-
-
-INF306: Final = Rule(
-    "INF306",
-    "silent-failure",
-    Severity.WARNING,
-    "an abstention that looks like a failure of the provider",
-    record=_silent_failure,
-)
+INF303: Final = declare_rule("INF303", record=_sample_indices)
+INF304: Final = declare_rule("INF304", record=_majority_vote)
+INF305: Final = declare_rule("INF305", record=_parse_status)
+INF306: Final = declare_rule("INF306", record=_silent_failure)
 
 
 def _reversed_times(evaluation: Evaluation) -> Iterator[Violation]:
@@ -237,28 +206,8 @@ def _reversed_times(evaluation: Evaluation) -> Iterator[Violation]:
         )
 
 
-INF307: Final = Rule(
-    "INF307",
-    "reversed-times",
-    Severity.WARNING,
-    "the evaluation finished before it started",
-    record=_reversed_times,
-)
+INF307: Final = declare_rule("INF307", record=_reversed_times)
+INF308: Final = declare_rule("INF308", record=_other_verdict)
+INF309: Final = declare_rule("INF309", record=_implausible)
 
-
-INF308: Final = Rule(
-    "INF308",
-    "verdict-not-in-response",
-    Severity.ERROR,
-    "parsed_verdict is not the verdict that the response says",
-    record=_other_verdict,
-)
-
-
-INF309: Final = Rule(
-    "INF309",
-    "implausible-sample",
-    Severity.WARNING,
-    "a time or a number of tokens that no call to a model can have",
-    record=_implausible,
-)
+RULES: Final = (INF303, INF304, INF305, INF306, INF307, INF308, INF309)

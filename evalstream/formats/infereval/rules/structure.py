@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstream.formats.infereval.views import (
-    Benchmark,
-    BenchmarkItem,
-    Evaluation,
-    date_time,
-    is_date,
-)
-from evalstream.model.finding import Severity, Violation, expect_one
+from evalstream.formats.infereval import views
+from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import is_number, object_or_empty
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 KINDS: Final = ("template", "plugin")
 
@@ -23,12 +17,14 @@ KINDS: Final = ("template", "plugin")
 CONTEXTS: Final = ("premise", "conclusion")
 
 
-def _beyond_the_schema(facts: Benchmark | BenchmarkItem | Evaluation) -> Iterator[Violation]:
+def _beyond_the_schema(
+    facts: views.Benchmark | views.BenchmarkItem | views.Evaluation,
+) -> Iterator[Violation]:
     """Report what the package infereval rejects though the schema accepts it."""
-    if isinstance(facts, BenchmarkItem):
+    if isinstance(facts, views.BenchmarkItem):
         yield from _authored_on(facts)
         return
-    if isinstance(facts, Benchmark):
+    if isinstance(facts, views.Benchmark):
         yield from _builders(facts)
         return
     number: Any = (facts.config or {}).get("n_samples", 1)
@@ -36,19 +32,19 @@ def _beyond_the_schema(facts: Benchmark | BenchmarkItem | Evaluation) -> Iterato
         message, where = "n_samples must be at least 1", "/endorsement_config/n_samples"
         yield INF101.violation(message, pointer=where, found=number)
     for name in ("started_at", "finished_at"):
-        if isinstance(moment := facts.document.get(name), str) and date_time(moment) is None:
+        if isinstance(moment := facts.document.get(name), str) and views.date_time(moment) is None:
             message = "not a time such as 2026-05-31T10:00:00Z"
             yield INF101.violation(message, pointer=f"/{name}", found=moment)
 
 
-def _authored_on(item: BenchmarkItem) -> Iterator[Violation]:
+def _authored_on(item: views.BenchmarkItem) -> Iterator[Violation]:
     day = object_or_empty(item.value.get("construction_metadata")).get("authored_on")
-    if isinstance(day, str) and not is_date(day):
+    if isinstance(day, str) and not views.is_date(day):
         place = pointer(("items", item.number, "construction_metadata", "authored_on"))
         yield INF101.violation("not a date such as 2026-05-31", pointer=place, found=day)
 
 
-def _builders(benchmark: Benchmark) -> Iterator[Violation]:
+def _builders(benchmark: views.Benchmark) -> Iterator[Violation]:
     builders = object_or_empty(benchmark.document.get("context_builders"))
     for name in CONTEXTS:
         builder = builders.get(name)
@@ -58,19 +54,7 @@ def _builders(benchmark: Benchmark) -> Iterator[Violation]:
             yield INF101.violation(message, pointer=place, expected=expect_one(KINDS))
 
 
-INF101: Final = Rule(
-    "INF101",
-    "structure-violation",
-    Severity.ERROR,
-    "a benchmark or an evaluation does not have the structure of its format",
-    record=_beyond_the_schema,
-    former_names=("infereval-structure",),
-)
+INF101: Final = declare_rule("INF101", record=_beyond_the_schema)
+INF102: Final = declare_rule("INF102")
 
-
-INF102: Final = Rule(
-    "INF102",
-    "bare-reference",
-    Severity.INFO,
-    "a string among references, in place of an object with that citation",
-)
+RULES: Final = (INF101, INF102)

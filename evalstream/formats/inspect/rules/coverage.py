@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.views import MOST_COUNT, LogView, is_count
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 
 def _check_repeated(log: LogView) -> Iterator[Violation]:
@@ -99,52 +99,12 @@ def _check_unscored(log: LogView) -> Iterator[Violation]:
             yield INS211.violation(message, pointer=log.at("status"), found=log.status)
 
 
-INS201: Final = Rule(
-    "INS201",
-    "sample-logged-twice",
-    Severity.ERROR,
-    "a sample was logged more than once for an epoch",
-    record=_check_repeated,
-)
-
-
-INS202: Final = Rule(
-    "INS202",
-    "missing-sample",
-    Severity.ERROR,
-    "a finished log lacks samples that were to be run",
-    record=_missing,
-)
-
-
-INS203: Final = Rule(
-    "INS203",
-    "unknown-sample",
-    Severity.ERROR,
-    "a log has a sample that was not to be run",
-    record=_check_unknown,
-)
-
-
-INS204: Final = Rule(
-    "INS204",
-    "sample-total-mismatch",
-    Severity.ERROR,
-    "total_samples or completed_samples is not the number of samples",
-)
-
-
-INS206: Final = Rule(
-    "INS206", "summary-mismatch", Severity.ERROR, "a summary contradicts its sample"
-)
-
-
-INS210: Final = Rule(
-    "INS210",
-    "usage-mismatch",
-    Severity.WARNING,
-    "the token usage of a log is not the sum over its samples",
-)
+INS201: Final = declare_rule("INS201", record=_check_repeated)
+INS202: Final = declare_rule("INS202", record=_missing)
+INS203: Final = declare_rule("INS203", record=_check_unknown)
+INS204: Final = declare_rule("INS204")
+INS206: Final = declare_rule("INS206")
+INS210: Final = declare_rule("INS210")
 
 
 def _check_unlogged(log: LogView) -> Iterator[Violation]:
@@ -156,22 +116,8 @@ def _check_unlogged(log: LogView) -> Iterator[Violation]:
         yield INS214.violation(message, pointer=place, found=False)
 
 
-INS214: Final = Rule(
-    "INS214",
-    "samples-not-logged",
-    Severity.INFO,
-    "the log was written without its samples",
-    record=_check_unlogged,
-)
-
-
-INS211: Final = Rule(
-    "INS211",
-    "unscored-samples",
-    Severity.WARNING,
-    "samples of a finished log ended with an error, or have no score",
-    record=_check_unscored,
-)
+INS214: Final = declare_rule("INS214", record=_check_unlogged)
+INS211: Final = declare_rule("INS211", record=_check_unscored)
 
 
 NO_MODEL: Final = "none/none"

@@ -7,35 +7,15 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstream.formats.inspect.views import LogView, is_count
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, type_name
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
-INS101: Final = Rule(
-    "INS101",
-    "damaged-archive",
-    Severity.ERROR,
-    "the archive of a log, or one of its members, is not what its directory declares",
-)
-
-
-INS102: Final = Rule(
-    "INS102", "unsafe-archive", Severity.ERROR, "a member of the archive must not be unpacked"
-)
-
-
-INS103: Final = Rule(
-    "INS103", "repeated-member", Severity.ERROR, "the archive has several members of one name"
-)
-
-
-INS104: Final = Rule(
-    "INS104",
-    "unexpected-content",
-    Severity.WARNING,
-    "the archive holds something that does not belong to a log",
-)
+INS101: Final = declare_rule("INS101")
+INS102: Final = declare_rule("INS102")
+INS103: Final = declare_rule("INS103")
+INS104: Final = declare_rule("INS104")
 
 
 STATES: Final = ("started", "success", "cancelled", "error")
@@ -102,35 +82,10 @@ def _check_form(log: LogView) -> Iterator[Violation]:
             yield INS107.violation(message, pointer=log.at("results", "scores", index))
 
 
-INS105: Final = Rule(
-    "INS105",
-    "unfinished-run",
-    Severity.ERROR,
-    "the run of a log did not finish successfully",
-    record=_check_finished,
-)
-
-
-INS106: Final = Rule(
-    "INS106",
-    "start-mismatch",
-    Severity.ERROR,
-    "the header of an archive does not repeat what was written when the run began",
-)
-
-
-INS107: Final = Rule(
-    "INS107",
-    "malformed-log",
-    Severity.ERROR,
-    "a log, or one of its samples, does not have the structure of a log",
-    record=_check_form,
-)
-
-
-INS108: Final = Rule(
-    "INS108", "missing-member", Severity.ERROR, "the archive lacks a member that a finished log has"
-)
+INS105: Final = declare_rule("INS105", record=_check_finished)
+INS106: Final = declare_rule("INS106")
+INS107: Final = declare_rule("INS107", record=_check_form)
+INS108: Final = declare_rule("INS108")
 
 
 RULES: Final = (INS105, INS106, INS107, INS108, INS101, INS102, INS103, INS104)

@@ -16,10 +16,10 @@ from evalstream.formats.inspect.recorded import (
     model_messages,
 )
 from evalstream.formats.inspect.views import SampleView
-from evalstream.model.finding import Severity, Violation, expect_one
+from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 
 def _outputs(sample: SampleView) -> Iterator[Violation]:
@@ -98,13 +98,7 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
             )
 
 
-INS212: Final = Rule(
-    "INS212",
-    "output-mismatch",
-    Severity.ERROR,
-    "the output of a sample is not the one that its messages and events have",
-    record=_outputs,
-)
+INS212: Final = declare_rule("INS212", record=_outputs)
 
 
 def _messages(sample: SampleView) -> Iterator[Violation]:
@@ -234,13 +228,7 @@ def _is_special(tool: Mapping[str, Any]) -> bool:
     return any(tool.get(one) for one in ("error", "truncated", "agent", "pending", "events"))
 
 
-INS215: Final = Rule(
-    "INS215",
-    "message-mismatch",
-    Severity.ERROR,
-    "a message of a sample is not the one that its events recorded",
-    record=_messages,
-)
+INS215: Final = declare_rule("INS215", record=_messages)
 
 
 RULES: Final = (INS212, INS215)

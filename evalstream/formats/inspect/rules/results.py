@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from evalstream.formats.inspect.views import LogView
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Violation
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 
 def _missing_results(log: LogView) -> Iterator[Violation]:
@@ -57,57 +57,13 @@ def _iterate_names(results: Iterable[Any]) -> Iterator[str | None]:
             yield from (text_or_none(member(one, key)) for key in ("name", "group"))
 
 
-INS301: Final = Rule(
-    "INS301",
-    "reduction-mismatch",
-    Severity.ERROR,
-    "a reduced score is not the one that follows from the epochs of its sample",
-)
-
-
-INS302: Final = Rule(
-    "INS302",
-    "metric-mismatch",
-    Severity.ERROR,
-    "a metric is not the one that follows from the scores of the samples",
-)
-
-
-INS303: Final = Rule(
-    "INS303",
-    "scored-count-mismatch",
-    Severity.ERROR,
-    "scored_samples or unscored_samples is not the number of samples with, or without, a score",
-)
-
-
-INS304: Final = Rule(
-    "INS304",
-    "figure-open",
-    Severity.WARNING,
-    "claims of a log that its scores neither confirm nor refute",
-    former_names=("not-recomputed",),
-)
-
-
-INS305: Final = Rule(
-    "INS305",
-    "missing-result",
-    Severity.ERROR,
-    "a finished log lacks a result that its samples have scores for",
-    record=_missing_results,
-)
-
-
-INS306: Final = Rule("INS306", "rounded-figure", Severity.INFO, "a figure of a log was rounded")
-
-
-INS307: Final = Rule(
-    "INS307",
-    "undeclared-result",
-    Severity.ERROR,
-    "a result is computed in another way than the log declares",
-)
+INS301: Final = declare_rule("INS301")
+INS302: Final = declare_rule("INS302")
+INS303: Final = declare_rule("INS303")
+INS304: Final = declare_rule("INS304")
+INS305: Final = declare_rule("INS305", record=_missing_results)
+INS306: Final = declare_rule("INS306")
+INS307: Final = declare_rule("INS307")
 
 
 RULES: Final = (INS301, INS302, INS303, INS304, INS305, INS306, INS307)

@@ -9,10 +9,10 @@ from typing import Any, Final
 from evalstream.formats.inspect.recorded import message_text
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.views import UNNAMED, SampleView, is_count, is_id, same, score_value
-from evalstream.model.finding import Severity, Violation, at_least
+from evalstream.model.finding import Violation, at_least
 from evalstream.parsing.json import member, text_or_none, type_name
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 _NAMED_SINCE: Final = (0, 3, 218)
 """The release of inspect_ai from which on each event of a score names its scorer."""
@@ -262,45 +262,11 @@ def _check_edits(sample: SampleView) -> Iterator[Violation]:
         yield INS209.violation(message, pointer=sample.at("scores", name, "value"), found=value)
 
 
-INS205: Final = Rule(
-    "INS205",
-    "misnamed-sample",
-    Severity.ERROR,
-    "a member of the archive has another name than its sample",
-    record=_check_name,
-)
-
-
-INS207: Final = Rule(
-    "INS207",
-    "attachment-mismatch",
-    Severity.ERROR,
-    "an attachment does not have the digest that is its key",
-    record=_attachments,
-)
-
-
-INS208: Final = Rule(
-    "INS208",
-    "event-mismatch",
-    Severity.ERROR,
-    "a sample contradicts its own events",
-    record=_events,
-)
-
-
-INS209: Final = Rule(
-    "INS209", "edited-score", Severity.INFO, "a score was edited after the run", record=_check_edits
-)
-
-
-INS216: Final = Rule(
-    "INS216",
-    "unrecorded-score",
-    Severity.ERROR,
-    "a score of a sample has no event",
-    record=_unrecorded_scores,
-)
+INS205: Final = declare_rule("INS205", record=_check_name)
+INS207: Final = declare_rule("INS207", record=_attachments)
+INS208: Final = declare_rule("INS208", record=_events)
+INS209: Final = declare_rule("INS209", record=_check_edits)
+INS216: Final = declare_rule("INS216", record=_unrecorded_scores)
 
 
 RULES: Final = (INS205, INS207, INS208, INS209, INS216)

@@ -16,10 +16,10 @@ from evalstream.formats.inspect.rescoring import (
     last_answer,
 )
 from evalstream.formats.inspect.views import SampleView, score_value
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Violation
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 _SHUFFLED: Final = "Choices were shuffled before generating a response"
 """How the explanation of shuffled choices begins."""
@@ -127,22 +127,8 @@ def _differs(value: str, expected: str) -> bool:
     return (value == "C") != (expected == "C")
 
 
-INS213: Final = Rule(
-    "INS213",
-    "includes-score-underived",
-    Severity.ERROR,
-    "the completion and the target of a sample give another score",
-    record=_includes,
-)
-
-
-INS218: Final = Rule(
-    "INS218",
-    "rescored-otherwise",
-    Severity.ERROR,
-    "a scorer of the harness gives another value to the answer of a sample",
-    record=_check_rescored,
-)
+INS213: Final = declare_rule("INS213", record=_includes)
+INS218: Final = declare_rule("INS218", record=_check_rescored)
 
 
 RULES: Final = (INS213, INS218)

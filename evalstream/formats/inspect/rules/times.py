@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from evalstream.formats.inspect.views import LogView, SampleView, read_time
-from evalstream.model.finding import Severity, Violation, at_most
+from evalstream.model.finding import Violation, at_most
 from evalstream.parsing.json_values import is_number
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 _SLACK: Final = 5.0
 """Seconds by which clocks may differ: times of day are set now and then, durations are not."""
@@ -76,13 +76,7 @@ def late_samples(log: LogView, latest: datetime | None) -> Iterator[Violation]:
         )
 
 
-INS219: Final = Rule(
-    "INS219",
-    "impossible-times",
-    Severity.WARNING,
-    "times of a sample or a log contradict each other",
-    record=_times,
-)
+INS219: Final = declare_rule("INS219", record=_times)
 
 
 RULES: Final = (INS219,)

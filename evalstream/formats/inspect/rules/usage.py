@@ -10,7 +10,7 @@ from evalstream.formats.inspect.views import SampleView, is_count
 from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import Numbered, object_or_empty
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 
 def _usage(sample: SampleView) -> Iterator[Violation]:
@@ -119,13 +119,7 @@ def _counted_calls(sample: SampleView) -> Iterator[Numbered]:
             yield one
 
 
-INS217: Final = Rule(
-    "INS217",
-    "uncounted-call",
-    Severity.ERROR,
-    "a sample counts other models or fewer tokens than its events",
-    record=_usage,
-)
+INS217: Final = declare_rule("INS217", record=_usage)
 
 
 RULES: Final = (INS217,)

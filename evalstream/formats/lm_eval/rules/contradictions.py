@@ -33,7 +33,7 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, text_or_none
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 from evalstream.stats.claims.rounding import agrees
 
 _SEPARATOR: Final = "__"
@@ -478,11 +478,6 @@ def _contradiction(
     return LME306.violation(message, pointer=pointer(path), expected=expected, found=found)
 
 
-LME306: Final = Rule(
-    "LME306",
-    "contradicting-results",
-    Severity.ERROR,
-    "the results say two things of the model, a metric, the examples, or the documents",
-)
+LME306: Final = declare_rule("LME306")
 
 RULES: Final = (LME306,)

@@ -12,8 +12,8 @@ from evalstream.formats.lm_eval.views import NO_STDERR, Results, show_value
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, type_name
-from evalstream.rules.base import Rule
 from evalstream.rules.claims import find_open, find_refuted
+from evalstream.rules.declaration import declare_rule
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judge import Judgement
 
@@ -167,61 +167,13 @@ def _check_unclaimed(facts: TaskFacts) -> Iterator[Violation]:
                 )
 
 
-LME106: Final = Rule(
-    "LME106",
-    "malformed-results",
-    Severity.ERROR,
-    "a member of the results is missing or has another type than the harness writes",
-    record=_structure,
-)
-
-LME209: Final = Rule(
-    "LME209",
-    "missing-samples",
-    Severity.ERROR,
-    "the results declare the samples of a task, and no samples file of it lies beside them",
-    record=_missing_samples,
-)
-
-LME301: Final = Rule(
-    "LME301",
-    "metric-not-reproduced",
-    Severity.ERROR,
-    "a metric of a task is not the figure that its rows give",
-    record=_metrics,
-)
-
-LME302: Final = Rule(
-    "LME302",
-    "stderr-not-reproduced",
-    Severity.ERROR,
-    "a standard error of a task is not that of its rows",
-    record=_errors,
-)
-
-LME303: Final = Rule(
-    "LME303",
-    "figure-not-recomputed",
-    Severity.WARNING,
-    "figures that the rows neither confirm nor refute",
-    record=_open,
-)
-
-LME304: Final = Rule(
-    "LME304",
-    "group-not-reproduced",
-    Severity.ERROR,
-    "a figure of a group does not follow from its tasks, or differs between results and groups",
-    record=_groups,
-)
-
-LME305: Final = Rule(
-    "LME305",
-    "unclaimed-metric",
-    Severity.WARNING,
-    "the results have no figure of a metric that the rows have",
-    record=_check_unclaimed,
-)
+LME106: Final = declare_rule("LME106", record=_structure)
+LME209: Final = declare_rule("LME209", record=_missing_samples)
+LME301: Final = declare_rule("LME301", record=_metrics)
+LME302: Final = declare_rule("LME302", record=_errors)
+LME303: Final = declare_rule("LME303", record=_open)
+LME304: Final = declare_rule("LME304", record=_groups)
+LME305: Final = declare_rule("LME305", record=_check_unclaimed)
 
 ABOUT_CLAIMS: Final = (LME301, LME302, LME303)
 """Rules over the judged claims of a task."""

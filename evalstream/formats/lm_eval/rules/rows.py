@@ -26,7 +26,7 @@ from evalstream.formats.lm_eval.row import (
 from evalstream.formats.lm_eval.row_scores import Derived, ScoringPlan, derive_scores, is_derived
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, type_name
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "doc_id": (int,),
@@ -212,60 +212,13 @@ def _check_derived(derived: Derived, value: Any) -> Iterator[Violation]:
     )
 
 
-LME101: Final = Rule(
-    "LME101",
-    "malformed-row",
-    Severity.ERROR,
-    "a member of a row is missing, or has another type than the harness writes",
-)
-
-LME102: Final = Rule(
-    "LME102",
-    "missing-metric",
-    Severity.ERROR,
-    "metrics lists a name that is no member of the row, that is no text, or that comes twice",
-)
-
-LME103: Final = Rule(
-    "LME103",
-    "malformed-digest",
-    Severity.ERROR,
-    "doc_hash, prompt_hash or target_hash is not a SHA-256",
-)
-
-LME201: Final = Rule(
-    "LME201",
-    "doc-hash-mismatch",
-    Severity.ERROR,
-    "doc_hash is not the SHA-256 of the doc that the row shows",
-)
-
-LME202: Final = Rule(
-    "LME202",
-    "prompt-hash-mismatch",
-    Severity.ERROR,
-    "prompt_hash is not the SHA-256 of the prompt that the row shows",
-)
-
-LME203: Final = Rule(
-    "LME203",
-    "target-hash-mismatch",
-    Severity.ERROR,
-    "target_hash is not the SHA-256 of the target that the row shows",
-)
-
-LME210: Final = Rule(
-    "LME210",
-    "row-score-underived",
-    Severity.ERROR,
-    "a metric of a row is not what its answers and its target give",
-)
-
-LME211: Final = Rule(
-    "LME211",
-    "answer-not-filtered",
-    Severity.ERROR,
-    "filtered_resps is not what the filter of the row makes of resps",
-)
+LME101: Final = declare_rule("LME101")
+LME102: Final = declare_rule("LME102")
+LME103: Final = declare_rule("LME103")
+LME201: Final = declare_rule("LME201")
+LME202: Final = declare_rule("LME202")
+LME203: Final = declare_rule("LME203")
+LME210: Final = declare_rule("LME210")
+LME211: Final = declare_rule("LME211")
 
 RULES: Final = (LME101, LME102, LME103, LME201, LME202, LME203, LME210, LME211)

@@ -11,7 +11,7 @@ from evalstream.formats.lm_eval.views import NO_FILTER
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 NONE: Final = "none"
 """The filter of a task that declares none."""
@@ -196,61 +196,13 @@ def _unknown_task(facts: TaskFacts) -> Iterator[Violation]:
         yield LME208.violation(f"the results have no task {facts.task!r}")
 
 
-LME104: Final = Rule(
-    "LME104",
-    "appended-rerun",
-    Severity.ERROR,
-    "the rows begin again part-way: a later run was appended to the file of an earlier one",
-    record=_rerun,
-)
-
-LME105: Final = Rule(
-    "LME105",
-    "repeated-filter",
-    Severity.WARNING,
-    "two filters of a task have the same name",
-    record=_filters,
-)
-
-LME204: Final = Rule(
-    "LME204",
-    "task-hash-mismatch",
-    Severity.ERROR,
-    "the hash of a task in task_hashes is not that of its rows",
-    record=_task_hash,
-)
-
-LME205: Final = Rule(
-    "LME205",
-    "repeated-doc",
-    Severity.ERROR,
-    "two rows of one filter have the same doc_id",
-    record=_check_repeated,
-)
-
-LME206: Final = Rule(
-    "LME206",
-    "uneven-filters",
-    Severity.ERROR,
-    "a filter lacks samples that another filter has",
-    record=_uneven,
-)
-
-LME207: Final = Rule(
-    "LME207",
-    "doc-count-mismatch",
-    Severity.ERROR,
-    "n-samples or sample_len is not the number of samples in the rows, or a doc_id is beyond them",
-    record=_sample_count,
-)
-
-LME208: Final = Rule(
-    "LME208",
-    "unknown-task",
-    Severity.ERROR,
-    "the results have no task of the name that the samples file has",
-    record=_unknown_task,
-)
+LME104: Final = declare_rule("LME104", record=_rerun)
+LME105: Final = declare_rule("LME105", record=_filters)
+LME204: Final = declare_rule("LME204", record=_task_hash)
+LME205: Final = declare_rule("LME205", record=_check_repeated)
+LME206: Final = declare_rule("LME206", record=_uneven)
+LME207: Final = declare_rule("LME207", record=_sample_count)
+LME208: Final = declare_rule("LME208", record=_unknown_task)
 
 ABOUT_ROWS: Final = (LME104, LME205, LME206)
 """Rules whose findings are about the samples file, unless they have a pointer into the results."""

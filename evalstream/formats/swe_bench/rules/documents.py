@@ -12,9 +12,8 @@ from evalstream.formats.swe_bench.views import (
     is_natural,
     is_texts,
 )
-from evalstream.model.finding import Severity
 from evalstream.parsing.json import pointer, type_name
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 LISTS: Final = (
     *("completed", "resolved", "unresolved", "error", "submitted", "empty_patch", "incomplete"),
@@ -91,18 +90,7 @@ def _report_malformed(
     return PlacedInFile(path, violation)
 
 
-SWE101: Final = Rule(
-    "SWE101",
-    "malformed-run-document",
-    Severity.ERROR,
-    "a member is missing or has another type than the harness writes",
-)
-
-SWE102: Final = Rule(
-    "SWE102",
-    "repeated-instance-id",
-    Severity.ERROR,
-    "an instance stands twice in a list or among the predictions",
-)
+SWE101: Final = declare_rule("SWE101")
+SWE102: Final = declare_rule("SWE102")
 
 RULES: Final = (SWE101, SWE102)

@@ -7,9 +7,8 @@ from typing import Final
 
 from evalstream.formats.swe_bench.claims import OUTCOMES
 from evalstream.formats.swe_bench.views import PlacedInFile
-from evalstream.model.finding import Severity
-from evalstream.rules.base import Rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
+from evalstream.rules.declaration import declare_rule
 from evalstream.stats.claims.judge import Judgement
 
 
@@ -26,18 +25,7 @@ def check_list_figures(path: str, judgements: Sequence[Judgement]) -> Iterator[P
         yield PlacedInFile(path, violation)
 
 
-SWE401: Final = Rule(
-    "SWE401",
-    "resolved-figure-refuted",
-    Severity.ERROR,
-    "a figure is not the one that the instances give",
-)
-
-SWE402: Final = Rule(
-    "SWE402",
-    "resolved-figure-open",
-    Severity.WARNING,
-    "figures that the files neither confirm nor refute",
-)
+SWE401: Final = declare_rule("SWE401")
+SWE402: Final = declare_rule("SWE402")
 
 RULES: Final = (SWE401, SWE402)

@@ -15,7 +15,7 @@ from evalstream.formats.swe_bench.views import (
 )
 from evalstream.model.finding import Severity
 from evalstream.parsing.json import pointer
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 
 def check_resolution(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
@@ -193,60 +193,13 @@ def _report_listed(lists: Lists, name: str, one: str, why: str) -> PlacedInFile:
     return PlacedInFile(lists.path, SWE305.violation(message, pointer=where, found=one))
 
 
-SWE301: Final = Rule(
-    "SWE301",
-    "outcome-mismatch",
-    Severity.ERROR,
-    "a list has an instance that its report does not put there",
-)
-
-SWE302: Final = Rule(
-    "SWE302",
-    "resolution-mismatch",
-    Severity.ERROR,
-    "the report of an instance says another outcome than its tests",
-)
-
-SWE303: Final = Rule(
-    "SWE303",
-    "unlisted-report",
-    Severity.WARNING,
-    "an instance has a report, and the run report does not list it as evaluated",
-)
-
-SWE304: Final = Rule(
-    "SWE304",
-    "missing-instance-report",
-    Severity.WARNING,
-    "an instance was completed, and its report is missing from the logs",
-)
-
-SWE305: Final = Rule(
-    "SWE305",
-    "prediction-mismatch",
-    Severity.ERROR,
-    "the predictions are not those that the lists are about",
-)
-
-SWE306: Final = Rule(
-    "SWE306",
-    "evaluated-patch-mismatch",
-    Severity.ERROR,
-    "a prediction is not the patch that was evaluated",
-)
-
-SWE307: Final = Rule(
-    "SWE307",
-    "misplaced-report",
-    Severity.ERROR,
-    "the report of an instance lies in the folder of another",
-)
-
-SWE308: Final = Rule(
-    "SWE308",
-    "evaluated-model-mismatch",
-    Severity.ERROR,
-    "the predictions are of another model than the logs",
-)
+SWE301: Final = declare_rule("SWE301")
+SWE302: Final = declare_rule("SWE302")
+SWE303: Final = declare_rule("SWE303")
+SWE304: Final = declare_rule("SWE304")
+SWE305: Final = declare_rule("SWE305")
+SWE306: Final = declare_rule("SWE306")
+SWE307: Final = declare_rule("SWE307")
+SWE308: Final = declare_rule("SWE308")
 
 RULES: Final = (SWE301, SWE302, SWE303, SWE304, SWE305, SWE306, SWE307, SWE308)

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from evalstream.formats.swe_bench.rules.documents import LISTS
 from evalstream.formats.swe_bench.views import Lists, PlacedInFile, is_natural
-from evalstream.model.finding import Severity
 from evalstream.parsing.json import pointer
-from evalstream.rules.base import Rule
+from evalstream.rules.declaration import declare_rule
 
 _WAYS: Final = ("completed", "error", "empty_patch", "incomplete")
 """The lists of a run report of which each instance is in one, but for errors after completion."""
@@ -140,39 +139,10 @@ def _check_reasons(lists: Lists) -> Iterator[PlacedInFile]:
                 yield PlacedInFile(lists.path, SWE204.violation(message, pointer=where, found=one))
 
 
-SWE201: Final = Rule(
-    "SWE201",
-    "miscounted-list",
-    Severity.ERROR,
-    "a count of a run report is not the length of its list",
-)
-
-SWE202: Final = Rule(
-    "SWE202",
-    "contradictory-lists",
-    Severity.ERROR,
-    "an instance is in two lists that exclude each other",
-)
-
-SWE203: Final = Rule(
-    "SWE203",
-    "unassigned-instance",
-    Severity.ERROR,
-    "an instance is missing from a list that must have it",
-)
-
-SWE204: Final = Rule(
-    "SWE204",
-    "misattributed-failure",
-    Severity.WARNING,
-    "failure_reasons and the lists of failures do not agree",
-)
-
-SWE205: Final = Rule(
-    "SWE205",
-    "miscounted-group",
-    Severity.ERROR,
-    "resolved instances by repository or year are not those of the results",
-)
+SWE201: Final = declare_rule("SWE201")
+SWE202: Final = declare_rule("SWE202")
+SWE203: Final = declare_rule("SWE203")
+SWE204: Final = declare_rule("SWE204")
+SWE205: Final = declare_rule("SWE205")
 
 RULES: Final = (SWE201, SWE202, SWE203, SWE204, SWE205)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import random
 import re
 import struct
 from pathlib import Path
@@ -25,7 +26,7 @@ from evalstream.engine.result import BlockFindings
 from evalstream.formats.eee import fast_block, row_view
 from evalstream.formats.eee.fast_block import pass_over
 from evalstream.model.block import Lines
-from evalstream.model.row_record import RowRecord
+from evalstream.model.row_record import RECORD_BYTES, RowRecord
 from evalstream.parsing.native import binding, schema_tables
 from evalstream.parsing.native.binding import DOUBTFUL_HASH
 from evalstream.stats.tally import Tally
@@ -82,10 +83,32 @@ def test_both_languages_know_the_same_structures() -> None:
     assert constants_of(text, "trait") == traits
     assert int(*re.findall(r"DOUBTFUL_HASH = 1 << (\d+)", text)) == DOUBTFUL_HASH.bit_length() - 1
     assert members_of(text, "row_kind") == ["scope", "flags", "doubtful", "score", "count", "first"]
-    assert int(*re.findall(r"MOST_KINDS = (\d+)", text)) == binding.MOST_KINDS
+    for name in ("MOST_KINDS", "MOST_LIKENESSES"):
+        assert int(*re.findall(rf"{name} = (\d+)", text)) == getattr(binding, name)
     for name in ("DOUBTFUL_WATCHED", "CERTAIN_HASH"):
         (bit,) = re.findall(rf"{name} \(\(uint64_t\)1 << (\d+)\)", text)
         assert getattr(binding, name) == 1 << int(bit)
+
+
+def test_the_index_finds_the_first_row_of_each_digest_in_all_batches() -> None:
+    loaded = binding.library()
+    assert loaded is not None
+    chance = random.Random(5)
+    few = [chance.randbytes(16) for _ in range(40)]
+    # The upper half of the first word tells them apart at first, and is equal here.
+    alike = [struct.pack("<2IQ", number, 7, 0) for number in range(3000)]
+    digests = [*few, *alike, bytes(16), *chance.choices([*few, *alike, bytes(16)], k=5000)]
+    index = binding.Index(loaded)
+    expected = [digests.index(digest) for digest in digests]
+    found: list[int] = []
+    sizes = itertools.cycle([1, 700, 0, 33, 1500])
+    while len(found) < len(digests):
+        some = digests[len(found) : len(found) + next(sizes)]
+        records = b"".join(bytes(8) + digest + bytes(RECORD_BYTES - 24) for digest in some)
+        start = len(found)
+        found += index.add(records, 8) or range(start, start + len(some))
+    assert found == expected
+    assert index.size(0) < 24 * len(digests)
 
 
 def test_a_known_row_gives_known_columns() -> None:

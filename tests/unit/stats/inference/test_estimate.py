@@ -5,10 +5,11 @@ import random
 
 import pytest
 
-from evalstream.model.comparison import CompareSettings, Estimate, MetricName
+from evalstream.model.comparison import CompareSettings, Estimate, Interval, MetricName, PValue
 from evalstream.stats.inference.clusters import clustered_difference
-from evalstream.stats.inference.estimate import estimate, with_adjusted
+from evalstream.stats.inference.estimate import choose_cautious, estimate, with_adjusted
 from evalstream.stats.inference.paired import PairedScores
+from evalstream.stats.inference.resamples import EXACT_FLIPS, RANDOM_FLIPS
 
 SETTINGS = CompareSettings(resamples=500)
 
@@ -122,8 +123,7 @@ def test_a_run_against_itself_differs_by_nothing(scores: list[float]) -> None:
     assert (found.difference, found.standard_error) == (0, 0)
     assert found.test is not None
     assert found.test.p == 1
-    assert found.interval is not None
-    assert found.interval.low == pytest.approx(-found.interval.high)
+    assert (found.interval is None) == (found.square is None)
     assert found.detectable is None
     assert found.needed_for_point is None
     assert found.histogram == ((0.0, 3),)
@@ -135,8 +135,17 @@ def test_rounding_is_not_a_difference() -> None:
     assert found.standard_error == 0
     assert found.test is not None
     assert found.test.p == 1
-    assert found.interval is not None
-    assert found.interval[:2] == (0, 0)
+    assert found.interval is None
+    assert [one and one.interval for one in (found.own_a, found.own_b)] == [None, None]
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0, 0.3])
+def test_a_mean_of_equal_scores_has_no_interval(score: float) -> None:
+    found = estimated([score] * 9, [0.0, 1.0, *[score] * 7])
+    assert found.own_a is not None
+    assert (found.own_a.standard_error, found.own_a.interval) == (0, None)
+    assert found.own_b is not None
+    assert found.own_b.interval is not None
 
 
 def test_one_sample() -> None:
@@ -224,3 +233,24 @@ def test_swapped_runs_give_the_opposite(some: tuple[list[float], list[float]]) -
     assert other.interval is not None
     assert other.interval.low == pytest.approx(-one.interval.high)
     assert other.correlation == pytest.approx(one.correlation)
+
+
+def judged_by(p: float, error: float, method: str = RANDOM_FLIPS) -> Estimate:
+    test, interval = PValue(p, method), Interval(0.1, 0.3, method)
+    return Estimate(100, 0.5, 0.3, 0.2, standard_error=error, interval=interval, test=test)
+
+
+@pytest.mark.parametrize(
+    ("plain", "clustered", "is_clustered"),
+    [
+        # 10,000 random signs give no smaller p value: the error says what is cautious.
+        (judged_by(1e-4, 0.01), judged_by(1e-7, 0.04, "clustered t"), True),
+        (judged_by(1e-4, 0.04), judged_by(1e-7, 0.01, "clustered t"), False),
+        (judged_by(1e-4, 0.05), judged_by(0.2, 0.04, "clustered t"), True),
+        (judged_by(0.2, 0.01), judged_by(0.04, 0.04, "clustered t"), False),
+        (judged_by(0.03, 0.01, EXACT_FLIPS), judged_by(0.02, 0.04, "clustered t"), False),
+    ],
+)
+def test_the_cautious_estimate(plain: Estimate, clustered: Estimate, *, is_clustered: bool) -> None:
+    expected = clustered if is_clustered else plain
+    assert choose_cautious(plain, clustered, 0.95) is expected

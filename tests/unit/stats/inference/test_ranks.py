@@ -56,7 +56,8 @@ def test_equal_runs_share_the_better_rank() -> None:
 def test_one_run_against_itself() -> None:
     column = [0.5, 1.0, 0.0]
     found = ranked([column, column])
-    assert found.ranks == [Rank("A", 0.5, 1, 1.0), Rank("B", 0.5, 1, 1.0)]
+    error = pytest.approx(statistics.stdev(column) / 3**0.5)
+    assert found.ranks == [Rank(label, 0.5, 1, 1.0, standard_error=error) for label in "AB"]
 
 
 def test_shares_are_those_of_a_plain_bootstrap() -> None:
@@ -102,7 +103,10 @@ def test_the_cut_changes_nothing_and_seeds_decide(
     monkeypatch.setattr(module, "MOST_DRAWN", most)
     columns = graded(300, 3)
     whole = ranked(columns)
-    assert [one[2:] for one in ranked(columns, size=7).ranks] == [one[2:] for one in whole.ranks]
+    assert [one[2:5] for one in ranked(columns, size=7).ranks] == [one[2:5] for one in whole.ranks]
+    assert [one.standard_error for one in ranked(columns, size=7).ranks] == pytest.approx(
+        [one.standard_error for one in whole.ranks]
+    )
     assert ranked(columns) == whole
     assert ranked(columns, seed=2) != whole
 

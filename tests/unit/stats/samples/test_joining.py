@@ -112,8 +112,10 @@ def test_groups_that_are_not_compared_take_part_in_nothing() -> None:
 def test_differences_need_both_sides_to_be_known() -> None:
     one = sample(question=1, input=1, prompt=1, cluster=1)
     assert pair_of(one, one).flags == 0
-    assert pair_of(one, sample()).flags == PairFlag.OTHER_CLUSTER
+    assert pair_of(one, sample(prompt=1)).flags == PairFlag.OTHER_CLUSTER
     assert pair_of(one, one._replace(prompt=2)).flags == PairFlag.OTHER_PROMPT
+    assert pair_of(one, one._replace(prompt=0)).flags == PairFlag.ONE_PROMPT
+    assert not pair_of(*[one._replace(prompt=0)] * 2).flags
     both = PairFlag.OTHER_INPUT | PairFlag.OTHER_REFERENCE
     assert pair_of(one, one._replace(input=2)).flags == both
     assert pair_of(one, one._replace(input=2, question=2)).flags == PairFlag.OTHER_INPUT
