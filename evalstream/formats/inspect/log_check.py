@@ -102,7 +102,7 @@ class SampleText(NamedTuple):
         return place_in_part(violations, self.text, self.place, self.start)
 
 
-class LogTotals:
+class PartTotals:
     """What some members and samples of a log amount to.
 
     `samples` counts samples, `loaded` those that the harness loads, `members` the members of an
@@ -134,7 +134,7 @@ class LogTotals:
         if ended is not None and (self.latest is None or ended > self.latest):
             self.latest = ended
 
-    def merge(self, later: LogTotals) -> None:
+    def merge(self, later: PartTotals) -> None:
         """Add those of later members."""
         self.samples += later.samples
         self.loaded += later.loaded
@@ -157,7 +157,7 @@ class LogCheck:
 
     def __init__(self, documents: DocumentCheck, store: LogStore | None = None) -> None:
         self.documents, self.store = documents, store or LogStore()
-        self.totals = LogTotals()
+        self.totals = PartTotals()
         self.is_refused = False
         self.is_declared = False
         self._depth = documents.options.max_depth

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.archive import Archive, ArchiveMember
 from evalstream.formats.inspect.archive_end import ArchiveEnd
-from evalstream.formats.inspect.log_check import LogCheck, LogTotals, SampleText
+from evalstream.formats.inspect.log_check import LogCheck, PartTotals, SampleText
 from evalstream.formats.inspect.rules.log import INS101, INS102, INS104
 from evalstream.formats.inspect.store import SampleFacts
 from evalstream.formats.inspect.unpacking import DamagedMember
@@ -143,7 +143,7 @@ class FoundInMembers(NamedTuple):
     reason: str | None
     lacks: str
     facts: list[SampleFacts]
-    totals: LogTotals
+    totals: PartTotals
     packed: int
 
 
