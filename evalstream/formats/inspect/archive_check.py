@@ -24,7 +24,7 @@ from evalstream.formats.inspect.member_check import (
     MemberBatch,
     MemberCheck,
     MemberJob,
-    check_members,
+    check_member_batch,
 )
 from evalstream.formats.inspect.rules.log import INS103, INS104, INS105, INS106, INS107, INS108
 from evalstream.formats.inspect.unpacking import DamagedMember
@@ -146,7 +146,9 @@ class ArchiveCheck:
         from evalstream.executors.base import run_in_order
 
         job = MemberJob(self._source, self._archive.end, self._documents.options, self._log.shared)
-        for found in run_in_order(backend, partial(check_members, job), self._iterate_batches()):
+        for found in run_in_order(
+            backend, partial(check_member_batch, job), self._iterate_batches()
+        ):
             STOPPING.check()
             self._documents.note_all(found.violations)
             self._documents.cannot(found.reason)

@@ -147,7 +147,7 @@ class FoundInMembers(NamedTuple):
     packed: int
 
 
-def check_members(job: MemberJob, batch: MemberBatch) -> FoundInMembers:
+def check_member_batch(job: MemberJob, batch: MemberBatch) -> FoundInMembers:
     """Check a batch of members in a worker."""
     documents: Any = _Notes(job.options)
     facts: Any = _Facts()

@@ -181,7 +181,7 @@ class LogEngine:
         result = LogReader(self.context, record).run(lines)
         tally = record.tally()
         if self.context.answer_step:
-            tally.answers = dict(iterate_answers(lines.data, self.context.answer_step))
+            tally.answers = dict(iterate_answer_digests(lines.data, self.context.answer_step))
         return result._replace(own=tally)
 
     def is_native(self, _sample: bytes) -> bool:
@@ -192,7 +192,7 @@ class LogEngine:
         """Do nothing: there is nothing to prepare for `size` more bytes."""
 
 
-def iterate_answers(data: bytes, step: int) -> Iterator[tuple[int, int]]:
+def iterate_answer_digests(data: bytes, step: int) -> Iterator[tuple[int, int]]:
     """Iterate over docs whose number is a multiple of a step, with 64-bit digests of their answers.
 
     Rows begin with the number of their doc, as the harness writes them.
