@@ -2,25 +2,35 @@
 
 A mutant is one small change: a comparison turned, a constant off by one, a statement left out,
 `and` for `or`, a `not` removed, another value returned. It is made in a copy of the checkout. The
-tests of its module run there, then those of the modules that import it, of the rules that it names,
-of the command line, and of the corpus. A mutant is killed if one of them fails or takes too long.
-One that survives is shown as a diff: add a test, or know why nobody can tell the difference.
+tests of its module run there, then those of the rules that it names, of the modules that import it,
+of the command line, and of the corpus. A mutant is killed if a test fails, or does not end, that
+passes in a second copy without the change. One that survives is shown as a diff: add a test, or
+know why nobody can tell the difference.
+
+Tests run in forks of this process, which has loaded libraries and nothing of the package.
 """
 
 import argparse
 import ast
 import difflib
+import importlib
+import itertools
 import os
 import random
 import re
+import resource
 import runpy
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = (("is not", "is"), ("not in", "in"), ("==", "!="), ("<", "<="), (">", ">="))
@@ -34,6 +44,16 @@ IN_C = (
 """What is changed in C, by regular expression."""
 
 NEAREST_IN_C = ("unit/parsing/native", "properties/test_fast_path_agrees.py", "fuzz")
+LIBRARIES = (
+    "hypothesis.strategies", "hypothesis.provisional", "jsonschema_rs", "msgspec", "numpy",
+    "scipy.stats", "scipy.optimize", "typer", "unittest.mock", "xxhash", "yaml", "zstandard",
+)  # fmt: skip
+"""What tests take long to load."""
+
+MOST_BYTES = 16 << 30
+LAST = ("acceptance/test_positions.py", "rules/test_cases.py", "compatibility/test_corpus.py")
+"""What shows the most of any part of the package."""
+
 MOST_IMPORTERS = 6
 ACCEPTANCE = {
     "changes": ("test_fix.py", "test_migrate.py"),
@@ -138,49 +158,174 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
     """Yield arguments of pytest, the nearest tests first."""
     tests = copy / "tests"
     if path.suffix != ".py":
+        subject = path.stem.removesuffix("_scores")
+        yield [str(one) for one in sorted(tests.rglob(f"test_*{subject}*.py"))]
         yield [str(tests / one) for one in NEAREST_IN_C]
-        yield [
-            str(tests / "compatibility" / "test_corpus.py"),
-            str(tests / "rules" / "test_cases.py"),
-        ]
+        yield [str(tests / one) for one in LAST]
         return
     module = path.relative_to(copy / "evalstream").with_suffix("")
     mirror = tests / "unit" / module.parent / f"test_{module.name}.py"
     if mirror.exists():
         yield [str(mirror)]
-    folder = mirror.parent
-    while not any(folder.glob("test_*.py")) and folder != tests / "unit":
-        folder = folder.parent
-    name = re.compile(rf"\bevalstream\.{'.'.join(module.parts)}\b|\bimport .*\b{module.name}\b")
-    word = module.name.partition("_")[0]
-    by_word = set(sorted((tests / "unit").rglob(f"test_{word}*.py"))[:MOST_IMPORTERS])
-    users = (one for one in sorted(tests.rglob("test_*.py")) if name.search(one.read_text()))
-    wider = {*list(users)[:MOST_IMPORTERS], *([] if mirror.exists() else folder.glob("test_*.py"))}
-    yield [str(one) for one in sorted((wider | by_word) - {mirror})]
-    codes = set(re.findall(r"\b(?:ES|LME|INS|INF|HAR|EVG|SWE)\d{3}\b", path.read_text()))
+    codes = set(re.findall(r"\b(?:ES|LME|INS|INF|HAR|EVG|SWE|HLM)\d{3}\b", path.read_text()))
     if codes:
         yield [str(tests / "rules" / "test_cases.py"), "-k", " or ".join(sorted(codes))]
+    users = [one for one in tests_that_name(module, tests) if one != mirror]
+    yield [str(one) for one in users]
     near = {name for part in module.parts for name in ACCEPTANCE.get(part, ())}
     of_format = [tests / "compatibility" / f"test_{part}.py" for part in module.parts]
     yield [
         *(str(tests / "acceptance" / name) for name in sorted(near)),
         *(str(path) for path in of_format if path.exists()),
     ]
-    yield [str(tests / "compatibility" / "test_corpus.py")]
+    yield [str(tests / one) for one in LAST]
+    if not mirror.exists():
+        folder = mirror.parent
+        while not any(folder.glob("test_*.py")) and folder != tests / "unit":
+            folder = folder.parent
+        yield [str(one) for one in sorted(folder.glob("test_*.py")) if one not in users]
 
 
-def is_killed(mutant: Mutant, copy: Path, limit: float) -> bool:
-    """Make a change in the copy, run the nearest tests, and undo it."""
-    before = mutant.path.read_bytes()
-    mutant.path.write_bytes(mutated(mutant, before))
+def tests_that_name(module: Path, tests: Path) -> list[Path]:
+    """Return tests that import a module, by how often they name it, and tests of its subject."""
+    name = re.compile(rf"\bevalstream\.{'.'.join(module.parts)}\b|\bimport .*\b{module.name}\b")
+    texts = {path: path.read_text() for path in sorted(tests.rglob("test_*.py"))}
+    importers = [path for path, text in texts.items() if name.search(text)]
+    importers.sort(key=lambda path: -len(re.findall(rf"\b{module.name}\b", texts[path])))
+    word = module.name.partition("_")[0]
+    by_word = [path for path in texts if path.name.startswith(f"test_{word}")]
+    return list(dict.fromkeys(importers[:MOST_IMPORTERS] + by_word[:MOST_IMPORTERS]))
+
+
+class Ended(NamedTuple):
+    """How tests ended: whether they passed, whether in time, and which of them began last."""
+
+    passed: bool
+    in_time: bool
+    last: str
+
+
+class Watch:
+    """A plugin of pytest that notes which test has begun."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Note a test that begins."""
+        self.path.write_text(nodeid, encoding="utf-8")
+
+
+class Laboratory:
+    """Two copies of the checkout: one in which mutants are made, and one to compare with."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.copy, self._sound_copy = folder / "copy", folder / "sound" / "copy"
+        self._limit, self._note = limit, folder / "last"
+        self._sound = set[str]()
+        self._times = itertools.count(int(time.time()) - 1_000_000)
+        ignored = shutil.ignore_patterns(".venv*", ".git", "__pycache__", ".*_cache", "site")
+        shared = ROOT.parent / "shared"
+        for copy in (self.copy, self._sound_copy):
+            shutil.copytree(ROOT, copy, ignore=ignored, symlinks=True)
+            if shared.is_dir():
+                copy.parent.joinpath("shared").symlink_to(shared)
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
+        # Kept byte code of modules and tests saves half of a short run.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        sys.dont_write_bytecode = False
+        for name in LIBRARIES:
+            with suppress(ImportError):
+                importlib.import_module(name)
+
+    def find_killer(self, mutant: Mutant, tests: Sequence[str]) -> str | None:
+        """Make a change, run tests, by default the nearest, undo it; return what noticed it."""
+        with self._change(mutant) as is_compiled:
+            if not is_compiled:
+                return "the compiler"
+            chosen = [[str(self.copy / one)] for one in tests]
+            groups = filter(None, chosen or nearest_tests(mutant.path, self.copy))
+            return next(filter(None, map(self._failing_test, groups)), None)
+
+    @contextmanager
+    def _change(self, mutant: Mutant) -> Iterator[bool]:
+        """Make a change for a while; give whether it compiles."""
+        in_c = mutant.path.suffix != ".py"
+        native = self.copy / "evalstream" / "parsing" / "native"
+        paths = [mutant.path, *(native.glob("libscanner*") if in_c else ())]
+        before = {path: path.read_bytes() for path in paths}
+        try:
+            self._write(mutant.path, mutated(mutant, before[mutant.path]))
+            yield not in_c or compile_copy(self.copy)
+        finally:
+            for path, data in before.items():
+                self._write(path, data)
+
+    def _write(self, path: Path, data: bytes) -> None:
+        """Replace a file at a time of its own, by which Python knows old byte code."""
+        path.unlink(missing_ok=True)
+        path.write_bytes(data)
+        now = next(self._times)
+        os.utime(path, (now, now))
+
+    def _failing_test(self, arguments: list[str]) -> str | None:
+        """Run tests of the copy; return the first that fails here and passes without the change."""
+        while not (ended := self._run(self.copy, arguments)).passed:
+            if not ended.last:
+                paths = [one for one in arguments if one.endswith(".py")]
+                is_sound = self._run(self._sound_copy, [*paths, "--collect-only"]).passed
+                return "the collection of tests" if is_sound else None
+            # Many tests may take long together: only one that takes long by itself hangs.
+            if self._is_sound(ended.last) and (
+                ended.in_time or not self._run(self.copy, [ended.last]).passed
+            ):
+                return ended.last
+            arguments = [*arguments, "--deselect", ended.last]
+        return None
+
+    def _is_sound(self, test: str) -> bool:
+        """Tell whether a test passes without the change."""
+        if test not in self._sound and self._run(self._sound_copy, [test]).passed:
+            self._sound.add(test)
+        return test in self._sound
+
+    def _run(self, copy: Path, arguments: list[str]) -> Ended:
+        """Run tests of a copy until one fails."""
+        self._note.write_text("")
+        pid = os.fork()
+        if not pid:
+            run_pytest(copy, [self._in(copy, one) for one in arguments], self._note, self._limit)
+        _, status = os.waitpid(pid, 0)
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        in_time = not os.WIFSIGNALED(status) or os.WTERMSIG(status) != signal.SIGALRM
+        # 5: no test was selected.
+        is_fine = os.WIFEXITED(status) and os.WEXITSTATUS(status) in {0, 5}
+        return Ended(is_fine, in_time, self._note.read_text("utf-8"))
+
+    def _in(self, copy: Path, argument: str) -> str:
+        """Return an argument about the copy as one about another copy."""
+        return argument.replace(str(self.copy), str(copy))
+
+
+def run_pytest(copy: Path, arguments: list[str], note: Path, limit: int) -> NoReturn:
+    """Become a process that runs tests of a copy, and ends after some seconds at the latest."""
+    code = 99
     try:
-        if mutant.path.suffix != ".py" and not compile_copy(copy):
-            return True
-        return any(fails(arguments, copy, limit) for arguments in nearest_tests(mutant.path, copy))
+        os.setsid()
+        os.chdir(copy)
+        os.environ["PYTHONPATH"] = str(copy)
+        sys.path[0] = str(copy)
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, resource.RLIM_INFINITY))
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for number in range(3):
+            os.dup2(nowhere, number)
+        signal.alarm(limit)
+        options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
+        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        code = pytest.main([*options, *arguments], plugins=[Watch(note)])
     finally:
-        mutant.path.write_bytes(before)
-        if mutant.path.suffix != ".py":
-            compile_copy(copy)
+        os._exit(code)
 
 
 def mutated(mutant: Mutant, before: bytes) -> bytes:
@@ -194,24 +339,15 @@ def compile_copy(copy: Path) -> bool:
     return not build["compile_scanner"](copy)
 
 
-def fails(arguments: list[str], copy: Path, limit: float) -> bool:
-    """Run some tests of the copy; return whether one fails, or none ends in time."""
-    if not arguments:
-        return False
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "0"]
-    try:
-        done = subprocess.run(
-            [*command, *arguments],
-            cwd=copy,
-            env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=limit,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return True
-    return done.returncode not in {0, 5}  # 5: no test was selected
+def every_mutant(copy: Path, only: str) -> list[Mutant]:
+    """Return all mutants of files whose path matches."""
+    return [
+        mutant
+        for path in sorted((copy / "evalstream").rglob("*.[pc]*"))
+        if path.suffix in {".py", ".c"} and "acceptors" not in path.parts
+        if re.search(only, path.relative_to(copy).as_posix())
+        for mutant in (PythonMutants(path) if path.suffix == ".py" else c_mutants(path))
+    ]
 
 
 def main() -> None:
@@ -219,35 +355,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/mutate", description=__doc__)
     parser.add_argument("number", type=int, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0, help="which ones")
-    parser.add_argument("--only", default="", help="only files whose path contains this")
-    parser.add_argument("--limit", type=float, default=120, help="seconds for a group of tests")
+    parser.add_argument("--skip", type=int, default=0, help="leave out the first of them")
+    parser.add_argument("--only", default="", help="only files whose path matches this expression")
+    parser.add_argument("--limit", type=int, default=300, help="seconds for a group of tests")
+    parser.add_argument("--tests", nargs="*", default=(), help="run these and not the nearest ones")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "copy"
-        ignored = shutil.ignore_patterns(".venv*", ".git", "__pycache__", ".*_cache", "site")
-        shutil.copytree(ROOT, copy, ignore=ignored, symlinks=True)
-        shared = ROOT.parent / "shared"
-        if shared.is_dir():
-            copy.parent.joinpath("shared").symlink_to(shared)
-        files = sorted(
-            path for path in (copy / "evalstream").rglob("*.[pc]*") if given.only in str(path)
-        )
-        everything = [
-            mutant
-            for path in files
-            if path.suffix in {".py", ".c"} and "acceptors" not in path.parts
-            for mutant in (PythonMutants(path) if path.suffix == ".py" else c_mutants(path))
-        ]
-        chosen = random.Random(given.seed).sample(everything, min(given.number, len(everything)))
+        laboratory = Laboratory(Path(folder), given.limit)
+        mutants = every_mutant(laboratory.copy, given.only)
+        random.Random(given.seed).shuffle(mutants)
+        chosen = mutants[given.skip : given.skip + given.number]
         survivors = 0
-        for number, mutant in enumerate(chosen, 1):
-            killed = is_killed(mutant, copy, given.limit)
-            survivors += not killed
-            line = mutant.path.read_bytes()[: mutant.start].count(b"\n") + 1
-            name = mutant.path.relative_to(copy)
-            print(f"{number} {'killed' if killed else 'SURVIVED'} {name}:{line}", flush=True)
-            if not killed:
-                before = mutant.path.read_bytes()
+        for number, mutant in enumerate(chosen, given.skip + 1):
+            began = time.monotonic()
+            killer = laboratory.find_killer(mutant, given.tests)
+            survivors += killer is None
+            before = mutant.path.read_bytes()
+            line = before[: mutant.start].count(b"\n") + 1
+            name = mutant.path.relative_to(laboratory.copy)
+            said = f"killed by {killer}" if killer else "SURVIVED"
+            print(f"{number} {name}:{line} {said} ({time.monotonic() - began:.0f} s)", flush=True)
+            if killer is None:
                 lines = [one.decode().splitlines() for one in (before, mutated(mutant, before))]
                 print(
                     "\n".join(list(difflib.unified_diff(*lines, n=2, lineterm=""))[2:]), flush=True

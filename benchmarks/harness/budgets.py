@@ -199,6 +199,7 @@ BUDGETS: Sequence[tuple[Budget, Figure]] = (
     (times("sound rows of 3 kB, to openssl", 2, 1.8), ratio("mixed")),
     (times("sound rows of 1.2 kB, to openssl", 2, 1.8), ratio("short")),
     (times("sound rows of 3 kB, large file, to openssl", 1.5, 1.4), ratio("large")),
+    (times("sound rows of 1.2 kB, large file, to openssl", 1.5, 1.4), ratio("short-large")),
     (times("an info in every row, ES313, to openssl", 2.3, 2), ratio("other-choice")),
     (times("an info in every row, ES301, to openssl", 2.3, 2), ratio("no-answer")),
     (times("a null in every row, to openssl", 3.2, 3), ratio("one-null")),

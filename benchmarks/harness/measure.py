@@ -36,6 +36,11 @@ class Measurement:
     stdout: str
     stderr: str
 
+    @property
+    def processor_seconds(self) -> float:
+        """Return the time in programs and in the kernel."""
+        return self.user_seconds + self.system_seconds
+
 
 def measure(
     command: Sequence[str], *, stdin: Path | None = None, samples_memory: bool = True

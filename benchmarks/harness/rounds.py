@@ -75,6 +75,12 @@ class Numbers:
         return tuple(one.seconds / floor.seconds for one, floor in pairs)
 
     @property
+    def processor_ratios(self) -> tuple[float, ...]:
+        """Divide the processor time of each round by that of its own floor."""
+        pairs = zip(self.rounds, self.floors, strict=True)
+        return tuple(one.processor_seconds / floor.processor_seconds for one, floor in pairs)
+
+    @property
     def peak_megabytes(self) -> float | None:
         """Return the peak memory, None where it was not sampled."""
         return megabytes(self.sampled.peak_bytes)

@@ -12,18 +12,19 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.contenders.evalstream import CHECK, REPORT
-from benchmarks.generate.runs import Run, generate
+from benchmarks.generate.runs import Run, generate, generate_small
 from benchmarks.harness.budgets import Budget
 from benchmarks.harness.measure import Measurement, warm
 from benchmarks.harness.results import exit_code, parser_of, run_sections
 from benchmarks.harness.rounds import ROWS_LEFT_OUT, Task, WrongAnswer, measured
 from benchmarks.harness.tables import Section, speed_columns
+from benchmarks.suites.materials import SMALL_ROWS
 
 EVALSTREAM = [sys.executable, "-m", "evalstream"]
 MIXES = ("lm-eval-0.2.0", "mixed")
 """Rows with three nulls each, as a converter wrote them, and sound rows of several shapes."""
 
-SLOWEST = 3.0
+SLOWEST = 2.0
 """How many times as long as the check of its source a migration may take."""
 
 MOST_MEGABYTES = 200
@@ -32,22 +33,23 @@ MOST_MEGABYTES = 200
 
 @dataclass(frozen=True)
 class Scale:
-    """How many bytes of rows there are, and how often each command is timed."""
+    """How many bytes of rows there are, how many small pairs, and how often a command is timed."""
 
     size: int
+    pairs: int
     rounds: int
     judges: bool
 
 
-FULL = Scale(10**9, 5, judges=True)
-QUICK = Scale(60 * 10**6, 1, judges=False)
+FULL = Scale(10**9, 500, 5, judges=True)
+QUICK = Scale(60 * 10**6, 20, 1, judges=False)
 
 
 def migration(folder: Path, scale: Scale) -> Section:
     """Migrate runs of version 0.2.0, with one worker and with two."""
     section = Section("Migration to 0.3.0", speed_columns("run", floor="check"))
     target = folder / "migrated"
-    words = ["--to", str(target), "--collection", "bench", "--fill", "--decide", "all"]
+    words = migration_words(target)
     for mix in MIXES:
         run = _run(folder, mix, scale)
         for jobs in ("1", "2"):
@@ -56,6 +58,31 @@ def migration(folder: Path, scale: Scale) -> Section:
             task = _task(f"migrate {mix}, {jobs} workers", command, run, jobs, proves)
             ratio = _ratio(section, task, scale)
             section.hold(Budget(task.name, SLOWEST, "checks"), ratio, judges=scale.judges)
+    return section
+
+
+def small(folder: Path, scale: Scale) -> Section:
+    """Migrate many small runs of version 0.2.0 in one process, and hold the processor time."""
+    section = Section("Migration of small runs", ("pairs", "user + system", "to check"))
+    store, target = folder / "runs", folder / "migrated"
+    make = partial(generate_small, rows=SMALL_ROWS, version="0.2.0", seed=1)
+    runs = [make(store / f"{number:05d}", number=number) for number in range(scale.pairs)]
+    size = sum(run.bytes for run in runs)
+    floor = Task("check", [*CHECK, str(store), *REPORT, "--jobs", "1"], size)
+    command = [*EVALSTREAM, "migrate", str(store), *migration_words(target), "--jobs", "1"]
+    name, ratio = f"migrate {scale.pairs:,} pairs", None
+    try:
+        numbers = measured(
+            Task(name, command, size, floor, partial(_all_there, runs, target)), scale.rounds
+        )
+    except WrongAnswer as error:
+        section.fail(name, error)
+    else:
+        ratio = median(numbers.processor_ratios)
+        user, system = numbers.processor_seconds
+        section.lines.append((name, f"{user:.2f} + {system:.2f}", f"{ratio:.2f}"))
+        section.facts[name] = {"user_seconds": user, "system_seconds": system, "ratio": ratio}
+    section.hold(Budget(f"processor time, {name}", SLOWEST, "checks"), ratio, judges=scale.judges)
     return section
 
 
@@ -70,7 +97,7 @@ def repair(folder: Path, scale: Scale) -> Section:
     return section
 
 
-SECTIONS = {section.__name__: section for section in (migration, repair)}
+SECTIONS = {section.__name__: section for section in (migration, small, repair)}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -99,6 +126,11 @@ def _run(folder: Path, mix: str, scale: Scale) -> Run:
     return run
 
 
+def migration_words(target: Path) -> list[str]:
+    """Spell how runs are migrated, and where to."""
+    return ["--to", str(target), "--collection", "bench", "--fill", "--decide", "all"]
+
+
 def _files(run: Run) -> list[str]:
     return [str(run.rows_path), "--aggregate", str(run.aggregate_path)]
 
@@ -116,6 +148,14 @@ def _migrated(run: Run, target: Path, _taken: Measurement) -> None:
     shutil.rmtree(target)
     if total != run.rows:
         raise WrongAnswer(ROWS_LEFT_OUT)
+
+
+def _all_there(runs: Sequence[Run], target: Path, _taken: Measurement) -> None:
+    """Raise WrongAnswer unless there is a result of each run; delete them."""
+    count = sum(1 for _ in target.glob("data/*/*/*/*.json"))
+    shutil.rmtree(target)
+    if count != len(runs):
+        raise WrongAnswer(f"{count:,} of {len(runs):,} runs were migrated")
 
 
 def _repaired(run: Run, target: Path, _taken: Measurement) -> None:

@@ -22,7 +22,7 @@ EVALSTREAM = [sys.executable, "-m", "evalstream"]
 MIXES = ("lm-eval-0.2.0", "mixed")
 """Rows with three nulls each, as a converter wrote them, and sound rows of several shapes."""
 
-SLOWEST = 7 / 3
+SLOWEST = 2 * 0.9
 """How many times as long as the check of one run a comparison of two may take."""
 
 MOST_MEGABYTES = 250

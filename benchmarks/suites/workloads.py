@@ -68,6 +68,7 @@ EVERYONE = (
 )
 
 LARGE = one_file(size=lambda scale: LARGE_TIMES * scale.size)
+SHORT_LARGE = one_file("lm-eval", size=lambda scale: LARGE_TIMES * scale.size)
 SLOW = one_file(version="0.3.0", size=lambda scale: scale.size // SLOW_SHARE)
 MEMORY = one_file(size=lambda scale: scale.memory_size)
 OWN = materials.with_own_schema
@@ -79,6 +80,7 @@ _ALL = (
     Workload("slow", "mixed rows, version 0.3.0, a tenth of the size", SLOW, EVERYONE),
     Workload("single", "single-turn rows of 3 kB", one_file("single"), BEST),
     Workload("short", "rows of 1.2 kB as from lm-eval", one_file("lm-eval"), BEST),
+    Workload("short-large", "the same, four times as large", SHORT_LARGE, TWO),
     Workload("agentic", "agentic rows of 100 to 500 kB", one_file("agentic"), BEST),
     Workload("unicode", "rows of mostly non-ASCII text", one_file("unicode"), BEST),
     Workload("wrong", "mixed rows and a wrong checksum", materials.wrongly_sealed, TWO),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from evalstream.api.arguments import (
     Engine,
@@ -369,7 +369,12 @@ def check_inputs(
     )
     try:
         if not options.has_baseline:
-            return findings.report(options, *outcome(options, findings.show))
+            check = partial(outcome, options)
+            if ledger is not None and part is None and _is_repeatable(inputs, options, written):
+                from evalstream.batch.ledger.repeated_call import CallMemory
+
+                check = partial(CallMemory(ledger, inputs, options).check, check)
+            return findings.report(options, *check(findings.show))
         from evalstream.batch.baseline.baseline import Baseline
 
         with closing(Baseline(options, findings.show, overwrite=overwrite)) as known:
@@ -382,6 +387,22 @@ def check_inputs(
             from evalstream.executors.dask.backend import leave
 
             leave()
+
+
+def _is_repeatable(
+    inputs: Iterable[str], options: Options, written: Outputs
+) -> TypeGuard[list[str]]:
+    """Tell whether all inputs are folders whose files alone decide the report of a call."""
+    return (
+        isinstance(inputs, list)
+        and options.executor != "dask"
+        and not (options.exclude or _of_one_run(options))
+        and not any(map(is_remote, inputs))
+        and all(map(os.path.isdir, inputs))
+        # The entries of a public store, which give paths, lie in another folder than its objects.
+        and not any("flat" in os.path.abspath(path).split(os.sep) for path in inputs)
+        and written.are_apart(inputs)
+    )
 
 
 def _check_combination(options: Options, ledger: str | None, shard: str | None) -> None:

@@ -68,6 +68,14 @@ def decode_stored_run(value: Any) -> RunSummary:
     return run
 
 
+def reported_run(value: dict[str, Any]) -> dict[str, Any]:
+    """Return what a report says of a run of a ledger. Raises ValueError as above."""
+    misfit = describe_misfit(value, STORED_RUN)
+    if misfit is not None:
+        raise ValueError(misfit)
+    return {name: one for name, one in value.items() if name not in _MORE_OF_A_RUN}
+
+
 def decode_stored_finding(value: Any) -> Finding:
     """Return a finding of a ledger or a part. Raises ValueError as above."""
     misfit = describe_misfit(value, "finding")

@@ -11,6 +11,7 @@ from evalstream.model.block import Block
 from evalstream.model.changes import ChangeTally
 from evalstream.model.errors import CannotCheck
 from evalstream.model.text import count_noun
+from evalstream.parsing.native.rewrite import count_lines
 
 MOST_LEFT: Final = 20
 """Number of rows that were not rewritten whose lines and reasons are kept."""
@@ -89,7 +90,7 @@ def _rewrite_rows(rewriter: BlockRewriter, rows: bytes) -> RewrittenBlock:
     if not rows:
         return RewrittenBlock(b"", 0, ChangeTally())
     rewritten = rewriter.rewrite(rows)
-    given, made = rows.count(b"\n"), rewritten.data.count(b"\n")
+    given, made = count_lines(rows), count_lines(rewritten.data)
     if not made == rewritten.rows == given - len(rewritten.left):
         left = count_noun(len(rewritten.left), "row")
         raise CannotCheck(

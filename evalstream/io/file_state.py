@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any, Final
 
 from evalstream.model.data_class import NamedTuple
@@ -81,6 +82,45 @@ def _folder_state(path: str) -> FileState:
             changed = max(changed, status.st_mtime_ns, status.st_ctime_ns)
     real = os.fsencode(os.path.realpath(path)).decode(errors="backslashreplace")
     return FileState(["folder", real, digest.hexdigest()], changed)
+
+
+class TreeState(NamedTuple):
+    """The state of all files below a folder: a digest, and the time of the last change of one."""
+
+    seen: str
+    changed: int
+
+
+def tree_state(path: str) -> TreeState | None:
+    """Return the state of all files below a folder, as `file_state` does for one, by their names.
+
+    Returns None where it holds links or hidden folders, whose files a search meets otherwise, or
+    cannot be listed.
+    """
+    digest = hashlib.sha256()
+    changed = 0
+    remaining = [path]
+    try:
+        while remaining:
+            folder = remaining.pop()
+            with os.scandir(folder) as listed:
+                entries = sorted(listed, key=attrgetter("name"))
+            seen = [folder]
+            for entry in entries:
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if entry.is_symlink() or (is_folder and entry.name.startswith(".")):
+                    return None
+                if is_folder:
+                    remaining.append(entry.path)
+                    seen += (entry.name, "folder")
+                    continue
+                status = entry.stat(follow_symlinks=False)
+                changed = max(changed, status.st_mtime_ns, status.st_ctime_ns)
+                seen += (entry.name, f"{stat.S_IFMT(status.st_mode)} {_status_fields(status)}")
+            digest.update(os.fsencode("\0".join(seen)) + b"\0\0")
+    except (OSError, ValueError):
+        return None
+    return TreeState(digest.hexdigest(), changed)
 
 
 def _status_fields(status: os.stat_result) -> list[int]:

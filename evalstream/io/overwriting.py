@@ -101,6 +101,14 @@ class Outputs:
         """Tell whether any file is written."""
         return bool(self._paths)
 
+    def are_apart(self, folders: Iterable[str]) -> bool:
+        """Tell whether none of the files can be one in these folders, under another name either."""
+        below = tuple(os.path.join(os.path.realpath(folder), "") for folder in folders)
+        return not any(
+            os.path.realpath(path).startswith(below) or _has_other_names(path)
+            for path in self._paths.values()
+        )
+
     def output_at(self, path: str) -> str | None:
         """Return the output that is the same file as a path, or None."""
         identity = _identity(path)
@@ -146,6 +154,14 @@ def _identity(path: str) -> object:
     except (OSError, ValueError, AttributeError):
         return None if path == STDIN or "\0" in path else os.path.realpath(path)
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
+def _has_other_names(path: str) -> bool:
+    """Tell whether a path leads to a file with several links."""
+    try:
+        return os.stat(path).st_nlink > 1
+    except OSError:
+        return False
 
 
 def _show_path(path: str) -> str:

@@ -1,6 +1,6 @@
 """Reports of a check: run summaries, what was verified, and totals."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar
 
 from evalstream.model.claim import STATES, JudgedClaim, State, confirms_score, count_states
@@ -307,6 +307,12 @@ class RunSummary(DataClass):
             "unchanged": self.unchanged,
         }
         return {name: state for name, state in states.items() if state is not None}
+
+
+def encode_runs(runs: Sequence[RunSummary]) -> Iterator[dict[str, Any]]:
+    """Iterate over runs as the output contract writes them."""
+    encoded: Callable[[], Iterator[dict[str, Any]]] | None = getattr(runs, "encoded", None)
+    return (run.as_dict() for run in runs) if encoded is None else encoded()
 
 
 _STATE: Final = JudgedClaim._fields.index("state")

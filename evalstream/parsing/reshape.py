@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from enum import Enum, IntEnum
+from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 
 from evalstream.model.changes import (
@@ -97,7 +97,7 @@ KINDS: Final = {
 """The kind of change that each action is; that of SET is that of the place."""
 
 
-class Test(Enum):
+class Test(StrEnum):
     """A test of a member of a row.
 
     It is there; it is there and not null; it is null or not there; it is a certain text; or it is

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from evalstream.model.finding import Finding
-from evalstream.model.report import Report
+from evalstream.model.report import Report, encode_runs
 from evalstream.parsing.json import dumps_visible
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
@@ -31,8 +31,8 @@ class JsonLinesReporter(Recognized):
 
     def finish(self, report: Report) -> None:
         """Write each run, numbered from 1, and the summary of all."""
-        for number, run in enumerate(report.runs, 1):
-            self._output.write(dumps_visible({"run": run.as_dict(), "number": number}) + b"\n")
+        for number, run in enumerate(encode_runs(report.runs), 1):
+            self._output.write(dumps_visible({"run": run, "number": number}) + b"\n")
         for known in report.vanished:
             self._output.write(dumps_visible({"vanished": known.as_dict()}) + b"\n")
         unlisted = report.totals.runs - len(report.runs)

@@ -37,7 +37,12 @@ class InputDigests:
         self.high, self.low = text_identity(covered, seed)
         self.input = bytes_digest(covered, seed)
         self.question = bytes_digest(question, seed)
-        self.folded = bytes_digest(APART.join(encode_text(fold(text)) for text in (raw, *choices)))
+        self.folded = folded_digest(raw, choices)
+
+
+def folded_digest(raw: str, choices: Sequence[str]) -> int:
+    """Return the digest of a question and its choices, each folded."""
+    return bytes_digest(APART.join([encode_text(fold(text)) for text in (raw, *choices)]))
 
 
 def fold(text: str) -> str:

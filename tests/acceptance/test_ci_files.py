@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 import yaml
+from commands import DEVNULL, command, run_command, shell_environment
 from paths import EXAMPLES, REPOSITORY
 
 import evalstream
-from evalstream.cli import main
 
 CI_PAGE = (REPOSITORY / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
 HOOK_PAGE = (REPOSITORY / "docs" / "how-to" / "pre-commit.md").read_text(encoding="utf-8")
@@ -161,11 +161,10 @@ def test_actions_are_pinned_except_one_that_the_release_asks_for() -> None:
 @pytest.fixture
 def venv(tmp_path: Path) -> Path:
     """A folder in place of the environment of the action, with the program of these tests."""
-    program = tmp_path / "venv" / "bin" / "evalstream"
-    program.parent.mkdir(parents=True)
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m evalstream "$@"\n')
-    program.chmod(0o755)
-    return program.parents[1]
+    folder = tmp_path / "venv"
+    folder.mkdir()
+    shell_environment(folder)
+    return folder
 
 
 def run_action(
@@ -173,7 +172,6 @@ def run_action(
 ) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
-        "PYTHONPATH": str(Path(main.__code__.co_filename).parents[2]),
         "RUNNER_TEMP": str(folder),
         "GITHUB_OUTPUT": str(folder / "output"),
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
@@ -337,9 +335,8 @@ def test_the_wheel_of_the_very_commit_is_taken(
 def test_hooks_read_settings_only_if_they_are_named(name: str, checkout: Path) -> None:
     def code(*arguments: str) -> int:
         _, *entry = HOOKS[name]["entry"].split()
-        command = [sys.executable, "-P", "-m", "evalstream", *entry, *arguments, "."]
-        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-        return subprocess.run(command, cwd=checkout, env=environment, check=False).returncode
+        words = command(*entry, *arguments, ".")
+        return run_command(words, cwd=checkout, stdout=DEVNULL, stderr=DEVNULL).returncode
 
     assert code() == 1
     assert code("--config=evalstream.toml") == 0
@@ -351,10 +348,6 @@ def test_settings_of_other_tools_do_not_fail_the_hook_of_whole_folders(tmp_path:
     for name in ("package.json", "package-lock.json", "tsconfig.build.json"):
         (tmp_path / name).write_text('{"private": true}\n')
     _, *entry = HOOKS["evalstream-all"]["entry"].split()
-    command = [sys.executable, "-P", "-m", "evalstream", *entry, "--strict", "."]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+    done = run_command(command(*entry, "--strict", "."), cwd=tmp_path, capture_output=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 names left out by --exclude" in done.stdout
+    assert b"3 names left out by --exclude" in done.stdout

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from commands import command, environment, run_command
+from depth import deep
 from forked import Case, contents, errors_of, exit_codes
 from paths import EXAMPLES
 
@@ -75,7 +76,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("closed", COMBINATIONS, ids=str)
+@pytest.mark.parametrize(
+    "closed", [deep(one) if len(one) == 2 else one for one in COMBINATIONS], ids=str
+)
 def test_every_command_ends_with_a_true_code_and_without_a_traceback(
     closed: list[int], folder: Path, tmp_path: Path
 ) -> None:

@@ -356,14 +356,17 @@ AGAIN = {"report", "part", "ledger", "baseline", "export", "comparison", "report
 """Outputs with a mark of evalstream: calls replace those of earlier ones."""
 
 
-def all_inputs(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write what the calls of OUTPUTS read: runs, a part, a ledger and a configuration."""
-    folder.mkdir(parents=True)
+    folder = tmp_path_factory.mktemp("inputs") / "here"
+    folder.mkdir()
     pair(folder)
     (folder / "copied.jsonl").write_bytes(GOOD)
     shutil.copytree(EXAMPLES / "evalguard", folder / "config")
     made = (("check", ROWS, "--shard", "1/1", "-o", "part"), ("check", ROWS, "--ledger", "book"))
     assert exit_codes([Case(folder, list(call)) for call in made]) == [0, 0]
+    return folder
 
 
 def all_files(folder: Path) -> dict[str, bytes]:
@@ -372,9 +375,9 @@ def all_files(folder: Path) -> dict[str, bytes]:
 
 
 @each("output", OUTPUTS)
-def test_what_is_foreign_is_not_replaced(tmp_path: Path, output: str) -> None:
+def test_what_is_foreign_is_not_replaced(tmp_path: Path, inputs: Path, output: str) -> None:
     folder, place = tmp_path / "here", tmp_path / "other.jsonl"
-    all_inputs(folder)
+    shutil.copytree(inputs, folder)
     before = all_files(folder)
     call = [part.format("../other.jsonl") for part in OUTPUTS[output]]
     theirs = bytes_of(sound_rows(count=3))

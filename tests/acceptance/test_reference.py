@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from commands import command, run_command
+from depth import deep
 from each import each
 from edits import apply_case
 from paths import REPOSITORY
@@ -301,7 +302,7 @@ def test_reports_fit_their_schema_and_its_order(arguments: list[str]) -> None:
     assert [error for line in lines for error in LINE.errors(json.loads(line))] == []
 
 
-@pytest.mark.parametrize("side", ["bad", "good"])
+@pytest.mark.parametrize("side", ["bad", deep("good")])
 def test_reports_about_every_rule_fit_their_schema(side: str, tmp_path: Path) -> None:
     for code in CATALOGUE:
         apply_case(code, side, tmp_path / code)

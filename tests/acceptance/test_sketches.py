@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import SECONDS, filtered, started
+from commands import filtered
 from fast_rows import mixed_rows
 from paths import EXAMPLES
 from rows import bytes_of, reported, sound_rows, write_run
+from turned_clock import TurnedClock
 
 import evalstream
 from evalstream.batch.fingerprint import fingerprint
@@ -21,6 +21,7 @@ from evalstream.batch.ledger import run_state
 from evalstream.batch.parts import PartReporter
 from evalstream.cli.output import Target
 from evalstream.engine import block_tasks
+from evalstream.io import file as file_module
 from evalstream.io.output import Output
 from evalstream.model.options import Options
 from evalstream.model.report import Report
@@ -141,18 +142,18 @@ def test_rows_on_standard_input_give_the_same_sketch(tmp_path: Path) -> None:
     assert Sketch.from_dict(run["sketch"]) == expected(written(tmp_path))
 
 
-def test_a_followed_file_gives_the_same_sketch(tmp_path: Path) -> None:
+def test_a_followed_file_gives_the_same_sketch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = bytes_of(sound_rows(count=30))
     path = written(tmp_path, data[:3000])
-    arguments = ("check", path.name, "--follow", "--idle-timeout", "2", "--sketches")
-    with started(*arguments, "--format", "json", folder=tmp_path) as process:
-        for start in range(3000, len(data), 9000):
-            time.sleep(0.1)
-            with path.open("ab") as file:
-                file.write(data[start : start + 9000])
-        out, _ = process.communicate(timeout=SECONDS)
-    (run,) = json.loads(out)["runs"]
-    assert Sketch.from_dict(run["sketch"]) == expected(path)
+
+    def grow() -> None:
+        with path.open("ab") as file:
+            file.write(data[3000:])
+
+    monkeypatch.setattr(file_module, "time", TurnedClock((1, grow)))
+    assert sketch_of(path, follow=True, idle_timeout=2) == expected(path)
 
 
 @pytest.mark.parametrize("between", [b",", b",\n\n", b"\n,\n"])

@@ -6,10 +6,10 @@ import json
 import os
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,13 @@ from commands import (
 )
 from rows import aggregate_of, write_run
 from sound_lines import FAULTY, GOOD, LINES
+from turned_clock import TurnedClock
 
 import evalstream
 from evalstream.engine import block_tasks
 from evalstream.executors import pool, serial
 from evalstream.executors.base import run_in_order
+from evalstream.io import file as file_module
 from evalstream.io import stream
 from evalstream.io.file import FollowedFile
 from evalstream.io.readers import DescriptorReader, PrefixedReader, TappedReader
@@ -306,50 +308,43 @@ def test_an_aggregate_may_come_after_its_rows(tmp_path: Path) -> None:
     assert run["checksum"]["actual"] == hashlib.sha256(GOOD).hexdigest()
 
 
-def test_a_growing_file_is_followed_to_its_end(tmp_path: Path) -> None:
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def test_a_growing_file_is_followed_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows, aggregate = write_run(tmp_path, GOOD)
     rows.write_bytes(LINES[0][:100])
-    arguments = ("check", rows.name, "--aggregate", aggregate.name, "--follow")
-    with started(*arguments, "--idle-timeout", "2", folder=tmp_path) as process:
-        for start in range(100, len(GOOD), 2000):
-            time.sleep(0.1)
-            with rows.open("ab") as file:
-                file.write(GOOD[start : start + 2000])
-        out, errors = process.communicate(timeout=SECONDS)
-    assert (process.returncode, b": 8 rows, no findings" in out) == (0, True)
-    assert b"rows=8" in errors
-
-
-def later(folder: Path, *steps: tuple[str, bytes]) -> threading.Thread:
-    """Append bytes to files in turn, in folders that are made, with a pause before each."""
-
-    def write() -> None:
-        for name, data in steps:
-            time.sleep(0.3)
-            place = folder / name
-            place.parent.mkdir(exist_ok=True)
-            with place.open("ab") as file:
-                file.write(data)
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    return thread
+    starts = range(100, len(GOOD), 2000)
+    clock = TurnedClock(
+        *(
+            (1.5 * number, partial(append, rows, GOOD[start : start + 2000]))
+            for number, start in enumerate(starts, 1)
+        )
+    )
+    monkeypatch.setattr(file_module, "time", clock)
+    report = evalstream.check(rows, aggregate=aggregate, follow=True, idle_timeout=2)
+    assert (report.exit_code, report.runs[0].verdict, report.runs[0].rows) == (0, "passed", 8)
+    assert 2 <= clock.now - 1.5 * len(starts) <= 3
 
 
 def test_a_file_that_appears_later_is_followed(tmp_path: Path) -> None:
-    _, aggregate = write_run(tmp_path, GOOD)
-    rows = "new/later.jsonl"
-    arguments = ("check", rows, "--aggregate", aggregate.name, "--follow", "--idle-timeout", "5")
-    with started(*arguments, "--ignore", "ES507", folder=tmp_path) as process:
+    rows, copy = tmp_path / "new" / "later.jsonl", tmp_path / "copy"
+    arguments = ("check", "new/later.jsonl", "--follow", "--tee", copy.name, "--output", "said")
+    with started(*arguments, folder=tmp_path) as process:
         assert process.stderr is not None
         notice = process.stderr.readline()
-        writer = later(tmp_path, (rows, b""), (rows, GOOD[:6]), (rows, GOOD[6:]))
-        out, _ = process.communicate(timeout=SECONDS)
-    writer.join()
-    assert b"passed (without ES507): new/later.jsonl with " in out
-    assert b": 8 rows, no findings" in out
-    assert process.returncode == 0
+        rows.parent.mkdir()
+        for start, end in ((0, 0), (0, 6), (6, len(GOOD))):
+            append(rows, GOOD[start:end])
+            wait_for(lambda: not end or (copy.exists() and copy.stat().st_size == end))  # noqa: B023
+        process.terminate()
+        assert process.wait(SECONDS) == 143
     assert notice.startswith(b"evalstream: waiting for the first row of new/later.jsonl;")
+    assert "incomplete: new/later.jsonl: 8 rows" in (tmp_path / "said").read_text()
 
 
 @pytest.mark.parametrize("progress", ["--progress", "--no-progress"])

@@ -91,8 +91,8 @@ def test_an_unusable_folder_for_shared_memory(mount: str, tmp_path: Path) -> Non
     for number in range(80):
         (tmp_path / "many" / str(number)).mkdir()
         write_run(tmp_path / "many" / str(number), bytes_of(sound_rows(count=20)))
-    large, aggregate = write_run(tmp_path, bytes_of(sound_rows()) * 5000)
-    assert large.stat().st_size > block_tasks.WORTH_A_POOL_BYTES
+    rows = bytes_of(sound_rows())
+    large, aggregate = write_run(tmp_path, rows * (block_tasks.WORTH_A_POOL_BYTES // len(rows) + 1))
     alone = [large.name, "--aggregate", aggregate.name, "--executor", "pool"]
     for names in (["many"], alone) if mount == "full" else (["many"],):
         given = ["check", *names, "--jobs", "2", "--select", "ES5", "--format", "concise"]

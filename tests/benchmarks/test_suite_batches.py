@@ -17,6 +17,7 @@ from benchmarks.harness.tables import Section
 from benchmarks.suites.batches import agreement, ledgers, stores, suite
 from benchmarks.suites.batches.memory import memory
 from benchmarks.suites.batches.reports import comparable, require_same, require_sound
+from benchmarks.suites.batches.spread import spread
 from benchmarks.suites.batches.stores import (
     FOLDERS,
     QUICK,
@@ -227,9 +228,19 @@ def test_a_ledger_answers_and_each_check_is_noted(
     own.mkdir()
     section = ledgers.ledgers(own, TINY)
     assert section.errors == []
-    assert [line[0] for line in section.lines][-2:] == ["killed half-way", "continued"]
+    lines = ["again, one run changed", "killed half-way", "continued"]
+    assert names(section)[-3:] == lines
     assert section.facts["killed"] == {"before": RUNS, "remembered": RUNS, "twice": 0}
     assert states(section) == {State.UNJUDGED, State.HELD}
+
+
+@pytest.mark.deep
+def test_each_way_to_spread_covers_all_runs(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    section = spread(tmp_path / "own", TINY)
+    assert section.errors == []
+    assert names(section)[::2] == ["two workers", "8 shards and their merge"]
+    assert states(section) == {State.UNJUDGED}
 
 
 NOTING = """

@@ -11,7 +11,7 @@ from benchmarks.harness.measure import Measurement
 from benchmarks.harness.rounds import WrongAnswer
 from benchmarks.suites import changes
 
-TINY = changes.Scale(60_000, 1, judges=False)
+TINY = changes.Scale(60_000, 3, 1, judges=False)
 NOTHING = Measurement(0, 0, 0, None, 0, "", "")
 
 

@@ -52,7 +52,7 @@ def test_all_real_runs_that_share_a_metric() -> None:
 
 
 @needs_corpus
-@each("name", some(list(RUNS), 60))
+@each("name", some(list(RUNS), 24))
 def test_a_changed_copy_of_a_real_run(name: str, tmp_path: Path) -> None:
     """Every fifth row is lost, and others get another question, reference, id or score."""
     rows, aggregate = RUNS[name]

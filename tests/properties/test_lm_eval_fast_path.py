@@ -176,6 +176,50 @@ def sealed(row: dict[str, Any]) -> bytes:
     return json.dumps(row, ensure_ascii=False).encode(errors="surrogatepass") + b"\n"
 
 
+ORDINARY: dict[str, Any] = {
+    "doc_id": 3,
+    "doc": {},
+    "target": "a",
+    "arguments": {"gen_args_0": {"arg_0": "Q", "arg_1": " x"}},
+    "resps": [[["-0.5", "False"]]],
+    "filtered_resps": [["-0.5", "False"]],
+    "filter": "none",
+    "metrics": ["acc"],
+    "acc": 1.0,
+}
+
+
+CHARACTERS = [*range(0x21), 0x22, 0x2F, 0x5C, 0x7F, 0xE9, 0x2028, 0xD800, 0x1F600]
+SHORT = {'"': '\\"', "\\": "\\\\", "/": "\\/"}
+
+
+def spellings(character: str) -> set[str]:
+    """Return the ways to write a character in a JSON text."""
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    escaped = "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    found = {character, escaped, escaped.upper().replace("U", "u"), SHORT.get(character, character)}
+    return found | {json.dumps(character, ensure_ascii=False)[1:-1]}
+
+
+@needs_scanner
+def test_every_spelling_of_a_character_is_judged_alike() -> None:
+    scanner = sample_scanner()
+    assert scanner is not None
+    for character in map(chr, CHARACTERS):
+        row = json.loads(sealed({**ORDINARY, "doc": {"q": f"{character}1"}}))
+        written = json.dumps(character, ensure_ascii=False)[1:-1]
+        for spelling in spellings(character):
+            text = json.dumps({**row, "doc": {"q": "HERE1"}}, ensure_ascii=False) + "\n"
+            data = text.replace("HERE", spelling).encode(errors="surrogatepass")
+            check_both_paths(data, CONTEXT)
+            # A digest of the text as it is spelled is right for the spelling of Python alone.
+            as_spelled = digest(f'{{\n  "q": "{spelling}1"\n}}').encode()
+            check_both_paths(data.replace(row["doc_hash"].encode(), as_spelled), CONTEXT)
+            if spelling == written and not "\ud800" <= character < "\ue000":
+                scanner.start(data, 1 << 20)
+                assert scanner.take(0, 1) == 1, spelling
+
+
 @st.composite
 def choice_lines(draw: st.DrawFn) -> bytes:
     """Return the line of a row with choices, whose scores may be right."""

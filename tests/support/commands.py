@@ -30,7 +30,9 @@ from paths import EXAMPLES, REPOSITORY, SUPPORT
 
 PIPE, DEVNULL, STDOUT = subprocess.PIPE, subprocess.DEVNULL, subprocess.STDOUT
 
-SECONDS = 30
+SECONDS = 120
+"""After so long a process that does not end is stuck, however busy the machine is."""
+
 PLAIN = {"check", "export", "fix", "merge", "migrate", "report", "salvage", "seal"}
 """Commands that load little more than a check."""
 

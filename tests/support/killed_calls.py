@@ -22,7 +22,7 @@ from made_store import make_store
 from paths import EXAMPLES
 from rows import DETAILS, aggregate_of, bytes_of, sound_rows
 
-ROWS_IN_RUN = 4_000
+ROWS_IN_RUN = 1_500
 TIME = "2026-11-26T12:00:00Z"
 SHARED_MEMORY = Path("/dev/shm")
 

@@ -10,6 +10,9 @@ from threading import Event, Lock, Thread
 from typing import NamedTuple
 
 SIGNED = "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, Signature=0"
+STALL_SECONDS = 600
+"""A server that stalls does so for longer than any test."""
+
 HOP_HEADERS = {"connection", "content-length", "date", "server", "transfer-encoding"}
 
 
@@ -116,7 +119,7 @@ class Server:
         elif wrong in {"cuts", "stalls"}:
             _send(handler, answer, upto=half)
             if wrong == "stalls":
-                self._released.wait(60)
+                self._released.wait(STALL_SECONDS)
             handler.close_connection = True
         else:
             length = None if self.faults.hides_size else len(answer.body)

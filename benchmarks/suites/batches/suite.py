@@ -13,9 +13,16 @@ from benchmarks.suites.batches import stores
 from benchmarks.suites.batches.agreement import agreement
 from benchmarks.suites.batches.ledgers import ledgers
 from benchmarks.suites.batches.memory import memory
+from benchmarks.suites.batches.spread import spread
 from benchmarks.suites.batches.throughput import throughput
 
-SECTIONS = {"throughput": throughput, "agreement": agreement, "memory": memory, "ledger": ledgers}
+SECTIONS = {
+    "throughput": throughput,
+    "agreement": agreement,
+    "memory": memory,
+    "ledger": ledgers,
+    "spread": spread,
+}
 LEAST = {"runs": 2 * stores.FOLDERS, "large": 100_000, "rounds": 1}
 """The smallest sizes: every folder has runs, and few of those are spoilt."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -156,11 +157,9 @@ class Ledger:
         if not folder:
             return GoneRuns()
         self.flush()
-        # The character after the slash ends the names below a folder.
-        found = (folder, f"{folder[:-1]}0")
         with database.translate_sqlite_errors(self._path, CannotWrite):
             return database.snapshot(
-                self._connection, lambda: _gone(self._connection.execute(_FIND_BELOW, found))
+                self._connection, lambda: find_gone_below(self._connection, folder)
             )
 
     def begin(self, run: Run) -> RunState | None:
@@ -275,9 +274,10 @@ class Ledger:
             return None
         if self._wants_links and record.links is None:
             return None
-        found, stored_links = self._chunks(key, records.FINDINGS, record.findings), None
+        found = read_chunks(self._connection, key, records.FINDINGS, record.findings)
+        stored_links = None
         if self._wants_links and record.links is not None:
-            stored = self._chunks(key, records.LINKS, record.links)
+            stored = read_chunks(self._connection, key, records.LINKS, record.links)
             stored_links = _Repeatable(lambda: self._values(stored, key, records.LINKS))
         try:
             summary = decode_stored_run(records.decode(record.summary, key))
@@ -309,30 +309,44 @@ class Ledger:
         except (records.Damaged, TypeError, ValueError) as error:
             raise CannotCheck(f"{printable(self._path)}: {database.DAMAGE}") from error
 
-    def _chunks(self, key: bytes, kind: int, count: int) -> records.ByteStore:
-        if not count:
-            return records.ByteStore()
-        return records.copy_verified(
-            self._connection.execute(_FIND_CHUNKS, (key, kind)), count, key, kind
-        )
-
     def _write(self, pending: _Pending) -> None:
-        key = pending.record.key
-        self._connection.execute(_DELETE_CHUNKS, (key,))
         self._connection.execute(_INSERT, pending.record)
-        for kind, stored in (
-            (records.FINDINGS, pending.findings),
-            (records.LINKS, pending.links or ()),
-        ):
-            rows = ((key, kind, number, data) for number, data in enumerate(stored))
-            self._connection.executemany(_INSERT_CHUNK, rows)
+        chunks = {records.FINDINGS: pending.findings, records.LINKS: pending.links or ()}
+        write_chunks(self._connection, pending.record.key, chunks)
 
 
-def _gone(places: Iterable[tuple[str, str]]) -> GoneRuns:
-    """Return the runs whose first file is gone, by name and place."""
+def find_settled(connection: sqlite3.Connection, key: bytes, settings: str) -> str | None:
+    """Return the time of the check of a run that need not be checked again while it is the same."""
+    row = connection.execute(_FIND, (key,)).fetchone()
+    record = None if row is None else records.LedgerRecord(*row)
+    is_usable = record is not None and record.is_whole and record.settled
+    return record.checked if record and is_usable and record.settings == settings else None
+
+
+def read_chunks(
+    connection: sqlite3.Connection, key: bytes, kind: int, count: int
+) -> records.ByteStore:
+    """Return a copy of the chunks of a kind. Raises Damaged where some are missing or changed."""
+    found = connection.execute(_FIND_CHUNKS, (key, kind)) if count else ()
+    return records.copy_verified(found, count, key, kind)
+
+
+def write_chunks(
+    connection: sqlite3.Connection, key: bytes, chunks: Mapping[int, Iterable[bytes]]
+) -> None:
+    """Replace all chunks under a key by others, given by kind."""
+    connection.execute(_DELETE_CHUNKS, (key,))
+    for kind, stored in chunks.items():
+        rows = ((key, kind, number, data) for number, data in enumerate(stored))
+        connection.executemany(_INSERT_CHUNK, rows)
+
+
+def find_gone_below(connection: sqlite3.Connection, folder: str) -> GoneRuns:
+    """Return the runs below a folder whose first file is gone; its name ends with a slash."""
     count = 0
     names: list[str] = []
-    for name, place in places:
+    # The character after the slash ends the names below a folder.
+    for name, place in connection.execute(_FIND_BELOW, (folder, f"{folder[:-1]}0")):
         # A name that is not valid UTF-8 is stored with other characters.
         if UNKNOWN_CHARACTER in place or os.path.lexists(place):
             continue

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 import zlib
 from collections.abc import Iterable, Iterator
-from tempfile import SpooledTemporaryFile
-from typing import Any, Final, NamedTuple
+from tempfile import TemporaryFile
+from typing import IO, Any, Final, NamedTuple
 
 from xxhash import xxh3_128_digest
 
@@ -22,7 +23,9 @@ IN_MEMORY_BYTES: Final = 1 << 20
 
 FINDINGS: Final = 0
 LINKS: Final = 1
-"""The kinds of chunks."""
+CALL: Final = 2
+RUNS: Final = 3
+"""The kinds of chunks: the last two, and findings, of a whole call."""
 
 _DIGEST_BYTES: Final = 16
 
@@ -77,22 +80,27 @@ class ByteStore:
     """A sequence of byte strings: in memory while small, then on disk."""
 
     def __init__(self) -> None:
-        self._file: SpooledTemporaryFile[bytes] | None = None
+        self._recent: list[bytes] = []
         self._lengths: list[int] = []
-        self.size = 0
+        self._file: IO[bytes] | None = None
+        self.size = self._on_disk = 0
 
     def append(self, data: bytes) -> None:
         """Append a byte string."""
-        if self._file is None:
-            self._file = SpooledTemporaryFile(IN_MEMORY_BYTES, prefix="evalstream-")  # noqa: SIM115 - lives as long as this
-        self._file.seek(self.size)
-        self._file.write(data)
-        self._lengths.append(len(data))
+        self._recent.append(data)
         self.size += len(data)
+        if self.size - self._on_disk > IN_MEMORY_BYTES:
+            if self._file is None:
+                self._file = TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
+                weakref.finalize(self, self._file.close)
+            self._file.seek(self._on_disk)
+            self._file.writelines(self._recent)
+            self._lengths += map(len, self._recent)
+            self._recent, self._on_disk = [], self.size
 
     def __len__(self) -> int:
         """Return the number of byte strings."""
-        return len(self._lengths)
+        return len(self._lengths) + len(self._recent)
 
     def __iter__(self) -> Iterator[bytes]:
         """Iterate over the byte strings; this can be repeated."""
@@ -102,11 +110,7 @@ class ByteStore:
                 self._file.seek(place)
                 yield self._file.read(length)
             place += length
-
-    def __del__(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
+        yield from self._recent
 
 
 def encode(value: Any, bound_to: bytes) -> bytes:

@@ -62,7 +62,7 @@ def read_state(run: Run, companions: CompanionFinder | None = None) -> RunState 
     seen = [mark and mark.seen for mark in marks]
     place = next((place for place in places if place is not None), "")
     return RunState(
-        key=hashlib.sha256(_text([run.format, places])).digest(),
+        key=key_of_names([run.format, places]),
         place=printable(place),
         text=_text(
             [
@@ -76,6 +76,11 @@ def read_state(run: Run, companions: CompanionFinder | None = None) -> RunState 
         taken=taken,
         is_settled=all(_is_old(mark, taken) for mark in known),
     )
+
+
+def key_of_names(names: object) -> bytes:
+    """Return the key under which a ledger has what it remembers for some names."""
+    return hashlib.sha256(_text(names)).digest()
 
 
 def _listed_state(run: Run) -> FileState | None:

@@ -20,7 +20,7 @@ from evalstream.io.names import printable
 from evalstream.io.output import sync_file, sync_folder
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
-from evalstream.model.data_class import DataClass, replace
+from evalstream.model.data_class import DataClass, field, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
@@ -35,7 +35,8 @@ CHUNK_BYTES: Final = 1 << 20
 class MigrationJob(DataClass):
     """What is the same for all runs of a call: how they are migrated, and where to.
 
-    Without a `folder` nothing is placed.
+    Without a `folder` nothing is placed. `had_files` tells of each folder of results whether it had
+    any when the call came to it.
     """
 
     migrator: Migrator
@@ -43,6 +44,7 @@ class MigrationJob(DataClass):
     staging: Staging
     options: Options
     progress: Progress
+    had_files: dict[str, bool] = field(default_factory=dict)
 
 
 def migrate_any(found: Run | NoInput, job: MigrationJob) -> Outcome:
@@ -194,13 +196,15 @@ def left_rows(rows: RewrittenRows, done: str) -> str:
 
 
 def _may_be_there(migration: RunMigration, job: MigrationJob) -> bool:
-    """Tell whether the folder of the result has any file, so that a digest is worth computing."""
+    """Tell whether an earlier call may have written the result, so that a digest is worth it."""
     if job.folder is None:
         return False
     folder = os.path.dirname(os.path.join(job.folder, migration.paths("x")[0]))
-    with suppress(OSError), os.scandir(folder) as entries:
-        return any(entries)
-    return False
+    if folder not in job.had_files:
+        job.had_files[folder] = False
+        with suppress(OSError), os.scandir(folder) as entries:
+            job.had_files[folder] = any(entries)
+    return job.had_files[folder]
 
 
 def _is_there(migration: RunMigration, name: str, job: MigrationJob, outcome: Outcome) -> bool:

@@ -19,12 +19,13 @@ from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRow
-from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json import fast, member, text_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats.sample_digests import (
     InputDigests,
     encode_text,
+    folded_digest,
     id_digest,
     read_cluster,
     sample_text,
@@ -211,9 +212,16 @@ def sample_row(
     )
 
 
-def row_cluster(request: SampleRequest, row: Mapping[str, Any]) -> int:
-    """Return the digest of the cluster of a row; see `read_cluster`."""
-    return read_cluster(request, row, _input_digests(row))
+def row_cluster(request: SampleRequest, line: bytes) -> int:
+    """Return the digest of the cluster of a row that the scanner accepts; see `read_cluster`."""
+    if request.cluster is not None:
+        return read_cluster(request, fast(line))
+    try:
+        row = {"input": _decode_input(line).input}
+    except _UNREADABLE:
+        row = fast(line)
+    covered = row_view.hash_input(row)
+    return UNKNOWN if covered is None else folded_digest(covered[0], _choices(row))
 
 
 def _input_digests(row: Mapping[str, Any]) -> InputDigests | None:
@@ -221,13 +229,14 @@ def _input_digests(row: Mapping[str, Any]) -> InputDigests | None:
     if covered is None:
         return None
     raw, reference = covered
+    references = [reference] if isinstance(reference, str) else reference
+    return InputDigests(raw, references, _choices(row))
+
+
+def _choices(row: Mapping[str, Any]) -> list[str]:
     choices = row["input"].get("choices")
     texts = choices if isinstance(choices, list) else []
-    return InputDigests(
-        raw,
-        [reference] if isinstance(reference, str) else reference,
-        [text if isinstance(text, str) else f"{text}" for text in texts],
-    )
+    return [text if isinstance(text, str) else f"{text}" for text in texts]
 
 
 def _identity(
@@ -277,6 +286,16 @@ class _Row(msgspec.Struct, gc=False):
     token_usage: _Usage | None = None
 
 
+class _Shown(msgspec.Struct, gc=False):
+    """The input of a row alone."""
+
+    input: Any = None
+
+
+_UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What msgspec raises; before 0.21 its own errors have another class."""
+
+_decode_input: Final = msgspec.json.Decoder(_Shown).decode
 _decode: Final = msgspec.json.Decoder(_Row).decode
 
 
@@ -284,8 +303,7 @@ def row_figures(line: bytes) -> RowFigures | None:
     """Return the figures of a row, or None if its line cannot be parsed."""
     try:
         row = _decode(line)
-    # Before msgspec 0.21 its own errors have another class.
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except _UNREADABLE:
         return _unusual(line)
     evaluation, performance, usage = row.evaluation, row.performance, row.token_usage
     score = None if evaluation is None else evaluation.score

@@ -257,7 +257,7 @@ class FastBlock:
         for place, start, stop in places:
             # The scanner folds ASCII texts alone.
             if request.cluster is not None or words[place] == UNKNOWN:
-                words[place] = row_cluster(request, json.fast(self._data[start:stop]))
+                words[place] = row_cluster(request, self._data[start:stop])
         self._groups.sample(words.tobytes())
 
     def _add_links(self, place: int, words: Sequence[int]) -> None:

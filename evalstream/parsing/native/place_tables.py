@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from evalstream.model.changes import Change
@@ -21,6 +21,9 @@ _WATCH: Final = struct.Struct("=3I")
 _GROUP: Final = struct.Struct("=Q")
 LAYOUTS: Final = _PLACE, _MEMBER, _WATCH, _GROUP
 """The layouts of a place, a member, a watch and a group."""
+
+_TYPES: Final = (*JsonType,)
+_NONE: Final = (0,) * len(_TYPES)
 
 _TESTS: Final = (Test.PRESENT, Test.NOT_NULL, Test.UNSET, Test.EQUALS, Test.DIFFERS)
 """The tests in the order of `rewrite.h`."""
@@ -86,6 +89,7 @@ class _Compiler:
     def __init__(self, row: RowPlace, shared: _Compiler | None = None) -> None:
         self.changes: dict[Change, int] = {} if shared is None else shared.changes.copy()
         self.texts: bytearray = bytearray() if shared is None else shared.texts.copy()
+        self.spans: dict[str, tuple[int, int]] = {} if shared is None else shared.spans.copy()
         self.places: list[bytes] = [b""] if shared is None else shared.places.copy()
         self.members: list[bytes] = [] if shared is None else shared.members.copy()
         self.numbers: dict[int, int] = {} if shared is None else shared.numbers
@@ -94,7 +98,8 @@ class _Compiler:
             raise NotCompiled("too many watches")
         if row.place.actions.get(JsonType.OBJECT, Action.KEEP) is not Action.KEEP:
             raise NotCompiled("a row as a whole is changed")
-        self._groups = [sum(1 << self._watches.index(one) for one in set(g)) for g in row.exact]
+        bits = {watch: 1 << number for number, watch in enumerate(self._watches)}
+        self._groups = [sum(map(bits.__getitem__, set(group))) for group in row.exact]
         self.numbers = self._fill(0, row.place, watched=True)
 
     def tables(self) -> PlaceTables:
@@ -129,12 +134,13 @@ class _Compiler:
         for name, of_member, is_known in members:
             span = spans.get(name, (0, 0))
             self.members.append(_MEMBER.pack(*self._text(name), of_member, is_known, *span))
-        actions = [place.actions.get(kind, Action.KEEP) for kind in JsonType]
+        actions = [place.actions.get(kind, Action.KEEP) for kind in _TYPES]
+        changes = map(partial(self._change, place), _TYPES, actions) if place.actions else _NONE
         if place.keeps is not None and (place.constant or not place.keeps.isascii()):
             raise NotCompiled("a kept value beside a constant, or of a name beyond ASCII")
         self.places[number] = _PLACE.pack(
             *actions,
-            *(self._change(place, *one) for one in zip(JsonType, actions, strict=True)),
+            *changes,
             0 if place.name is None else self._bit(place.renaming),
             place.closed,
             place.is_kept,
@@ -181,14 +187,16 @@ class _Compiler:
         return number
 
     def _text(self, text: str) -> tuple[int, int]:
-        """Add a text; return where it starts and its size in bytes."""
-        try:
-            written = text.encode()
-        except UnicodeEncodeError as error:
-            raise NotCompiled("a text with half of a surrogate pair") from error
-        start = len(self.texts)
-        self.texts += written
-        return start, len(written)
+        """Add a text once; return where it starts and its size in bytes."""
+        span = self.spans.get(text)
+        if span is None:
+            try:
+                written = text.encode()
+            except UnicodeEncodeError as error:
+                raise NotCompiled("a text with half of a surrogate pair") from error
+            span = self.spans[text] = len(self.texts), len(written)
+            self.texts += written
+        return span
 
 
 def _by_name(watch: Probe) -> tuple[str, int, str]:

@@ -771,3 +771,10 @@ void free_rewriter(struct rewriter *r) {
     free(r->left);
     free(r);
 }
+
+uint64_t count_newlines(const byte *bytes, uint64_t size) {
+    uint64_t count = 0;
+    for (uint64_t place = 0; place < size; place++)
+        count += bytes[place] == '\n';
+    return count;
+}

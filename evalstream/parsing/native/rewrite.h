@@ -95,4 +95,7 @@ EXPORT int32_t rewrite_lines(
     struct rewriter *rewriter, const byte *bytes, uint64_t size, struct rewritten *result
 );
 
+/* Return the number of newlines. */
+EXPORT uint64_t count_newlines(const byte *bytes, uint64_t size);
+
 #endif

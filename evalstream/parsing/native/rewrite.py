@@ -146,6 +146,12 @@ class CompiledPlace:
                 yield LineChange(change, count.rows, lines, count.order, count.start, count.stop)
 
 
+def count_lines(data: bytes) -> int:
+    """Return the number of newlines, which `bytes.count` looks for byte by byte."""
+    loaded = rewriters()
+    return data.count(b"\n") if loaded is None else int(loaded.count_newlines(data, len(data)))
+
+
 @lru_cache(maxsize=1)
 def rewriters() -> ctypes.CDLL | None:
     """Return the library that rewrites rows, None where evalstream was installed without it."""
@@ -159,6 +165,8 @@ def rewriters() -> ctypes.CDLL | None:
         loaded.free_rewriter.restype = None
         loaded.rewrite_lines.argtypes = c_void_p, c_char_p, c_uint64, POINTER(_Result)
         loaded.rewrite_lines.restype = c_int32
+        loaded.count_newlines.argtypes = c_char_p, c_uint64
+        loaded.count_newlines.restype = c_uint64
         sizes = (c_uint64 * len(_SIZES))()
         loaded.tell_rewriter_sizes(sizes)
         if tuple(sizes) != _SIZES:

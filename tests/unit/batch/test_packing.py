@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import deep
 from rows import bytes_of, line_of, sound_rows, write_run
 
 import evalstream
@@ -97,7 +98,7 @@ def check_or_die(options: Options, pack: RunBundle) -> list[RunResult]:
     return check_bundle(options, pack)
 
 
-@pytest.mark.parametrize("ignored", [(), ("ES001",)])
+@pytest.mark.parametrize("ignored", [(), deep(("ES001",))])
 def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -132,7 +132,9 @@ def test_a_stored_report_gives_the_bytes_of_every_report(
 def test_the_command_takes_the_options_of_reports(stored: str, folder: Path) -> None:
     code, written, _ = run(folder, "check", ".", "--format", stored)
     (folder.parent / "stored").write_bytes(written)
-    for more in ([], ["--min-severity", "error"], ["-f", "github"], ["--color", "always", "-v"]):
+    options = [[], ["--min-severity", "error"], ["-f", "github"], ["--color", "always", "-v"]]
+    # The other form of a stored report is read to the same values.
+    for more in options if stored == STORED[0] or is_deep() else options[:1]:
         expected = run(folder, "check", ".", *more)
         seen = run(folder, "report", "-", *more, data=written)
         assert (seen[0], timeless(seen[1])) == (code, timeless(expected[1]))

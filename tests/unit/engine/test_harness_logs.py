@@ -15,6 +15,7 @@ from corpus import CORPUS, needs_corpus
 from paths import EXAMPLES
 
 import evalstream
+from evalstream.engine import harness_logs
 from evalstream.engine.harness_logs import detect_log
 from evalstream.io.beginning import Beginning
 from evalstream.parsing.peek import PEEK_BYTES
@@ -125,6 +126,11 @@ def test_a_log_is_one_finding_with_the_way_to_convert_it(
             assert f"every_eval_ever convert {command}" in finding.message
         assert (finding.file, finding.name) == (name, "foreign-format")
         assert report.runs[0].rows == 0
+
+
+def test_every_sign_has_an_example() -> None:
+    shown = {detect_log(Beginning(name, data)) for name, data, _, _ in LOGS}
+    assert {(sign.harness, sign.what) for sign in harness_logs._SIGNS} <= shown - {None}
 
 
 @pytest.mark.parametrize(("name", "data", "harness", "_command"), LOGS)

@@ -22,7 +22,7 @@ from evalstream.executors.base import Backend, run_in_order
 from evalstream.model.block import Block
 from evalstream.model.errors import WorkerLost
 
-GONE_SECONDS = 30.0
+GONE_SECONDS = 120.0
 SLEEPER = """
 import os, sys, time
 from evalstream.executors import pool

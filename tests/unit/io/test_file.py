@@ -5,27 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from turned_clock import Step, TurnedClock
 
 from evalstream.io import file as follow
 from evalstream.io.file import wait_for_rows
-
-Step = tuple[float, Callable[[], object]]
-
-
-class Clock:
-    """Takes the place of `time`: a sleep turns it on, and takes the steps whose time has come."""
-
-    def __init__(self, *steps: Step) -> None:
-        self.now, self.steps = 0.0, sorted(steps, key=lambda step: step[0])
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        while self.steps and self.steps[0][0] <= self.now:
-            self.steps.pop(0)[1]()
-
 
 Wait = Callable[..., tuple[list[str], float]]
 
@@ -35,7 +18,7 @@ def wait(monkeypatch: pytest.MonkeyPatch) -> Wait:
     """Wait with steps at some times; return what was said of the wait, and how long it was."""
 
     def waited(path: Path, seconds: float, *steps: Step) -> tuple[list[str], float]:
-        clock, said = Clock(*steps), list[str]()
+        clock, said = TurnedClock(*steps), list[str]()
         monkeypatch.setattr(follow, "time", clock)
         wait_for_rows(str(path), seconds, lambda: said.append("waiting"))
         return said, clock.now

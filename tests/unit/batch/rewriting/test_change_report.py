@@ -77,6 +77,30 @@ def test_examples_are_shown_on_demand_escaped_and_hidden_without_values() -> Non
         assert "\x1b" not in text
 
 
+def test_needs_of_several_runs_add_up_and_those_of_one_are_not_said_twice() -> None:
+    rare, often = Need("a name is missing", "--name"), Need("a time is missing", "--time or --fill")
+    report = ChangeReport(MIGRATED, is_dry=False)
+    for rows, needs in (("r.jsonl", (rare, often)), ("s.jsonl", (often,))):
+        refused = Outcome(rows, "a.json", needs=needs)
+        refused.refuse("values must be supplied")
+        assert list(report.describe_outcome(refused))[1:] == [
+            f"  {need.what}: {need.options}" for need in needs
+        ]
+        report.add(refused)
+        if rows == "r.jsonl":
+            assert lines_of(report) == ["", "1 run: 1 refused"]
+    assert lines_of(report) == [
+        "",
+        "to be supplied:",
+        "  2 runs: a time is missing: --time or --fill",
+        "  1 run: a name is missing: --name",
+        "",
+        "2 runs: 2 refused",
+    ]
+    summary = json.loads(json.dumps(report.as_dict()))["summary"]
+    assert [one["runs"] for one in summary["needs"]] == [1, 2]
+
+
 def test_what_is_refused_says_why_and_what_to_supply() -> None:
     need = Need("eval_library.name is missing", "--eval-library NAME@VERSION or --fill")
     refused = Outcome("r.jsonl", "a.json", needs=(need,))

@@ -257,6 +257,7 @@ def test_a_new_aggregate_says_which_members_it_lacks(tmp_path: Path) -> None:
     assert lacking == ["retrieved_timestamp", "source_metadata", "model_info", "evaluation_results"]
     report = evalstream.check(rows, aggregate=new, select=["ES201"])
     assert [one.message for one in report] == [f"{name} is missing" for name in lacking]
+    assert new.read_text() == json.dumps(json.loads(new.read_text()), indent=2) + "\n"
     (again,) = evalstream.seal(rows, new, create=True).runs
     assert "is new" not in (again.remark or "")
 

@@ -14,10 +14,10 @@ from paths import EXAMPLES, PAIRS, SCHEMAS
 import evalstream
 from evalstream.formats.base import open_source
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.source_results import compare_aggregate
+from evalstream.formats.eee.source_results import _match, compare_aggregate
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
-from evalstream.model.source_log import Wanted
+from evalstream.model.source_log import SourceResult, Wanted
 
 TUTORIAL = EXAMPLES / "tutorial"
 (LM_EVAL_ROWS,) = (TUTORIAL / "data").rglob("*.jsonl")
@@ -522,3 +522,18 @@ def test_rows_of_samples_that_share_an_id_take_one_each(inspect: Pair, tmp_path:
     assert not about_source(report) & {"ES650", "ES651", "ES653"}
     inspect.rows[-1] = inspect.rows[0]
     assert "ES653" in about_source(inspect.check(tmp_path))
+
+
+def test_of_several_metrics_of_one_name_the_one_with_the_score_is_meant() -> None:
+    def stated(score: float) -> SourceResult:
+        names = frozenset({"q"}), frozenset({"acc"})
+        return SourceResult("q:acc", *names, "", None, score, (), (), frozenset(), False, {})
+
+    known = [stated(0.25), stated(0.5), stated(0.75)]
+    for score, place in ((0.25, 0), (0.5, 1), (0.75, 2), (0.6, 0), (None, 0)):
+        given = {"evaluation_name": "q", "score_details": {"score": score}}
+        named = {**given, "metric_config": {"metric_name": "acc"}}
+        for one in (named, {**named, "evaluation_result_id": "q:acc"}):
+            assert _match(one, known) is known[place]
+    assert _match({"evaluation_name": "other"}, known) is None
+    assert _match({"evaluation_name": "q"}, []) is None

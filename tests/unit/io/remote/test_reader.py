@@ -5,6 +5,7 @@ import random
 import re
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import SECONDS
 from each import each
 from remote_stores import (
     BLOCK,
@@ -197,11 +199,9 @@ def test_gives_up_in_the_end(
     url = store.url()
     reader = RemoteReader(url)
     setattr(store.faults, wrong, 1000)
-    begin = time.monotonic()
     error = error_of(lambda: list(iter(reader.read, b"")))
     assert re.search(reason, str(error)), error
     assert "(tried 2 times)" in str(error)
-    assert time.monotonic() - begin < 5
     assert error_of(reader.read) is error
     reader.close()
 
@@ -402,7 +402,7 @@ def test_waits_for_the_next_block(web: Store) -> None:
     web.faults.stalls = 2
     assert not reader.wait(0.1)
     web.server._released.set()
-    assert reader.wait(10)
+    assert reader.wait(SECONDS)
     assert b"".join(iter(reader.read, b"")) == DATA[: BLOCK + 1]
     assert reader.wait(0)
 
@@ -459,17 +459,17 @@ class _Stuck:
     """A store whose calls never return, as those of some libraries do."""
 
     pins = False
+    ended = threading.Event()
 
     def get_info(self) -> Any:
-        return retry.with_timeout(lambda: time.sleep(60))
+        return retry.with_timeout(self.ended.wait)
 
 
 def test_leaves_a_call_behind_that_never_returns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BLOCK_SECONDS", 0.02)
     monkeypatch.setattr(reader, "find_store", lambda _: _Stuck())
-    begin = time.monotonic()
     assert "did not answer in time" in str(error_of(lambda: RemoteReader("memory://a")))
-    assert time.monotonic() - begin < 5
+    _Stuck.ended.set()
 
 
 @pytest.mark.parametrize(
@@ -521,6 +521,7 @@ def test_leaves_no_word_of_credentials_behind(
 
 PROGRAM = """
 import sys
+import threading
 from evalstream.io.remote import RemoteReader, limits
 from evalstream.model.extras import install_command
 limits.BLOCK_BYTES, limits.PAUSE_SECONDS = 1000, 0.001
@@ -535,7 +536,7 @@ while sys.argv[3:] and reader.read():
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-X", "dev", "-c", PROGRAM, *arguments]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=20, check=False, env=dict(os.environ)
+        command, capture_output=True, text=True, timeout=SECONDS, check=False, env=dict(os.environ)
     )
 
 
@@ -543,9 +544,7 @@ def test_does_not_keep_a_process_from_its_end(store: Store) -> None:
     url = store.url()
     # A look at an object is a GET on the web only.
     store.faults.spares, store.faults.stalls = int(store.prefix[0] == "h"), 1000
-    begin = time.monotonic()
-    done = _run(url, "60")
-    assert time.monotonic() - begin < 8
+    done = _run(url, str(10 * SECONDS))
     assert done.returncode == 0, done.stderr
     assert done.stdout == "False\n"
 
@@ -566,6 +565,7 @@ def test_leaves_no_word_of_credentials_in_what_a_process_prints(web: Store, s3: 
 
 NOTICING = """
 import sys
+import threading
 from evalstream.io.remote import RemoteReader, limits
 limits.PAUSE_SECONDS, limits.TRIES, limits.NOTICE_SECONDS = 0.001, 2, 0.2
 limits.STALL_SECONDS = 1.0

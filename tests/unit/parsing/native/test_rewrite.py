@@ -8,7 +8,13 @@ from each import each
 from evalstream.model.changes import Change, ChangeClass, ChangeKind
 from evalstream.parsing.json_tree import JsonType
 from evalstream.parsing.native import rewrite
-from evalstream.parsing.native.rewrite import CompiledPlace, LeftLine, RewrittenLines, rewriters
+from evalstream.parsing.native.rewrite import (
+    CompiledPlace,
+    LeftLine,
+    RewrittenLines,
+    count_lines,
+    rewriters,
+)
 from evalstream.parsing.reshape import Action, Place, Probe, RowPlace
 from evalstream.parsing.reshape import Test as WatchTest
 
@@ -153,3 +159,12 @@ def test_a_tree_that_is_not_compiled_takes_the_exact_path() -> None:
 def test_without_the_library_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rewrite, "rewriters", lambda: None)
     assert CompiledPlace.from_place(row({})) is None
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"a", b"a\0\nb\n\n", b"\xff\n" * 1000 + b"\r\x8a"])
+def test_newlines_are_counted_as_python_counts_them(
+    data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert count_lines(data) == data.count(b"\n")
+    monkeypatch.setattr(rewrite, "rewriters", lambda: None)
+    assert count_lines(data) == data.count(b"\n")

@@ -254,3 +254,18 @@ def judged_by(p: float, error: float, method: str = RANDOM_FLIPS) -> Estimate:
 def test_the_cautious_estimate(plain: Estimate, clustered: Estimate, *, is_clustered: bool) -> None:
     expected = clustered if is_clustered else plain
     assert choose_cautious(plain, clustered, 0.95) is expected
+
+
+def test_the_larger_p_is_chosen_and_an_estimate_without_one_above_all() -> None:
+    small, large, unsure = (
+        Estimate(9, 0.5, 0.4, 0.1, test=p and PValue(p, "t")) for p in (0.01, 0.2, None)
+    )
+    assert choose_cautious(small, large, 0.95) is large
+    assert choose_cautious(large, small, 0.95) is large
+    equal = Estimate(9, 0.5, 0.4, 0.1, test=PValue(0.2, "clustered t"))
+    assert choose_cautious(large, equal, 0.95) is large
+    assert choose_cautious(small, unsure, 0.95) is unsure
+    assert choose_cautious(unsure, small, 0.95) is unsure
+    assert choose_cautious(small, None, 0.95) is small
+    assert choose_cautious(None, small, 0.95) is small
+    assert choose_cautious(None, None, 0.95) is None

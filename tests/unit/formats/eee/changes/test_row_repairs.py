@@ -44,6 +44,15 @@ def test_nulls_in_optional_members_are_dropped_where_the_version_forbids_them() 
     assert repaired(row, actions=ACTIONS - {RepairAction.DROP_NULL}) == row
 
 
+def test_rows_of_a_variant_are_repaired_by_it() -> None:
+    row = row_of("0.2.0")
+    row["output"] |= {"raw": ["6"], "reasoning_trace": None}
+    assert repaired(row) == row
+    assert "reasoning_trace" not in repaired(row, "0.2.0+list")["output"]
+    newer = row | {"schema_version": "0.2.2"}
+    assert repaired(newer, "0.2.0+list") == repaired(newer, "0.2.2")
+
+
 def test_required_members_keep_their_null() -> None:
     row = row_of("0.2.0", evaluation_name=None)
     assert repaired(row) == row

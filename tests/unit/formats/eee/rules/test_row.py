@@ -484,7 +484,22 @@ def test_a_source_elsewhere_is_noticed_once_and_quickly(tmp_path: Path) -> None:
     assert (finding.count, finding.severity, finding.line) == (4, Severity.INFO, None)
 
 
+LEAST = [
+    "sk-" + DRAWN[:20],
+    "ghp_" + DRAWN,
+    "github_pat_" + DRAWN + DRAWN[:4],
+    "glpat-" + DRAWN[:20],
+    "hf_" + DRAWN[:30],
+    "xoxb-" + DRAWN[:12],
+    "AKIA" + "QW3R7YUIOPASDFGH",
+    "AIza" + DRAWN[:35],
+    f"eyJ{DRAWN[:15]}.eyJ{DRAWN[:15]}.{DRAWN[:20]}",
+    "Bearer " + DRAWN[:24],
+]
+"""Keys of the known forms, as short as they can be."""
+
 SECRETS = [
+    *({"note": key} for key in LEAST),
     {"note": "key sk-" + DRAWN},
     {"note": "sk-proj-" + DRAWN + "-" + DRAWN},
     {"note": "sk-or-v1-" + 2 * "0f1e2d3c4b5a69788796a5b4"},
@@ -505,6 +520,7 @@ SECRETS = [
 ]
 
 HARMLESS = [
+    *({"note": key[:-1]} for key in LEAST),
     {"note": "sk-toggleable__label-arrow sk-estimator-doc-link"},
     {"note": "sk-learn-0-24-2-some-long-documentation-page"},
     {"note": "sk-" + 30 * "x"},

@@ -1,0 +1,69 @@
+"""Rows that are read again by their places are those that the file holds there."""
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+from rows import bytes_of, sound_rows
+
+from evalstream.engine import row_lookup
+from evalstream.engine.row_lookup import every_row, find_objects, find_rows
+from evalstream.model.errors import CannotCheck
+from evalstream.model.options import Options
+from evalstream.model.run import STDIN
+
+ROWS = sound_rows(count=24)
+LINES = bytes_of(ROWS).splitlines()
+LAYOUTS = {
+    "lines": b"\n".join(LINES) + b"\n",
+    "no final newline": b"\n".join(LINES),
+    "CRLF and blank lines": b"\r\n\r\n".join(LINES) + b"\r\n",
+    "an array": b"[" + b",\n".join(LINES) + b"]",
+    "an indented array": json.dumps(ROWS, indent=1).encode(),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("block", [1, 3_000, row_lookup.BLOCK_BYTES])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_any_rows_are_found_again(
+    layout: str, block: int, packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_lookup, "BLOCK_BYTES", block)
+    path = tmp_path / ("rows.jsonl.gz" if packed else "rows.jsonl")
+    path.write_bytes(gzip.compress(LAYOUTS[layout]) if packed else LAYOUTS[layout])
+    rows = list(every_row(str(path), Options()))
+    assert [json.loads(row) for _, _, row in rows] == ROWS
+    for number in (0, 1, 5, len(rows)):
+        some = sorted(random.Random(number).sample(rows, number))
+        places = [(line, offset) for line, offset, _ in some]
+        found = list(find_objects(str(path), Options(), places))
+        assert found == [json.loads(row) for _, _, row in some]
+    beyond = [(rows[-1][0], rows[-1][1]), (rows[-1][0] + 40, 1 << 30)]
+    last, missing = find_objects(str(path), Options(), beyond)
+    assert (last, missing) == (ROWS[-1], None)
+
+
+def test_what_is_not_there_or_no_object_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'[1]\n{"a": 1}\ntorn\n')
+    assert list(find_objects(str(path), Options(), [(1, 0), (2, 4), (3, 13)])) == [
+        None,
+        {"a": 1},
+        None,
+    ]
+    assert list(find_rows(STDIN, Options(), [(1, 0), (2, 4)])) == [None, None]
+
+
+def test_a_line_that_is_too_long_ends_the_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_lookup, "BLOCK_BYTES", 1_000)
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a": 1}\n' + b'{"a": "' + b"x" * 3_000_000 + b'"}\n')
+    rows = every_row(str(path), Options(max_line_bytes=1_000))
+    assert next(rows) == (1, 0, b'{"a": 1}')
+    with pytest.raises(CannotCheck, match="line 2 is too long"):
+        next(rows)

@@ -1,0 +1,44 @@
+"""What the rows of a result say of their samples and repeats."""
+
+from collections import Counter
+
+import pytest
+
+from evalstream.stats.claims.evidence import Evidence
+from evalstream.stats.duplicates import ResultCoverage
+from evalstream.stats.score_sums import ScoreSums
+
+
+def evidence_of(samples: list[str]) -> Evidence:
+    """Return the evidence of rows with a score of 1, by their samples; each is a repeat."""
+    times = Counter(samples)
+    cover = ResultCoverage(
+        samples=len(times),
+        repeats=len(samples),
+        squares=sum(count * count for count in times.values()),
+    )
+    sums = ScoreSums()
+    if samples:
+        sums.add(None, 1.0, True, failed=False, times=len(samples))
+    return Evidence(sums, cover)
+
+
+@pytest.mark.parametrize(
+    ("samples", "is_repeated", "is_even"),
+    [
+        ([], False, False),
+        (["a"], False, False),
+        (["a", "b"], False, False),
+        (["a", "a"], True, True),
+        (["a", "a", "a"], True, True),
+        (["a", "a", "b"], True, False),
+        (["a", "b", "a", "b"], True, True),
+        (["a", "a", "a", "b"], True, False),
+    ],
+)
+def test_samples_are_repeated_where_rows_outnumber_them(
+    samples: list[str], is_repeated: bool, is_even: bool
+) -> None:
+    evidence = evidence_of(samples)
+    assert evidence.is_repeated is is_repeated
+    assert evidence.has_even_repeats is is_even
