@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 LEAST_ANSWERS: Final = 10
 """From this number of texts on, two models do not give the same ones by chance."""
 
-COMPARED_ANSWERS: Final = 1_000
+COMPARED_ANSWERS: Final = 200
 """About so many log-likelihoods of a file are compared with those of other models."""
 
 NO_SEAL: Final = "samples of lm-eval cannot be sealed: their results have no field for a seal"
