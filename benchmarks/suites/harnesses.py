@@ -28,7 +28,7 @@ UNZIP_DRIVER = Path(__file__).parents[1] / "contenders" / "unzip_driver.py"
 LM_EVAL_SLOWEST, LM_EVAL_AIM = 3.5, 2.5
 """How many times as long as hashing the samples a check with two workers may take."""
 
-INSPECT_SLOWEST, INSPECT_AIM = 12.0, 8.0
+INSPECT_SLOWEST, INSPECT_AIM = 15.0, 8.0
 """How many times as long as unpacking the log a check with two workers may take."""
 
 HELM_SLOWEST, HELM_AIM = 16.0, 3.0
