@@ -3,10 +3,14 @@
 The hook that builds the package runs this file by its path, before evalstream is installed.
 """
 
+from __future__ import annotations
+
 import json
 import os
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TABLE: Final = "declared_table"
 """The module of the table, beside this one."""

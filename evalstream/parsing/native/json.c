@@ -91,8 +91,8 @@ static const byte *read_escape(const byte *at, uint32_t *point) {
 
 enum { BLOCK = 4 * LANES, LONG_TEXT = 2 * BLOCK };
 
-/* Skip plain bytes and escapes of one letter, a block at a time: where one is, more are near. Return
-   where something else is, or less than a block is left. */
+/* Skip plain bytes and escapes of one letter but for slashes, a block at a time: where one is, more are
+   near. Return where something else is, or less than a block is left. */
 static const byte *skip_escapes(const byte *at, const byte *end) {
     while (end - at > BLOCK) {
         uint64_t slashes = 0, others = 0;
@@ -107,7 +107,7 @@ static const byte *skip_escapes(const byte *at, const byte *end) {
             const unsigned place = (unsigned)__builtin_ctzll(slashes);
             if (others & (((uint64_t)1 << place) - 1))
                 break;
-            if (!meant[at[place + 1]])
+            if (!meant[at[place + 1]] || at[place + 1] == '/')
                 return at + place;
             slashes &= ~((uint64_t)3 << place);
             others &= ~((uint64_t)3 << place);
@@ -130,6 +130,7 @@ const byte *read_rest_of_string(const byte *at, const byte *end, struct span *sp
         if (*at == '\\') {
             uint32_t point;
             span->escaped = true;
+            span->unusual |= !meant[at[1]] || at[1] == '/';
             if (meant[at[1]]) {
                 at = at - span->start < LONG_TEXT ? at + 2 : skip_escapes(at + 2, end);
                 continue;
@@ -238,16 +239,16 @@ static void write_utf8(struct texts *texts, uint32_t point) {
     write_bytes(texts, bytes, count);
 }
 
-/* Copy what comes before the first backslash or, of `ascii` text, before the first byte above 126,
-   and return where that is. There has to be room for all up to `stop`. */
+/* Copy what comes before the first backslash, unless they are copied, too, or, of `ascii` text, before
+   the first byte above 126, and return where that is. There has to be room for all up to `stop`. */
 static inline const byte *copy_plain(
-    struct texts *texts, const byte *at, const byte *stop, bool ascii
+    struct texts *texts, const byte *at, const byte *stop, bool backslashes, bool ascii
 ) {
     byte *to = texts->data + texts->size;
     unsigned found = 0;
     while (stop - at >= LANES && !found) {
         const lanes bytes = load_lanes(at);
-        lanes others = bytes == all_lanes('\\');
+        lanes others = backslashes ? all_lanes(0) : bytes == all_lanes('\\');
         if (ascii)
             others |= (bytes < all_lanes(0)) | (bytes == all_lanes(0x7F));
         found = lane_bits(others);
@@ -256,7 +257,7 @@ static inline const byte *copy_plain(
         at += count;
         to += count;
     }
-    while (!found && at < stop && *at != '\\' && (!ascii || *at < 0x7F))
+    while (!found && at < stop && (backslashes || *at != '\\') && (!ascii || *at < 0x7F))
         *to++ = *at++;
     texts->size = (size_t)(to - texts->data);
     return at;
@@ -269,7 +270,7 @@ void write_unescaped(struct texts *texts, const struct span *span) {
         texts->full = true;
         return;
     }
-    while ((at = copy_plain(texts, at, stop, false)) < stop) {
+    while ((at = copy_plain(texts, at, stop, false, false)) < stop) {
         uint32_t point = meant[at[1]];
         at = point ? at + 2 : read_escape(at + 1, &point);
         if (point < 0x80)
@@ -331,7 +332,7 @@ void write_ascii(struct texts *texts, const struct span *span) {
             texts->full = true;
             return;
         }
-        at = copy_plain(texts, at, stop, true);
+        at = copy_plain(texts, at, stop, !span->unusual, true);
         if (at < stop && *at == '\\' && at[1] != 'u' && at[1] != '/') {
             /* Short escapes are written as they are read. */
             memcpy(texts->data + texts->size, at, 2);

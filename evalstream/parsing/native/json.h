@@ -21,6 +21,7 @@ struct span {
     size_t length;
     bool escaped; /* it has backslashes */
     bool ascii;   /* it has no byte above 127 */
+    bool unusual; /* it has escapes that Python's json writes in other ways, or may write so */
 };
 
 struct number {
@@ -136,7 +137,7 @@ static inline const byte *read_string(const byte *at, const byte *end, struct sp
         at += __builtin_ctz(signs);
         if (*at != '"')
             break;
-        *span = (struct span){start, (size_t)(at - start), false, true};
+        *span = (struct span){start, (size_t)(at - start), .ascii = true};
         return at + 1;
     }
     *span = (struct span){.start = start, .ascii = true};
