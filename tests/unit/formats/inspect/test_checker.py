@@ -786,6 +786,32 @@ def test_usage_of_samples_of_a_resumed_log_is_not_of_this_run(
     assert found(written(log, tmp_path, "json")).keys() == codes
 
 
+@each(
+    ("name", "found", "is_wrong"),
+    [
+        ("completed_at", "2026-03-02T11:00:02+01:00", False),
+        ("completed_at", "2026-03-02T11:00:02+00:00", True),
+        ("total_time", 1.5, False),
+        ("total_time", 2.5, True),
+        ("retries", 0, False),
+        ("retries", 1, True),
+        ("message_count", 1, True),
+        ("model_usage", {}, True),
+    ],
+)
+def test_a_summary_repeats_what_its_sample_took(
+    name: str, found: Any, is_wrong: bool, tmp_path: Path
+) -> None:
+    log = sound_log()
+    log["samples"][0] |= {"completed_at": "2026-03-02T10:00:02+00:00", "total_time": 1.5}
+    members = members_of(log)
+    members[SUMMARIES][0][name] = found
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    report = evalstream.check(tmp_path / "run.eval")
+    places = [one.pointer for one in report if one.code == "INS206"]
+    assert places == ([f"/{SUMMARIES}/0/{name}"] if is_wrong else [])
+
+
 def test_a_log_that_declares_its_scorers_last_is_not_passed(tmp_path: Path) -> None:
     log = sound_log()
     log["eval"] = log.pop("eval")
