@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from evalstream.formats.eee import row_engine
-from evalstream.formats.helm import entries as helm_entries
+from evalstream.formats.helm import reader as helm_reader
 from evalstream.formats.lm_eval import row_engine as lm_eval_row_engine
 
 # Helpers are imported by their names alone; test modules never import from each other.
@@ -83,7 +83,7 @@ def fast_path_for_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     Processes that a test starts decide by size, as for a user.
     """
     monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
-    monkeypatch.setattr(helm_entries, "WORTH_BYTES", 0)
+    monkeypatch.setattr(helm_reader, "WORTH_BYTES", 0)
     monkeypatch.setattr(lm_eval_row_engine, "WORTH_BYTES", 0)
 
 

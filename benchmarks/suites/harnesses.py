@@ -1,4 +1,4 @@
-"""Measures checks of the logs of three harnesses: lm-evaluation-harness, Inspect and HELM."""
+"""Measures checks of the logs of harnesses: lm-evaluation-harness, Inspect, HELM, SWE-bench."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from benchmarks.contenders.evalstream import CHECK, REPORT
 from benchmarks.generate.helm_runs import write_helm_run
 from benchmarks.generate.inspect_logs import write_inspect_log, zstandard
 from benchmarks.generate.lm_eval_logs import write_lm_eval_log
+from benchmarks.generate.swe_bench_runs import MODEL, RUN, write_swe_bench_run
 from benchmarks.harness.budgets import PEAK_MEGABYTES, Budget
 from benchmarks.harness.measure import Measurement, warm
 from benchmarks.harness.results import exit_code, parser_of, run_sections
@@ -31,8 +32,14 @@ LM_EVAL_SLOWEST, LM_EVAL_AIM = 3.5, 2.5
 INSPECT_SLOWEST, INSPECT_AIM = 15.0, 8.0
 """How many times as long as unpacking the log a check with two workers may take."""
 
-HELM_SLOWEST, HELM_AIM = 16.0, 3.0
+HELM_SLOWEST, HELM_AIM = 6.0, 3.0
 """How many times as long as hashing its large files a check of a run of HELM may take."""
+
+SWE_BENCH_SLOWEST, SWE_BENCH_AIM = 9.0, 3.0
+"""How many times as long as hashing all files a check of a run of SWE-bench may take."""
+
+SWE_BENCH_INSTANCES = 2294
+"""How many instances the full test split has."""
 
 INSPECT_MEGABYTES = 200
 """How much memory a check of a log of Inspect and its workers may use."""
@@ -62,9 +69,7 @@ def lm_eval(folder: Path, scale: Scale) -> Section:
     """Check samples and results of lm-eval, with one worker and with two."""
     section = Section("Logs of lm-eval", speed_columns("log", floor="openssl"))
     log = write_lm_eval_log(folder / "log", scale.size, SEED)
-    for path in log.samples:
-        warm(path)
-    floor = Task("openssl", ["openssl", "dgst", "-sha256", *map(str, log.samples)], log.bytes)
+    floor = _hash(log.samples)
     proves = partial(_passed, len(log.samples) + 1, log.rows)
     for jobs, name in (("1", "lm-eval, 1 worker"), ("2", "lm-eval, 2 workers")):
         command = [*CHECK, str(folder / "log"), *REPORT, "--jobs", jobs]
@@ -96,21 +101,26 @@ def inspect(folder: Path, scale: Scale) -> Section:
 
 def helm(folder: Path, scale: Scale) -> Section:
     """Check a run of HELM, half of it statistics of instances, half of it requests."""
-    section = Section("Runs of HELM", speed_columns("run", floor="openssl"))
     run = write_helm_run(folder / "run", scale.size, SEED)
-    for path in run.files:
-        warm(path)
-    floor = Task("openssl", ["openssl", "dgst", "-sha256", *map(str, run.files)], run.bytes)
     command = [*CHECK, str(folder / "run"), *REPORT]
-    task = Task("helm", command, run.bytes, floor, partial(_passed, 1, run.instances))
-    ratio, peak = _measure(section, task, scale)
-    section.hold(Budget("peak memory, helm", PEAK_MEGABYTES, "MB"), peak)
+    task = Task("helm", command, run.bytes, _hash(run.files), partial(_passed, 1, run.instances))
     budget = Budget("helm, to openssl", HELM_SLOWEST, "times", aim=HELM_AIM)
-    section.hold(budget, ratio, judges=scale.judges)
-    return section
+    return _measure_run("Runs of HELM", task, budget, scale)
 
 
-SECTIONS = {section.__name__: section for section in (lm_eval, inspect, helm)}
+def swe_bench(folder: Path, scale: Scale) -> Section:
+    """Check a run of SWE-bench: its report and predictions, and three files of each instance."""
+    number = max(4, min(SWE_BENCH_INSTANCES, scale.size // 10**5))
+    run = write_swe_bench_run(folder / "run", number, SEED)
+    named = (str(folder / "run" / name) for name in (f"{MODEL}.{RUN}.json", "preds.jsonl"))
+    command = [*CHECK, *named, *REPORT]
+    proves = partial(_passed, 1, number)
+    task = Task("swe_bench", command, run.bytes, _hash(run.files), proves)
+    budget = Budget("swe_bench, to openssl", SWE_BENCH_SLOWEST, "times", aim=SWE_BENCH_AIM)
+    return _measure_run("Runs of SWE-bench", task, budget, scale)
+
+
+SECTIONS = {section.__name__: section for section in (lm_eval, inspect, helm, swe_bench)}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -119,6 +129,23 @@ def main(arguments: Sequence[str]) -> int:
     scale = QUICK if options.quick else FULL
     sections = {name: partial(section, scale=scale) for name, section in SECTIONS.items()}
     return exit_code(run_sections(sections, options))
+
+
+def _hash(files: Sequence[Path]) -> Task:
+    """Return what hashes files, once they are read."""
+    for path in files:
+        warm(path)
+    size = sum(path.stat().st_size for path in files)
+    return Task("openssl", ["openssl", "dgst", "-sha256", *map(str, files)], size)
+
+
+def _measure_run(title: str, task: Task, budget: Budget, scale: Scale) -> Section:
+    """Measure the check of a run, and hold its time and its memory."""
+    section = Section(title, speed_columns("run", floor="openssl"))
+    ratio, peak = _measure(section, task, scale)
+    section.hold(Budget(f"peak memory, {task.name}", PEAK_MEGABYTES, "MB"), peak)
+    section.hold(budget, ratio, judges=scale.judges)
+    return section
 
 
 def missing_library() -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from evalstream.model.errors import CannotCheck
@@ -30,6 +30,13 @@ class SpillTable:
         """Return the rows that a statement selects. Raises CannotCheck where the disk is full."""
         try:
             return self._base.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise _full(error) from error
+
+    def iterate(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        """Iterate over the rows that a statement selects, as `rows` does."""
+        try:
+            yield from self._base.execute(statement)
         except sqlite3.Error as error:
             raise _full(error) from error
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, Protocol
 
 import msgspec
 
 from evalstream.model.block import TOO_LONG_BY
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Position
 from evalstream.parsing.value_reader import ReadOutcome, ReadResult, read_value
-
-if TYPE_CHECKING:
-    from evalstream.parsing.native.items import ItemScanner
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -55,8 +53,7 @@ class Element(NamedTuple):
     `offset` is the byte offset of the first byte in the input, `line` its line from 1, where only
     line feeds end lines. `column` counts characters from 1; it is None if other than ASCII text is
     before the element on its line. An element that is not `whole` is the point where the array
-    breaks: its text is a bounded part of the input there. One `is_plain` if a scanner found it to
-    be strict JSON in UTF-8 with every key once.
+    breaks: its text is a bounded part of the input there.
     """
 
     text: bytes
@@ -64,7 +61,40 @@ class Element(NamedTuple):
     line: int
     whole: bool = True
     column: int | None = None
-    is_plain: bool = False
+
+
+class Piece(NamedTuple):
+    """The bytes of a list that are there, for a scanner: from `at` on, or behind an element.
+
+    `offset` is that of the bytes in the input, and `line_start` that of the line of `at`. From
+    `wide` on are other bytes than ASCII, and `behind` is the end of the element before.
+    """
+
+    data: bytes
+    at: int
+    is_behind: bool
+    longest: int
+    offset: int
+    line: int
+    line_start: int
+    wide: int | None
+    behind: int
+
+
+class PieceEnd(NamedTuple):
+    """Where a scanner stopped, behind the last element that it took, as in `Piece`."""
+
+    at: int
+    line: int
+    line_start: int
+
+
+class ListScanner(Protocol):
+    """Takes elements of a list before the splitter looks at them."""
+
+    def take(self, piece: Piece) -> PieceEnd:
+        """Take the elements that come first, and return where the others begin."""
+        ...
 
 
 class ArrayError(NamedTuple):
@@ -97,6 +127,9 @@ _OPENERS: Final = {
 }
 
 
+_BEGINNING: Final = Position(1, 1)
+
+
 class ArraySplitter:
     """Splits an array that arrives in pieces; an element above `longest` bytes ends it.
 
@@ -104,12 +137,18 @@ class ArraySplitter:
     piece and one element are in memory, as bytes, as text and briefly as a value. Elements are not
     validated: any value that Python's parser accepts is returned, whether it is UTF-8 or not. With
     `inner`, the array is part of another value: data after its end is not an error, `after` holds
-    the part of it that was fed, and `closes_at` is the position of its end. A `scanner` finds plain
-    elements.
+    the part of it that was fed, and `closes_at` is the position of its end. It begins `offset`
+    bytes into the input, at a position `start`. A `scanner` takes the elements that it knows.
     """
 
     def __init__(
-        self, longest: int, *, inner: bool = False, scanner: ItemScanner | None = None
+        self,
+        longest: int,
+        *,
+        inner: bool = False,
+        offset: int = 0,
+        start: Position = _BEGINNING,
+        scanner: ListScanner | None = None,
     ) -> None:
         self.issue: ArrayError | None = None
         self.after: bytes | None = None
@@ -122,9 +161,10 @@ class ArraySplitter:
         self._buffered, self._needed = 0, 0
         self._data, self._text = b"", ""
         self._separator, self._last_end = b"", 0
-        self._offset = self._position = self._counted = 0
-        self._line, self._in_line = 1, False
-        self._fed = self._line_start = self._content_end = 0
+        self._position = self._counted = self._content_end = 0
+        self._offset = self._fed = offset
+        self._line, self._in_line = start.line, False
+        self._line_start = offset + 1 - (start.column or 1)
         self._first_wide: int | None = None
 
     @property
@@ -169,12 +209,15 @@ class ArraySplitter:
         self._data = b"".join(self._pieces)
         self._pieces.clear()
         self._needed = 0
-        found = self._split_plain() + self._split_fast()
-        self._drop_consumed()
-        if self._split_slowly(found):
-            found += self._split_plain() + self._split_fast()
+        found: list[Element] = []
+        # What the scanner does not take may be an element that has not arrived in full.
+        if not self._take_plain() or self._ended:
+            found += self._split_fast()
             self._drop_consumed()
-            self._split_slowly(found)
+            if self._split_slowly(found):
+                found += self._split_fast()
+                self._drop_consumed()
+                self._split_slowly(found)
         if self._expected is _Expected.NOTHING:
             self._position = len(self._data)
         self._drop_consumed()
@@ -189,32 +232,29 @@ class ArraySplitter:
         self._offset += self._position
         self._position = self._counted = self._last_end = 0
 
-    def _split_plain(self) -> list[Element]:
-        """Return all elements up to the first that the scanner does not find plain."""
-        if self._scanner is None or self._expected not in _OPENERS:
-            return []
-        line, data, offset, found = self._find_line(self._position), self._data, self._offset, []
-        is_behind, wide = self._expected is _Expected.COMMA, self._first_wide
-        line_start = self._line_start
-        for start, stop, breaks, own_line in self._scanner.scan(
-            data, self._position, self._longest, is_behind=is_behind
-        ):
-            if breaks:
-                line_start = offset + own_line
-            place = offset + start
-            is_exact = wide is None or place <= wide or line_start >= self._content_end
-            column = place - line_start + 1 if is_exact else None
-            text = data[start:stop]
-            found.append(Element(text, place, line + breaks, column=column, is_plain=True))
-            self._content_end = offset + stop
-        if found:
-            end = self._scanner.end
-            self._position = self._counted = end.start
-            self._line = line + end.breaks
-            self._line_start = offset + end.line if end.breaks else self._line_start
-            self._expected = _Expected.COMMA
-            self._drop_consumed()
-        return found
+    def _take_plain(self) -> bool:
+        """Let the scanner take elements; tell whether it took any."""
+        if self._scanner is None:
+            return False
+        self._text = self._data.decode("latin-1") if self._expected is _Expected.ARRAY else ""
+        while self._expected is _Expected.ARRAY and self._advance([]):
+            pass
+        if self._expected not in _OPENERS:
+            return False
+        before, is_behind = self._position, self._expected is _Expected.COMMA
+        line = self._find_line(before)
+        place = self._offset, line, self._line_start
+        wide, behind = self._first_wide, self._content_end
+        piece = Piece(self._data, before, is_behind, self._longest, *place, wide, behind)
+        end = self._scanner.take(piece)
+        if end.at == before:
+            return False
+        self._position = self._counted = end.at
+        self._line, self._line_start = end.line, end.line_start
+        self._content_end = self._offset + end.at
+        self._expected = _Expected.COMMA
+        self._drop_consumed()
+        return True
 
     def _split_fast(self) -> list[Element]:
         """Return all elements up to the last position that looks like a separator of two.

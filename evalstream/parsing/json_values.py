@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, fast
+from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, fast, is_finite
 
 
 def parse_or_none(text: bytes) -> Any:
@@ -35,6 +35,9 @@ def _read_decimal(digits: str) -> Decimal | None:
         return Decimal(digits)
     except ArithmeticError:
         return None
+
+
+SHORT_BYTES: Final = 1 << 11
 
 
 class Numbered(NamedTuple):
@@ -88,14 +91,17 @@ def parse_document(
             if accepts is not None and accepts(value):
                 return Parsed(value, True, [], accepted=True)
             # Numbers such as 1e999 are the only issue that the fast parser does not refuse.
-            if _is_finite(value):
+            if _is_finite(value, text):
                 return Parsed(value, True, [])
     from evalstream.parsing.strict_json import parse_exactly
 
     return parse_exactly(text, max_depth)
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: Any, text: bytes) -> bool:
+    if len(text) < SHORT_BYTES:
+        return is_finite(value)
+    # To load it takes longer than to look at the values of a short text.
     from evalstream.parsing.json_schema import finite_check
 
     return finite_check()(value)

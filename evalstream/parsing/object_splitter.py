@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from evalstream.model.finding import Position
-from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element
+from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element, ListScanner
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.json_positions import TOKEN_BYTES, count_characters
-
-if TYPE_CHECKING:
-    from evalstream.parsing.native.items import ItemScanner
 
 
 class Envelope(NamedTuple):
@@ -44,27 +41,23 @@ class ObjectSplitter:
 
     The array is the first member called `name` whose value is an array. `issue` is the error in
     that array, or None; after an error nothing after it is parsed. At most one piece, one element,
-    and `longest` bytes of the rest of the object are in memory. A `scanner` finds plain elements.
+    and `longest` bytes of the rest of the object are in memory. A `scanner` takes the elements
+    that it knows.
     """
 
-    def __init__(self, name: str, longest: int, scanner: ItemScanner | None = None) -> None:
+    def __init__(self, name: str, longest: int, scanner: ListScanner | None = None) -> None:
         self._name, self._longest, self._scanner = name, longest, scanner
         self._before, self._behind = bytearray(), bytearray()
         self._scan = _ArrayFinder(name)
         self._elements: ArraySplitter | None = None
-        self._shift = (0, 0, 0)
-        self._inside = self._lines_inside = 0
+        self._inside = self._begin_line = 0
         self._is_whole = True
         self._is_behind = False
 
     @property
     def issue(self) -> ArrayError | None:
         """The error in the array, with its position in the input."""
-        found = self._elements.issue if self._elements is not None else None
-        if found is None:
-            return None
-        line, column = self._move_position(found.line, found.column)
-        return found._replace(offset=found.offset + self._shift[0], line=line, column=column)
+        return None if self._elements is None else self._elements.issue
 
     @property
     def has_begun(self) -> bool:
@@ -85,7 +78,7 @@ class ObjectSplitter:
         """End the input, and return the remaining elements."""
         found = self._begin(at_end=True) if self._elements is None else []
         if self._elements is not None and not self._is_behind:
-            found += self._with_input_positions(self._elements.end())
+            found += self._elements.end()
             self._leave(self._elements)
         return found
 
@@ -95,14 +88,10 @@ class ObjectSplitter:
             return Envelope(bytes(self._before), is_whole=self._is_whole)
         cut = len(self._before)
         text = bytes(self._before) + b"]" + bytes(self._behind)
+        end = self._elements.closes_at or Position(self._begin_line, None)
+        lines = end.line - self._begin_line
         # The two brackets of the array are part of the text.
-        end = (
-            None
-            if self._elements.closes_at is None
-            else self._move_position(*self._elements.closes_at)
-        )
-        column = None if end is None else end.column
-        return Envelope(text, cut, self._inside - 2, self._lines_inside, self._is_whole, column)
+        return Envelope(text, cut, self._inside - 2, lines, self._is_whole, end.column)
 
     def _begin(self, *, at_end: bool) -> list[Element]:
         """Check whether the array has begun, and read the part of it that is there."""
@@ -113,14 +102,16 @@ class ObjectSplitter:
         del self._before[start + 1 :]
         before = bytes(self._before[self._before.rfind(b"\n") + 1 : start])
         columns = count_characters(before.removeprefix(UTF8_MARK))
-        self._shift = start, self._before.count(b"\n"), columns
-        self._elements = ArraySplitter(self._longest, inner=True, scanner=self._scanner)
+        begin = Position(self._before.count(b"\n") + 1, columns + 1)
+        self._begin_line = begin.line
+        self._elements = ArraySplitter(
+            self._longest, inner=True, offset=start, start=begin, scanner=self._scanner
+        )
         return self._feed_array(self._elements, data)
 
     def _feed_array(self, elements: ArraySplitter, data: bytes) -> list[Element]:
         self._inside += len(data)
-        self._lines_inside += data.count(b"\n")
-        found = self._with_input_positions(elements.feed(data))
+        found = elements.feed(data)
         self._leave(elements)
         return found
 
@@ -129,24 +120,7 @@ class ObjectSplitter:
         if elements.after is not None:
             self._is_behind = True
             self._inside -= len(elements.after)
-            self._lines_inside -= elements.after.count(b"\n")
             self._store(self._behind, elements.after)
-
-    def _with_input_positions(self, found: list[Element]) -> list[Element]:
-        """Change the positions of elements from those in the array to those in the input."""
-        offset = self._shift[0]
-        return [
-            Element(text, place + offset, *(line, whole, column), is_plain)
-            for text, place, own_line, whole, own_column, is_plain in found
-            for line, column in (self._move_position(own_line, own_column),)
-        ]
-
-    def _move_position(self, line: int, column: int | None) -> Position:
-        """Return the position in the input of one in the array."""
-        _, lines, columns = self._shift
-        if line == 1 and column is not None:
-            column += columns
-        return Position(line + lines, column)
 
     def _store(self, target: bytearray, data: bytes) -> None:
         room = self._longest - len(self._before) - len(self._behind)

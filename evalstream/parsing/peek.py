@@ -18,6 +18,7 @@ LINES: Final = "lines"
 OTHER: Final = "other"
 
 _TOKEN: Final = LazyPattern(rb'"((?:[^"\\]|\\.)*+)"([ \t\r\n]*+:)?|[{}\[\]]', re.DOTALL)
+_BRACKET: Final = LazyPattern(rb'(?:[^{}\[\]"]++|"(?:[^"\\]|\\.)*+")*+[{}\[\]"]', re.DOTALL)
 _BLANK: Final = b" \t\r\n"
 
 
@@ -48,16 +49,18 @@ def peek(head: bytes) -> Peek:
     depth, member_depth = 0, 1 if kind == OBJECT else 2
     keys: set[str] = set()
     inner: set[str] = set()
-    above, is_whole = "", False
-    for token in _TOKEN.finditer(head):
-        sign = token.group()
+    above, is_whole, at = "", False, 0
+    # Deep inside a value only brackets matter.
+    while token := (_BRACKET.match if depth > member_depth + 1 else _TOKEN.search)(head, at):
+        at = token.end()
+        sign = head[at - 1 : at]
         if sign in (b"{", b"["):
             depth += 1
         elif sign in (b"}", b"]"):
             depth -= 1
             if depth < member_depth:
                 is_whole = True
-                if kind == OBJECT and _are_lines(head, token.end()):
+                if kind == OBJECT and _are_lines(head, at):
                     kind = LINES
                 break
         elif depth in (member_depth, member_depth + 1) and token.group(2) is not None:

@@ -1,4 +1,4 @@
-"""The suite of two harnesses measures what it says, and breaks each budget that is passed."""
+"""The suite of harnesses measures what it says, and breaks each budget that is passed."""
 
 import json
 from collections.abc import Callable
@@ -34,8 +34,9 @@ def test_a_log_of_inspect_gives_a_right_answer(tmp_path: Path) -> None:
     assert bool(found.verdicts) == (why is None)
 
 
-def test_a_run_of_helm_gives_a_right_answer(tmp_path: Path) -> None:
-    found = harnesses.helm(tmp_path, TINY)
+@pytest.mark.parametrize("section", [harnesses.helm, harnesses.swe_bench])
+def test_a_run_gives_a_right_answer(section: Callable[..., Any], tmp_path: Path) -> None:
+    found = section(tmp_path, TINY)
     assert not found.errors
     assert {one.state for one in found.verdicts} <= {State.HELD, State.UNKNOWN, State.UNJUDGED}
 
@@ -111,13 +112,21 @@ def test_each_budget_of_lm_eval_can_break(
 
 @pytest.mark.parametrize(
     ("times", "peak", "broken"),
-    [(15.0, 100, []), (17.0, 100, ["helm, to openssl"]), (15.0, 131, ["peak memory, helm"])],
+    [(5.0, 100, []), (7.0, 100, ["helm, to openssl"]), (5.0, 131, ["peak memory, helm"])],
 )
 def test_each_budget_of_helm_can_break(
     times: float, peak: float, broken: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(harnesses, "measured", measured_as(times, {"helm": peak}))
     assert missed(harnesses.helm, tmp_path) == broken
+
+
+@pytest.mark.parametrize(("times", "broken"), [(8.0, []), (10.0, ["swe_bench, to openssl"])])
+def test_the_budget_of_swe_bench_can_break(
+    times: float, broken: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harnesses, "measured", measured_as(times, {}))
+    assert missed(harnesses.swe_bench, tmp_path) == broken
 
 
 GROWTH = "memory for the large log of inspect above that for the other"

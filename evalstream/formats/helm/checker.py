@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.documents import DocumentCheck
@@ -20,13 +21,13 @@ from evalstream.formats.helm.documents import (
     STATISTICS,
     kind_of_file,
 )
+from evalstream.formats.helm.entries import FIRST_OF_BASIC
 from evalstream.formats.helm.format import FORMAT
-from evalstream.formats.helm.reader import FIRST_OF_BASIC, RunReader
+from evalstream.formats.helm.reader import RunReader
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules import figures as about_figures
 from evalstream.formats.helm.rules import instances as about_instances
-from evalstream.formats.helm.statistics import Name
-from evalstream.formats.helm.store import InstanceStore, Placed
+from evalstream.formats.helm.store import InstanceFacts, InstanceStore
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import JudgedClaim
@@ -70,7 +71,7 @@ class _Check:
             return None
         from evalstream.formats.helm.compared import EntrySamples
 
-        return EntrySamples(collected, request, self._store)
+        return EntrySamples(collected, request)
 
     def read(self) -> None:
         """Read all documents, the small ones first."""
@@ -98,7 +99,6 @@ class _Check:
         for kind, read in readers:
             if kind in self._paths:
                 read(self._paths[kind])
-                self._store.flush()
 
     def _read_object(self, path: str, kind: str) -> Mapping[str, Any]:
         """Return a small document, an empty one where it cannot be read."""
@@ -111,8 +111,13 @@ class _Check:
 
     def summary(self) -> RunSummary:
         """Note what contradicts, judge the claims, and return the verdict."""
-        found, known = self._found, self._known()
-        self._note_instances()
+        found, known = self._found, self._compare_instances()
+        declaring = RUN_SPEC if found.run_spec else STATE
+        ids, trials = max(known.facts.requested, known.facts.described), []
+        if found.totals is not None:
+            trials = list(found.totals.trials)
+        self._note(declaring, about_instances.check_declared(found.adapter, ids, trials))
+        self._note(STATE, about_instances.check_specifications(found.run_spec, found.state or {}))
         claims: list[JudgedClaim] | None = None
         if found.claimed is not None:
             judgements = list(judge_statistics(found.claimed, known))
@@ -121,67 +126,39 @@ class _Check:
             self._note(STATISTICS, about_figures.check_names(found.claimed, known))
         if self._samples is not None:
             self._samples.finish(found.run_spec, found.adapter)
-        number = sum(known.numbers.values())
+        number = sum(known.facts.entries.values())
         statistics = self._paths.get(STATISTICS)
         summary = self._documents.close(
             rows=number,
             claims=claims or [],
             claims_file=None if statistics is None else printable(statistics),
         )
-        summary.checked = tuple(self._iterate_checked(number))
+        if number and found.state is not None:
+            again = known.facts.scored
+            text = f"{again:,} of {count_noun(number, 'instance')} scored again"
+            summary.checked = (Checked(text, True if again else None),)
         return summary
 
-    def _known(self) -> Instances:
-        found, store = self._found, self._store
-        counts: dict[Name, list[int]] | None = None
-        if found.state is not None:
-            counts = {}
-            for _, name, number in store.count_instances():
-                counts.setdefault(name, []).append(number)
-        return Instances(
-            found.totals,
-            counts,
-            found.is_whole,
-            found.is_windowed,
-            store.are_copies_together,
-            dict(store.count_entries()),
-            store.find_confidences,
-        )
-
-    def _note_instances(self) -> None:
-        """Note what contradicts between requests, entries and the specification of the run."""
-        found, store = self._found, self._store
+    def _compare_instances(self) -> Instances:
+        """Note what contradicts between requests and entries, and return what they amount to."""
+        found, facts = self._found, InstanceFacts()
         times = Counter(one.name for one in found.claimed or ())
-        repeats = frozenset(name.name for name, number in times.items() if number > 1)
-        trials = [] if found.totals is None else list(found.totals.trials)
-        if found.state and found.totals is not None and found.is_whole:
-            has_basic = found.totals.has_metric(FIRST_OF_BASIC)
-            for placed, violation, is_request in about_instances.check_instances(
-                store, has_basic=has_basic, is_windowed=found.is_windowed
-            ):
-                self._place(STATE if is_request else ENTRIES, placed, violation)
-            for placed, violation in about_instances.check_scores(store, found.scored):
-                self._place(ENTRIES, placed, violation)
-        if not found.is_windowed:
-            for placed, violation in about_instances.check_repeats(store, repeats):
-                self._place(ENTRIES, placed, violation)
-        declaring = RUN_SPEC if found.run_spec else STATE
-        self._note(
-            declaring, about_instances.check_declared(found.adapter, max(store.count_ids()), trials)
+        compared = about_instances.Compared(
+            found.scored,
+            frozenset(name.name for name, number in times.items() if number > 1),
+            bool(found.state) and found.totals is not None and found.is_whole,
+            FIRST_OF_BASIC if self._store.has_metric(FIRST_OF_BASIC) else None,
+            found.is_windowed,
         )
-        self._note(STATE, about_instances.check_specifications(found.run_spec, found.state or {}))
-
-    def _place(self, kind: str, placed: Placed, violation: Violation) -> None:
-        name = printable(self._paths[kind])
-        self._documents.note(violation, name, placed.start.line, placed.start.column)
+        found_in_rows = facts.read(
+            self._store, lambda rows: about_instances.check_copy(rows, compared)
+        )
+        for row, violation in chain(found_in_rows, about_instances.check_unscored(facts)):
+            name = printable(self._paths[STATE if row.kind.metric is None else ENTRIES])
+            self._documents.note(violation, name, row.line, row.column)
+        has_state = found.state is not None
+        return Instances(found.totals, facts, has_state, found.is_whole, found.is_windowed)
 
     def _note(self, kind: str, violations: Iterable[Violation]) -> None:
         name = printable(self._paths[kind]) if kind in self._paths else None
         self._documents.note_all(violations, name)
-
-    def _iterate_checked(self, number: int) -> Iterator[Checked]:
-        """Say what was verified beside the claims."""
-        if number and self._found.state is not None:
-            again = self._store.count_scored()
-            text = f"{again:,} of {count_noun(number, 'instance')} scored again"
-            yield Checked(text, True if again else None)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from evalstream.formats.helm import calibration
 from evalstream.formats.helm.statistics import ORIGINAL, WORST, Name, Stat, is_near
+from evalstream.formats.helm.store import InstanceFacts
 from evalstream.formats.helm.totals import Recomputed, RunTotals, describe_perturbation
 from evalstream.model.claim import Reason
+from evalstream.model.data_class import NamedTuple
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judge import Claim, Judgement, confirm, leave_open, refute
 
@@ -40,25 +42,21 @@ class Claimed(NamedTuple):
 class Instances(NamedTuple):
     """What the instances of a run give.
 
-    `totals` are None where there are no statistics of instances, and `counts` has the number of
-    instances by trial, None without requests. With `is_whole` all of them were read. In a windowed
-    run there is no worst case, and copies that are not together leave it open. `numbers` counts the
-    instances by split and perturbation, and `find_confidences` gives those in the answers of a
-    trial.
+    `totals` are None where there are no statistics of instances, and `has_requests` says whether
+    there are requests. With `is_whole` all of them were read. In a windowed run there is no worst
+    case, and copies that are not together leave it open.
     """
 
     totals: RunTotals | None
-    counts: Mapping[Name, Sequence[int]] | None
+    facts: InstanceFacts
+    has_requests: bool
     is_whole: bool
     is_windowed: bool
-    are_copies_together: bool
-    numbers: Mapping[tuple[str | None, str | None, str], int]
-    find_confidences: Callable[[int, Name], Sequence[calibration.Confidence]]
 
     def times(self, name: Name) -> int:
         """Return how many classes of metrics give a statistic, as far as the entries show it."""
         entries = 0 if self.totals is None else self.totals.count_entries(name)
-        number = self.numbers.get(name[1:], 0)
+        number = self.facts.entries[name._replace(name="")]
         return max(1, round(entries / number)) if number else 1
 
     def lacks_some(self, name: Name) -> bool:
@@ -68,7 +66,7 @@ class Instances(NamedTuple):
         """
         if self.totals is None:
             return True
-        number = self.numbers.get(name[1:], 0)
+        number = self.facts.entries[name._replace(name="")]
         if not number:
             return True
         if self.is_windowed:
@@ -105,8 +103,7 @@ def _judge(one: Claimed, known: Instances, *, is_repeated: bool, is_only_split: 
     claim = Claim(
         f"/{one.place}/{member}", str(name), kind, None, getattr(stat, member), is_score=is_claim
     )
-    source = known.counts if name.name == NUM_INSTANCES else known.totals
-    if source is None:
+    if not (known.has_requests if name.name == NUM_INSTANCES else known.totals is not None):
         return leave_open(claim, Reason.NO_ROWS)
     found = _recompute(name, known, is_only_split=is_only_split)
     if not known.is_whole:
@@ -128,13 +125,14 @@ def _judge(one: Claimed, known: Instances, *, is_repeated: bool, is_only_split: 
 def _recompute(name: Name, known: Instances, *, is_only_split: bool) -> Recomputed | None:
     """Return what the instances give for a statistic, None where they give nothing."""
     if name.name == NUM_INSTANCES:
-        counts = (known.counts or {}).get(name)
+        place, requests = name._replace(name=""), known.facts.requests
+        counts = [number for (_, one), number in requests.items() if one == place]
         if not counts:
             return None
         return Recomputed([float(one) for one in counts], sum(counts), float(max(counts)))
     found = None if known.totals is None else known.totals.recompute(name)
     if found is None and known.totals is not None and name.name in calibration.METRICS:
-        trials = (known.find_confidences(trial, name) for trial in known.totals.trials)
+        trials = (known.facts.find_confidences(trial, name) for trial in known.totals.trials)
         return calibration.recompute(name.name, trials)
     if found is None and known.totals is not None and is_only_split:
         # Releases before March 2023 wrote no split into the names of instances' statistics.
@@ -151,7 +149,7 @@ def _judge_unknown(claim: Claim, name: Name, known: Instances) -> Judgement:
         and known.totals.has_metric(name.name)
         and not known.lacks_metric(name.name)
     )
-    is_doubtful = known.is_windowed or not known.are_copies_together
+    is_doubtful = known.is_windowed or not known.facts.are_copies_together
     if not is_known or (not is_plain and is_doubtful):
         return leave_open(claim, Reason.FORMULA)
     return refute(claim, None, "no instance has it in this split and perturbation", 0)
@@ -163,7 +161,7 @@ def _doubt(name: Name, known: Instances, *, is_repeated: bool) -> Reason | None:
     if is_repeated and name.name != NUM_INSTANCES:
         return Reason.UNSURE
     if computed_on in (ORIGINAL, WORST) and known.totals is not None:
-        if not known.are_copies_together or known.is_windowed:
+        if not known.facts.are_copies_together or known.is_windowed:
             return Reason.EVIDENCE
         if known.lacks_metric(name.name):
             return Reason.UNSCORED

@@ -12,11 +12,10 @@ from typing import Any, Final
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.helm.claims import is_score
 from evalstream.formats.helm.documents import REQUESTS, STATE
-from evalstream.formats.helm.entries import InstanceEntry, make_entry
 from evalstream.formats.helm.files import find_beside, is_local
 from evalstream.formats.helm.requests import Request, find_malformed, read_request, text_of
 from evalstream.formats.helm.rules.documents import check_entry
-from evalstream.formats.helm.store import InstanceStore, instance_key
+from evalstream.formats.helm.statistics import InstanceEntry, instance_key, make_entry
 from evalstream.io.file_state import Watch
 from evalstream.io.spill_table import SpillTable, decode_name
 from evalstream.model.comparison import Answered, MetricName, RunDescription
@@ -62,6 +61,10 @@ _TABLES: Final = """
         PRIMARY KEY (id, perturbation, trial)
     ) WITHOUT ROWID;
 """
+_INPUTS: Final = (
+    "CREATE TABLE input (id BLOB, perturbation BLOB, trial INTEGER, digests BLOB, "
+    "PRIMARY KEY (id, perturbation, trial)) WITHOUT ROWID"
+)
 _PAGE: Final = (
     "SELECT number, id, perturbation, trial, stats, texts FROM wanted "
     "LEFT JOIN entry USING (offset) LEFT JOIN answer USING (id, perturbation, trial) "
@@ -74,22 +77,29 @@ _WORDS: Final = struct.Struct("=6Q")
 class EntrySamples:
     """Collects the entries of a run: each is a row of each of its scores."""
 
-    def __init__(self, samples: RunSamples, request: SampleRequest, store: InstanceStore) -> None:
-        self._samples, self._request, self._store = samples, request, store
+    def __init__(self, samples: RunSamples, request: SampleRequest) -> None:
+        self._samples, self._request = samples, request
         self._batch, self._unidentified = SampleBatch(), 0
+        self._inputs = SpillTable(_INPUTS)
 
-    def pack_input(self, request: Request) -> bytes:
-        """Return the digests of what a request asks, for the entry of its instance."""
+    def close(self) -> None:
+        """Delete what is kept of the requests."""
+        self._inputs.close()
+
+    def add_input(self, request: Request) -> None:
+        """Keep the digests of what a request asks, for the entry of its instance."""
         shown = InputDigests(request.text, request.correct, request.choices)
         prompt = text_digest(member(request.value.get("request"), "prompt"))
         cluster = read_cluster(self._request, request.value, shown)
-        return _WORDS.pack(shown.high, shown.low, shown.question, shown.input, prompt, cluster)
+        words = (shown.high, shown.low, shown.question, shown.input, prompt, cluster)
+        row = (*instance_key(request.instance), _WORDS.pack(*words))
+        self._inputs.change("INSERT OR IGNORE INTO input VALUES (?, ?, ?, ?)", [row])
 
     def add(self, found: InstanceEntry, line: int, offset: int) -> None:
         """Add an entry, by the line and the byte offset of its beginning in the document."""
         row = record_sample(self._request, found.instance.id, None, line, offset)
-        packed = self._store.inputs(found.instance)
-        if packed is not None:
+        query = "SELECT digests FROM input WHERE (id, perturbation, trial) = (?, ?, ?)"
+        for (packed,) in self._inputs.rows(query, *instance_key(found.instance)):
             high, low, question, shown, prompt, cluster = _WORDS.unpack(packed)
             row = row._replace(question=question, input=shown, prompt=prompt, cluster=cluster)
             if self._request.by == "input":

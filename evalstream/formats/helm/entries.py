@@ -1,34 +1,36 @@
-"""Read the statistics of an instance: quickly where they are written as those of others."""
+"""The statistics of instances in their order: quickly where they are written as those of others."""
 
 from __future__ import annotations
 
+import math
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import chain, count, islice
+from typing import TYPE_CHECKING, Final
 
-from evalstream.formats.helm.statistics import (
-    FIGURES,
-    Name,
-    Stat,
-    make_name,
-    make_stat,
-    perturbation_text,
-)
-from evalstream.formats.helm.store import Instance
-from evalstream.model.options import Options
-from evalstream.parsing.json import FAST_DEPTH
-from evalstream.parsing.native.helm import NO_FIGURES, EntryForm, entry_library
-from evalstream.parsing.native.items import ItemScanner, item_scanner
+from evalstream.formats.helm.requests import arrange_scores
+from evalstream.formats.helm.statistics import FIGURES, InstanceEntry, Name, Stat
+from evalstream.formats.helm.store import InstanceStore, RawRow
+from evalstream.formats.helm.totals import RunTotals
+from evalstream.io.spill_table import encode_name
+from evalstream.model.data_class import NamedTuple
+from evalstream.parsing.array_splitter import Piece
+from evalstream.parsing.native.helm import EntryScanner, SumTerms, entry_library
+from evalstream.parsing.native.items import ItemPlace
 
-WORTH_BYTES: Final = 512 << 10
-"""The size of a document from which on loading the scanner takes less time than it saves."""
+if TYPE_CHECKING:
+    from evalstream.formats.helm.compared import EntrySamples
+
+MOST_COPIES: Final = 10_000
+"""Most copies of one instance that are summed up together."""
+
+FIRST_OF_BASIC: Final = "num_references"
+"""The first statistic in entries of the class of metrics whose scores follow from the requests."""
 
 CONFIDENCE: Final = ("max_prob", "exact_match")
 """The statistics that calibration needs."""
-
-MOST_FORMS: Final = 256
-"""Most ways of writing entries that are known at once."""
 
 _MEMBERS: Final = ("sum", "sum_squared", *FIGURES)
 _NUMBER: Final = re.compile(
@@ -38,147 +40,208 @@ _ID: Final = re.compile(rb'"instance_id"[ \t\n\r]*:[ \t\n\r]*("[^"\\]*")')
 
 
 class Form(NamedTuple):
-    """Entries that differ in their ids and figures alone: what they have in common.
+    """Entries that differ in their ids and figures alone: one of them, and the kind of its row.
 
-    `names` are those of the statistics, and `places` the places of their values among those that
-    `scanner` reads, NO_FIGURES for statistics without a value. `numbers` are those in totals, and
-    `scores` the names and places of the scores that follow from requests. `confidence` are the
-    places of the probability of the answer, and of whether it is right.
+    `places` are those of the values of its statistics, None for one without a value, and `values`
+    is their number; `scores` and `confidence` are the places of those that the store keeps.
     """
 
-    scanner: EntryForm
-    perturbation: str
-    trial: int
-    names: Sequence[Name]
-    places: array[int]
-    numbers: array[int]
-    scores: Sequence[tuple[str, int]]
-    confidence: tuple[int, int] | None
-
-
-class InstanceEntry(NamedTuple):
-    """The statistics of an instance with their names.
-
-    With a form they are those over the `values` of single values.
-    """
-
-    instance: Instance
-    names: Sequence[Name]
-    own_stats: Sequence[Stat] = ()
-    form: Form | None = None
-    values: array[float] | None = None
+    entry: InstanceEntry
+    kind: int
+    places: Sequence[int | None]
+    values: int
+    scores: Sequence[int]
+    confidence: Sequence[int]
 
     @property
-    def stats(self) -> Sequence[Stat]:
-        """The statistics, in the order of the names."""
-        if self.form is None or self.values is None:
-            return self.own_stats
-        values, places = self.values, self.form.places
-        return [
-            Stat(0, 0.0, 0.0) if place == NO_FIGURES else Stat.of_value(values[place])
-            for place in places
+    def trial(self) -> int:
+        """The trial of the entries."""
+        return self.entry.instance.trial
+
+    def make_entry(self, id_: bytes, values: array[float], at: int) -> InstanceEntry:
+        """Return the entry of an instance whose values begin at a place."""
+        stats = [
+            Stat(0, 0.0, 0.0) if place is None else Stat.of_value(values[at + place])
+            for place in self.places
         ]
-
-    @property
-    def scores(self) -> Iterable[tuple[str, float]]:
-        """The scores of single values by name; with a form, those that follow from requests."""
-        if self.form is not None and self.values is not None:
-            return [(name, self.values[place]) for name, place in self.form.scores]
-        pairs = zip(self.names, self.own_stats, strict=True)
-        return ((name.name, stat.sum) for name, stat in pairs if stat.count == 1)
-
-    @property
-    def confidence(self) -> tuple[float, int] | None:
-        """The probability of the answer, and whether it is right, as 1 or 0; None for none."""
-        if self.form is not None and self.values is not None:
-            places = self.form.confidence
-            found = None if places is None else [self.values[place] for place in places]
-        else:
-            stats = [self.own_stats[at] for at in _find_confidence(self.names) or ()]
-            found = [one.sum / one.count for one in stats if one.count]
-        return (found[0], int(found[1])) if found and len(found) == len(CONFIDENCE) else None
+        instance = self.entry.instance._replace(id=id_.decode())
+        return InstanceEntry(instance, self.entry.names, stats)
 
 
-def _find_confidence(names: Sequence[Name]) -> tuple[int, int] | None:
-    """Return the indices of the two statistics that calibration needs, None unless both are one."""
-    known = [name.name for name in names]
-    if any(known.count(name) != 1 for name in CONFIDENCE):
-        return None
-    return known.index(CONFIDENCE[0]), known.index(CONFIDENCE[1])
+class EntryCollector:
+    """Takes entries in their order: for the totals, for the store, and for a comparison.
 
+    `scored` are the metrics whose scores follow from requests. In a windowed run an instance has
+    several entries of one kind.
+    """
 
-def quick_scanner(options: Options, size: int) -> ItemScanner | None:
-    """Return what finds plain items in a document of some size, None where that is not worth it."""
-    is_quick = options.engine == "auto" and options.max_depth >= FAST_DEPTH
-    return item_scanner() if is_quick and size >= WORTH_BYTES else None
-
-
-class EntryForms:
-    """The ways in which entries are written that were met; `scored` are metrics with scores."""
-
-    def __init__(self, scored: Sequence[str]) -> None:
-        self._scored = scored
+    def __init__(
+        self,
+        store: InstanceStore,
+        scored: Sequence[str],
+        samples: EntrySamples | None,
+        *,
+        is_windowed: bool,
+    ) -> None:
+        self.totals, self.count = RunTotals(), 0
+        self._store, self._scored, self._samples = store, scored, samples
+        self._is_windowed = is_windowed
+        self._copies: list[InstanceEntry] = []
+        self._last: tuple[bytes, int] | None = None
+        self._cluster = 0
+        self._scanner: EntryScanner | None = None
         self._forms: list[Form] = []
-        self._next: dict[int, int] = {}
-        self._last = 0
+        self._terms: dict[tuple[int, ...], SumTerms] = {}
 
-    def read(self, text: bytes) -> InstanceEntry | None:
-        """Return an entry that has the form of one before, None for any other."""
-        likely = self._next.get(self._last, self._last)
-        for place in (likely, *range(len(self._forms))):
-            if place >= len(self._forms):
-                continue
-            form = self._forms[place]
-            found = form.scanner.read(text)
-            if found is not None:
-                self._next[self._last] = self._last = place
-                instance = Instance(found[0], form.perturbation, form.trial)
-                return InstanceEntry(instance, form.names, (), form, found[1])
-        return None
+    def make_scanner(self, take_plain: Callable[[Piece, ItemPlace], None]) -> EntryScanner | None:
+        """Return what takes entries that are written as one before, None without the library.
+
+        Plain entries of another form go to `take_plain`.
+        """
+        loaded = entry_library()
+        if loaded is not None:
+            self._scanner = EntryScanner(loaded, self._take_alike, take_plain)
+        return self._scanner
+
+    def add(self, found: InstanceEntry, line: int, column: int | None, offset: int) -> None:
+        """Take an entry at a position."""
+        last = encode_name(found.instance.id), found.instance.trial
+        if last != self._last or self._is_windowed or len(self._copies) >= MOST_COPIES:
+            self.close()
+            self._last = last
+        self._copies.append(found)
+        self._store.add([self._make_row(found, line, column)])
+        self.count += 1
+        if self._samples is not None:
+            self._samples.add(found, line, offset)
+
+    def close(self) -> None:
+        """Add the copies of the last instance to the totals."""
+        if self._copies:
+            self.totals.add(self._copies)
+        self._copies = []
+        self._cluster += 1
 
     def learn(self, text: bytes, entry: InstanceEntry) -> None:
-        """Remember how a sound entry is written."""
-        loaded, known = entry_library(), [stat for stat in entry.own_stats if stat.count]
+        """Remember how a sound entry is written, unless that is unusual."""
         ids, numbers = list(_ID.finditer(text)), list(_NUMBER.finditer(text))
-        keys = [found["key"].decode() for found in numbers]
-        expected = [key for one in entry.own_stats for key in _MEMBERS[: 7 if one.count else 2]]
-        is_usual = loaded is not None and len(ids) == 1 and keys == expected
-        if loaded is None or not is_usual or len(self._forms) >= MOST_FORMS:
+        members = [_MEMBERS if one.count else _MEMBERS[:2] for one in entry.stats]
+        is_usual = [found["key"].decode() for found in numbers] == list(chain(*members))
+        if self._scanner is None or not is_usual or len(ids) != 1 or not numbers:
             return
-        if any(one.count != 1 for one in known) or ids[0].end() > numbers[0].start():
+        if any(one.count > 1 for one in entry.stats) or ids[0].end() > numbers[0].start():
             return
-        blanks, places = [ids[0].span(1)], array("I")
-        found = iter(numbers)
-        for one in entry.own_stats:
-            places.append((len(blanks) - 1) // len(_MEMBERS) if one.count else NO_FIGURES)
-            spans = [next(found).span("number") for _ in _MEMBERS[: 7 if one.count else 2]]
-            blanks += spans if one.count else []
+        blanks, rest = [ids[0].span(1)], iter(numbers)
+        for its in members:
+            spans = [found.span("number") for found in islice(rest, len(its))]
+            blanks += spans if its is _MEMBERS else []
         starts = [0, *(stop for _, stop in blanks)]
         stops = [*(start for start, _ in blanks), len(text)]
         texts = [text[start:stop] for start, stop in zip(starts, stops, strict=True)]
-        scanner = EntryForm(loaded, texts, len(known))
-        scores = [
-            (name.name, place)
+        form = self._make_form(entry)
+        if form is not None and self._scanner.add_form(texts, form.values):
+            self._forms.append(form)
+
+    def _make_form(self, entry: InstanceEntry) -> Form | None:
+        """Return the form of an entry of single values, None where scores are missing in it."""
+        numbers = count()
+        places = [next(numbers) if one.count else None for one in entry.stats]
+        pairs = [
+            (name.name, float(place))
             for name, place in zip(entry.names, places, strict=True)
-            if place != NO_FIGURES and name.name.partition("@")[0] in self._scored
+            if place is not None
         ]
-        _, perturbation, trial = entry.instance
-        pair = _find_confidence(entry.names)
-        confidence = None if pair is None else (places[pair[0]], places[pair[1]])
-        if confidence is not None and NO_FIGURES in confidence:
-            confidence = None
-        self._forms.append(
-            Form(scanner, perturbation, trial, entry.names, places, array("I"), scores, confidence)
-        )
+        scores = self._arrange(entry.names, pairs) or ()
+        if len(scores) > 2 * len(self._scored) or any(map(math.isnan, scores)):
+            return None
+        confidence = [places[at] for at in _find_confidence(entry.names)]
+        known = [place for place in confidence if place is not None]
+        kind = self._make_row(entry, 0, None)[1]
+        own = (list(map(int, scores)), known if len(known) == len(CONFIDENCE) else ())
+        return Form(entry, kind, places, next(numbers), *own)
+
+    def _make_row(self, found: InstanceEntry, line: int, column: int | None) -> RawRow:
+        """Return the row of an entry in the store."""
+        (id_, perturbation, trial), first = found.instance, next(iter(found.names), Name(""))
+        kind = self._store.number_kind(perturbation, trial, *first[:3])
+        known = [found.stats[at] for at in _find_confidence(found.names)]
+        sums = [one.sum / one.count for one in known if one.count]
+        confidence = (sums[0], int(sums[1])) if len(sums) == len(CONFIDENCE) else (None, None)
+        scores = self._arrange(found.names, found.scores)
+        packed = None if scores is None else scores.tobytes()
+        key = encode_name(id_), kind, self.count, line, column
+        return (*key, packed, self._cluster, *confidence)
+
+    def _arrange(
+        self, names: Sequence[Name], scores: Iterable[tuple[str, float]]
+    ) -> array[float] | None:
+        is_basic = self._scored and names and names[0].name == FIRST_OF_BASIC
+        return arrange_scores(scores, self._scored) if is_basic else None
+
+    def _take_alike(self, piece: Piece, places: Sequence[ItemPlace], values: array[float]) -> None:
+        """Take entries of known forms, with the values of all of them one behind the other."""
+        rows, at = [], 0
+        # What was summed up last, with the values from a place on, and what waits: forms of copies.
+        run, run_at, times = tuple[int, ...](), 0, 0
+        copies, copies_at = list[int](), 0
+        for start, _, line, column, number, id_start, id_stop in places:
+            form, id_ = self._forms[number], piece.data[id_start:id_stop]
+            last = id_, form.trial
+            is_new = last != self._last or self._is_windowed
+            if is_new or len(copies) + len(self._copies) >= MOST_COPIES:
+                if tuple(copies) == run:
+                    times += 1
+                else:
+                    self._add_run(run, values, run_at, times)
+                    run, run_at, times = tuple(copies), copies_at, 1
+                self.close()
+                copies, copies_at, self._last = [], at, last
+            if self._copies:
+                self._copies.append(form.make_entry(id_, values, at))
+            else:
+                copies.append(number)
+            scores = [values[at + place] for place in form.scores]
+            known = [values[at + place] for place in form.confidence]
+            where = self.count, line, column, _pack(*scores), self._cluster
+            confidence = (known[0], int(known[1])) if known else (None, None)
+            rows.append((id_, form.kind, *where, *confidence))
+            if self._samples is not None:
+                found = form.make_entry(id_, values, at)
+                self._samples.add(found, line, piece.offset + start)
+            at += form.values
+            self.count += 1
+        self._add_run(run, values, run_at, times)
+        self._store.add(rows)
+        for number in copies:
+            form = self._forms[number]
+            self._copies.append(form.make_entry(rows[-1][0], values, copies_at))
+            copies_at += form.values
+
+    def _add_run(
+        self, copies: tuple[int, ...], values: array[float], start: int, times: int
+    ) -> None:
+        """Add the copies of instances to the totals whose forms are the same."""
+        if not copies:
+            return
+        if copies not in self._terms:
+            forms, stride, places = [self._forms[number] for number in copies], 0, []
+            for form in forms:
+                places.append([None if one is None else stride + one for one in form.places])
+                stride += form.values
+            entries = [form.entry for form in forms]
+            self._terms[copies] = self.totals.make_terms(entries, places, stride)
+        self.totals.add_values(self._terms[copies], values, start, times)
 
 
-def make_entry(value: Mapping[str, Any]) -> InstanceEntry:
-    """Return the entry in a value that is not malformed."""
-    perturbation = perturbation_text(value.get("perturbation"))
-    names = []
-    for one in value["stats"]:
-        name = make_name(one["name"])
-        # Releases before March 2023 wrote it into the entry alone.
-        names.append(name if name.perturbation else name._replace(perturbation=perturbation))
-    instance = Instance(str(value["instance_id"]), perturbation, value["train_trial_index"])
-    return InstanceEntry(instance, names, [make_stat(one) for one in value["stats"]])
+@lru_cache(maxsize=1024)
+def _pack(*scores: float) -> bytes | None:
+    """Return scores as rows have them, None for none."""
+    return array("d", scores).tobytes() or None
+
+
+def _find_confidence(names: Sequence[Name]) -> Sequence[int]:
+    """Return the indices of the two statistics that calibration needs, none unless both are one."""
+    known = [name.name for name in names]
+    if any(known.count(name) != 1 for name in CONFIDENCE):
+        return ()
+    return [known.index(name) for name in CONFIDENCE]

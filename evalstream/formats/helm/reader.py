@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
@@ -13,26 +13,32 @@ from evalstream.engine.positions import envelope_locator, envelope_mover, move_b
 from evalstream.engine.row_pass import BREAKS, describe_error
 from evalstream.formats.helm.claims import Claimed
 from evalstream.formats.helm.documents import NOUNS, REQUESTS, STATE
-from evalstream.formats.helm.entries import EntryForms, InstanceEntry, make_entry, quick_scanner
+from evalstream.formats.helm.entries import EntryCollector
 from evalstream.formats.helm.requests import (
-    arrange_scores,
-    decode_request,
+    KEPT,
+    PlainRequest,
+    convert_request,
+    decode_requests,
     find_scored,
+    read_perturbation,
     read_request,
     score_again,
 )
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules.instances import check_model, describe_adapter
-from evalstream.formats.helm.statistics import Name, make_name, make_stat
-from evalstream.formats.helm.store import InstanceStore, Placed
+from evalstream.formats.helm.statistics import InstanceEntry, make_entry, make_name, make_stat
+from evalstream.formats.helm.store import InstanceStore, RawRow
 from evalstream.formats.helm.totals import RunTotals
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.io.spill_table import encode_name
 from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Position, Violation
 from evalstream.model.signals import Stopped
 from evalstream.model.text import count_noun
-from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element
+from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element, Piece
+from evalstream.parsing.json import FAST_DEPTH
+from evalstream.parsing.native.items import ItemPlace, KeepingScanner, item_library
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002
@@ -40,14 +46,11 @@ from evalstream.rules.inputs import ES001, ES002
 if TYPE_CHECKING:
     from evalstream.formats.helm.compared import EntrySamples
 
-MOST_COPIES: Final = 10_000
-"""Most copies of one instance that are summed up together."""
-
 WINDOWED: Final = "language_modeling"
 """The method of adaptation that makes several requests and entries of one instance."""
 
-FIRST_OF_BASIC: Final = "num_references"
-"""The first statistic in entries of the class of metrics whose scores follow from the requests."""
+WORTH_BYTES: Final = 512 << 10
+"""The size of a document from which on loading the scanner takes less time than it saves."""
 
 
 class RunReader:
@@ -66,16 +69,18 @@ class RunReader:
     ) -> None:
         self._documents, self._store, self._progress = documents, store, progress
         self._samples = samples
-        self.scored: Sequence[str] = ()
-        self._forms = EntryForms(())
-        self._copies: list[InstanceEntry] = []
-        self._cluster = 0
         self.run_spec: Mapping[str, Any] = {}
         self.state: Mapping[str, Any] | None = None
         self.claimed: list[Claimed] | None = None
         self.totals: RunTotals | None = None
         self.is_whole = True
         self.count = self._size = 0
+
+    @cached_property
+    def scored(self) -> Sequence[str]:
+        """The metrics whose scores follow from requests."""
+        is_mapped = self.adapter.get("output_mapping_pattern")
+        return () if is_mapped else find_scored(self.run_spec)
 
     @property
     def adapter(self) -> Mapping[str, Any]:
@@ -112,14 +117,18 @@ class RunReader:
 
     def read_requests(self, path: str) -> None:
         """Read the requests of the run."""
-        self.state = {}
+        self.state, self.count = {}, 0
         self._stream(path, self._read_requests)
 
     def read_entries(self, path: str) -> None:
         """Read the statistics of instances."""
-        self.totals = RunTotals()
-        self._stream(path, self._read_entries)
-        self._add_copies()
+        self.count = 0
+        entries = EntryCollector(
+            self._store, self.scored, self._samples, is_windowed=self.is_windowed
+        )
+        self.totals = entries.totals
+        self._stream(path, partial(self._read_entries, entries))
+        entries.close()
 
     def _stream(self, path: str, read: Callable[[str, Iterator[bytes]], None]) -> None:
         """Read a document in pieces, and report why it cannot be read."""
@@ -188,18 +197,22 @@ class RunReader:
             for violation, line, column in place_in_part(found, element.text, place, start):
                 self._documents.note(violation, name, line, column)
 
-    def _read_requests(self, name: str, parts: Iterator[bytes]) -> None:
+    @property
+    def _is_quick(self) -> bool:
+        """Whether a scanner saves time."""
         options = self._documents.options
-        scanner = quick_scanner(options, self._size)
-        members = ObjectSplitter(REQUESTS, options.max_line_bytes, scanner)
-        place, adapter, scored = 0, self.adapter, find_scored(self.run_spec)
-        if adapter.get("output_mapping_pattern"):
-            scored = ()
+        is_native = options.engine == "auto" and options.max_depth >= FAST_DEPTH
+        return is_native and self._size >= WORTH_BYTES
+
+    def _read_requests(self, name: str, parts: Iterator[bytes]) -> None:
+        loaded = item_library() if self._is_quick and self._samples is None else None
+        take = partial(self._take_requests, name)
+        scanner = None if loaded is None else KeepingScanner(loaded, KEPT, take)
+        members = ObjectSplitter(REQUESTS, self._documents.options.max_line_bytes, scanner)
         for element in _iterate_elements(members, parts):
-            self._request(name, element, place, adapter, scored)
-            place += 1
+            self._request(name, element)
         if members.issue is not None:
-            self._note_broken(name, members.issue, f"/{REQUESTS}/{place}")
+            self._note_broken(name, members.issue, f"/{REQUESTS}/{self.count}")
             return
         envelope = members.envelope()
         self._documents.locate(envelope_locator(envelope), name)
@@ -212,90 +225,99 @@ class RunReader:
         else:
             self.state = found
 
-    def _request(
-        self,
-        name: str,
-        element: Element,
-        number: int,
-        adapter: Mapping[str, Any],
-        scored: Sequence[str],
+    def _take_requests(
+        self, name: str, piece: Piece, places: Sequence[ItemPlace], text: bytes
     ) -> None:
-        place, violations = f"/{REQUESTS}/{number}", []
-        is_quick = element.is_plain and self._samples is None
-        value: Any = decode_request(element.text) if is_quick else None
-        if value is None:
-            value = self._parse_element(element, name, place)
-            if value is not UNREADABLE:
-                violations = list(about_documents.check_request(value, place))
+        """Read the requests of which a scanner passes on what is read here."""
+        found = decode_requests(text)
+        rows = None if found is None else self._make_rows(found, places)
+        if rows is None:
+            for place in places:
+                self._request(name, make_element(piece, place))
+            return
+        self._store.add(rows)
+        self.count += len(rows)
+
+    def _make_rows(
+        self, found: Sequence[PlainRequest], places: Sequence[ItemPlace]
+    ) -> list[RawRow] | None:
+        """Return the rows of requests, None if one is of another model or malformed."""
+        rows, number_kind, model = [], self._store.number_kind, self.adapter.get("model")
+        models = {None, model} if isinstance(model, str) else None
+        for number, (one, place) in enumerate(zip(found, places, strict=True), self.count):
+            instance = one.instance
+            perturbation = read_perturbation(bytes(instance.perturbation))
+            if perturbation is None or (models and one.request.model not in models):
+                return None
+            splits = instance.split, instance.sub_split
+            kind = number_kind(perturbation, one.train_trial_index, None, *splits, one.is_plain)
+            scores = score_again(one, self.scored) if self.scored else None
+            where = number, place[2], place[3]
+            rows.append((str(instance.id).encode(), kind, *where, scores))
+        return rows
+
+    def _request(self, name: str, element: Element) -> None:
+        place, violations = f"/{REQUESTS}/{self.count}", []
+        value = self._parse_element(element, name, place)
+        if value is not UNREADABLE:
+            violations = list(about_documents.check_request(value, place))
         if value is UNREADABLE or violations:
             self._miss(f"a request of {name} could not be read")
         else:
             request = read_request(value)
-            violations = list(check_model(request.model, adapter, place))
-            scores = score_again(request, scored) if scored else None
-            asked = None if self._samples is None else self._samples.pack_input(request)
-            at = Placed(request.instance, number, Position(element.line, element.column))
-            name_of_split = Name("", request.split, request.sub_split)
-            self._store.add_request(at, name_of_split, scores, asked)
+            violations = list(check_model(request.model, self.adapter, place))
+            scores = score_again(convert_request(value), self.scored) if self.scored else None
+            id_, perturbation, trial = request.instance
+            kind = (perturbation, trial, None, *request.splits, request.is_plain)
+            where = self.count, element.line, element.column
+            self._store.add([(encode_name(id_), self._store.number_kind(*kind), *where, scores)])
+            if self._samples is not None:
+                self._samples.add_input(request)
         self._note_element(element, name, place, violations)
+        self.count += 1
 
-    def _read_entries(self, name: str, parts: Iterator[bytes]) -> None:
-        options = self._documents.options
-        scanner = quick_scanner(options, self._size)
-        elements = ArraySplitter(options.max_line_bytes, scanner=scanner)
-        self.scored = find_scored(self.run_spec)
-        self._forms = EntryForms(self.scored)
+    def _read_entries(self, entries: EntryCollector, name: str, parts: Iterator[bytes]) -> None:
+        take = partial(self._take_plain, entries, name)
+        scanner = entries.make_scanner(take) if self._is_quick else None
+        elements = ArraySplitter(self._documents.options.max_line_bytes, scanner=scanner)
         for element in _iterate_elements(elements, parts):
-            self._entry(name, element)
-            self.count += 1
+            self._entry(entries, name, element)
         if elements.issue is not None:
-            self._note_broken(name, elements.issue, f"/{self.count}")
+            self._note_broken(name, elements.issue, f"/{entries.count}")
 
-    def _entry(self, name: str, element: Element) -> None:
-        found, place = (
-            self._forms.read(element.text) if element.is_plain else None,
-            f"/{self.count}",
-        )
-        if found is None:
-            found = self._read_entry(name, element, place)
-        if found is None:
-            return
-        last = self._copies[-1].instance if self._copies else None
-        same = last is not None and last[::2] == found.instance[::2]
-        if not same or self.is_windowed or len(self._copies) >= MOST_COPIES:
-            self._add_copies()
-        self._copies.append(found)
-        first = found.names[0] if found.names else None
-        scores = None
-        if self.scored and first is not None and first.name == FIRST_OF_BASIC:
-            scores = arrange_scores(found.scores, self.scored)
-        at = Placed(found.instance, self.count, Position(element.line, element.column))
-        self._store.add_entry(at, first, self._cluster, scores, found.confidence)
-        if self._samples is not None:
-            self._samples.add(found, element.line, element.offset)
+    def _take_plain(
+        self, entries: EntryCollector, name: str, piece: Piece, place: ItemPlace
+    ) -> None:
+        """Read an entry that is not written as one before, and remember how it is written."""
+        element = make_element(piece, place)
+        found, is_sound = self._entry(entries, name, element)
+        if found is not None and is_sound:
+            entries.learn(element.text, found)
 
-    def _read_entry(self, name: str, element: Element, place: str) -> InstanceEntry | None:
-        """Return an entry, None for one that is malformed, and note what is wrong with it."""
+    def _entry(
+        self, entries: EntryCollector, name: str, element: Element
+    ) -> tuple[InstanceEntry | None, bool]:
+        """Read an entry; return it, None if it is malformed, and whether nothing is wrong."""
+        place = f"/{entries.count}"
         value = self._parse_element(element, name, place)
         malformed = () if value is UNREADABLE else about_documents.check_entry(value, place)
-        violations = list(malformed)
+        violations, found = list(malformed), None
         if value is UNREADABLE or violations:
-            self._note_element(element, name, place, violations)
             self._miss(f"an entry of {name} could not be read")
-            return None
-        found = make_entry(value)
-        violations = list(about_documents.check_values(found, place))
+            entries.count += 1
+        else:
+            found = make_entry(value)
+            violations = list(about_documents.check_values(found, place))
+            entries.add(found, element.line, element.column, element.offset)
         self._note_element(element, name, place, violations)
-        if element.is_plain and not violations:
-            self._forms.learn(element.text, found)
-        return found
+        self.count = entries.count
+        return found, not violations
 
-    def _add_copies(self) -> None:
-        """Add the copies of an instance to the totals."""
-        if self._copies and self.totals is not None:
-            self.totals.add(self._copies)
-        self._copies = []
-        self._cluster += 1
+
+def make_element(piece: Piece, place: ItemPlace) -> Element:
+    """Return the element of a list at a place in a piece of it."""
+    start, stop, line, column, *_ = place
+    return Element(piece.data[start:stop], piece.offset + start, line, column=column)
 
 
 def _iterate_elements(
@@ -304,4 +326,6 @@ def _iterate_elements(
     """Iterate over the elements of a list that can be read."""
     for piece in parts:
         yield from splitter.feed(piece)
+    # What a scanner did not take of the last piece waits for more.
+    yield from splitter.feed(b"")
     yield from (element for element in splitter.end() if element.whole)

@@ -9,17 +9,19 @@ from __future__ import annotations
 import math
 import string
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import chain
+from typing import Annotated, Any, Final
 
 import msgspec
 
-from evalstream.formats.helm.statistics import perturbation_text
-from evalstream.formats.helm.store import Instance
+from evalstream.formats.helm.statistics import Instance, perturbation_text
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import member, text_or_none, type_name
 from evalstream.parsing.json_values import numbered_texts, object_or_empty, objects
 from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.parsing.native.items import KeptMembers
 
 BASIC: Final = "BasicGenerationMetric"
 """The class of metrics, by the end of its name, whose scores follow from the requests."""
@@ -27,45 +29,77 @@ BASIC: Final = "BasicGenerationMetric"
 MOST_TRIALS: Final = 1 << 31
 
 _ARTICLES: Final = LazyPattern(r"\b(a|an|the)\b")
+_KEPT_LETTERS: Final = frozenset(string.digits + string.ascii_lowercase) - {"a", "t"}
 _PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
 
 
-class _Asked(TypedDict, total=False):
-    model: Any
+class _Output(msgspec.Struct, frozen=True, gc=False):
+    text: str
 
 
-class _Completion(TypedDict, total=False):
-    text: Any
-    logprob: Any
+class _Reference(msgspec.Struct, frozen=True, gc=False):
+    output: _Output | str  # which old releases wrote
+    tags: list[str] | None = None
 
 
-class _Result(TypedDict, total=False):
-    completions: list[_Completion]
+class _Instance(msgspec.Struct, frozen=True, gc=False):
+    id: str | int
+    split: str | None = None
+    sub_split: str | None = None
+    perturbation: msgspec.Raw = msgspec.Raw(b"null")
+    references: tuple[_Reference, ...] | None = None
 
 
-class _State(TypedDict, total=False):
-    instance: Any
-    train_trial_index: Any
-    reference_index: Any
-    request_mode: Any
-    output_mapping: Any
-    request: _Asked
-    result: _Result
+class _Asked(msgspec.Struct, frozen=True, gc=False):
+    model: str | None = None
 
 
-_DECODER: Final[msgspec.json.Decoder[Mapping[str, Any]]] = msgspec.json.Decoder(_State)
+class _Completion(msgspec.Struct, frozen=True, gc=False):
+    text: str
+    logprob: float = 0
+
+
+class _Result(msgspec.Struct, frozen=True, gc=False):
+    completions: tuple[_Completion, ...] = ()
+
+
+class PlainRequest(msgspec.Struct, frozen=True, gc=False):
+    """The members of a request that are read here, all of the types that the harness writes."""
+
+    instance: _Instance
+    train_trial_index: Annotated[int, msgspec.Meta(ge=0, lt=MOST_TRIALS)]
+    request: _Asked = _Asked()
+    result: _Result = _Result()
+    output_mapping: dict[str, str] | None = None
+    reference_index: int | None = None
+    request_mode: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the request is the only one of its instance."""
+        return self.reference_index is None and self.request_mode is None
+
+
+KEPT: Final[KeptMembers] = {
+    "instance": dict.fromkeys(("id", "split", "sub_split", "perturbation"))
+    | {"references": {"output": {"text": None}, "tags": None}},
+    "train_trial_index": None,
+    "request": {"model": None},
+    "result": {"completions": {"text": None, "logprob": None}},
+    **dict.fromkeys(("output_mapping", "reference_index", "request_mode")),
+}
+"""The members of `PlainRequest`."""
 
 
 class Request(NamedTuple):
-    """One request: its instance with its split, the model, and whether it is a plain one.
+    """One request: its instance with split and sub-split, the model, and whether it is a plain one.
 
     `value` is the JSON value. A plain request is the only one of its instance.
     """
 
     value: Mapping[str, Any]
     instance: Instance
-    split: str | None
-    sub_split: str | None
+    splits: tuple[str | None, str | None]
     model: str | None
     is_plain: bool
 
@@ -81,7 +115,7 @@ class Request(NamedTuple):
 
     @property
     def correct(self) -> list[str]:
-        """The correct references."""
+        """The correct references that are texts."""
         shown = objects(member(self.value["instance"], "references"))
         right = (one for _, one in shown if "correct" in (one.get("tags") or ()))
         return [text for one in right if (text := text_of(one.get("output"))) is not None]
@@ -137,45 +171,82 @@ def read_request(value: Mapping[str, Any]) -> Request:
     return Request(
         value,
         Instance(str(instance["id"]), perturbation, value["train_trial_index"]),
-        text_or_none(instance.get("split")),
-        text_or_none(instance.get("sub_split")),
+        (text_or_none(instance.get("split")), text_or_none(instance.get("sub_split"))),
         text_or_none(member(value.get("request"), "model")),
         modes == (None, None),
     )
 
 
-def decode_request(text: bytes) -> Mapping[str, Any] | None:
-    """Return the members of a request that are read here, None for one that may be malformed.
+def decode_requests(text: bytes) -> Sequence[PlainRequest] | None:
+    """Return the requests of a list, None where some may have members of another type.
 
-    The text must be strict JSON: what is left out, such as tokens, is not looked at.
+    The text must be strict JSON.
     """
     try:
-        found = _DECODER.decode(text)
+        return _make_decoder().decode(text)
     except msgspec.MsgspecError:
         return None
-    return found if find_malformed(found) is None else None
 
 
-def score_again(request: Request, metrics: Sequence[str]) -> array[float] | None:
-    """Return the scores of a plain request by some metrics, None where they are not known.
+@cache
+def _make_decoder() -> msgspec.json.Decoder[list[PlainRequest]]:
+    return msgspec.json.Decoder(list[PlainRequest])
 
-    Those of the first completion come first, then the best over all, which are called `NAME@k`.
+
+@lru_cache(maxsize=1024)
+def read_perturbation(text: bytes) -> str | None:
+    """Return the perturbation in a JSON text as `Instance` has it, None for a malformed one."""
+    value = msgspec.json.decode(text)
+    return perturbation_text(value) if isinstance(value, (dict, type(None))) else None
+
+
+def convert_request(value: Mapping[str, Any]) -> PlainRequest | None:
+    """Return a request that is not malformed, None where a member has another type."""
+    instance = {key: one for key, one in value["instance"].items() if key != "perturbation"}
+    try:
+        return msgspec.convert({**value, "instance": instance}, PlainRequest)
+    except msgspec.ValidationError:
+        return None
+
+
+def score_again(request: PlainRequest | None, metrics: Sequence[str]) -> bytes | None:
+    """Return the scores of a plain request by some metrics, None where they are not known."""
+    if request is None or not request.is_plain or request.instance.references is None:
+        return None
+    completions, references = request.result.completions, request.instance.references
+    right = [one.output for one in references if one.tags and "correct" in one.tags]
+    correct = [one if isinstance(one, str) else one.text for one in right]
+    texts, likely = [one.text for one in completions], [one.logprob for one in completions]
+    return score_answers(texts, likely, correct, request.output_mapping, metrics)
+
+
+def score_answers(
+    texts: Sequence[str],
+    likely: Sequence[float],
+    correct: Sequence[str],
+    mapping: Mapping[str, Any] | None,
+    metrics: Sequence[str],
+) -> bytes | None:
+    """Return the scores of answers with their log probabilities, None without answers.
+
+    Without a correct reference no answer is right. Those of the most likely one come first, then
+    the best over all, which are called `NAME@k`.
     """
-    correct, completions = request.correct, request.completions
-    texts = [text_or_none(one.get("text")) for one in completions]
-    if not request.is_plain or not correct or not texts or None in texts:
+    if not texts:
         return None
     if len(texts) > 1:
-        likely = [one.get("logprob", 0) for one in completions]
-        if not all(isinstance(one, (int, float)) for one in likely):
-            return None
         texts = [texts[place] for place in sorted(range(len(texts)), key=lambda at: -likely[at])]
-    answers: list[str | None] = [str(text).strip() for text in texts]
-    mapping = request.value.get("output_mapping")
-    if isinstance(mapping, dict):
-        answers = [text_or_none(mapping.get(answer)) for answer in answers]
-    found = [_score_answer(answer or "", correct, metrics) for answer in answers]
-    return array("d", [*found[0], *map(max, zip(*found, strict=True))])
+    answers = [text.strip() for text in texts]
+    if mapping is not None:
+        answers = [text_or_none(mapping.get(answer)) or "" for answer in answers]
+    found = [_score_answer(answer, correct, metrics) for answer in answers]
+    best = found[0] if len(found) == 1 else tuple(map(max, zip(*found, strict=True)))
+    return _pack(found[0], best)
+
+
+@lru_cache(maxsize=1024)
+def _pack(*scores: tuple[float, ...]) -> bytes:
+    return array("d", chain.from_iterable(scores)).tobytes()
 
 
 def arrange_scores(
@@ -200,11 +271,31 @@ def arrange_scores(
     return scores if known else None
 
 
-def _score_answer(answer: str, correct: Sequence[str], metrics: Sequence[str]) -> list[float]:
+def _score_answer(answer: str, correct: Sequence[str], metrics: Sequence[str]) -> tuple[float, ...]:
     """Return the scores of an answer; one that is a correct reference is right by all metrics."""
     if not answer or answer in correct:
-        return [float(bool(answer))] * len(metrics)
-    return [float(any(_METRICS[one](gold, answer) for gold in correct)) for one in metrics]
+        return (float(bool(answer)),) * len(metrics)
+    found = set[str]()
+    for gold in correct:
+        found.update(_find_matches(gold.strip(), answer.strip()))
+    return tuple([float(one in found) for one in metrics])
+
+
+def _find_matches(gold: str, answer: str) -> Iterator[str]:
+    """Iterate over the metrics by which an answer is right, if one correct reference is `gold`."""
+    if answer == gold:
+        yield "exact_match"
+    if answer.startswith(gold):
+        yield "prefix_exact_match"
+    start, other = gold[:1].lower(), normalize_text(answer)
+    # Normal texts then begin with this letter, which is not that of an article.
+    if start in _KEPT_LETTERS and not other.startswith(start):
+        return
+    normal = normalize_text(gold)
+    if other == normal:
+        yield "quasi_exact_match"
+    if other.startswith(normal):
+        yield "quasi_prefix_exact_match"
 
 
 @lru_cache(maxsize=64)
@@ -213,14 +304,9 @@ def normalize_text(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
-_METRICS: Final[Mapping[str, Callable[[str, str], bool]]] = {
-    "exact_match": lambda gold, answer: gold.strip() == answer.strip(),
-    "quasi_exact_match": lambda gold, answer: normalize_text(gold) == normalize_text(answer),
-    "prefix_exact_match": lambda gold, answer: answer.strip().startswith(gold.strip()),
-    "quasi_prefix_exact_match": lambda gold, answer: normalize_text(answer).startswith(
-        normalize_text(gold)
-    ),
-}
+_METRICS: Final = frozenset(
+    ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match")
+)
 """Metrics that compare the answer with one correct reference."""
 
 
@@ -228,7 +314,7 @@ def find_scored(run_spec: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the metrics of a run whose scores follow from its requests."""
     classes = [args for name, args in iterate_specs(run_spec) if name == BASIC]
     names = (name for args in classes for _, name in numbered_texts(args.get("names")))
-    return tuple(sorted(_METRICS.keys() & {*names})) if len(classes) == 1 else ()
+    return tuple(sorted(_METRICS & {*names})) if len(classes) == 1 else ()
 
 
 def text_of(value: Any) -> str | None:

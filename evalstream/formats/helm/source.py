@@ -23,10 +23,9 @@ from evalstream.formats.helm.documents import (
     STATISTICS,
     kind_of_file,
 )
-from evalstream.formats.helm.entries import InstanceEntry
 from evalstream.formats.helm.files import find_beside
 from evalstream.formats.helm.requests import Request
-from evalstream.formats.helm.statistics import Name, find_malformed, make_name
+from evalstream.formats.helm.statistics import InstanceEntry, Name, find_malformed, make_name
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.spill_table import SpillTable, encode_name

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
+from evalstream.io.spill_table import encode_name
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import canonical, type_name
 
 NEAR: Final = 1e-9
@@ -59,6 +61,51 @@ class Stat(msgspec.Struct):
     def of_value(cls, value: float) -> Stat:
         """Return the statistic over one value."""
         return cls(1, value, value * value, value, value, value, 0.0, 0.0)
+
+
+class Instance(NamedTuple):
+    """One instance, or a perturbed copy of it, in one trial; `perturbation` is "" for none."""
+
+    id: str
+    perturbation: str
+    trial: int
+
+    def __str__(self) -> str:
+        """Return the instance as people read it."""
+        name = json.loads(self.perturbation).get("name") if self.perturbation else None
+        copy = "" if name is None else f" under {name}"
+        return f"{self.id}{copy}" + (f" in trial {self.trial:,}" if self.trial else "")
+
+
+def instance_key(one: Instance) -> tuple[bytes, bytes, int]:
+    """Return an instance as it is kept in tables."""
+    return encode_name(one.id), encode_name(one.perturbation), one.trial
+
+
+class InstanceEntry(NamedTuple):
+    """The statistics of an instance with their names."""
+
+    instance: Instance
+    names: Sequence[Name]
+    stats: Sequence[Stat]
+
+    @property
+    def scores(self) -> Iterable[tuple[str, float]]:
+        """The statistics of single values, by the name of the metric."""
+        pairs = zip(self.names, self.stats, strict=True)
+        return ((name.name, stat.sum) for name, stat in pairs if stat.count == 1)
+
+
+def make_entry(value: Mapping[str, Any]) -> InstanceEntry:
+    """Return the entry in a value that is not malformed."""
+    perturbation = perturbation_text(value.get("perturbation"))
+    names = []
+    for one in value["stats"]:
+        name = make_name(one["name"])
+        # Releases before March 2023 wrote it into the entry alone.
+        names.append(name if name.perturbation else name._replace(perturbation=perturbation))
+    instance = Instance(str(value["instance_id"]), perturbation, value["train_trial_index"])
+    return InstanceEntry(instance, names, [make_stat(one) for one in value["stats"]])
 
 
 def make_name(value: Any) -> Name:

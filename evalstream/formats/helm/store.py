@@ -1,257 +1,238 @@
-"""The instances of a run on disk: those that have requests, and those that have statistics."""
+"""The instances of a run, in memory or on disk: those with requests, and those with statistics."""
 
 from __future__ import annotations
 
-import json
-from array import array
-from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import Any, Final, TypeVar
 
-from evalstream.formats.helm.statistics import Name
-from evalstream.io.spill_table import SpillTable, decode_name, encode_name
-from evalstream.model.finding import Position
+from evalstream.formats.helm.statistics import Instance, Name
+from evalstream.io.spill_table import SpillTable, decode_name
+from evalstream.model.data_class import NamedTuple
 
-_BATCH: Final = 1000
+MOST_BYTES: Final = 24 << 20
+"""How much memory the rows may take before they go to disk."""
 
-_TABLES: Final = """
-    CREATE TABLE request (
-        id BLOB, perturbation BLOB, trial INTEGER, split BLOB, sub_split BLOB, number INTEGER,
-        place INTEGER, line INTEGER, column INTEGER, scores BLOB, input BLOB,
-        PRIMARY KEY (id, perturbation, trial)
-    ) WITHOUT ROWID;
-    CREATE TABLE entry (
-        id BLOB, perturbation BLOB, trial INTEGER, metric BLOB, split BLOB, sub_split BLOB,
-        number INTEGER, cluster INTEGER, place INTEGER, line INTEGER, column INTEGER, scores BLOB,
-        probability REAL, is_right INTEGER, PRIMARY KEY (id, perturbation, trial, metric)
-    ) WITHOUT ROWID;
-    CREATE VIEW known AS SELECT
-        entry.id AS id, entry.perturbation AS perturbation, entry.trial AS trial,
-        entry.metric AS metric, entry.place AS place, entry.line AS line, entry.column AS column,
-        entry.split AS split, entry.number AS number, entry.scores AS scores,
-        request.split AS its_split, request.number AS requests, request.scores AS again
-        FROM entry JOIN request USING (id, perturbation, trial);
-"""
-_ADD_REQUEST: Final = (
-    "INSERT INTO request VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?) "
-    "ON CONFLICT DO UPDATE SET number = number + 1"
-)
-_ADD_ENTRY: Final = (
-    "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) "
-    "ON CONFLICT DO UPDATE SET number = number + 1, place = excluded.place, "
-    "line = excluded.line, column = excluded.column, "
-    "probability = COALESCE(probability, excluded.probability), "
-    "is_right = COALESCE(is_right, excluded.is_right)"
-)
-_PAGE: Final = "(id, perturbation, trial, metric) > (?, ?, ?, ?) ORDER BY 1, 2, 3, 4 LIMIT 5000"
-_FIRST: Final[tuple[Any, ...]] = (b"", b"", -1, b"")
+MOST_LAYOUTS: Final = 10_000
+"""How many ways in which the rows of an id may differ are counted together."""
+
+_ROW_BYTES: Final = 350
+"""What a row takes beside its id."""
+
+_ADD: Final = "INSERT INTO row VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+_CLUSTER: Final = 6
+_PROBABILITY: Final = 7
+
+T = TypeVar("T")
+
+RawRow = tuple[Any, ...]
+"""The members of an `InstanceRow`, of a request without those of entries alone, with the number of
+its kind."""
 
 
-class Instance(NamedTuple):
-    """One instance, or a perturbed copy of it, in one trial; `perturbation` is "" for none."""
+class RowKind(NamedTuple):
+    """What many rows have in common: `metric` is the first one of an entry, None for a request.
 
-    id: str
+    A plain request is the only one of its instance.
+    """
+
     perturbation: str
     trial: int
+    metric: str | None
+    split: str | None
+    sub_split: str | None
+    is_plain: bool = False
 
-    def __str__(self) -> str:
-        """Return the instance as people read it."""
-        name = json.loads(self.perturbation).get("name") if self.perturbation else None
-        copy = "" if name is None else f" under {name}"
-        return f"{self.id}{copy}" + (f" in trial {self.trial:,}" if self.trial else "")
+    @property
+    def name(self) -> Name:
+        """Split and perturbation, as a name without a metric."""
+        return Name("", self.split, self.sub_split, self.perturbation)
 
 
-class Placed(NamedTuple):
-    """An instance, the index of its item in the list, and the position of that."""
+class InstanceRow(NamedTuple):
+    """A request, or an entry; `place` is its index in the list.
 
-    instance: Instance
+    `scores` come in the order of `score_again`, as doubles. Entries alone have the cluster of
+    copies that follow each other, the probability of the answer, and whether it is right, 1 or 0.
+    """
+
+    id: bytes
+    kind: RowKind
     place: int
-    start: Position
-    more: Any = None
+    line: int
+    column: int | None
+    scores: bytes | None
+    cluster: int | None = None
+    probability: float | None = None
+    is_right: int | None = None
+
+    @property
+    def instance(self) -> Instance:
+        """The instance that the row is about."""
+        return Instance(decode_name(self.id), self.kind.perturbation, self.kind.trial)
 
 
 class InstanceStore:
-    """The instances of a run; their scores come in the order of `score_again`.
+    """The rows of a run, by the ids of their instances.
 
     All methods raise CannotCheck where the disk is full.
     """
 
     def __init__(self) -> None:
-        self._table = SpillTable(_TABLES)
-        self._requests: list[tuple[Any, ...]] = []
-        self._entries: list[tuple[Any, ...]] = []
+        self._rows: dict[bytes, list[RawRow]] = {}
+        self._kinds, self._numbers = list[RowKind](), dict[tuple[Any, ...], int]()
+        self._bytes = 0
+        self._table: SpillTable | None = None
 
     def close(self) -> None:
         """Delete what is kept."""
-        self._table.close()
+        if self._table is not None:
+            self._table.close()
 
-    def add_request(
-        self, one: Placed, name: Name, scores: array[float] | None, inputs: bytes | None
-    ) -> None:
-        """Keep a request; `name` has the split of its instance, `inputs` digests what it asks."""
-        split, sub_split = map(_encode, (name.split, name.sub_split))
-        row = (*instance_key(one.instance), split, sub_split, *_where(one), _pack(scores), inputs)
-        self._requests.append(row)
-        if len(self._requests) >= _BATCH:
-            self.flush()
+    def number_kind(self, *kind: Any) -> int:
+        """Return the number of a kind of rows, by the members of `RowKind`."""
+        if kind not in self._numbers:
+            self._numbers[kind] = len(self._kinds)
+            self._kinds.append(RowKind(*kind))
+        return self._numbers[kind]
 
-    def add_entry(
-        self,
-        one: Placed,
-        first: Name | None,
-        cluster: int,
-        scores: array[float] | None,
-        confidence: tuple[float, int] | None,
-    ) -> None:
-        """Keep an entry by the name of its first statistic, and the cluster of copies it is in."""
-        metric = b"" if first is None else encode_name(first.name)
-        splits = (None, None) if first is None else (_encode(first.split), _encode(first.sub_split))
-        key, last = instance_key(one.instance), confidence or (None, None)
-        row = (*key, metric, *splits, cluster, *_where(one), _pack(scores), *last)
-        self._entries.append(row)
-        if len(self._entries) >= _BATCH:
-            self.flush()
+    def add(self, rows: Iterable[RawRow]) -> None:
+        """Keep rows."""
+        for row in rows:
+            self._rows.setdefault(row[0], []).append(row)
+            self._bytes += _ROW_BYTES + len(row[0])
+        if self._bytes > MOST_BYTES:
+            self._spill()
 
-    def flush(self) -> None:
-        """Write what waits."""
-        self._table.change(_ADD_REQUEST, self._requests)
-        self._table.change(_ADD_ENTRY, self._entries)
-        self._requests, self._entries = [], []
+    def iterate(self) -> Iterator[list[RawRow]]:
+        """Iterate over the rows of each id, in the order in which they came."""
+        if self._table is None:
+            yield from self._rows.values()
+            return
+        rows = self._spill().iterate("SELECT * FROM row ORDER BY id, rowid")
+        for _, same in groupby(rows, key=itemgetter(0)):
+            yield list(same)
 
-    def inputs(self, instance: Instance) -> bytes | None:
-        """Return the digests of what was asked of an instance, None where it is not known."""
-        found = self._table.rows(
-            "SELECT input FROM request WHERE id = ? AND perturbation = ? AND trial = ?",
-            *instance_key(instance),
-        )
-        return found[0][0] if found else None
+    def has_metric(self, metric: str) -> bool:
+        """Tell whether some entry begins with a metric."""
+        return any(kind.metric == metric for kind in self._kinds)
 
-    def count_scored(self) -> int:
-        """Return how many entries have scores that follow from their requests."""
-        ((number,),) = self._table.rows(
-            "SELECT COUNT(*) FROM known "
-            "WHERE scores IS NOT NULL AND again IS NOT NULL AND requests = 1"
-        )
-        return int(number)
+    def make_rows(self, rows: Iterable[RawRow]) -> list[InstanceRow]:
+        """Return rows with their kinds."""
+        return [InstanceRow(row[0], self._kinds[row[1]], *row[2:]) for row in rows]
 
-    def count_ids(self) -> tuple[int, int]:
-        """Return how many different ids have requests, and how many have statistics."""
-        ((requests,),) = self._table.rows("SELECT COUNT(DISTINCT id) FROM request")
-        ((entries,),) = self._table.rows("SELECT COUNT(DISTINCT id) FROM entry")
-        return requests, entries
+    def _spill(self) -> SpillTable:
+        if self._table is None:
+            self._table = SpillTable(f"CREATE TABLE row ({', '.join(InstanceRow._fields)})")
+        rows = (InstanceRow(*row) for row in chain.from_iterable(self._rows.values()))
+        self._table.change(_ADD, rows)
+        self._rows, self._bytes = {}, 0
+        return self._table
 
-    def count_instances(self) -> Iterator[tuple[int, Name, int]]:
-        """Iterate over the number of instances with requests by trial, split and perturbation."""
-        for trial, split, sub_split, perturbation, number in self._table.rows(
-            "SELECT trial, split, sub_split, perturbation, COUNT(*) FROM request "
-            "GROUP BY 1, 2, 3, 4"
-        ):
-            parts = (_decode(split), _decode(sub_split), decode_name(perturbation))
-            yield trial, Name("num_instances", *parts), number
 
-    def count_entries(self) -> Iterator[tuple[tuple[str | None, str | None, str], int]]:
-        """Iterate over the number of instances with statistics, by split and perturbation."""
-        for split, sub_split, perturbation, number in self._table.rows(
-            "SELECT split, sub_split, perturbation, COUNT(*) FROM "
-            "(SELECT DISTINCT id, perturbation, trial, split, sub_split FROM entry) "
-            "GROUP BY 1, 2, 3"
-        ):
-            yield (_decode(split), _decode(sub_split), decode_name(perturbation)), number
+class _Alike:
+    """Rows of ids that differ in what does not matter: the first, and how many ids have them."""
 
-    def find_confidences(self, trial: int, name: Name) -> list[tuple[float, int]]:
+    __slots__ = ("is_sound", "rows", "times")
+
+    def __init__(self, rows: Sequence[InstanceRow], *, is_sound: bool) -> None:
+        self.rows, self.is_sound, self.times = rows, is_sound, 0
+
+
+class InstanceFacts:
+    """What the rows of a run amount to.
+
+    `requested` and `described` count the different ids with requests and with statistics, and
+    `scored` the instances whose scores follow from their requests; `unscored` is a request of
+    another instance with scores, if there is one. `requests` counts instances by trial, split and
+    perturbation, `entries` by split and perturbation alone.
+    """
+
+    def __init__(self) -> None:
+        self.requested = self.described = self.scored = 0
+        self.are_copies_together = True
+        self.unscored: InstanceRow | None = None
+        self.requests: Counter[tuple[int, Name]] = Counter()
+        self.entries: Counter[Name] = Counter()
+        self._confidences: dict[tuple[int, Name], list[tuple[float, int]]] = {}
+
+    def find_confidences(self, trial: int, name: Name) -> Sequence[tuple[float, int]]:
         """Return the confidences in the answers of a trial, by split and perturbation of a name."""
-        return self._table.rows(
-            "SELECT probability, is_right FROM entry WHERE probability IS NOT NULL "
-            "AND (trial, perturbation) = (?, ?) AND split IS ? AND sub_split IS ?",
-            *(trial, encode_name(name.perturbation), _encode(name.split), _encode(name.sub_split)),
-        )
+        return self._confidences.get((trial, name._replace(name="")), ())
 
-    def without_entry(self) -> Iterator[Placed]:
-        """Iterate over the instances with requests and without statistics."""
-        return self._placed(
-            "SELECT id, perturbation, trial, x'' AS metric, place, line, column, 0 FROM request "
-            "WHERE NOT EXISTS (SELECT 1 FROM entry WHERE (entry.id, entry.perturbation, "
-            "entry.trial) = (request.id, request.perturbation, request.trial)) AND "
-        )
+    def read(
+        self, store: InstanceStore, check: Callable[[list[InstanceRow]], Iterator[T]]
+    ) -> Iterator[T]:
+        """Add the rows of a run, and yield all that `check` finds in those of an instance."""
+        alike: dict[Any, _Alike] = {}
+        for rows in store.iterate():
+            layout = _describe_layout(rows)
+            known = alike.get(layout)
+            if known is None or not known.is_sound:
+                copies = _group_copies(store.make_rows(rows))
+                found = [one for its in copies for one in check(its)]
+                yield from found
+                if known is None:
+                    if len(alike) >= MOST_LAYOUTS:
+                        self._add(alike)
+                    known = alike[layout] = _Alike(store.make_rows(rows), is_sound=not found)
+            known.times += 1
+            if any(len(row) > _PROBABILITY and row[_PROBABILITY] is not None for row in rows):
+                self._add_confidences(store.make_rows(rows))
+        self._add(alike)
 
-    def without_request(self) -> Iterator[Placed]:
-        """Iterate over the instances with statistics and without requests."""
-        return self._placed(
-            "SELECT id, perturbation, trial, metric, place, line, column, 0 FROM entry "
-            "WHERE NOT EXISTS (SELECT 1 FROM request WHERE (entry.id, entry.perturbation, "
-            "entry.trial) = (request.id, request.perturbation, request.trial)) AND "
-        )
+    def _add(self, alike: dict[Any, _Alike]) -> None:
+        for one in alike.values():
+            entries, times = [row for row in one.rows if row.kind.metric is not None], one.times
+            self.requested += times * (len(entries) < len(one.rows))
+            self.described += times * bool(entries)
+            firsts = {row.kind: row for row in reversed(entries)}.values()
+            clusters = {(row.kind.trial, row.kind.metric, row.cluster) for row in firsts}
+            if len(clusters) > len({key[:2] for key in clusters}):
+                self.are_copies_together = False
+            for rows in _group_copies(one.rows):
+                self._add_copy(rows, times)
+        alike.clear()
 
-    def repeated(self) -> Iterator[Placed]:
-        """Iterate over the entries that begin with the same metric as another: that metric."""
-        return self._placed(
-            "SELECT id, perturbation, trial, metric, place, line, column, metric FROM entry "
-            "WHERE number > 1 AND "
-        )
+    def _add_copy(self, rows: Sequence[InstanceRow], times: int) -> None:
+        """Add instances that have rows like these."""
+        first, entries = rows[0], [row for row in rows if row.kind.metric is not None]
+        if len(entries) < len(rows):
+            self.requests[first.kind.trial, first.kind.name] += times
+        for name in dict.fromkeys(row.kind.name for row in entries):
+            self.entries[name] += times
+        if len(entries) < len(rows) and any(row.scores is not None for row in entries):
+            is_scored = len(rows) == len(entries) + 1 and first.scores is not None
+            self.scored += times * is_scored
+            self.unscored = self.unscored or (None if is_scored else first)
 
-    def other_numbers(self) -> Iterator[Placed]:
-        """Iterate over the entries that are more or fewer than the requests of their instance."""
-        return self._placed(
-            "SELECT id, perturbation, trial, metric, place, line, column, requests FROM known "
-            "WHERE number != requests AND "
-        )
-
-    def other_splits(self) -> Iterator[Placed]:
-        """Iterate over the entries that are of another split than their instance: that split."""
-        return self._placed(
-            "SELECT id, perturbation, trial, metric, place, line, column, its_split FROM known "
-            "WHERE split != its_split AND "
-        )
-
-    def scored_otherwise(self) -> Iterator[tuple[Placed, array[float], array[float]]]:
-        """Iterate over entries whose requests give other scores: their scores, and the others."""
-        for row in self._pages(
-            "SELECT id, perturbation, trial, metric, place, line, column, scores, again FROM known "
-            "WHERE scores != substr(again, 1, length(scores)) AND requests = 1 AND "
-        ):
-            yield _make_placed((*row[:7], None)), array("d", row[-2]), array("d", row[-1])
-
-    @property
-    def are_copies_together(self) -> bool:
-        """Whether the copies of each instance follow each other among the statistics."""
-        return not self._table.rows(
-            "SELECT 1 FROM entry GROUP BY id, trial, metric HAVING MIN(cluster) < MAX(cluster) "
-            "LIMIT 1"
-        )
-
-    def _placed(self, query: str) -> Iterator[Placed]:
-        return map(_make_placed, self._pages(query))
-
-    def _pages(self, query: str) -> Iterator[tuple[Any, ...]]:
-        """Iterate over the rows of a query, which begin with the four members of the key."""
-        last = _FIRST
-        while found := self._table.rows(query + _PAGE, *last):
-            yield from found
-            last = found[-1][:4]
+    def _add_confidences(self, rows: Iterable[InstanceRow]) -> None:
+        """Add the first confidence of each class of metrics in each instance."""
+        seen = set[RowKind]()
+        for row in rows:
+            if row.probability is not None and row.is_right is not None and row.kind not in seen:
+                seen.add(row.kind)
+                known = self._confidences.setdefault((row.kind.trial, row.kind.name), [])
+                known.append((row.probability, row.is_right))
 
 
-def _make_placed(row: tuple[Any, ...]) -> Placed:
-    id_, perturbation, trial, _, place, line, column, more = row[:8]
-    instance = Instance(decode_name(id_), decode_name(perturbation), trial)
-    shown = decode_name(more) if isinstance(more, bytes) else more
-    return Placed(instance, place, Position(line, column), shown)
+def _describe_layout(rows: Sequence[RawRow]) -> Any:
+    """Return what matters of the rows of an id, beside where they stand."""
+    if len(rows) == 2 and len(rows[0]) == _CLUSTER:
+        request, entry = rows
+        return request[1], request[5], entry[1], entry[5]
+    clusters = [row[_CLUSTER] if len(row) > _CLUSTER else None for row in rows]
+    last = clusters[-1] or 0
+    shifts = [None if one is None else one - last for one in clusters]
+    return tuple((row[1], row[5], one) for row, one in zip(rows, shifts, strict=True))
 
 
-def instance_key(one: Instance) -> tuple[bytes, bytes, int]:
-    """Return an instance as it is kept in tables."""
-    return encode_name(one.id), encode_name(one.perturbation), one.trial
-
-
-def _where(one: Placed) -> tuple[int, int, int | None]:
-    return one.place, one.start.line, one.start.column
-
-
-def _encode(text: str | None) -> bytes | None:
-    return None if text is None else encode_name(text)
-
-
-def _decode(data: bytes | None) -> str | None:
-    return None if data is None else decode_name(data)
-
-
-def _pack(scores: array[float] | None) -> bytes | None:
-    return None if scores is None else scores.tobytes()
+def _group_copies(rows: Iterable[InstanceRow]) -> Iterable[list[InstanceRow]]:
+    """Group the rows of an id by perturbation and trial, the requests of each first."""
+    groups: dict[tuple[str, int], list[InstanceRow]] = {}
+    for row in rows:
+        groups.setdefault(row.kind[:2], []).append(row)
+    return groups.values()

@@ -8,16 +8,28 @@ from __future__ import annotations
 
 import json
 import math
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeVar
 
-from evalstream.formats.helm.entries import InstanceEntry
-from evalstream.formats.helm.statistics import ORIGINAL, WORST, Name, Stat, perturbation_text
-from evalstream.parsing.native.helm import EntrySums
+from evalstream.formats.helm.statistics import (
+    ORIGINAL,
+    WORST,
+    InstanceEntry,
+    Name,
+    perturbation_text,
+)
+from evalstream.model.data_class import NamedTuple
+from evalstream.parsing.native.helm import SumTerms, ValueSums, entry_library
+
+T = TypeVar("T")
 
 FLAGS: Final = ("robustness", "fairness")
 """The kinds of perturbations over which the worst case of an instance is taken."""
+
+LONE: Final = "lone"
+"""What stands for a perturbation in the sums over instances without a perturbed copy."""
 
 _PERPLEXITY: Final = "perplexity"
 _BITS: Final = "bits_per_byte"
@@ -32,18 +44,12 @@ DERIVED: Final[Mapping[str, str]] = {
 
 
 class Total(NamedTuple):
-    """A sum over instances: the number of values, their sum, and the largest of them.
-
-    `entries` counts the instances that have the statistic. `lone` and `lone_sum` are over the least
-    values of the instances without a perturbed copy.
-    """
+    """A sum over instances: those that have the statistic, its values, their sum, the largest."""
 
     entries: int = 0
     values: int = 0
     sum: float = 0.0
     largest: float = 0.0
-    lone: int = 0
-    lone_sum: float = 0.0
 
 
 class Recomputed(NamedTuple):
@@ -61,7 +67,7 @@ class RunTotals:
     """The sums of a run by trial. Copies of an instance must be added together."""
 
     def __init__(self) -> None:
-        self._sums = EntrySums()
+        self._sums = ValueSums(entry_library())
         self._plain: dict[int, dict[Name, int]] = {}
         self._over_copies: dict[int, dict[Name, int]] = {}
 
@@ -77,25 +83,54 @@ class RunTotals:
 
     def add(self, copies: Sequence[InstanceEntry]) -> None:
         """Add the copies of one instance in one trial, each with its perturbation."""
-        trial, sums = copies[0].instance.trial, self._sums
-        known = self._plain.setdefault(trial, {})
+        stats = [one.stats for one in copies]
+        for known, name, found, is_least in self._iterate_terms(copies, stats):
+            least = [stat.min for stat in found if stat.min is not None]
+            if not is_least:
+                self._sums.add(self._number(known, name), found[0].count, found[0].sum)
+            elif least:
+                self._sums.add(self._number(known, name), 1, min(least))
+
+    def make_terms(
+        self, copies: Sequence[InstanceEntry], places: Sequence[Sequence[int | None]], stride: int
+    ) -> SumTerms:
+        """Return what copies add whose statistics have the values at some places, or none."""
+        terms = []
+        for known, name, found, is_least in self._iterate_terms(copies, places):
+            values = [place for place in found if place is not None]
+            if values or not is_least:
+                terms.append((self._number(known, name), values))
+        return SumTerms(terms, stride)
+
+    def add_values(self, terms: SumTerms, values: array[float], start: int, times: int) -> None:
+        """Add terms over the values from a place on, one after the other, some times."""
+        self._sums.add_values(terms, values, start, times)
+
+    def _iterate_terms(
+        self, copies: Sequence[InstanceEntry], stats: Sequence[Sequence[T]]
+    ) -> Iterator[tuple[dict[Name, int], Name, Sequence[T], bool]]:
+        """Iterate over what copies with some statistics add: to which sum, and whether the least.
+
+        What an instance without a perturbed copy adds to the worst cases is under `LONE`.
+        """
+        trial = copies[0].instance.trial
+        known, over = self._plain.setdefault(trial, {}), self._over_copies.setdefault(trial, {})
         is_lone = len(copies) == 1 and not copies[0].instance.perturbation
-        for one in copies:
-            form = one.form
-            if form is not None and one.values is not None:
-                if not form.numbers:
-                    form.numbers.extend(self._number(known, name) for name in one.names)
-                sums.add_entry(one.values, form.numbers, form.places, is_lone=is_lone)
-                continue
-            for name, stat in zip(one.names, one.stats, strict=True):
-                number = self._number(known, name)
-                sums.entries[number] += 1
-                sums.add(number, stat.count, stat.sum)
-                if is_lone and stat.min is not None:
-                    sums.lone[number] += 1
-                    sums.lone_sum[number] += stat.min
-        if not is_lone:
-            self._add_copies(self._over_copies.setdefault(trial, {}), copies)
+        by_name: dict[Name, list[tuple[str, T]]] = {}
+        for one, its in zip(copies, stats, strict=True):
+            for name, stat in zip(one.names, its, strict=True):
+                yield known, name, [stat], False
+                if is_lone:
+                    yield over, name._replace(perturbation=LONE), [stat], True
+                else:
+                    base = name._replace(perturbation="")
+                    by_name.setdefault(base, []).append((one.instance.perturbation, stat))
+        for base, found in by_name.items():
+            original = next((stat for perturbation, stat in found if not perturbation), None)
+            for key, compared in _iterate_groups(found):
+                yield over, base._replace(perturbation=f"{WORST} {key}"), compared, True
+                if original is not None and key not in FLAGS:
+                    yield over, base._replace(perturbation=f"{ORIGINAL} {key}"), [original], False
 
     def _number(self, known: dict[Name, int], name: Name) -> int:
         """Return the number of a statistic among the sums, a new one if it is new."""
@@ -107,29 +142,8 @@ class RunTotals:
         number, sums = known.get(name), self._sums
         if number is None:
             return None
-        return Total(
-            *(int(sums.entries[number]), int(sums.values[number]), sums.sum[number]),
-            *(sums.largest[number], int(sums.lone[number]), sums.lone_sum[number]),
-        )
-
-    def _add_copies(self, known: dict[Name, int], copies: Sequence[InstanceEntry]) -> None:
-        """Add an instance with perturbed copies to the figures over them."""
-        by_name: dict[Name, list[tuple[str, Stat]]] = {}
-        for one in copies:
-            for name, stat in zip(one.names, one.stats, strict=True):
-                base = name._replace(perturbation="")
-                by_name.setdefault(base, []).append((one.instance.perturbation, stat))
-        for base, found in by_name.items():
-            original = next((stat for perturbation, stat in found if not perturbation), None)
-            for key, compared in _iterate_groups(found):
-                least = [one.min for one in compared if one.min is not None]
-                if least:
-                    worst = base._replace(perturbation=f"{WORST} {key}")
-                    self._sums.add(self._number(known, worst), 1, min(least))
-                if original is not None and key not in FLAGS:
-                    before = base._replace(perturbation=f"{ORIGINAL} {key}")
-                    number = self._number(known, before)
-                    self._sums.add(number, original.count, original.sum)
+        counts = int(sums.entries[number]), int(sums.values[number])
+        return Total(*counts, sums.sum[number], sums.largest[number])
 
     def has_metric(self, name: str) -> bool:
         """Tell whether instances have a metric, in whatever split and perturbation."""
@@ -159,17 +173,19 @@ class RunTotals:
         return Recomputed(means, rows, max(total.largest for total in known))
 
     def _find_over_copies(self, trial: int, name: Name, key: str, computed_on: str) -> Total | None:
-        worst = name._replace(perturbation=f"{computed_on} {key}")
-        over = self._find(self._over_copies.get(trial, {}), worst)
-        lone = self._find(self._plain[trial], name._replace(perturbation=""))
+        known = self._over_copies.get(trial, {})
+        over = self._find(known, name._replace(perturbation=f"{computed_on} {key}"))
+        is_worst = key in FLAGS and computed_on == WORST
+        lone = self._find(known, name._replace(perturbation=LONE)) if is_worst else None
+        if lone is None:
+            return over
         found = over or Total()
-        if lone is not None and key in FLAGS and computed_on == WORST:
-            found = found._replace(
-                values=found.values + lone.lone,
-                sum=found.sum + lone.lone_sum,
-                largest=max(found.largest, lone.largest),
-            )
-        return found if found.values or over is not None else None
+        return Total(
+            found.entries + lone.entries,
+            found.values + lone.values,
+            found.sum + lone.sum,
+            max(found.largest, lone.largest),
+        )
 
     def _derive(self, name: Name) -> Recomputed | None:
         """Return a figure that follows from two sums of each trial."""
@@ -188,7 +204,7 @@ class RunTotals:
         return Recomputed(means, rows, max(map(abs, means))) if means else None
 
 
-def _iterate_groups(found: Sequence[tuple[str, Stat]]) -> Iterator[tuple[str, list[Stat]]]:
+def _iterate_groups(found: Sequence[tuple[str, T]]) -> Iterator[tuple[str, list[T]]]:
     """Iterate over the statistics of which the worst is taken: the original is in each group."""
     own = [stat for perturbation, stat in found if not perturbation]
     for flag in FLAGS:
@@ -209,7 +225,9 @@ def describe_perturbation(text: str) -> tuple[str, str]:
 
     The worst over all copies of a kind has the name of the kind as its key.
     """
-    said: dict[str, Any] = json.loads(text) if text else {}
+    if not text:
+        return "", ""
+    said: dict[str, Any] = json.loads(text)
     computed_on = said.pop("computed_on", "")
     is_kind = computed_on == WORST and said.get("name") in FLAGS
     key = said["name"] if is_kind else perturbation_text(said)

@@ -24,17 +24,19 @@ from evalstream.formats.swe_bench.documents import (
     NOUNS,
     PREDICTIONS,
     REPORT,
+    REPORT_FILE,
     RESULTS,
     SETTINGS,
     detect_kind,
+    is_outcome,
 )
+from evalstream.formats.swe_bench.files import is_plain_file
 from evalstream.formats.swe_bench.format import FORMAT
 from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.formats.swe_bench.rules import lists as about_lists
 from evalstream.formats.swe_bench.rules.figures import check_list_figures
 from evalstream.formats.swe_bench.views import (
-    InstanceOutcome,
     Lists,
     PlacedInFile,
     Prediction,
@@ -50,20 +52,20 @@ from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck
-from evalstream.model.finding import Finding, Violation
+from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer, type_name
+from evalstream.parsing.json_values import parse_or_none
 from evalstream.parsing.peek import LINES, PEEK_BYTES
 from evalstream.rules.inputs import ES005
 from evalstream.rules.syntax import ES103, ES109, read_object
 from evalstream.stats.claims.judge import Judgement
 
 PATCH: Final = "patch.diff"
-REPORT_FILE: Final = "report.json"
 NOT_OURS: Final = f"not a document of SWE-bench ({NAME})"
 
 
@@ -78,7 +80,7 @@ def check(
         STOPPING.check()
         before = documents.size
         reader.read(path)
-        progress.advance(documents.size - before, reader.count)
+        progress.advance(documents.size - before, len(reader.found.outcomes))
     progress.end()
     return _Judge(documents, reader.found).summary(reader.count)
 
@@ -109,6 +111,9 @@ class _Reader:
         if self._is_known_as_broken(path, text):
             return
         text = self._documents.without_mark(text, name)
+        if os.path.basename(path) == REPORT_FILE and is_outcome(parse_or_none(text)):
+            self._outcome(path, self._parse(path, text))
+            return
         # The name decides whether a stream has lines; other names are those of files.
         seen = Beginning("" if path == STDIN else path, text[:PEEK_BYTES], lambda: text)
         kind = detect_kind(seen)
@@ -222,6 +227,7 @@ class _Reader:
             return
         self._note(about_documents.check_outcome(outcome))
         self._note(about_instances.check_resolution(outcome))
+        self._note(about_instances.check_patch(outcome))
         if folder and outcome.place:
             self._note(about_instances.check_folder(outcome, folder))
         self.found.outcomes[folder or outcome.id or path] = outcome
@@ -257,7 +263,7 @@ class _Judge:
 
     def __init__(self, documents: DocumentCheck, found: Submitted) -> None:
         self._documents, self._found = documents, found
-        self._compared = self._equal = 0
+        self._compared = self._equal = self._unreported = 0
 
     def summary(self, count: int) -> RunSummary:
         """Note what contradicts, judge the claims, and return the verdict."""
@@ -313,27 +319,46 @@ class _Judge:
 
     def _patches(self) -> Iterator[PlacedInFile]:
         """Yield the predictions that differ from the patches in the logs."""
-        for one, outcome in self._found.outcomes.items():
+        for one, path in self._find_patches():
             STOPPING.check()
             prediction = (self._found.predictions or {}).get(one)
-            patch = self._patch(outcome) if prediction is not None else None
+            patch = None if prediction is None else self._read_patch(path)
             if prediction is None or patch is None:
                 continue
             self._compared += 1
+            self._unreported += one not in self._found.outcomes
             if (prediction.patch or "").encode(errors="surrogatepass") == patch:
                 self._equal += 1
                 continue
             message = f"the {PATCH} of {one} has {len(patch):,} bytes and is another patch"
+            # An instance without a report may have stopped before its patch was written.
+            severity = None if one in self._found.outcomes else Severity.WARNING
             shown = {"pointer": prediction.place + "/model_patch", "found": prediction.patch}
-            violation = about_instances.SWE306.violation(message, **shown)
+            violation = about_instances.SWE306.violation(message, severity=severity, **shown)
             yield PlacedInFile(prediction.path, violation, prediction.line)
 
-    def _patch(self, outcome: InstanceOutcome) -> bytes | None:
-        """Return the patch that was evaluated, None where it is not beside the report."""
-        path = os.path.join(os.path.dirname(outcome.path), PATCH)
-        if outcome.path == STDIN or is_remote(outcome.path):
-            return None
-        if os.path.islink(path) or not os.path.isfile(path):
+    def _find_patches(self) -> Iterator[tuple[str, str]]:
+        """Iterate over the instances whose patch may be in the logs, and its path.
+
+        One without a report has its folder beside those of others, unless its prediction is empty:
+        the patch there may then be of another call.
+        """
+        found, folders = self._found, dict[str, None]()
+        for one, outcome in found.outcomes.items():
+            if outcome.path != STDIN and not is_remote(outcome.path):
+                folder = os.path.dirname(outcome.path)
+                folders[os.path.dirname(folder)] = None
+                yield one, os.path.join(folder, PATCH)
+        evaluated = None if found.report is None else found.report.places("error")
+        for one, prediction in (found.predictions or {}).items():
+            is_name = os.path.basename(one) == one and one not in ("", os.curdir, os.pardir)
+            is_open = is_name and one not in found.outcomes and not prediction.is_empty
+            if len(folders) == 1 and is_open and (evaluated is None or one in evaluated):
+                yield one, os.path.join(*folders, one, PATCH)
+
+    def _read_patch(self, path: str) -> bytes | None:
+        """Return the patch that was evaluated, None where it is not in the logs."""
+        if os.path.islink(os.path.dirname(path)) or not is_plain_file(path):
             return None
         try:
             return document_bytes(path, self._documents.watch)
@@ -351,10 +376,9 @@ class _Judge:
             text = f"{number:,} of {count_noun(len(outcomes), 'outcome')} as their tests say"
             yield Checked(text, number == len(outcomes))
         if self._found.predictions is not None and outcomes:
-            text = (
-                f"{self._equal:,} of {count_noun(len(outcomes), 'patch', 'patches')} as predicted"
-            )
-            is_ok = None if self._compared < len(outcomes) else True
+            number = len(outcomes) + self._unreported
+            text = f"{self._equal:,} of {count_noun(number, 'patch', 'patches')} as predicted"
+            is_ok = None if self._compared < number else True
             yield Checked(text, False if self._equal < self._compared else is_ok)
 
     def _version(self) -> str | None:

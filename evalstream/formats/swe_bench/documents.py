@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from evalstream.io.beginning import Beginning, read_beginning
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -26,6 +26,7 @@ DETAILS: Final = "details"
 GROUPS: Final = "groups"
 SETTINGS: Final = "settings"
 METADATA: Final = "metadata"
+REPORT_FILE: Final = "report.json"
 DETAILS_FILE: Final = "per_instance_details.json"
 METADATA_FILES: Final = ("metadata.yaml", "metadata.yml")
 
@@ -82,6 +83,14 @@ def detect_kind(file: Beginning) -> str | None:
         (GROUPS, names == _GROUP and len(seen.inner) == len(_GROUP) * len(seen.keys)),
     )
     return next((kind for kind, is_shown in signs if is_shown), None)
+
+
+def is_outcome(value: Any) -> bool:
+    """Tell whether a JSON value is the report of an instance, as its members show."""
+    inner = value
+    if isinstance(value, dict) and len(value) == 1:
+        (inner,) = value.values()
+    return isinstance(inner, dict) and inner.keys() >= OUTCOME_MEMBERS
 
 
 def kind_by_path(path: str, has_neighbour: Callable[[], bool]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 
 from evalstream.formats.base import other_formats
@@ -16,6 +17,7 @@ from evalstream.formats.swe_bench.documents import (
     NAME,
     PREDICTIONS,
     REPORT,
+    REPORT_FILE,
     RESULTS,
     first_model,
     kind_of_file,
@@ -103,10 +105,12 @@ class _Files:
 
     def _add_reports(self, folder: str) -> None:
         for instance in _folders(folder):
-            self._add_found(os.path.join(instance, "report.json"))
+            path = os.path.join(instance, REPORT_FILE)
+            if is_plain_file(path):
+                self.add(path, INSTANCE)
 
     def _add_found(self, path: str) -> None:
-        kind = kind_of_file(path) if _is_local(path) and _is_plain_file(path) else None
+        kind = kind_of_file(path) if _is_local(path) and is_plain_file(path) else None
         if kind is not None:
             self.add(path, kind)
 
@@ -139,7 +143,7 @@ class _Files:
         others = (RESULTS, DETAILS, GROUPS)
         about = [path for kind in others for path in self._of(kind) if _root(path) == folder]
         named = (os.path.join(folder, name) for name in METADATA_FILES)
-        metadata = [path for path in named if _is_local(path) and _is_plain_file(path)]
+        metadata = [path for path in named if _is_local(path) and is_plain_file(path)]
         rows = predictions[0] if len(predictions) == 1 else None
         unused = predictions if rows is None else []
         beside = (*about[1:], *metadata, *unused, *logs)
@@ -209,8 +213,12 @@ def _folders(folder: str) -> list[str]:
         return []
 
 
-def _is_plain_file(path: str) -> bool:
-    return os.path.isfile(path) and not os.path.islink(path)
+def is_plain_file(path: str) -> bool:
+    """Return whether a local path is that of a file, and not of a link to one."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _is_local(path: str) -> bool:

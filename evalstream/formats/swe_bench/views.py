@@ -29,6 +29,7 @@ class Lists:
 
     def __init__(self, path: str, value: Mapping[str, Any], suffix: str = "") -> None:
         self.path, self.value, self._suffix = path, value, suffix
+        self._items: dict[str, list[str] | None] = {}
         self._places: dict[str, dict[str, int]] = {}
 
     def key(self, name: str) -> str:
@@ -37,8 +38,10 @@ class Lists:
 
     def items(self, name: str) -> list[str] | None:
         """Return a list with its repeats, None if there is no such list of texts."""
-        found = self.value.get(self.key(name))
-        return found if is_texts(found) else None
+        if name not in self._items:
+            found = self.value.get(self.key(name))
+            self._items[name] = found if is_texts(found) else None
+        return self._items[name]
 
     def places(self, name: str) -> dict[str, int]:
         """Return the index of each id in a list, that of its first place."""

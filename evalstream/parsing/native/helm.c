@@ -35,58 +35,82 @@ static bool is_single(const struct figures *read) {
            figure[4] == value && figure[5] == 0 && figure[6] == 0;
 }
 
-int32_t read_entry(
-    const struct entry_form *form, const byte *bytes, uint64_t size, double *values, uint64_t *id
+/* Read an entry of a form: write its values, and where its id stands. Return what follows it, NULL
+   for any other entry. */
+static const byte *read_entry(
+    const struct entry_form *form, const byte *at, const byte *end, double *values, struct span *id
 ) {
-    const byte *at = bytes, *const end = bytes + size;
-    struct span span;
     struct figures read = {0};
     for (uint64_t text = 0; text < form->texts; text++) {
         const uint32_t start = text ? form->ends[text - 1] : 0;
         const size_t length = form->ends[text] - start;
         if ((size_t)(end - at) < length || !equal(at, form->letters + start, length))
-            return false;
+            return NULL;
         at += length;
         if (text + 1 == form->texts)
             break;
         if (!text) {
-            at = *at == '"' ? read_string(at + 1, end, &span) : NULL;
-            if (!at || span.escaped)
-                return false;
-            id[0] = (uint64_t)(span.start - bytes);
-            id[1] = id[0] + span.length;
+            at = *at == '"' ? read_string(at + 1, end, id) : NULL;
+            if (!at || id->escaped)
+                return NULL;
             continue;
         }
         const size_t place = (text - 1) % FIGURES;
         at = read_figure(at, end, place, &read);
-        if (!at)
-            return false;
-        if (place == FIGURES - 1) {
-            if (!is_single(&read))
-                return false;
+        if (!at || (place == FIGURES - 1 && !is_single(&read)))
+            return NULL;
+        if (place == FIGURES - 1)
             *values++ = read.value;
-        }
     }
-    return at == end;
+    return at;
 }
 
-void add_entry(
-    const struct entry_sums *sums, const double *values, const uint32_t *numbers,
-    const uint32_t *places, uint64_t count, uint64_t is_lone
+uint64_t scan_entries(struct item_scan *scan, struct entry_forms *forms) {
+    const byte *const end = scan->bytes + scan->size;
+    uint64_t count = 0;
+    while (count < scan->most && forms->count) {
+        const byte *const at = find_item(scan), *stop = NULL;
+        const uint64_t likely = forms->next[forms->last];
+        uint64_t found = likely;
+        struct span id;
+        for (uint64_t tried = 0; at && !stop && tried < forms->count; tried++) {
+            /* The likely one comes first, then all others. */
+            found = tried ? tried - (tried <= likely) : likely;
+            if (forms->forms[found].values <= forms->most - forms->used)
+                stop = read_entry(
+                    &forms->forms[found], at, end, forms->values + forms->used, &id);
+        }
+        struct item *const item = &scan->items[count];
+        if (!stop || !take_item(scan, item, at, stop))
+            break;
+        item->form = forms->last = forms->next[forms->last] = (uint32_t)found;
+        item->id = (uint64_t)(id.start - scan->bytes);
+        item->id_stop = item->id + id.length;
+        forms->used += forms->forms[found].values;
+        count++;
+    }
+    return count;
+}
+
+void add_values(
+    const struct value_sums *sums, const struct sum_term *terms, uint64_t count,
+    const uint32_t *places, const double *values, uint64_t stride, uint64_t times
 ) {
-    for (uint64_t place = 0; place < count; place++) {
-        const uint32_t number = numbers[place];
-        sums->entries[number]++;
-        if (places[place] == NO_FIGURES)
-            continue;
-        const double value = values[places[place]];
-        sums->values[number]++;
-        sums->sum[number] += value;
-        if (fabs(value) > sums->largest[number])
-            sums->largest[number] = fabs(value);
-        if (is_lone) {
-            sums->lone[number]++;
-            sums->lone_sum[number] += value;
+    for (; times; times--, values += stride) {
+        for (const struct sum_term *term = terms; term < terms + count; term++) {
+            const uint32_t number = term->number;
+            sums->entries[number]++;
+            if (!term->count)
+                continue;
+            double least = values[places[term->first]];
+            for (uint32_t place = 1; place < term->count; place++) {
+                const double value = values[places[term->first + place]];
+                least = value < least ? value : least;
+            }
+            sums->values[number]++;
+            sums->sum[number] += least;
+            if (fabs(least) > sums->largest[number])
+                sums->largest[number] = fabs(least);
         }
     }
 }

@@ -3,40 +3,49 @@
 #ifndef EVALSTREAM_HELM_H
 #define EVALSTREAM_HELM_H
 
-#include "export.h"
-#include "json.h"
+#include "items.h"
 
-enum {
-    FIGURES = 7, /* sum, sum_squared, min, max, mean, variance, stddev */
-    NO_FIGURES = UINT32_MAX,
-};
+enum { FIGURES = 7 }; /* sum, sum_squared, min, max, mean, variance, stddev */
 
 /* How entries are written: texts, behind the first of which is an id, and behind each other but the
    last a number, FIGURES for each statistic over one value. */
 struct entry_form {
     const byte *letters;
-    const uint32_t *ends;   /* of the texts in the letters */
-    uint64_t texts;
+    const uint32_t *ends; /* of the texts in the letters */
+    uint64_t texts, values;
 };
 
-/* Sums over the instances of a run, by the number of the statistic and trial. */
-struct entry_sums {
-    double *entries, *values; /* entries with the statistic, and values in them */
+/* The forms that are known, with the number of the one that last came behind each, and the values of
+   the entries that were found. */
+struct entry_forms {
+    const struct entry_form *forms;
+    uint32_t *next;
+    uint64_t count, last;
+    double *values;
+    uint64_t used, most;
+};
+
+/* Find the entries that follow each other, have a form, and whose statistics agree with their one
+   value; return how many, and go behind the last one. Write where they and their ids stand, and their
+   values. */
+EXPORT uint64_t scan_entries(struct item_scan *scan, struct entry_forms *forms);
+
+/* Sums over values, by number. */
+struct value_sums {
+    double *entries, *values; /* terms, and those with a value */
     double *sum, *largest;
-    double *lone, *lone_sum;  /* values of instances without a perturbed copy, and their sum */
 };
 
-/* Tell whether an entry has a form and each statistic in it agrees with its one value; write those
-   values, and where the id begins and ends. */
-EXPORT int32_t read_entry(
-    const struct entry_form *form, const byte *bytes, uint64_t size, double *values, uint64_t *id
-);
+/* What is added to the sums of a number: the least of the values at some places, nothing but an entry
+   where there are none. */
+struct sum_term {
+    uint32_t number, first, count;
+};
 
-/* Add an entry to the sums: `numbers` has the number of each statistic, and `places` the place of its
-   value, NO_FIGURES for a statistic without. */
-EXPORT void add_entry(
-    const struct entry_sums *sums, const double *values, const uint32_t *numbers,
-    const uint32_t *places, uint64_t count, uint64_t is_lone
+/* Add `count` terms over `stride` values, as often as there are values for them. */
+EXPORT void add_values(
+    const struct value_sums *sums, const struct sum_term *terms, uint64_t count,
+    const uint32_t *places, const double *values, uint64_t stride, uint64_t times
 );
 
 #endif

@@ -1,12 +1,14 @@
 #include "json.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Integers of up to so many digits are doubles, exactly; longer ones are left to others. */
-enum { EXACT_DIGITS = 15, MOST_DIGITS = 18, LONGEST_NUMBER = 63 };
+__extension__ typedef unsigned __int128 wide_word;
+
+/* Integers of up to so many digits are doubles, exactly; longer ones are left to others. Fractions of
+   up to so many digits are a quotient of two words. */
+enum { EXACT_DIGITS = 15, MOST_DIGITS = 18, FRACTION_DIGITS = 19, LONGEST_NUMBER = 63 };
 
 static inline bool is_plain(byte one) {
     return one >= ' ' && one < 0x80 && one != '"' && one != '\\';
@@ -162,17 +164,22 @@ static bool convert(const byte *start, size_t length, double *value) {
     return stop == copy + length && isfinite(*value);
 }
 
-/* Return the value of a fraction of few digits: a quotient of two doubles that are exact is the
-   double that is nearest (Clinger 1990). */
+/* Return the double that is nearest to a fraction of up to FRACTION_DIGITS digits: a quotient of at least
+   63 bits, whose last one stands for all that are cut off, is rounded once. */
 static double decimal(const byte *start, const byte *point, const byte *stop) {
-    static const double powers[] = {
-        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-    };
-    int64_t digits = 0;
-    for (const byte *at = start + (*start == '-'); at < stop; at++)
+    const byte *const first = start + (*start == '-');
+    uint64_t digits = 0, power = 1;
+    for (const byte *at = first; at < stop; at++)
         if (at != point)
-            digits = digits * 10 + (*at - '0');
-    const double value = (double)digits / powers[stop - point - 1];
+            digits = digits * 10 + (uint64_t)(*at - '0');
+    for (const byte *at = point + 1; at < stop; at++)
+        power *= 10;
+    if (!digits)
+        return *start == '-' ? -0.0 : 0.0;
+    const int shift = __builtin_clzll(digits) + 63 - __builtin_clzll(power);
+    const wide_word shifted = (wide_word)digits << shift;
+    const uint64_t quotient = (uint64_t)(shifted / power);
+    const double value = ldexp((double)(quotient | (shifted % power != 0)), -shift);
     return *start == '-' ? -value : value;
 }
 
@@ -200,7 +207,7 @@ const byte *read_number(const byte *at, struct number *number) {
         if (!is_digit(*at))
             return NULL;
         at = skip_digits(at);
-        if (FLT_EVAL_METHOD == 0 && at - digits <= EXACT_DIGITS + 1 && *at != 'e' && *at != 'E') {
+        if (at - digits <= FRACTION_DIGITS + 1 && *at != 'e' && *at != 'E') {
             number->value = decimal(start, point, at);
             return at;
         }

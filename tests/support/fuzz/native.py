@@ -30,7 +30,8 @@ SCAN: Final = "scan"
 REWRITE: Final = "rewrite"
 LM_EVAL: Final = "lm_eval"
 OUTLINE: Final = "outline"
-KINDS: Final = SCAN, REWRITE, LM_EVAL, OUTLINE
+ITEMS: Final = "items"
+KINDS: Final = SCAN, REWRITE, LM_EVAL, OUTLINE, ITEMS
 FLAGS: Final = (
     "-std=c11", "-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all",
     "-fno-omit-frame-pointer",
@@ -79,8 +80,12 @@ def compiled(target: Path, kind: str = SCAN) -> str | None:
 def write_inputs(folder: Path, seed: int, count: int = 400, kind: str = SCAN) -> None:
     """Write tables of many contexts, lines to begin with, and words that lines are made of.
 
-    Only the targets that check or rewrite rows need tables; the others begin with rows of lm-eval.
+    Only the targets that check or rewrite rows need tables; the others begin with rows of lm-eval,
+    or with entries of HELM.
     """
+    if kind == ITEMS:
+        _write_items(folder, seed, count)
+        return
     if kind not in (SCAN, REWRITE):
         _write_lm_rows(folder, seed, count)
         return
@@ -118,6 +123,24 @@ def _write_lm_rows(folder: Path, seed: int, count: int) -> None:
     words = {word for line in lines for word in _TOKEN.findall(line.encode())}
     quoted = (word.decode().replace("\\", "\\\\").replace('"', '\\"') for word in sorted(words))
     (folder / "words").write_text("".join(f'"{word}"\n' for word in quoted), encoding="ascii")
+
+
+def _write_items(folder: Path, seed: int, count: int) -> None:
+    """Write lists of entries of HELM, and of objects whose members are kept."""
+    chance, corpus = random.Random(seed), folder / "corpus"
+    corpus.mkdir()
+    (folder / "configs").touch()
+    for number in range(count):
+        value = chance.choice([0.5, 1, -2.25, 0.1])
+        figures = dict.fromkeys(("sum", "sum_squared", "min", "max", "mean"), value)
+        entry = {"id": "é", **figures, "sum_squared": value * value, "variance": 0, "stddev": 0.0}
+        alike = [{"x": value, "y": "z"}, {"x": 3, "y": "\n"}, {"x": True, "y": None}]
+        kept = {"a": {"a": alike, "b": value}, "stats": [{"a": {}}, 1, entry], "b": alike}
+        items = chance.choices([entry, kept, {}], k=chance.randrange(1, MOST_LINES))
+        text = ",".join(json.dumps(one, ensure_ascii=chance.random() < 0.5) for one in items)
+        (corpus / f"{number}").write_bytes(bytes([chance.choice([255, 200])]) + text.encode())
+    words = ("a", "b", "stats", "id", "sum", "x")
+    (folder / "words").write_text("".join(f'"\\"{word}\\""\n' for word in words), encoding="ascii")
 
 
 def _lm_row(chance: random.Random) -> str:

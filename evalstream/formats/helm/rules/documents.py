@@ -7,8 +7,12 @@ from typing import Any, Final
 
 from evalstream.formats.helm import requests
 from evalstream.formats.helm.documents import RUN_SPEC, SCENARIO
-from evalstream.formats.helm.entries import InstanceEntry
-from evalstream.formats.helm.statistics import Stat, find_contradiction, find_malformed
+from evalstream.formats.helm.statistics import (
+    InstanceEntry,
+    Stat,
+    find_contradiction,
+    find_malformed,
+)
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer, resolve_pointer, type_name
 from evalstream.parsing.json_values import list_or_empty

@@ -3,69 +3,122 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
-from evalstream.formats.helm.documents import NOUNS, RUN_SPEC
-from evalstream.formats.helm.store import InstanceStore, Placed
+from evalstream.formats.helm.documents import NOUNS, REQUESTS, RUN_SPEC
+from evalstream.formats.helm.store import InstanceFacts, InstanceRow
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import member
 from evalstream.rules.declaration import declare_rule
 
 
-def check_instances(
-    store: InstanceStore, *, has_basic: bool, is_windowed: bool
-) -> Iterator[tuple[Placed, Violation, bool]]:
-    """Yield instances that lack requests or statistics, each with whether it is a request.
+class Compared(NamedTuple):
+    """What the requests and entries of instances are compared in.
 
-    With `has_basic` every instance has statistics. A windowed run has several requests and entries
-    for one instance.
+    Every instance has an entry that begins with `first_of_basic`, unless it is None. A windowed run
+    has several requests and entries for one instance. Metrics in `repeats` may stand in several
+    entries. Without `has_requests` those of some instances may be missing.
     """
-    severity = None if has_basic else Severity.WARNING
-    for one in store.without_entry():
-        message = f"there are no statistics of instance {one.instance}"
-        found = {"pointer": f"/request_states/{one.place}/instance/id", "found": one.instance.id}
-        yield one, HLM202.violation(message, severity=severity, **found), True
-    for one in store.without_request():
-        message = f"there is no request for instance {one.instance}"
-        place = f"/{one.place}/instance_id"
-        yield one, HLM203.violation(message, pointer=place, found=one.instance.id), False
-    for one in store.other_splits():
-        message = f"instance {one.instance} is of the split {one.more}"
-        yield one, HLM203.violation(message, pointer=f"/{one.place}/stats"), False
-    if is_windowed:
-        for one in store.other_numbers():
-            message = f"instance {one.instance} has {one.more:,} requests, not as many entries"
-            yield one, HLM201.violation(message, pointer=f"/{one.place}"), False
+
+    metrics: Sequence[str]
+    repeats: frozenset[str]
+    has_requests: bool
+    first_of_basic: str | None
+    is_windowed: bool
 
 
-def check_repeats(
-    store: InstanceStore, repeats: frozenset[str]
-) -> Iterator[tuple[Placed, Violation]]:
-    """Yield entries that repeat the metrics of another; `repeats` are those that may do so."""
-    for one in store.repeated():
-        if one.more not in repeats:
-            message = f"instance {one.instance} has {one.more} in several entries"
-            where = f"/{one.place}/instance_id"
-            yield one, HLM201.violation(message, pointer=where, found=one.instance.id)
+def check_copy(
+    rows: Sequence[InstanceRow], compared: Compared
+) -> Iterator[tuple[InstanceRow, Violation]]:
+    """Yield what contradicts between the requests and the entries of an instance."""
+    requests = [row for row in rows if row.kind.metric is None]
+    by_metric: dict[str, list[InstanceRow]] = {}
+    for row in rows:
+        if row.kind.metric is not None:
+            by_metric.setdefault(row.kind.metric, []).append(row)
+    if compared.has_requests and requests:
+        yield from _check_requests(requests, by_metric.keys(), compared)
+    for metric, entries in by_metric.items():
+        last, where = entries[-1], f"/{entries[-1].place}"
+        if compared.has_requests and not requests:
+            message = f"there is no request for instance {last.instance}"
+            shown = {"pointer": f"{where}/instance_id", "found": last.instance.id}
+            yield last, HLM203.violation(message, **shown)
+        elif compared.has_requests:
+            yield from _check_entries(requests, entries, compared)
+        is_repeated = len(entries) > 1 and not compared.is_windowed
+        if is_repeated and metric not in compared.repeats:
+            message = f"instance {last.instance} has {metric} in several entries"
+            shown = {"pointer": f"{where}/instance_id", "found": last.instance.id}
+            yield last, HLM201.violation(message, **shown)
 
 
-def check_scores(
-    store: InstanceStore, metrics: Sequence[str]
-) -> Iterator[tuple[Placed, Violation]]:
-    """Yield scores that the requests contradict, of metrics in their order in the store."""
+def _check_requests(
+    requests: Sequence[InstanceRow], metrics: Collection[str], compared: Compared
+) -> Iterator[tuple[InstanceRow, Violation]]:
+    """Yield requests that lack statistics, and a second one of a kind that is the only one."""
+    first, last = requests[0], requests[-1]
+    if compared.first_of_basic not in (None, *metrics) or not metrics:
+        noun = "statistics" if not metrics else compared.first_of_basic
+        message = f"there {'are' if not metrics else 'is'} no {noun} of instance {first.instance}"
+        shown = {
+            "pointer": f"/{REQUESTS}/{first.place}/instance/id",
+            "found": first.instance.id,
+            "severity": None if compared.first_of_basic else Severity.WARNING,
+        }
+        yield first, HLM202.violation(message, **shown)
+    if len(requests) > 1 and last.kind.is_plain and not compared.is_windowed:
+        message = f"instance {last.instance} has several requests"
+        shown = {"pointer": f"/{REQUESTS}/{last.place}/instance/id", "found": last.instance.id}
+        yield last, HLM201.violation(message, **shown)
+
+
+def _check_entries(
+    requests: Sequence[InstanceRow], entries: Sequence[InstanceRow], compared: Compared
+) -> Iterator[tuple[InstanceRow, Violation]]:
+    """Yield what contradicts between requests and the entries of one class of metrics."""
+    first, last = requests[0], entries[-1]
+    splits = first.kind.split, last.kind.split
+    if splits[0] != splits[1] and None not in splits:
+        message = f"instance {last.instance} is of the split {splits[0]}"
+        yield last, HLM203.violation(message, pointer=f"/{last.place}/stats")
+    if compared.is_windowed and len(entries) != len(requests):
+        number = len(requests)
+        message = f"instance {last.instance} has {number:,} requests, not as many entries"
+        yield last, HLM201.violation(message, pointer=f"/{last.place}")
+    if len(requests) > 1 or first.scores is None:
+        return
+    for row in entries:
+        if row.scores is not None and not first.scores.startswith(row.scores):
+            for violation in _check_scores(row, first.scores, compared.metrics):
+                yield row, violation
+
+
+def check_unscored(facts: InstanceFacts) -> Iterator[tuple[InstanceRow, Violation]]:
+    """Yield a request whose answer gives no scores, where those of others do."""
+    row = facts.unscored
+    if row is not None and facts.scored:
+        message = f"instance {row.instance} has scores, and its request gives none, as others do"
+        shown = {"pointer": f"/{REQUESTS}/{row.place}", "severity": Severity.WARNING}
+        yield row, HLM301.violation(message, **shown)
+
+
+def _check_scores(row: InstanceRow, packed: bytes, metrics: Sequence[str]) -> Iterator[Violation]:
+    """Yield the scores of an entry that are not those of its request."""
     names = [*metrics, *(f"{metric}@k" for metric in metrics)]
-    for one, own, again in store.scored_otherwise():
-        number = len(metrics) if len(own) == len(metrics) else len(names)
-        places = [*range(number), *map(int, own[number::2])]
-        for place, score in zip(places, [*own[:number], *own[number + 1 :: 2]], strict=True):
-            expected, metric = again[place], names[place]
-            if score != expected and not math.isnan(score):
-                message = (
-                    f"{metric} of instance {one.instance} is {score:g}, by its answer {expected:g}"
-                )
-                where = f"/{one.place}/stats"
-                yield one, HLM301.violation(message, pointer=where, expected=expected)
+    own, again = array("d", row.scores or b""), array("d", packed)
+    number = len(metrics) if len(own) == len(metrics) else len(names)
+    places = [*range(number), *map(int, own[number::2])]
+    for place, score in zip(places, [*own[:number], *own[number + 1 :: 2]], strict=True):
+        expected, metric = again[place], names[place]
+        if score != expected and not math.isnan(score):
+            message = (
+                f"{metric} of instance {row.instance} is {score:g}, by its answer {expected:g}"
+            )
+            yield HLM301.violation(message, pointer=f"/{row.place}/stats", expected=expected)
 
 
 def check_declared(adapter: Mapping[str, Any], ids: int, trials: list[int]) -> Iterator[Violation]:

@@ -33,6 +33,17 @@ def check_resolution(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
         yield PlacedInFile(outcome.path, violation)
 
 
+def check_patch(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
+    """Yield a resolved instance whose patch is said to be missing or not applied."""
+    wrong = {"patch_successfully_applied": False, "patch_exists": False, "patch_is_None": True}
+    for name, value in wrong.items() if outcome.declared else ():
+        if outcome.value.get(name) is value:
+            message = f"resolved is true, and {name} is {str(value).lower()}"
+            shown = {"expected": not value, "found": value}
+            where = outcome.place + pointer([name])
+            yield PlacedInFile(outcome.path, SWE302.violation(message, pointer=where, **shown))
+
+
 def check_folder(outcome: InstanceOutcome, folder: str) -> Iterator[PlacedInFile]:
     """Yield a report that is about another instance than the folder that it lies in."""
     if outcome.id != folder:
@@ -72,6 +83,7 @@ def check_predictions(run: Submitted) -> Iterator[PlacedInFile]:
 
 
 def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFile]:
+    evaluated = lists.union(("completed", "error", "empty_patch"))
     for one, found in run.outcomes.items():
         is_resolved = found.is_resolved
         wrong = {True: "unresolved", False: "resolved", None: ""}[is_resolved]
@@ -80,7 +92,7 @@ def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFil
             yield _report_contradiction(lists, wrong, one, f"its report says that it is {word}")
         elif one in lists.places("error"):
             yield _report_contradiction(lists, "error", one, "it has a report")
-        elif one not in lists.union(("completed", "error", "empty_patch")):
+        elif one not in evaluated:
             message = f"{one} has a report, and the run report does not list it as evaluated"
             # Another call may have evaluated what this one did not submit.
             severity = Severity.ERROR if one in lists.places("submitted") else None

@@ -314,6 +314,89 @@ def test_a_score_that_was_changed_with_all_its_figures_contradicts_the_answer() 
     assert report.counts["HLM301"] == 4
 
 
+def raise_score(act: Callable[[list[Any], dict[str, Any]], None]) -> Report:
+    """Raise a wrong score with all figures over it, hide that by `act`, and check the run."""
+    entries, state = (json.loads(Path(path).read_bytes()) for path in (ENTRIES, STATE))
+    place = next(at for at in (0, 2, 4, 6) if metric_of(entries[at], "exact_match") == 0)
+    score(entries, place, "exact_match", 1)
+    score(entries, place + 1, "exact_match", 1)
+    act(entries[place : place + 2], state)
+    Path(ENTRIES).write_text(json.dumps(entries, indent=2))
+    Path(STATE).write_text(json.dumps(state, indent=2))
+
+    def follow(stats: list[Any]) -> None:
+        for one in stats:
+            if one["name"]["name"] == "exact_match":
+                is_perturbed = one["name"].get("perturbation", {}).get("computed_on") == "perturbed"
+                found = entries[is_perturbed::2]
+                values = [metric_of(entry, "exact_match") for entry in found]
+                one.update(statistic(one["name"], sum(values) / len(values)))
+
+    edit(STATISTICS, follow)
+    return check()
+
+
+def metric_of(entry: dict[str, Any], name: str) -> float:
+    """Return the value of a metric in an entry."""
+    return float(next(one["sum"] for one in entry["stats"] if one["name"]["name"] == name))
+
+
+def requests_of(entries: list[Any], state: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the requests of the instance of some entries."""
+    wanted = entries[0]["instance_id"]
+    return [one for one in state["request_states"] if one["instance"]["id"] == wanted]
+
+
+def drop_basic(entries: list[Any], _state: dict[str, Any]) -> None:
+    for entry in entries:
+        entry["stats"].pop(0)
+
+
+def repeat_requests(entries: list[Any], state: dict[str, Any]) -> None:
+    state["request_states"] += requests_of(entries, state)
+
+
+def drop_tags(entries: list[Any], state: dict[str, Any]) -> None:
+    for one in requests_of(entries, state):
+        one["instance"]["references"][0]["tags"] = []
+        one["instance"]["references"] = one["instance"]["references"][:1]
+
+
+def drop_completions(entries: list[Any], state: dict[str, Any]) -> None:
+    for one in requests_of(entries, state):
+        one["result"]["completions"] = []
+
+
+@pytest.mark.parametrize(
+    ("act", "code", "severity"),
+    [
+        (drop_basic, "HLM202", "ERROR"),
+        (repeat_requests, "HLM201", "ERROR"),
+        (drop_tags, "HLM301", "ERROR"),
+        (drop_completions, "HLM301", "WARNING"),
+    ],
+)
+def test_a_score_that_is_hidden_from_its_request_is_found(
+    act: Callable[[list[Any], dict[str, Any]], None], code: str, severity: str
+) -> None:
+    found = [one for one in raise_score(act) if one.code == code]
+    assert {one.severity.name for one in found} == {severity}
+
+
+def test_several_requests_of_an_instance_are_sound_where_each_has_a_reference() -> None:
+    def part(state: dict[str, Any]) -> None:
+        state["request_states"] = [
+            {**one, "reference_index": place}
+            for one in state["request_states"]
+            for place in range(2)
+        ]
+
+    edit(STATE, part)
+    report = check(strict=True)
+    assert (report.exit_code, codes(report)) == (0, set())
+    assert [one.text for one in report.runs[0].checked] == ["0 of 8 instances scored again"]
+
+
 def test_without_requests_such_a_change_is_not_found_and_counts_are_open() -> None:
     Path(STATE).unlink()
     report = check()

@@ -64,7 +64,7 @@ def test_a_folder_has_its_run_and_its_submission(strict: bool) -> None:
     assert (run.rows, run.version) == (6, "2")
     assert [one.text for one in run.checked] == [
         "3 of 3 outcomes as their tests say",
-        "3 of 3 patches as predicted",
+        "4 of 4 patches as predicted",
     ]
 
 
@@ -193,6 +193,59 @@ def test_predictions_as_json(form: str) -> None:
         assert finding.pointer == f"/{0 if form == 'list' else ids(101)[0]}/model_patch"
 
 
+def change_prediction(one: str, **members: Any) -> None:
+    """Change the prediction of an instance."""
+    rows = [json.loads(line) for line in Path("preds.jsonl").read_text().splitlines()]
+    for row in rows:
+        row.update(members if row["instance_id"] == one else {})
+    Path("preds.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+@pytest.mark.parametrize("with_results", [False, True])
+def test_a_patch_is_compared_without_the_report_of_its_instance(with_results: bool) -> None:
+    """The tests of an instance timed out: its patch is in the logs, and a report is not."""
+    (one,) = ids(110)
+    files, place = (REPORT, "preds.jsonl"), "preds.jsonl"
+    change_prediction(one, model_patch="+another\n")
+    if with_results:
+        shutil.copytree(LOGS, "submission/logs")
+        shutil.copy("preds.jsonl", "submission/all_preds.jsonl")
+        files, place = ("submission",), "submission/all_preds.jsonl"
+    report = check(*files)
+    found = [finding for finding in report if finding.code == "SWE306"]
+    assert [(str(one.file), one.severity.name) for one in found] == [(place, "WARNING")]
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("patch_successfully_applied", False), ("patch_exists", False), ("patch_is_None", True)],
+)
+def test_an_instance_is_not_resolved_by_a_patch_that_was_not_applied(
+    member: str, value: bool
+) -> None:
+    for number, expected in ((101, {"SWE302"}), (107, set[str]())):
+        (one,), path = ids(number), f"{LOGS}/{ids(number)[0]}/report.json"
+        before = Path(path).read_bytes()
+        edit(path, lambda report, one=one: report[one].update({member: value}))
+        assert codes(check(REPORT, "preds.jsonl")) == expected
+        Path(path).write_bytes(before)
+
+
+def test_a_patch_of_another_call_is_not_compared_with_an_empty_prediction() -> None:
+    (one,) = ids(115)
+    folder = Path(LOGS) / one
+    folder.mkdir()
+    (folder / "patch.diff").write_text("+of another call\n")
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+
+
+@pytest.mark.parametrize("name", ["../acme__widgets-101", "/etc", ".."])
+def test_an_id_leads_to_no_other_folder(name: str) -> None:
+    change_prediction(ids(110)[0], instance_id=name)
+    edit(REPORT, lambda value: value["error_ids"].append(name))
+    assert "SWE306" not in codes(check(REPORT, "preds.jsonl"))
+
+
 def test_the_rate_of_a_submission_that_nothing_resolved_is_refuted() -> None:
     """A published case: 69.6 % over details with none of 500 resolved."""
     edit(DETAILS, lambda value: [one.update(resolved=False) for one in value.values()] and None)
@@ -266,7 +319,7 @@ def test_a_linked_patch_is_not_read() -> None:
     patch.symlink_to(Path("secret").absolute())
     report = check(REPORT, "preds.jsonl")
     assert codes(report) == set()
-    assert "2 of 3 patches as predicted" in [one.text for one in report.runs[0].checked]
+    assert "3 of 4 patches as predicted" in [one.text for one in report.runs[0].checked]
 
 
 def test_a_cost_beyond_every_double_is_no_number() -> None:
