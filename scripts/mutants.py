@@ -170,7 +170,7 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
     codes = set(re.findall(r"\b(?:ES|LME|INS|INF|HAR|EVG|SWE|HLM)\d{3}\b", path.read_text()))
     if codes:
         yield [str(tests / "rules" / "test_cases.py"), "-k", " or ".join(sorted(codes))]
-    users = [one for one in tests_that_name(module, tests) if one != mirror]
+    users = [one for one in tests_that_name(module, codes, tests) if one != mirror]
     yield [str(one) for one in users]
     near = {name for part in module.parts for name in ACCEPTANCE.get(part, ())}
     of_format = [tests / "compatibility" / f"test_{part}.py" for part in module.parts]
@@ -186,15 +186,18 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
         yield [str(one) for one in sorted(folder.glob("test_*.py")) if one not in users]
 
 
-def tests_that_name(module: Path, tests: Path) -> list[Path]:
-    """Return tests that import a module, by how often they name it, and tests of its subject."""
+def tests_that_name(module: Path, codes: set[str], tests: Path) -> list[Path]:
+    """Return tests that import a module or name its codes, most often first, and of its subject."""
     name = re.compile(rf"\bevalstream\.{'.'.join(module.parts)}\b|\bimport .*\b{module.name}\b")
     texts = {path: path.read_text() for path in sorted(tests.rglob("test_*.py"))}
     importers = [path for path, text in texts.items() if name.search(text)]
     importers.sort(key=lambda path: -len(re.findall(rf"\b{module.name}\b", texts[path])))
+    of_codes = {path: sum(map(text.count, codes)) for path, text in texts.items()}
+    by_code = sorted((path for path in texts if of_codes[path]), key=lambda one: -of_codes[one])
     word = module.name.partition("_")[0]
     by_word = [path for path in texts if path.name.startswith(f"test_{word}")]
-    return list(dict.fromkeys(importers[:MOST_IMPORTERS] + by_word[:MOST_IMPORTERS]))
+    found = (importers, by_code, by_word)
+    return list(dict.fromkeys(path for paths in found for path in paths[:MOST_IMPORTERS]))
 
 
 class Ended(NamedTuple):
@@ -226,10 +229,13 @@ class Laboratory:
         self._times = itertools.count(int(time.time()) - 1_000_000)
         ignored = shutil.ignore_patterns(".venv*", ".git", "__pycache__", ".*_cache", "site")
         shared = ROOT.parent / "shared"
-        for copy in (self.copy, self._sound_copy):
-            shutil.copytree(ROOT, copy, ignore=ignored, symlinks=True)
+        for source, copy in ((ROOT, self.copy), (self.copy, self._sound_copy)):
+            shutil.copytree(source, copy, ignore=ignored, symlinks=True)
             if shared.is_dir():
                 copy.parent.joinpath("shared").symlink_to(shared)
+            # The scanner of the checkout may be of other sources, and would not be used.
+            if source is ROOT and not compile_copy(copy):
+                raise SystemExit("the scanner cannot be compiled")
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
         # Kept byte code of modules and tests saves half of a short run.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -316,7 +322,8 @@ def run_pytest(copy: Path, arguments: list[str], note: Path, limit: int) -> NoRe
         os.chdir(copy)
         os.environ["PYTHONPATH"] = str(copy)
         sys.path[0] = str(copy)
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, resource.RLIM_INFINITY))
+        with suppress(ValueError, OSError):  # not every system bounds memory
+            resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, resource.RLIM_INFINITY))
         nowhere = os.open(os.devnull, os.O_RDWR)
         for number in range(3):
             os.dup2(nowhere, number)

@@ -44,14 +44,14 @@ class LmEvalComposer(Composer):
             "output": {"raw": dialect.texts(answer), "reasoning_trace": None},
             dialect.transcript: None,
             "answer_attribution": [attribution(0, "output.raw", answer, "none")],
-            **self._accounts(index, is_correct=is_correct),
+            **self._accounts(index, raw, reference, is_correct=is_correct),
         }
 
-    def _accounts(self, index: int, *, is_correct: bool) -> Document:
+    def _accounts(self, index: int, raw: str, reference: str, *, is_correct: bool) -> Document:
         """End the row: its score and the hashes of lm-eval."""
         score = 1.0 if is_correct else 0.0
         metrics = {"acc": score}
-        names = ("doc_hash", "prompt_hash", "target_hash")
+        hashed = {"doc_hash": f"doc {index}", "prompt_hash": raw, "target_hash": reference}
         return {
             "evaluation": {
                 "score": score,
@@ -63,7 +63,7 @@ class LmEvalComposer(Composer):
             "performance": None,
             "error": None,
             "metadata": {
-                **{name: digest(f"{name} {index}") for name in names},
+                **{name: digest(text) for name, text in hashed.items()},
                 "filter": "none",
                 "lm_eval_metrics": json.dumps(metrics) if self._dialect.is_current else metrics,
             },

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from json import JSONDecodeError
 from pathlib import Path
 from statistics import median
@@ -30,8 +29,8 @@ UNZIP_DRIVER = Path(__file__).parents[1] / "contenders" / "unzip_driver.py"
 LM_EVAL_SLOWEST, LM_EVAL_AIM = 3.5, 2.5
 """How many times as long as hashing the samples a check with two workers may take."""
 
-INSPECT_SLOWEST, INSPECT_AIM = 25.0, 15.0
-"""How many times as long as unpacking the log a check may take: it loads each sample twice."""
+INSPECT_SLOWEST, INSPECT_AIM = 15.0, 8.0
+"""How many times as long as unpacking the log a check with two workers may take."""
 
 HELM_SLOWEST, HELM_AIM = 6.0, 3.0
 """How many times as long as hashing its large files a check of a run of HELM may take."""
@@ -43,9 +42,9 @@ SWE_BENCH_INSTANCES = 2294
 """How many instances the full test split has."""
 
 INSPECT_MEGABYTES = 200
-"""How much memory a check of a log of Inspect may use; its library takes 90 MB."""
+"""How much memory a check of a log of Inspect and its workers may use."""
 
-GROWTH_PERCENT = 50
+GROWTH_MEGABYTES = 80
 """How much more memory a log may need than one of an eighth of its samples.
 
 What grows are the ids and the reduced scores that its header lists: 0.3 kB for each sample.
@@ -94,9 +93,9 @@ def inspect(folder: Path, scale: Scale) -> Section:
     section.hold(budget, ratio, judges=scale.judges)
     once = Scale(scale.large, scale.large, 0, scale.judges)
     _, large = _measure_log(section, LARGE, folder / "large.eval", scale.large, once)
-    growth = 100 * (large / peak - 1) if large and peak else None
+    growth = large - peak if large and peak else None
     name = "memory for the large log of inspect above that for the other"
-    section.hold(Budget(name, GROWTH_PERCENT, "%"), growth, judges=scale.judges)
+    section.hold(Budget(name, GROWTH_MEGABYTES, "MB"), growth, judges=scale.judges)
     return section
 
 
@@ -155,7 +154,7 @@ def missing_library() -> str | None:
         zstandard()
     except ImportError as error:
         return str(error)
-    return None if find_spec("inspect_ai") else "the extra inspect is not installed"
+    return None
 
 
 def _measure_log(

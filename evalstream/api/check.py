@@ -324,7 +324,7 @@ class FindingSink:
                 runs,
                 self.kept,
                 self._shown,
-                exit_code(totals),
+                exit_code(totals, is_strict=options.strict),
                 totals,
                 texts,
                 vanished=vanished,

@@ -40,7 +40,10 @@ def check_any(
     verdict incomplete. Raises what `check_safely` raises, and UsageError where options do not go
     with what standard input holds.
     """
-    return check_safely(run, options, show, lambda shown: _check(run, options, shown, progress))
+    summary = check_safely(run, options, show, lambda shown: _check(run, options, shown, progress))
+    if options.strict:
+        summary.demand_claims()
+    return summary
 
 
 def check_safely(

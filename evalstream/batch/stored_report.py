@@ -131,7 +131,8 @@ class StoredContents:
                 name = kind.label if isinstance(kind, Severity) else kind
                 self.refuse(line, f"the totals have fewer findings of {name} than the report")
         ended: int = summary["exit_code"]
-        if not is_of_signal(ended) and ended != check_exit_code(totals):
+        is_strict = summary.get("options", {}).get("strict") is True
+        if not is_of_signal(ended) and ended != check_exit_code(totals, is_strict=is_strict):
             self.refuse(line, f"the exit code {ended} does not follow from the totals")
         if STOPPING.raised is not None:
             ended = of_signal(STOPPING.raised)

@@ -12,6 +12,7 @@ from evalstream.engine.positions import json_locator, place_violations
 from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass, describe_error
 from evalstream.io.codecs import detect_compression
+from evalstream.io.digest import XXH3
 from evalstream.io.document import document_bytes
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
@@ -159,7 +160,9 @@ class DocumentCheck:
         self.collector.close()
         self.collector, options = collector, collector.context.options
         with RowRouter(options, _DIGESTS) as outlets:
-            rows = RowPass(self.name, options, _DIGESTS, outlets, progress, any_rows=any_rows)
+            # Only what links runs asks for the digest of a file that has no seal.
+            algorithms = (XXH3,) if options.links else ()
+            rows = RowPass(self.name, options, algorithms, outlets, progress, any_rows=any_rows)
             try:
                 head = rows.open(path)
                 if rows.opened is None or accepts is None or accepts(head):

@@ -37,15 +37,22 @@ def parse_text(text: bytes, most_depth: int, note: Note) -> Any:
 
     NaN and infinite numbers are not violations here: the harness writes them.
     """
-    try:
-        return jiter.from_json(text, catch_duplicate_keys=True, allow_inf_nan=True)
-    except ValueError:
-        pass
+    value = parse_plain(text)
+    if value is not UNREADABLE:
+        return value
     found = parse_exactly(text, most_depth)
     for violation, issue in zip(explain(found.issues, torn=False), found.issues, strict=True):
         if violation.code != ES108.code:
             note(violation, None if issue.line is None else Position(issue.line, issue.column))
     return found.value if found.readable else UNREADABLE
+
+
+def parse_plain(text: bytes) -> Any:
+    """Return the value of a text in which nothing is wrong or too deep, or else UNREADABLE."""
+    try:
+        return jiter.from_json(text, catch_duplicate_keys=True, allow_inf_nan=True)
+    except ValueError:
+        return UNREADABLE
 
 
 def open_log(path: str, watch: Watch) -> tuple[ByteStream, int]:

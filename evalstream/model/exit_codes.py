@@ -11,8 +11,8 @@
 What was not checked comes before what was found: a check with failing runs that did not reach
 others has code 3. Damaged data, such as a compressed file that breaks off, is found: code 1.
 
-An unconfirmed run is checked, and nothing of it fails: it has code 0 unless warnings fail the
-check, as with `--strict`.
+An unconfirmed run is checked, and nothing of it fails: it has code 0. With `--strict` it has code
+1, whatever rules are left out: 0 then means that every claim was confirmed.
 
 With `--exit-zero` findings do not fail the program: 0 takes the place of 1. With `--exit-codes eee`
 the codes are those of the validator of Every Eval Ever: 0 clean, 1 errors, 2 warnings only. It has
@@ -64,21 +64,22 @@ PIPE_CLOSED: Final = of_signal(SIGPIPE)
 """The reader of the output is gone."""
 
 
-def exit_code(totals: Totals) -> int:
+def exit_code(totals: Totals, *, is_strict: bool = False) -> int:
     """Return the exit code of a check; never 0 where nothing was checked.
 
     Runs that could not be checked come before failed ones, and a signal before both.
     """
     if STOPPING.raised is not None:
         return of_signal(STOPPING.raised)
-    return check_exit_code(totals)
+    return check_exit_code(totals, is_strict=is_strict)
 
 
-def check_exit_code(totals: Totals) -> ExitCode:
+def check_exit_code(totals: Totals, *, is_strict: bool = False) -> ExitCode:
     """Return the exit code of a check that no signal stopped."""
     if _lacks(totals):
         return ExitCode.UNCHECKED
-    return ExitCode.FAILED if totals.verdicts.get("failed") else ExitCode.PASSED
+    refused = ("failed", "unconfirmed") if is_strict else ("failed",)
+    return ExitCode.FAILED if any(map(totals.verdicts.get, refused)) else ExitCode.PASSED
 
 
 def shown_exit_code(code: int, totals: Totals, scheme: str = OWN, *, zero: bool = False) -> int:
@@ -89,7 +90,7 @@ def shown_exit_code(code: int, totals: Totals, scheme: str = OWN, *, zero: bool 
     if is_of_signal(code):
         return code
     if scheme == EEE:
-        return _eee_exit_code(totals)
+        return _eee_exit_code(code, totals)
     if zero:
         return ExitCode.UNCHECKED if totals.damaged or _lacks(totals) else ExitCode.PASSED
     return code
@@ -100,8 +101,8 @@ def error_exit_code(code: ExitCode, scheme: str) -> int:
     return code if scheme == OWN else EeeExitCode.ERRORS
 
 
-def _eee_exit_code(totals: Totals) -> int:
-    if totals.verdicts.get("failed") or _lacks(totals):
+def _eee_exit_code(code: int, totals: Totals) -> int:
+    if code != ExitCode.PASSED:
         return EeeExitCode.ERRORS
     has_warnings = totals.severities.get(Severity.WARNING)
     return EeeExitCode.WARNINGS if has_warnings else EeeExitCode.CLEAN

@@ -200,7 +200,12 @@ class Options(DataClass, frozen=True):
         "PATTERN:CODES",
         seals=True,
     )
-    strict: bool = option(False, "Treat warnings as errors.", Group.RULES, seals=True)
+    strict: bool = option(
+        False,
+        "Treat warnings as errors, and demand that every claim is confirmed.",
+        Group.RULES,
+        seals=True,
+    )
     preview: bool = option(
         False,
         "Apply rules in preview, too; they report infos and never fail a run.",

@@ -66,6 +66,9 @@ NOT_SEALED: Final = "it was not sealed"
 """The start of the message that rows were to be sealed and were not."""
 
 
+UNPROVED: Final = "strict demands that every claim is confirmed"
+"""Why a run is unconfirmed though no rule that was left in fails it."""
+
 NOUN: Final = "row"
 """What most formats count."""
 
@@ -108,7 +111,7 @@ class RunSummary(DataClass):
         missing: The number of names of a list that are gone.
         other_files: The number of files of a list that are not evaluation files.
         noun: What the format counts as `rows`, in singular.
-        remark: Why no score was confirmed.
+        remark: Why the run is unconfirmed.
         sketch: A sketch of the rows, if it was asked for.
         failing: The number of occurrences that fail the run, by code.
         otherwise: The verdict without the failing occurrences.
@@ -228,6 +231,11 @@ class RunSummary(DataClass):
             self.otherwise = "unconfirmed"
         if self.verdict == "passed":
             self.verdict = self.otherwise
+
+    def demand_claims(self) -> None:
+        """Leave a run unconfirmed of which not every claim holds, as `--strict` demands."""
+        if self.otherwise == "unconfirmed" or not all(one.state.holds for one in self.claims):
+            self.leave_unconfirmed(self.remark or UNPROVED)
 
     def set_aside(self, known: Mapping[tuple[str, Severity], int], threshold: Severity) -> None:
         """Count occurrences, by code and severity, as known: they fail the run no longer.

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from evalstream.model.claim import State, count_states, describe_states
 from evalstream.model.finding import Finding, Severity
-from evalstream.model.report import NOT_CHECKED, Report, RunSummary
+from evalstream.model.report import NOT_CHECKED, UNPROVED, Report, RunSummary
 from evalstream.model.rule_text import RuleText
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import count_noun
@@ -63,7 +63,7 @@ def _verdict(run: RunSummary) -> TestCase:
     if run.verdict == "passed":
         return TestCase("verdict", text=line)
     if run.verdict == "unconfirmed":
-        doubt = describe_doubt(has_refuted=run.has_refuted_claims)
+        doubt = describe_doubt(has_refuted=run.has_refuted_claims, is_strict=run.remark == UNPROVED)
         return TestCase("verdict", SKIPPED, f"{doubt}: {line}")
     return TestCase("verdict", SKIPPED, line)
 

@@ -10,7 +10,7 @@ from typing import Final
 from evalstream._version import __version__
 from evalstream.model.claim import State, count_states, describe_states
 from evalstream.model.finding import MORE, SAFE, Finding, Severity
-from evalstream.model.report import Checked, Report, RunSummary, Totals
+from evalstream.model.report import UNPROVED, Checked, Report, RunSummary, Totals
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps_visible
@@ -347,9 +347,13 @@ def fix_mark(fix: str | None) -> str:
     return "" if fix is None else " [fix]" if fix == SAFE else " [fix --unsafe]"
 
 
-def describe_doubt(*, has_refuted: bool) -> str:
+def describe_doubt(*, has_refuted: bool, is_strict: bool, runs: int = 1) -> str:
     """Say why a verdict is unconfirmed."""
-    return "a claim is refuted" if has_refuted else "no score was confirmed"
+    if has_refuted:
+        return "a claim is refuted"
+    if is_strict:
+        return UNPROVED
+    return "no score was confirmed" if runs == 1 else "a run has no confirmed score"
 
 
 def occurrences(finding: Finding) -> str:

@@ -69,9 +69,9 @@ class Tally(DataClass):
     parsed, `doubtful` those that name another evaluation or no sample, or whose ids have a finding
     of their own. Keys of `recipes` are the sets of recipes that give a row's hash; an empty set
     means that no recipe does. Keys of `hash_forms` are the unusual forms of a hash: `absent`, or
-    `dressed` (in capitals or with a prefix). Keys of `fitting` are the versions whose schema
-    accepts a row that its own version refuses. Keys of `notices` are code, message and pointer of
-    violations that are reported once per file.
+    `dressed` (in capitals or with a prefix), and whether other hashes of the input agree. Keys of
+    `fitting` are the versions whose schema accepts a row that its own version refuses. Keys of
+    `notices` are code, message and pointer of violations that are reported once per file.
 
     `scores` sums up the rows that join a result, by the result's index in the aggregate.
     `without_result` counts rows without an evaluation_result_id, `unjoined` those that join no

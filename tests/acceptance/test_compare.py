@@ -386,6 +386,7 @@ def test_samples_in_the_same_clusters_have_a_verdict(tmp_path: Path) -> None:
 
 def test_a_matrix_shows_overlap_and_drift() -> None:
     report = evalstream.compare(TWO, matrix=True)
+    assert report.reference == report.runs[0].label != report.runs[1].label
     (overlap,) = report.overlaps
     assert overlap.cells[0][0] == 1
     assert 0.9 < (overlap.cells[0][1] or 0) < 1

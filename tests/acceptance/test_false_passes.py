@@ -1,9 +1,11 @@
 """Tampered pairs that must not pass, each beside an honest neighbour that must, under --strict."""
 
 import copy
+import io
 import json
 import struct
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from rows import DETAILS, Row, aggregate_of, bytes_of, hashed
 
 import evalstream
 from evalstream.model.claim import State
+from evalstream.model.finding import Severity
 from evalstream.model.report import Report
 from evalstream.reporters.summary import run_line
 
@@ -266,6 +269,13 @@ ERROR = "score_details/uncertainty/standard_error"
 DRAWS = "score_details/uncertainty/num_bootstrap_samples"
 
 
+def resampled_beside(error: float) -> Change:
+    """Write a second standard error as the converter of Inspect's logs does."""
+    settings = json.dumps({"num_samples": 1000})
+    details = {"bootstrap_stderr": str(error), "bootstrap_stderr_params": settings}
+    return says("score_details/details", details)
+
+
 def interval(lower: float, upper: float, level: float | None, **method: str) -> Change:
     """Claim a confidence interval, with its level if there is one."""
     stated = {} if level is None else {"confidence_level": level}
@@ -313,7 +323,7 @@ def cloned(times: int) -> Change:
     return change
 
 
-def called_wrong(place: int, bound: float) -> Change:
+def called_wrong(place: int, bound: Any) -> Change:
     """Call a right answer wrong, and give the metric a bound that no row reaches."""
 
     def change(pair: Pair) -> None:
@@ -321,6 +331,47 @@ def called_wrong(place: int, bound: float) -> Change:
         says("metric_config/max_score", bound)(pair)
 
     return change
+
+
+def logged(*kept: Any) -> Change:
+    """Keep metrics of the first rows as the converter of lm-eval's logs does, as text or object."""
+
+    def change(pair: Pair) -> None:
+        for row, metrics in zip(pair.rows, kept, strict=False):
+            row["metadata"] = {"lm_eval_metrics": metrics, "filter": "none"}
+
+    return change
+
+
+def hashed_by_the_harness(*prompts: str, target: str | None = None) -> Change:
+    """Keep hashes of prompts and of a target as the converter of lm-eval's logs does."""
+
+    def change(pair: Pair) -> None:
+        for row, prompt in zip(pair.rows, prompts, strict=False):
+            texts = {"prompt_hash": prompt} if target is None else {"target_hash": target}
+            row["metadata"] = {
+                name: sha256(text.encode()).hexdigest() for name, text in texts.items()
+            }
+
+    return change
+
+
+def says_in_rows(name: str, value: Any) -> Change:
+    """Give the input of each row one more member."""
+    return lambda pair: [row["input"].update({name: value}) for row in pair.rows]
+
+
+def without_result_ids(pair: Pair) -> None:
+    """Write rows as converters did before results had ids."""
+    for owner in (*pair.rows, *pair.results):
+        owner.pop("evaluation_result_id", None)
+
+
+def listed(*samples: str, number: int = 4) -> Change:
+    """List samples as the converter of Inspect's logs does for a dataset of its own."""
+    ids = ",".join(samples)
+    details = {"shuffled": "False", "samples_number": str(number), "sample_ids": ids}
+    return says("source_data/additional_details", details)
 
 
 def enormous(pair: Pair) -> None:
@@ -420,6 +471,22 @@ def graded(pair: Pair) -> None:
         ("0.3.0", both(cloned(10), says(ERROR, {"value": 0.0801, "method": "analytic"})), "ES803"),
         ("0.3.0", called_wrong(0, 1), "ES808"),
         ("0.3.0", called_wrong(0, 2), "ES808"),
+        ("0.3.0", both(says(NAME, "accuracy"), called_wrong(0, "Infinity")), "ES307"),
+        # The harness had another score.
+        ("0.3.0", logged('{"exact_match": 0.0, "f1": [1, 1]}'), "ES808"),
+        ("0.3.0", logged('{"acc": 1.0, "exact_match":0}'), "ES808"),
+        ("0.3.0", logged('{"x": {"exact_match": 1.0}, "exact_match": 0.0}'), "ES808"),
+        ("0.3.0", logged('{"a\\"exact_match": 1.0, "exact_match": false}'), "ES808"),
+        ("0.2.0", logged({"exact_match": 0.0, "acc": 0.5}), "ES808"),
+        ("0.3.0", both(without_result_ids, logged('{"acc": 0.0, "f1": 0.5}')), "ES808"),
+        # The harness hashed another question, or another target.
+        ("0.3.0", hashed_by_the_harness("question s0?", "question s9?"), "ES410"),
+        ("0.2.0", hashed_by_the_harness("question s0?", "question s1? "), "ES410"),
+        ("0.3.0", hashed_by_the_harness("", "", target="answer to s0"), "ES410"),
+        ("0.3.0", hashed_by_the_harness("of another form"), "ES410"),
+        # Samples that are listed have no rows, or others have.
+        ("0.3.0", listed("s0", "s1", "s2", "s3", "s4", number=5), "ES609"),
+        ("0.3.0", listed("s0", "s1", "s2", "s9"), "ES609"),
         # Figures beside a true score.
         ("0.3.0", says("score_details/details", {"accuracy": "0.99"}), "ES801"),
         ("0.3.0", says("score_details/details", {"f1": "0.99"}), "ES804"),
@@ -429,6 +496,12 @@ def graded(pair: Pair) -> None:
         ("0.3.0", says("score_details/details", {"accuracy_all": "1.5"}), "ES801"),
         ("0.2.0", says("score_details/details", {"all": {"accuracy": 0.99}}), "ES804"),
         ("0.3.0", says("score_details/details", {"all": '{"accuracy": 0.99}'}), "ES804"),
+        ("0.3.0", says("score_details/details", {"average": "2.3"}), "ES801"),
+        ("0.3.0", says("score_details/details", {"accuracy_at_time": "2.3"}), "ES801"),
+        ("0.3.0", says("score_details/details", {"max": "0.9"}), "ES804"),
+        ("0.3.0", resampled_beside(0.1), "ES803"),
+        ("0.3.0", resampled_beside(0.4), "ES803"),
+        ("0.3.0", says("score_details/details", {"clustered_stderr": "0.1"}), "ES804"),
         ("0.3.0", says("score_details/accuracy", 0.99), "ES801"),
         ("0.3.0", says("score_details/uncertainty/variance", 0.99), "ES803"),
     ],
@@ -528,6 +601,19 @@ def one_third_in_single_precision(pair: Pair) -> None:
         ("0.2.0", says("score_details/details", {"all": {"accuracy": 0.5, "seed": 3}})),
         ("0.2.0", says("score_details/details", {"accuracy": {"value": 0.5, "seed": 3}})),
         ("0.3.0", says("score_details/details", {"sem_params": '{"num_samples": 50}'})),
+        ("0.3.0", says("score_details/details", {"avg_tokens": "321.5", "latency_mean_ms": "2.3"})),
+        ("0.3.0", says("score_details/details", {"max": "1.0", "min": "0", "median": "0.5"})),
+        ("0.3.0", resampled_beside(0.24)),
+        ("0.3.0", logged('{"exact_match": 1.0, "f1": [0, 1]}', '{"acc": 0.0, "exact_match":true}')),
+        ("0.3.0", logged('{"acc": 0.0, "exact_match": 1}', "{}", '{"acc": 1.0}', "no JSON")),
+        ("0.3.0", logged('{"x": {"exact_match": 0.0}, "exact_match": 1.0}', "[1]", "null")),
+        ("0.2.0", logged({"exact_match": 1.0}, {"exact_match": None}, {"word_perplexity": [1]})),
+        ("0.3.0", both(without_result_ids, logged('{"acc": 0.0, "f1": 1.0}', '{"f1": [1, 2]}'))),
+        ("0.3.0", hashed_by_the_harness("question s0?", "question s1?")),
+        ("0.2.0", hashed_by_the_harness("question s0?")),
+        ("0.3.0", hashed_by_the_harness("", target="answer to s0")),
+        ("0.3.0", both(hashed_by_the_harness("other"), says_in_rows("formatted", "a prompt"))),
+        ("0.3.0", listed("s0", "s1", "s2", "s3")),
     ],
 )
 def test_its_honest_neighbour_passes(tmp_path: Path, version: str, change: Change) -> None:
@@ -566,10 +652,49 @@ def test_a_part_that_agrees_is_unconfirmed(tmp_path: Path) -> None:
     pair = Pair()
     says("score_details/uncertainty/num_samples", 400)(pair)
     report = pair.check(tmp_path, ignore=("ES507", "ES7", "ES802", "ES804", "ES805"))
-    assert report.exit_code == 0
-    assert not report.passed
+    assert report.exit_code == 1
     assert report.runs[0].verdict == "unconfirmed"
-    assert "claims: 2 open" in run_line(report.runs[0])
+    assert "claims: 2 open; strict demands that every claim is confirmed" in run_line(
+        report.runs[0]
+    )
+
+
+@each("rules", [("ES501",), ("ES1", "ES2")])
+def test_strict_is_0_for_confirmed_claims_alone_whatever_rules_are_left_out(
+    tmp_path: Path, rules: tuple[str, ...]
+) -> None:
+    pair = Pair()
+    assert pair.check(tmp_path, select=rules).exit_code == 0
+    (tmp_path / "run.json").unlink()
+    rows = tmp_path / "run_samples.jsonl"
+    assert evalstream.check(rows, select=rules).exit_code == 0
+    assert evalstream.check(rows, select=rules, fail_on=Severity.WARNING).exit_code == 0
+    alone = evalstream.check(rows, select=rules, strict=True)
+    assert (alone.exit_code, alone.runs[0].verdict) == (1, "unconfirmed")
+
+
+def test_strict_is_not_0_for_an_open_claim_beside_a_confirmed_one(tmp_path: Path) -> None:
+    pair = Pair()
+    says("score_details/details", {"other_accuracy": "0.4"})(pair)
+    left_out = ("ES507", "ES7", "ES804")
+    report = pair.check(tmp_path, ignore=left_out)
+    assert (report.exit_code, report.runs[0].verdict) == (1, "unconfirmed")
+    assert report.counts == {}
+    shown = io.StringIO()
+    pair.check(tmp_path, ignore=left_out, reporter=evalstream.JunitReporter(shown))
+    assert "no score was confirmed" not in shown.getvalue()
+    assert "strict demands that every claim is confirmed" in shown.getvalue()
+
+
+def test_a_baseline_does_not_confirm_a_claim(tmp_path: Path) -> None:
+    pair, known = Pair(), str(tmp_path / "known.jsonl")
+    claim(0.99)(pair)
+    assert pair.check(tmp_path / "run", write_baseline=known).exit_code == 1
+    rows, aggregate = tmp_path / "run/run_samples.jsonl", tmp_path / "run/run.json"
+    settings = {"aggregate": aggregate, "ignore": ("ES507", "ES7"), "baseline": known}
+    lenient = evalstream.check(rows, **settings, fail_on=Severity.WARNING)
+    assert (lenient.exit_code, lenient.runs[0].verdict) == (0, "unconfirmed")
+    assert evalstream.check(rows, **settings, strict=True).exit_code == 1
 
 
 def test_a_refuted_claim_whose_rule_is_left_out_does_not_pass(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Findings about documents of all formats have the line and column of what their pointer names."""
 
+import gzip
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 from inspect_archive import sound_log
 from paths import EXAMPLES
+from rows import sound_rows
 
 import evalstream
+from evalstream.engine import block_tasks
 from evalstream.model.finding import Finding
 from evalstream.parsing.json_positions import find_positions
 
@@ -116,3 +119,33 @@ def test_a_sound_document_is_read_once(tmp_path: Path, monkeypatch: pytest.Monke
     for name in ("run.jsonl", "aggregate.json"):
         shutil.copy(EXAMPLES / name, tmp_path)
     assert evalstream.check(tmp_path).passed
+
+
+ROWS = sound_rows(count=12)
+for _faulty in (2, 3, 9):
+    ROWS[_faulty]["evaluation"]["score"] = "high"
+TEXTS = [json.dumps(row) for row in ROWS]
+LAYOUTS = {
+    "lines": "\n".join(TEXTS) + "\n",
+    "CRLF and blank lines": "\ufeff" + "\r\n \r\n".join(TEXTS),
+    "array": "[" + ",".join(TEXTS) + "]",
+    "array on lines": "[\n" + " ,\n".join(TEXTS) + "\n]\n",
+    "indented array": json.dumps(ROWS, indent=1),
+}
+
+
+@pytest.mark.parametrize("engine", ["auto", "portable"])
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_offsets_of_findings_are_those_of_their_rows(
+    layout: str, suffix: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = LAYOUTS[layout].encode()
+    path = tmp_path / f"rows.jsonl{suffix}"
+    path.write_bytes(gzip.compress(data) if suffix else data)
+    for size in (3_000, block_tasks.BLOCK_BYTES):
+        monkeypatch.setattr(block_tasks, "BLOCK_BYTES", size)
+        report = evalstream.check(path, engine=engine, select=("ES2",), jobs=1)
+        found = [finding.offset for finding in report if finding.code == "ES202"]
+        rows = [json.JSONDecoder().raw_decode(data[at or 0 :].decode())[0] for at in found]
+        assert rows == [ROWS[2], ROWS[3], ROWS[9]]

@@ -308,6 +308,23 @@ def test_an_aggregate_may_come_after_its_rows(tmp_path: Path) -> None:
     assert run["checksum"]["actual"] == hashlib.sha256(GOOD).hexdigest()
 
 
+def test_noise_before_an_aggregate_that_comes_later_is_counted(tmp_path: Path) -> None:
+    rows, aggregate = write_run(tmp_path, GOOD)
+    sealed = aggregate.read_bytes()
+    rows.unlink()
+    aggregate.unlink()
+    ways = ("--aggregate", aggregate.name, "--skip-noise", "--tee", rows.name, "--format", "json")
+    with started("check", "-", *ways, folder=tmp_path) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"warming up\n" + LINES[0] + b"  50%|####\n" + b"".join(LINES[1:]))
+        wait_for(lambda: rows.exists() and rows.stat().st_size == len(GOOD))
+        aggregate.write_bytes(sealed)
+        out, _ = process.communicate(timeout=SECONDS)
+    (run,) = json.loads(out)["runs"]
+    assert (process.returncode, run["verdict"], run["rows"]) == (0, "passed", 8)
+    assert (run["counts"], run["severities"]) == ({"ES006": 2}, {"info": 2})
+
+
 def append(path: Path, data: bytes) -> None:
     with path.open("ab") as file:
         file.write(data)

@@ -136,10 +136,10 @@ GROWTH = "memory for the large log of inspect above that for the other"
     ("times", "small", "large", "broken"),
     [
         (2.0, 120, 170, []),
-        (25.5, 120, 170, ["inspect, to unpacking"]),
+        (15.5, 120, 170, ["inspect, to unpacking"]),
         (2.0, 201, 199, ["peak memory, inspect"]),
         (2.0, 150, 201, ["peak memory, inspect, large"]),
-        (2.0, 100, 151, [GROWTH]),
+        (2.0, 100, 181, [GROWTH]),
     ],
 )
 def test_each_budget_of_inspect_can_break(

@@ -18,11 +18,13 @@ from harness_logs import (
     convert,
     inspect_log,
     inspect_logs,
+    inspect_schema,
     lm_eval_logs,
     lm_eval_metric_logs,
     needs_harnesses,
     source_of,
 )
+from paths import REPOSITORY
 
 import evalstream
 from evalstream.model.claim import State
@@ -416,6 +418,11 @@ WARNED = {"errored": {"INS211"}, "letters": {"INS304"}, "unscored": {"ES805"}}
 
 
 has_reader = find_spec("inspect_ai") is not None
+
+
+def test_the_types_of_inspects_logs_are_those_of_the_harness() -> None:
+    """After a new release: write what the driver prints to the file, and read the difference."""
+    assert inspect_schema() == (REPOSITORY / "schemas" / "inspect" / "log.json").read_text()
 
 
 def test_real_logs_of_inspect_get_the_right_verdict(folder: Path) -> None:

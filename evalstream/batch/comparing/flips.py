@@ -87,12 +87,12 @@ class FlipStore:
     """The flips between two runs: the first `most` ones by line, 0 for all; on disk.
 
     The first COMPARED ones are kept in any case, to hold their answers against each other. Flips
-    after the line `latest` of the reference need not be added.
+    after the line `latest` of the reference, and those after `most` others, need not be added.
     """
 
     def __init__(self, most: int) -> None:
         self._shown = most or -1
-        self._most, self._rows = most and max(most, COMPARED), 0
+        self.most, self._rows = most and max(most, COMPARED), 0
         self.latest = NO_LIMIT
         # An empty name is a database on disk that goes when it is closed.
         self._base = sqlite3.connect("")
@@ -109,12 +109,12 @@ class FlipStore:
         ]  # fmt: skip
         self._base.executemany(_ADD, added)
         self._rows += len(added)
-        if self._most and self._rows > self._most + _TRIM_AT:
+        if self.most and self._rows > self.most + _TRIM_AT:
             self._trim()
 
     def read_answers(self, a: CheckedRun, b: CheckedRun, options: Options) -> list[str]:
         """Read the rows of the flips again, and return why some could not be read, if so."""
-        if self._most:
+        if self.most:
             self._trim()
         warnings = []
         for side, run in (("a", a), ("b", b)):
@@ -148,10 +148,10 @@ class FlipStore:
         self._base.close()
 
     def _trim(self) -> None:
-        self._base.execute(_TRIM, (self._most,))
-        self._rows = self._most
+        self._base.execute(_TRIM, (self.most,))
+        self._rows = self.most
         kept, last = self._base.execute(_LAST).fetchone()
-        self.latest = last if kept >= self._most else NO_LIMIT
+        self.latest = last if kept >= self.most else NO_LIMIT
 
     def _read(self, side: str, run: CheckedRun, options: Options) -> str | None:
         """Read the rows of one side again; return why some cannot be, None if all were read."""
@@ -182,10 +182,12 @@ class FlipStore:
         return f"{count_noun(lost, 'row')} cannot be read again" if lost else None
 
 
+_OTHER: Final = int(PairFlag.OTHER_INPUT | PairFlag.OTHER_REFERENCE)
+
+
 def _is_alike(pair: SamplePair) -> bool:
     """Tell whether both runs scored one answer to one input."""
-    is_other = pair.flags & (PairFlag.OTHER_INPUT | PairFlag.OTHER_REFERENCE)
-    return pair.rows_a == pair.rows_b == 1 and not is_other
+    return pair.rows_a == pair.rows_b == 1 and not pair.flags & _OTHER
 
 
 def _says_something(answer: Any) -> bool:

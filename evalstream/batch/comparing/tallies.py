@@ -86,7 +86,7 @@ class MetricTally:
         self.unscored += int((~is_scored).sum())
         self.paired.only_a.add(pairs["score_a"][has_a & ~has_b])
         self.paired.only_b.add(pairs["score_b"][~has_a])
-        self._add_scored(pairs[is_scored])
+        self._add_scored(pairs.compress(is_scored))
 
     def add_unmatched(self, samples: Array, *, is_a: bool) -> None:
         """Add samples that only one run has."""
@@ -192,11 +192,11 @@ class PairTally:
         """Keep the scored samples that both runs judge differently."""
         if self._flips is None:
             return
-        pairs = pairs[~np.isnan(pairs["score_a"]) & ~np.isnan(pairs["score_b"])]
-        pairs = pairs[pairs["line_a"] <= self._flips.latest]
+        is_scored = ~np.isnan(pairs["score_a"]) & ~np.isnan(pairs["score_b"])
+        pairs = pairs.compress(is_scored & (pairs["line_a"] <= self._flips.latest))
         changes = tally.changes(pairs)
         for change, is_loss in ((_LOSS, True), (_GAIN, False)):
-            found = pairs[changes == change]
+            found = select_first_lines(pairs.compress(changes == change), self._flips.most)
             if len(found):
                 self._flips.add(sample_pairs(found), is_loss=is_loss)
 
@@ -204,6 +204,14 @@ class PairTally:
 def sample_pairs(pairs: Array) -> Iterator[SamplePair]:
     """Iterate over the pairs of an array."""
     return map(SamplePair._make, pairs.tolist())
+
+
+def select_first_lines(pairs: Array, most: int) -> Array:
+    """Return the pairs of the first lines of the reference, `most` or more; all for 0."""
+    if not most or len(pairs) <= most:
+        return pairs
+    lines = pairs["line_a"]
+    return pairs.compress(lines <= np.partition(lines, most - 1)[most - 1])
 
 
 def _make_flags(is_right: Array) -> Array:
@@ -225,4 +233,4 @@ def _count(flags: Mapping[int, int], wanted: int) -> int:
 def _by_metric(records: Array, numbers: Array) -> Iterator[tuple[int, Array]]:
     """Iterate over records by the numbers of their metrics."""
     for metric in np.unique(numbers).tolist():
-        yield metric, records[numbers == metric]
+        yield metric, records.compress(numbers == metric)

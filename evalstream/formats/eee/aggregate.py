@@ -30,6 +30,8 @@ RESULTS: Final = "/evaluation_results"
 USUAL_ALGORITHMS: Final = ("sha256",)
 """The digests of a rows file whose aggregate declares none."""
 
+SOURCE_DATA: Final = "source_data"
+
 LEVELS: Final = "levels"
 UNKNOWN_LEVEL: Final = -1
 """The score of an unknown level, if has_unknown_level is true."""
@@ -57,8 +59,9 @@ class Result(NamedTuple):
     on infinities are allowed), or are None if the metric declares no bound. `metric` is the
     metric's own name, and `levels` the number of level_names. `samples_number` is the size of the
     dataset, `sample_ids` the used samples, as strings, and `split` the part of the dataset in its
-    repository. `unit` is that of the scores, `kind_name` the name of the metric's
-    kind, and `is_qualified` says that its name has further words.
+    repository. `unit` is that of the scores, `kind_name` the name of the metric's kind, and
+    `is_qualified` says that its name has further words. `data_in` is the member that states
+    samples_number and sample_ids.
     """
 
     place: int
@@ -79,6 +82,7 @@ class Result(NamedTuple):
     unit: str | None = None
     kind_name: str = kinds.UNKNOWN.name
     is_qualified: bool = False
+    data_in: str = SOURCE_DATA
 
     @property
     def kind(self) -> ClaimKind:
@@ -341,8 +345,8 @@ def _result(index: int, result: dict[str, Any]) -> Result:
         object_or_empty(result.get("metric_config")),
         object_or_empty(result.get("source_data")),
     )
-    name = text_or_none(result.get("evaluation_name"))
-    levels, listed = metric.get("level_names"), source.get("sample_ids")
+    name, levels = text_or_none(result.get("evaluation_name")), metric.get("level_names")
+    data = _read_data(source)
     return Result(
         place=index,
         id=text_or_none(result.get("evaluation_result_id")),
@@ -355,14 +359,48 @@ def _result(index: int, result: dict[str, Any]) -> Result:
         score_type=text_or_none(metric.get("score_type")),
         metric=next(filter(None, (text_or_none(metric.get(name)) for name in METRIC_NAMES)), None),
         levels=len(levels) if isinstance(levels, list) else None,
-        samples_number=_whole(source.get("samples_number")),
-        sample_ids=frozenset(map(str, listed)) if isinstance(listed, list) else None,
+        samples_number=data.number,
+        sample_ids=data.ids,
         split=text_or_none(source.get("hf_split")),
         has_unknown_level=metric.get("has_unknown_level") is True,
         unit=text_or_none(metric.get("metric_unit")),
         kind_name=metric_kind(metric, name).name,
         is_qualified=is_qualified(metric, name),
+        data_in=data.place,
     )
+
+
+class _Data(NamedTuple):
+    """The number of samples of a dataset, the used ones, and the member that says so."""
+
+    number: int | None
+    ids: frozenset[str] | None
+    place: str = SOURCE_DATA
+
+
+def _read_data(source: Mapping[str, Any]) -> _Data:
+    """Read which samples there are.
+
+    For a dataset that is not one of Hugging Face, the converter of Inspect's logs writes them as
+    texts in additional_details, the ids with commas between them. If there seem to be more ids than
+    samples, they have commas themselves.
+    """
+    listed, details = source.get("sample_ids"), source.get(_DETAILS)
+    if isinstance(listed, list) or "samples_number" in source or not isinstance(details, dict):
+        ids = frozenset(map(str, listed)) if isinstance(listed, list) else None
+        return _Data(_whole(source.get("samples_number")), ids)
+    number, texts = details.get("samples_number"), details.get("sample_ids")
+    if not (isinstance(number, str) and number.isdecimal() and len(number) < MOST_DIGITS):
+        return _Data(None, None)
+    parts = texts.split(",") if isinstance(texts, str) and texts else []
+    ids = frozenset(parts) if 0 < len(parts) <= int(number) else None
+    return _Data(int(number), ids, f"{SOURCE_DATA}/{_DETAILS}")
+
+
+_DETAILS: Final = "additional_details"
+
+MOST_DIGITS: Final = 16
+"""Numbers of samples have fewer digits."""
 
 
 def _whole(value: Any) -> int | None:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import LEVELS, RESULTS, UNKNOWN_LEVEL, Aggregate, Result
-from evalstream.formats.eee.claims import Claims
+from evalstream.formats.eee.claims import RESAMPLED, Claims
 from evalstream.model.claim import Reason, State
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.row_record import UNJOINED
@@ -45,8 +45,20 @@ _FIGURE: Final = LazyPattern(
 )
 """Words in the names of details that make a number a figure without a formula."""
 
+_WORD: Final = LazyPattern(r"[a-z]+")
+_OF_OTHERS: Final = frozenset(
+    {
+        *("calls", "characters", "chars", "cost", "duration", "latency", "length", "ms", "price"),
+        *("seconds", "steps", "time", "token", "tokens", "turns", "usd", "words"),
+    }
+)
+_AVERAGES: Final = frozenset({"avg", "average", "mean", "median"})
+"""Words of averages of other things than scores, such as avg_tokens."""
+
 _NUMBER: Final = LazyPattern(r"\s*[-+]?[.,]?[0-9]")
 """The start of a text that is a number, perhaps with a unit or an error."""
+
+CLUSTERED: Final = "cluster"
 
 _SETTINGS: Final = LazyPattern(r"(?i:(?:args|config|options|param(?:eter)?s|settings)$)")
 """The names of objects with settings, such as bootstrap_stderr_params of Inspect's converter."""
@@ -129,12 +141,14 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
         if claims.level is not None:
             more["level"] = float(claims.level)
         yield claim(INTERVAL, kinds.INTERVAL, (claims.lower, claims.upper), **more)
-    for path, place, value in _iterate_details(member(document, "score_details")):
+    details = member(document, "score_details")
+    for path, place, value in _iterate_details(details):
         kind, number = _read_detail(path, value, result)
         if kind is not None:
             where = f"{RESULTS}/{result.place}/score_details{place}"
             name = "/".join(map(str, path)).removeprefix("details/")
-            yield Claim(where, f"{label}: {name}", kind, number, value)
+            more = _read_method(path, details) if kind in _SPREADS else {}
+            yield Claim(where, f"{label}: {name}", kind, number, value, **more)
 
 
 def _iterate_details(
@@ -180,8 +194,32 @@ def _read_detail(path: Path, value: Any, result: Result) -> tuple[ClaimKind | No
     return kind if is_own and not is_percent and not is_count else kinds.UNKNOWN, number
 
 
+def _read_method(path: Path, details: Any) -> dict[str, Any]:
+    """Return how an uncertainty in the details is computed, as its name says.
+
+    The converter of Inspect's logs keeps a second error as `bootstrap_stderr`, and beside it as
+    JSON the parameters of that metric.
+    """
+    method = next((one for one in (RESAMPLED, CLUSTERED) if path[-1].startswith(one)), None)
+    settings = resolve(details, (*path[:-1], f"{path[-1]}_params"))
+    if settings.__class__ is str:
+        settings = parse_or_none(settings.encode("utf-8", "surrogatepass"))
+    draws = member(settings, "num_samples")
+    return {"method": method, "draws": draws if draws.__class__ is int else None}
+
+
 def _kind_of_name(name: str) -> ClaimKind | None:
+    """Return the kind of a figure in the details.
+
+    The least and the greatest may be those that are possible, and averages of tokens or times are
+    figures of other things than the scores.
+    """
+    words = frozenset(_WORD.findall(name.lower()))
+    if words & _OF_OTHERS and words & _AVERAGES and not words & kinds.AVERAGES - _AVERAGES:
+        return None
     kind = kind_named(name)
+    if kind in {kinds.LEAST, kinds.GREATEST}:
+        return kind._replace(is_exact=False, bounds=kinds.UNKNOWN.bounds)
     return kinds.UNKNOWN if kind is None and _FIGURE.search(name.lower()) else kind
 
 

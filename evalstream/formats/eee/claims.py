@@ -34,6 +34,9 @@ _fast: Final[Callable[[bytes], Any]] = partial(
 )
 """Read a document with floats as Decimal. Raises ValueError for what the exact parser reports."""
 
+RESAMPLED: Final = "bootstrap"
+"""The method of figures that name none beside a number of draws."""
+
 MOST_IN_A_DOUBLE: Final = 1 << 53
 """Up to here every whole number is a double."""
 
@@ -166,17 +169,19 @@ def _claims(result: Mapping[str, Any]) -> Claims:
     if not isinstance(uncertainty, dict):
         return Claims(_decimal(details, "score"))
     error, interval = uncertainty.get("standard_error"), uncertainty.get("confidence_interval")
+    draws = _count(uncertainty, "num_bootstrap_samples")
+    usual = RESAMPLED if draws and draws > 0 else None
     return Claims(
         score=_decimal(details, "score"),
         num_samples=_count(uncertainty, "num_samples"),
         deviation=_decimal(uncertainty, "standard_deviation"),
         error=_decimal(error, "value"),
-        error_method=text_or_none(member(error, "method")),
+        error_method=text_or_none(member(error, "method")) or usual,
         lower=_decimal(interval, "lower"),
         upper=_decimal(interval, "upper"),
         level=_decimal(interval, "confidence_level"),
-        interval_method=text_or_none(member(interval, "method")),
-        resamples=_count(uncertainty, "num_bootstrap_samples"),
+        interval_method=text_or_none(member(interval, "method")) or usual,
+        resamples=draws,
     )
 
 

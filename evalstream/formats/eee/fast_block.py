@@ -11,6 +11,7 @@ from evalstream.engine.result import BlockFindings, TakenRows
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_digests import answer_digest
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
+from evalstream.formats.eee.rules.log_hashes import LIKE_LOG, UNLIKE_LOG
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, NOT_A_CHOICE
 from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
 from evalstream.formats.eee.sample_hash import equivalent_recipes
@@ -52,6 +53,7 @@ _IDS: Final = (
 FIRST_ROWS: Final = 64
 """How many lines of a block are listed at first: after them it is known which need no words."""
 
+_CLUSTER: Final = SampleRow._fields.index("cluster")
 _WORD: Final = struct.Struct("=Q")
 _DOUBLE: Final = struct.Struct("=d")
 
@@ -202,6 +204,9 @@ class FastBlock:
         for flag, notice in _NOTICES:
             if flags & flag and notice.code in self._context.enabled_codes:
                 tally.notices.add(notice_key(notice), kind.first, kind.rows)
+        if flags & (Flag.LIKE_LOG | Flag.UNLIKE_LOG):
+            form = LIKE_LOG if flags & Flag.LIKE_LOG else UNLIKE_LOG
+            tally.hash_forms.add(form, kind.first, kind.rows)
         if flags & Flag.CARRIAGE_RETURN:
             tally.carriage_returns.add(None, kind.first, kind.rows)
         group.rows += kind.rows
@@ -250,14 +255,17 @@ class FastBlock:
     def _sample(self, rows: ScannedRows, request: SampleRequest) -> None:
         """Add the rows to those of a comparison with other runs."""
         words = rows.samples({scope: group.number for scope, group in self._known.items()})
-        from evalstream.formats.eee.compared import row_cluster
+        reads_all = request.cluster is not None
+        # The scanner folds ASCII texts alone.
+        digests = enumerate(words[_CLUSTER::ROW_WORDS])
+        unread = [row for row, digest in digests if reads_all or digest == UNKNOWN]
+        if unread:
+            from evalstream.formats.eee.compared import row_cluster
 
-        at = range(SampleRow._fields.index("cluster"), len(words), ROW_WORDS)
-        places = zip(at, rows.column("start"), rows.column("stop"), strict=True)
-        for place, start, stop in places:
-            # The scanner folds ASCII texts alone.
-            if request.cluster is not None or words[place] == UNKNOWN:
-                words[place] = row_cluster(request, self._data[start:stop])
+            starts, stops = map(rows.column, ("start", "stop"))
+            for row in unread:
+                line = self._data[starts[row] : stops[row]]
+                words[_CLUSTER + row * ROW_WORDS] = row_cluster(request, line)
         self._groups.sample(words.tobytes())
 
     def _add_links(self, place: int, words: Sequence[int]) -> None:

@@ -33,8 +33,17 @@ class EeeFormat(RowFormat):
     prefix = "ES"
     noun = "row"
     rule_modules = (
-        *("version", "row", "evidence", "transcript", "leak", "sample_hash", "seal", "linkage"),
-        *("coverage", "source", "aggregate", "members", "recompute", "datastore", "cross_run"),
+        *("version", "row", "evidence", "transcript", "leak", "sample_hash", "log_hashes", "seal"),
+        *(
+            "linkage",
+            "coverage",
+            "source",
+            "aggregate",
+            "members",
+            "recompute",
+            "datastore",
+            "cross_run",
+        ),
     )
     places: ClassVar[Mapping[str, Place]] = {"instance": "rows", "aggregate": "aggregate"}
     options = frozenset(

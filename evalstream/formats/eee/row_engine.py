@@ -31,6 +31,7 @@ from evalstream.formats.eee.row_digests import (
 from evalstream.formats.eee.row_groups import RowGroups, is_aggregated_notice, notice_key
 from evalstream.formats.eee.row_reader import Row, RowReader, parse
 from evalstream.formats.eee.rules import coverage, sample_hash
+from evalstream.formats.eee.rules.log_hashes import ALGORITHM, ES410, compare_log
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
 from evalstream.model.finding import Severity, Violation
@@ -92,6 +93,11 @@ class RowEngine:
     def checks(self) -> list[RowCheck]:
         """The checks of single rows, bound when a row first takes the exact path."""
         return _bound(self.context, by_ids=False)
+
+    @cached_property
+    def compares_log(self) -> bool:
+        """Whether inputs are compared with the hashes that a harness logged."""
+        return ES410.code in self.context.enabled_codes and self.context.algorithm == ALGORITHM
 
     @cached_property
     def check_hash(self) -> sample_hash.HashCheck:
@@ -356,7 +362,7 @@ class _Pass:
     def _apply_rules(self, rows: list[_Entry]) -> None:
         """Apply the rules beyond the schema to rows; notices are only counted."""
         tally, of = self._tally, self._groups.of
-        checks, check_hash = self._engine.checks, self._engine.check_hash
+        checks = self._engine.checks
         for entry in rows:
             entry.group = group = of(entry.row, entry.number)
             group.rows += 1
@@ -373,10 +379,17 @@ class _Pass:
                         found.append(violation)
             if found:
                 entry.violations = [*entry.violations, *found]
+        self._check_hashes(rows)
+
+    def _check_hashes(self, rows: list[_Entry]) -> None:
+        tally, check_hash = self._tally, self._engine.check_hash
         for entry in rows:
             wrong_hash = check_hash(entry.hashed or entry.row, entry.number, tally)
             if wrong_hash is not None:
                 entry.violations = [*entry.violations, wrong_hash]
+            form = compare_log(entry.row) if self._engine.compares_log else None
+            if form is not None:
+                tally.hash_forms.add(form, entry.number)
 
     def _explain(self, entry: _Entry) -> bool:
         """Add the violations of a line that was not accepted; tell whether it is a row."""

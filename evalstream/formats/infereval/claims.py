@@ -37,14 +37,21 @@ class VerdictTally:
 
     def __init__(self) -> None:
         self._groups: dict[tuple[str, State, Reason | None], _Group] = {}
+        self._confirmed: Counter[tuple[str, int, tuple[int, ...]]] = Counter()
 
     def add_confirmed(self, value: Mapping[str, Any]) -> None:
         """Add an item whose vote and verdict are those of its samples."""
-        votes, verdict = value[VOTE], {value[VERDICT]: 1}
-        samples = len(value["samples"])
-        self._add(VERDICT, State.CONFIRMED, None, verdict, verdict, samples)
-        counts = {name: votes.get(name, 0) for name in VERDICTS}
-        self._add(VOTE, State.CONFIRMED, None, counts, counts, samples)
+        votes = value[VOTE]
+        counts = tuple([votes.get(name, 0) for name in VERDICTS])
+        self._confirmed[value[VERDICT], len(value["samples"]), counts] += 1
+
+    def _add_all_confirmed(self) -> None:
+        """Add the confirmed items, those that are alike together."""
+        for (verdict, samples, votes), items in self._confirmed.items():
+            counts = {name: items * number for name, number in zip(VERDICTS, votes, strict=True)}
+            for member, found in ((VERDICT, {verdict: items}), (VOTE, counts)):
+                self._add(member, State.CONFIRMED, None, found, found, samples, items)
+        self._confirmed.clear()
 
     def add(self, item: Item, refuted: Collection[str]) -> None:
         """Add the claims of an item, of which some members are `refuted`."""
@@ -79,15 +86,17 @@ class VerdictTally:
         claimed: Verdicts,
         recomputed: Verdicts,
         samples: int,
+        items: int = 1,
     ) -> None:
         group = self._groups.setdefault((member, state, reason), _Group())
-        group.items += 1
-        group.samples += samples
+        group.items += items
+        group.samples += items * samples
         group.claimed.update(claimed)
         group.recomputed.update(recomputed)
 
     def claims(self) -> Iterator[JudgedClaim]:
         """Yield a claim for each member, state and reason, which covers all of its items."""
+        self._add_all_confirmed()
         for (member, state, reason), group in sorted(self._groups.items(), key=_order):
             yield JudgedClaim(
                 f"/{ITEMS}",

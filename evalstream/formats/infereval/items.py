@@ -149,10 +149,11 @@ class ItemPass:
 
     def take(self, element: Element) -> None:
         """Check one item, which is complete."""
-        if self._is_accepted(element):
+        value = self._fast(element)
+        if self._is_accepted(value):
             self.count += 1
             return
-        text = self._read(element)
+        text = self._read(element, value)
         found = text.violations
         if text.readable:
             if self._samples is not None and isinstance(text.value, dict):
@@ -190,7 +191,7 @@ class ItemPass:
         message = f"{error.message} (byte {error.offset:,} of the file)"
         broken = PlacedViolation(rule.violation(message), error.line, error.column)
         if last is not None and error.name in ("invalid-json", "truncated-record"):
-            text = self._read(last)
+            text = self._read(last, self._fast(last))
             if not text.readable:
                 broken = text.violations[0]
         violation, line, column = broken
@@ -207,10 +208,11 @@ class ItemPass:
 
         return ItemSamples(samples, request, self._evaluation)
 
-    def _is_accepted(self, element: Element) -> bool:
+    def _is_accepted(self, value: Any) -> bool:
         """Accept an item in which certainly nothing is found; the id of no other is remembered."""
-        value = self._fast(element) if self._samples is None and self.count else None
-        if value is None or not fits(self._schema, value) or not is_sound(value, self._evaluation):
+        if value is None or self._samples is not None or not self.count:
+            return False
+        if not fits(self._schema, value) or not is_sound(value, self._evaluation):
             return False
         name = value["id"]
         digest = _digest(name)
@@ -234,8 +236,7 @@ class ItemPass:
             return None
         return value if self._finite(value) else None
 
-    def _read(self, element: Element) -> ParsedText:
-        value = self._fast(element)
+    def _read(self, element: Element, value: Any) -> ParsedText:
         if value is not None:
             return ParsedText(value, readable=True, violations=[])
         start = Position(element.line, element.column)

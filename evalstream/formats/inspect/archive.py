@@ -79,16 +79,17 @@ class Archive:
 
     `damage` and `danger` receive defects as they are found: the former contradict the archive's own
     structure, the latter make it unsafe to unpack. `unexplained` counts the bytes between members
-    that belong to none. Raises OSError.
+    that belong to none, `unpacked` those of all members as they are declared. `end` says where the
+    directory lies. Raises OSError.
     """
 
     def __init__(self, descriptor: int, size: int, damage: Report, danger: Report) -> None:
         self._descriptor, self._size = descriptor, size
         self._damage, self._danger = damage, danger
-        self.unexplained = 0
+        self.unexplained = self.unpacked = 0
         self.count = 0
         self._table = SpillTable(_TABLES)
-        self._end: ArchiveEnd | None = None
+        self.end: ArchiveEnd | None = None
 
     def close(self) -> None:
         """Delete what is kept of the directory."""
@@ -97,7 +98,7 @@ class Archive:
     def open(self) -> bool:
         """Read the central directory, and tell whether there is one."""
         found = find_end(self._descriptor, self._size, self._damage)
-        self._end = found
+        self.end = found
         if found is None:
             return False
         batch: list[ArchiveMember] = []
@@ -163,6 +164,7 @@ class Archive:
         Members that share bytes are a small archive that takes for ever: each of them is unpacked.
         """
         ((total,),) = self._table.rows("SELECT TOTAL(size) FROM member")
+        self.unpacked = int(total)
         most = UNPACKED_ANYWAY + MOST_UNPACKED_RATIO * self._size
         if total > most:
             reason = (
@@ -195,8 +197,8 @@ class Archive:
             yield member
             before = max(before, self._data_start(member) + member.packed)
             slack = bool(member.flags & _DESCRIPTOR)
-        if self._end is not None:
-            rest = self._end.directory - before
+        if self.end is not None:
+            rest = self.end.directory - before
             if rest < 0:
                 self._damage("the members reach into the directory", None)
             elif not (slack and rest in _DESCRIPTOR_SIZES):
@@ -305,7 +307,7 @@ class Archive:
             if here != there:
                 raise DamagedMember(f"has a header that differs from the directory ({what})")
         start: int = member.offset + _LOCAL.size + name_size + extra_size
-        stop = self._end.directory if self._end is not None else self._size
+        stop = self.end.directory if self.end is not None else self._size
         if start + member.packed > stop:
             raise DamagedMember("reaches beyond the members' part of the archive")
         return start

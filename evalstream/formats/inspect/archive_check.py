@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from evalstream.engine.block_tasks import WORTH_A_POOL_BYTES, usable_cores
+from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.log_reading import UNREADABLE
-from evalstream.formats.inspect.archive import Archive, ArchiveMember
-from evalstream.formats.inspect.log_check import LogCheck, SampleText
-from evalstream.formats.inspect.rules.log import (
-    INS101,
-    INS102,
-    INS103,
-    INS104,
-    INS105,
-    INS106,
-    INS107,
-    INS108,
+from evalstream.formats.inspect.archive import ArchiveMember
+from evalstream.formats.inspect.log_check import LogCheck
+from evalstream.formats.inspect.member_check import (
+    BATCH_BYTES,
+    HEADER,
+    JOURNAL,
+    REDUCTIONS,
+    START,
+    SUMMARIES,
+    ArchiveSource,
+    MemberBatch,
+    MemberCheck,
+    MemberJob,
+    check_member_batch,
 )
+from evalstream.formats.inspect.rules.log import INS103, INS104, INS105, INS106, INS107, INS108
 from evalstream.formats.inspect.unpacking import DamagedMember
 from evalstream.formats.inspect.views import LogView, same
 from evalstream.io.progress import Progress
@@ -31,14 +38,9 @@ from evalstream.parsing.array_splitter import ArraySplitter
 from evalstream.parsing.json import pointer
 from evalstream.parsing.limits import MOST_JSON_BYTES
 
-START: Final = "_journal/start.json"
-HEADER: Final = "header.json"
-SUMMARIES: Final = "summaries.json"
-REDUCTIONS: Final = "reductions.json"
+if TYPE_CHECKING:
+    from evalstream.executors.base import Backend
 
-_SAMPLE: Final = re.compile(r"samples/(.+)_epoch_([0-9]+)\.json", re.DOTALL)
-_JOURNAL: Final = re.compile(r"_journal/summaries/[0-9]+\.json")
-_OTHERS: Final = re.compile(r"_journal/(?:config_updates/)?[^/]*\.json|results\.json")
 _LIVE: Final = ("model_args", "task_args", "solver_args", "model_roles", "metadata")
 """Members of `eval` whose values are written as they are at that moment: objects may change."""
 
@@ -56,23 +58,19 @@ class ArchiveCheck:
     `has_summaries` says whether the summaries of all samples were compared.
     """
 
-    def __init__(self, log: LogCheck, descriptor: int, size: int, progress: Progress) -> None:
-        self._log, self._documents, self._progress = log, log.documents, progress
-        self._archive = Archive(descriptor, size, self._damage, self._danger)
+    def __init__(
+        self, log: LogCheck, documents: DocumentCheck, source: ArchiveSource, progress: Progress
+    ) -> None:
+        self._log, self._documents, self._progress = log, documents, progress
+        self._source = source
+        self._check = MemberCheck(log, source)
+        self._archive = self._check.archive
         self.has_summaries = False
-        self._lacks: MissingExtra | None = None
+        self._has_parts = False
 
     def close(self) -> None:
         """Delete what is kept of the archive's directory."""
         self._archive.close()
-
-    def _damage(self, message: str, member: str | None) -> None:
-        place = None if member is None else pointer((member,))
-        self._documents.note(INS101.violation(message, pointer=place))
-
-    def _danger(self, message: str, member: str | None) -> None:
-        place = None if member is None else pointer((member,))
-        self._documents.note(INS102.violation(message, pointer=place))
 
     def view(self) -> LogView | None:
         """Check the archive, and return the log without its samples, None if it has none."""
@@ -94,6 +92,7 @@ class ArchiveCheck:
 
     def _note_repeated(self) -> None:
         for name, number, is_same in self._archive.iterate_repeated():
+            self._check.has_repeated = True
             message = f"the archive has {number:,} members of this name"
             self._documents.note(
                 INS103.violation(
@@ -108,70 +107,76 @@ class ArchiveCheck:
 
         Tell whether the log can be checked as a whole.
         """
-        for member in self._archive.laid_out():
-            STOPPING.check()
-            if _PARTED.fullmatch(member.name):
-                self._log.refuse("this log stores samples in parts, a layout that is not known")
-                return False
-            self._member(member)
-            errors = self._documents.collector.errors
-            self._progress.advance(member.packed, self._log.count, errors)
+        backend = self._choose_backend()
+        if backend is None:
+            for batch in self._iterate_batches():
+                for member in batch.members:
+                    self._check.member(member)
+                    self._advance(member.packed)
+        else:
+            self._check_in_workers(backend)
+        if self._has_parts:
+            self._log.refuse("this log stores samples in parts, a layout that is not known")
+            return False
         if self._archive.unexplained:
             message = (
                 f"{count_noun(self._archive.unexplained, 'byte')} between members belong to none"
             )
             self._documents.note(INS104.violation(message, severity=Severity.INFO))
-        if self._lacks is not None:
-            self._log.lose(str(self._lacks))
-        return self._lacks is None
+        if self._check.lacks:
+            self._log.lose(self._check.lacks)
+        return not self._check.lacks
 
-    def _member(self, member: ArchiveMember) -> None:
-        self._log.members += 1
-        place, is_sample = pointer((member.name,)), _SAMPLE.fullmatch(member.name) is not None
-        if not (is_sample or _is_known(member.name)):
-            message = "a log has no member of this name"
-            self._documents.note(INS104.violation(message, pointer=place))
-        is_content = is_sample and self._archive.is_last(member)
-        text = self._unpack_member(
-            member, self._documents.options.max_line_bytes if is_content else 0
-        )
-        if not is_content:
-            return
-        if isinstance(text, bytes):
-            self._log.sample(SampleText(text, place, None, member.offset, member.name))
-        elif text is not None:
-            self._log.too_long(place, text)
-        elif self._lacks is None:
-            self._log.lose(f"the member {member.name} could not be unpacked")
-
-    def _unpack_member(self, member: ArchiveMember, most: int) -> bytes | int | None:
-        """Unpack a member and check its bytes; return them if they are at most `most`.
-
-        Of a longer member return its length, and None for one that is damaged or not unpacked.
-        """
-        refusal = self._archive.refusal(member)
-        if refusal is not None:
-            self._danger(f"the member {refusal}", member.name)
-            self._documents.cannot(f"a member was not unpacked: it {refusal}")
+    def _choose_backend(self) -> Backend | None:
+        """Return the processes that check members, None where this one does it alone."""
+        options = self._documents.options
+        jobs = options.jobs or usable_cores()
+        collects = options.links or options.samples is not None or self._check.has_repeated
+        is_small = self._archive.unpacked < WORTH_A_POOL_BYTES and options.executor != "pool"
+        if self._source.path is None or collects or is_small or jobs < 2:
             return None
-        kept: list[bytes] = []
+        if options.executor == "serial":
+            return None
+        from evalstream.executors import pool
+
+        return pool.backend(jobs)
+
+    def _check_in_workers(self, backend: Backend) -> None:
+        """Check the members in processes, and note in order what they found."""
+        from evalstream.executors.base import run_in_order
+
+        job = MemberJob(self._source, self._archive.end, self._documents.options, self._log.shared)
+        for found in run_in_order(
+            backend, partial(check_member_batch, job), self._iterate_batches()
+        ):
+            STOPPING.check()
+            self._documents.note_all(found.violations)
+            self._documents.cannot(found.reason)
+            for facts in found.facts:
+                self._log.store.add(facts)
+            self._log.totals.merge(found.totals)
+            self._check.lacks = self._check.lacks or found.lacks
+            self._advance(found.packed)
+
+    def _iterate_batches(self) -> Iterator[MemberBatch]:
+        """Iterate over the members in the order of their bytes, some at a time."""
+        batch: list[ArchiveMember] = []
         size = 0
-        try:
-            for piece in self._archive.pieces(member):
-                STOPPING.check()
-                size += len(piece)
-                if size <= most:
-                    kept.append(piece)
-                else:
-                    kept.clear()
-        except DamagedMember as error:
-            self._damage(f"the member {error}", member.name)
-            return None
-        except MissingExtra as error:
-            self._lacks = self._lacks or error
-            return None
-        self._log.sound_members += 1
-        return b"".join(kept) if size <= most else size
+        for member in self._archive.laid_out():
+            if _PARTED.fullmatch(member.name):
+                self._has_parts = True
+                break
+            batch.append(member)
+            size += member.size
+            if size >= BATCH_BYTES:
+                yield MemberBatch(self._documents.name, tuple(batch))
+                batch, size = [], 0
+        if batch:
+            yield MemberBatch(self._documents.name, tuple(batch))
+
+    def _advance(self, packed: int) -> None:
+        errors = self._documents.collector.errors
+        self._progress.advance(packed, self._log.totals.samples, errors)
 
     def _read(self, name: str) -> Any:
         """Return the value of a member, None if there is none, UNREADABLE if it cannot be read."""
@@ -251,7 +256,7 @@ class ArchiveCheck:
         if is_finished:
             self._documents.note(INS108.violation(f"{SUMMARIES} is missing"))
         for one in self._archive.members():
-            if _JOURNAL.fullmatch(one.name):
+            if JOURNAL.fullmatch(one.name):
                 self._each_summary(one)
 
     def _each_summary(self, member: ArchiveMember) -> bool:
@@ -288,12 +293,6 @@ class ArchiveCheck:
             place = pointer((REDUCTIONS,))
             self._documents.note(INS107.violation("reductions must be a list", pointer=place))
         return found
-
-
-def _is_known(name: str) -> bool:
-    return name in (HEADER, SUMMARIES, REDUCTIONS) or any(
-        pattern.fullmatch(name) is not None for pattern in (_JOURNAL, _OTHERS)
-    )
 
 
 def _begun(header: dict[str, Any]) -> dict[str, Any]:

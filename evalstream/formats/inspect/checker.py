@@ -26,6 +26,7 @@ from evalstream.formats.inspect.claims import ClaimCheck
 from evalstream.formats.inspect.documents import ENDING, SAMPLES, ZIP
 from evalstream.formats.inspect.format import FORMAT
 from evalstream.formats.inspect.log_check import LogCheck, SampleText
+from evalstream.formats.inspect.member_check import ArchiveSource
 from evalstream.formats.inspect.views import LogView
 from evalstream.io.progress import Progress
 from evalstream.model.block import ByteStream
@@ -83,7 +84,7 @@ class _Check:
         except (OSError, CannotCheck) as error:
             self._fail(ES001, f"cannot be read: {describe_error(error)}")
         except Stopped as stopped:
-            read = count_noun(self._log.count, "sample")
+            read = count_noun(self._log.totals.samples, "sample")
             self._documents.cannot(f"stopped by {stopped.name} after {read}")
         finally:
             self._progress.end()
@@ -94,7 +95,8 @@ class _Check:
         with open(path, "rb", buffering=0) if is_local else copy_to_disk(reader) as file:
             size = os.fstat(file.fileno()).st_size
             self._documents.size += size
-            checked = ArchiveCheck(self._log, file.fileno(), size, self._progress)
+            source = ArchiveSource(file.fileno(), size, path if is_local else None)
+            checked = ArchiveCheck(self._log, self._documents, source, self._progress)
             with closing(checked):
                 self._finish(checked.view(), has_summaries=checked.has_summaries)
 
@@ -111,7 +113,7 @@ class _Check:
                 if element.whole:
                     self._sample(element)
             self._documents.size += len(piece)
-            self._progress.advance(len(piece), log.count, self._documents.collector.errors)
+            self._progress.advance(len(piece), log.totals.samples, self._documents.collector.errors)
         for element in members.end():
             has_begun = has_begun or self._begin(members)
             if element.whole and not log.is_refused:
@@ -129,7 +131,10 @@ class _Check:
         return True
 
     def _sample(self, element: Element) -> None:
-        place, start = f"/{SAMPLES}/{self._log.count}", Position(element.line, element.column)
+        place, start = (
+            f"/{SAMPLES}/{self._log.totals.samples}",
+            Position(element.line, element.column),
+        )
         self._starts.extend((element.line, element.column or 0))
         self._log.sample(SampleText(element.text, place, start, element.offset))
 
@@ -150,7 +155,7 @@ class _Check:
         envelope = members.envelope()
         if issue is not None:
             message = f"{issue.message} (byte {issue.offset:,} of the file)"
-            place = f"/{SAMPLES}/{log.count}"
+            place = f"/{SAMPLES}/{log.totals.samples}"
             violation = BREAKS[issue.name].violation(message, pointer=place)
             self._documents.note(violation, line=issue.line, column=issue.column)
             log.lose("the samples could not be read to their end")
@@ -171,7 +176,7 @@ class _Check:
         log.refuse_version(header.get("version"))
         if log.is_refused:
             return
-        if not log.count:
+        if not log.totals.samples:
             log.header(header)
         elif not log.is_declared:
             self._documents.cannot("what the log declares comes after its samples")
@@ -202,7 +207,9 @@ class _Check:
             self._documents.note_all(outcome.violations)
             claims = outcome.claims
         version = None if self._version is None else str(self._version)
-        summary = self._documents.close(rows=self._log.count, version=version, claims=claims)
+        summary = self._documents.close(
+            rows=self._log.totals.samples, version=version, claims=claims
+        )
         if self._view is not None:
             summary.checked = tuple(self._log.list_verified())
             summary.links = self._log.links

@@ -1,6 +1,7 @@
 """Inspect's own reader of logs: the models of inspect_ai, and its digest of attachments.
 
-They are imported only here, and only when a log is checked: it takes about two seconds.
+They are imported only here, and only for what `log_types` does not accept: it takes about two
+seconds.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.documents import EXTRA
 from evalstream.model.errors import MissingExtra
@@ -17,6 +18,9 @@ from evalstream.parsing.json import pointer
 
 Digest = Callable[[str], str]
 """Returns the key under which a text is attached to a sample."""
+
+
+_ODD: Final = (TypeError, KeyError, AttributeError, IndexError, OverflowError)
 
 
 class LibraryRefusal(NamedTuple):
@@ -50,7 +54,7 @@ class Library:
         except ValueError as error:
             return _explain_error(error)
         # Validators of the harness run over values of any type.
-        except (TypeError, KeyError, AttributeError, RecursionError, IndexError) as error:
+        except (*_ODD, RecursionError) as error:
             return LibraryRefusal(f"{type(error).__name__}: {error}", "")
         return None
 

@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.engine.log_reading import UNREADABLE, parse_text
+from evalstream.engine.log_reading import UNREADABLE, parse_plain, parse_text
 from evalstream.engine.positions import move_behind, place_in_part
 from evalstream.formats.inspect.documents import EXTRA, VERSIONS
 from evalstream.formats.inspect.library import Library, attachment_digest, inspect_library
+from evalstream.formats.inspect.log_types import log_types
 from evalstream.formats.inspect.rules import (
     coverage,
     log,
@@ -18,11 +19,13 @@ from evalstream.formats.inspect.rules import (
     results,
     samples,
     scores,
+    times,
     usage,
 )
 from evalstream.formats.inspect.rules.coverage import INS206, usage_violations
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.samples import INS207, check_form
+from evalstream.formats.inspect.rules.times import late_samples
 from evalstream.formats.inspect.store import (
     PERPLEXITY,
     KeptScore,
@@ -31,14 +34,22 @@ from evalstream.formats.inspect.store import (
     StoredSample,
     perplexity_numbers,
 )
-from evalstream.formats.inspect.views import LogView, SampleView, is_count, is_id, same, score_value
+from evalstream.formats.inspect.views import (
+    LogView,
+    SampleView,
+    is_count,
+    is_id,
+    read_time,
+    same,
+    score_value,
+)
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.report import Checked
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, pointer, text_or_none
-from evalstream.parsing.json_values import object_or_empty
+from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 
@@ -52,8 +63,19 @@ MOST_MODELS = 1_000
 NOWHERE = (None, None)
 """The line and the column of what has no position in the file."""
 
+_SUMMARISED = ("model_usage", "started_at", "completed_at", "total_time", "working_time")
+"""What a summary repeats of a sample as it is."""
+
 _SHORT = 1_000
 """Longer texts are cut in summaries (log/_util.py of inspect_ai: 1,024 characters)."""
+
+
+_OF_SAMPLES = tuple(
+    rule.record
+    for family in (samples, messages, scores, usage, times)
+    for rule in family.RULES
+    if rule.record is not None
+)
 
 
 class SampleText(NamedTuple):
@@ -80,28 +102,67 @@ class SampleText(NamedTuple):
         return place_in_part(violations, self.text, self.place, self.start)
 
 
+class PartTotals:
+    """What some members and samples of a log amount to.
+
+    `samples` counts samples, `loaded` those that the harness loads, `members` the members of an
+    archive, `sound_members` those whose bytes are the declared ones. `samples_known` is False where
+    samples could not be read, `latest` the time of the sample that was completed last, and
+    `missing` says why the harness's own reader was not asked.
+    """
+
+    def __init__(self) -> None:
+        self.samples = self.loaded = self.members = self.sound_members = 0
+        self.attachments = self.sound_attachments = 0
+        self.usage: dict[str, dict[str, int]] = {}
+        self.latest: datetime | None = None
+        self.samples_known = True
+        self.missing = ""
+
+    def add_usage(self, usage: Any) -> None:
+        """Add the token usage of models."""
+        for model, numbers in object_or_empty(usage).items():
+            if model not in self.usage and len(self.usage) >= MOST_MODELS:
+                continue
+            sums = self.usage.setdefault(model, {})
+            for name, number in object_or_empty(numbers).items():
+                if is_count(number) and (name in sums or len(sums) < MOST_MODELS):
+                    sums[name] = sums.get(name, 0) + number
+
+    def add_end(self, ended: datetime | None) -> None:
+        """Add the time at which a sample was completed."""
+        if ended is not None and (self.latest is None or ended > self.latest):
+            self.latest = ended
+
+    def merge(self, later: PartTotals) -> None:
+        """Add those of later members."""
+        self.samples += later.samples
+        self.loaded += later.loaded
+        self.members += later.members
+        self.sound_members += later.sound_members
+        self.attachments += later.attachments
+        self.sound_attachments += later.sound_attachments
+        self.add_usage(later.usage)
+        self.add_end(later.latest)
+        self.samples_known = self.samples_known and later.samples_known
+        self.missing = self.missing or later.missing
+
+
 class LogCheck:
     """Checks one log, part by part. The part without samples should come first.
 
-    `count` is the number of samples so far. `members` counts those of its archive, `sound_members`
-    those whose bytes are the declared ones. `is_refused` says that the log is of a layout that is
-    not known, so that nothing else of it is checked. `is_declared` says that what the log declares
-    was known before its samples.
+    `is_refused` says that the log is of a layout that is not known, so that nothing else of it is
+    checked. `is_declared` says that what the log declares was known before its samples.
     """
 
-    def __init__(self, documents: DocumentCheck) -> None:
-        self.documents, self.store = documents, LogStore()
-        self.count = 0
+    def __init__(self, documents: DocumentCheck, store: LogStore | None = None) -> None:
+        self.documents, self.store = documents, store or LogStore()
+        self.totals = PartTotals()
         self.is_refused = False
         self.is_declared = False
-        self.samples_known = True
-        self.members = self.sound_members = 0
-        self._missing = ""
         self._depth = documents.options.max_depth
         self._digest = attachment_digest()
-        self._library = self._load_library()
-        self._attachments = self._sound_attachments = self._loaded_samples = 0
-        self._usage: dict[str, dict[str, int]] = {}
+        self._is_plain = True
         self._keys: frozenset[str] = frozenset()
         self._view: LogView | None = None
         self._samples: LogSamples | None = None
@@ -111,11 +172,11 @@ class LogCheck:
         """Delete what is kept of the samples."""
         self.store.close()
 
-    def _load_library(self) -> Library | None:
+    def _library(self) -> Library | None:
         try:
             return inspect_library()
         except MissingExtra as error:
-            self._missing = str(error)
+            self.totals.missing = str(error)
             return None
 
     def parse(
@@ -125,6 +186,10 @@ class LogCheck:
 
         `move` returns the position in the file of one in the text, if it has one.
         """
+        value = parse_plain(text)
+        if value is not UNREADABLE:
+            return value
+        self._is_plain = False
         value, violations = self._parsed(text, place)
         for violation, at in violations:
             line, column = NOWHERE if move is None or at is None else move(at)
@@ -173,6 +238,15 @@ class LogCheck:
             model = text_or_none(view.eval.get("model"))
             self._links = LogLinks(run or None, view.eval.get("task"), model or "", _data(view))
 
+    @property
+    def shared(self) -> Mapping[str, Any] | None:
+        """The part of the log that comes before its samples, without the list of their ids."""
+        if self._view is None:
+            return None
+        dataset = {**object_or_empty(self._view.eval.get("dataset"))}
+        dataset.pop("sample_ids", None)
+        return {**self._view.header, "eval": {**self._view.eval, "dataset": dataset}}
+
     def refuse_version(self, version: Any) -> None:
         """Refuse a log of a layout that is newer than those that are known."""
         if self.is_refused or not is_count(version) or version <= VERSIONS[-1]:
@@ -187,7 +261,7 @@ class LogCheck:
 
     def lose(self, reason: str) -> None:
         """Note that samples could not be read, so that figures over all of them are not known."""
-        self.samples_known = False
+        self.totals.samples_known = False
         self.documents.cannot(reason)
 
     def too_long(self, place: str, size: int) -> None:
@@ -199,30 +273,35 @@ class LogCheck:
 
     def sample(self, one: SampleText) -> None:
         """Check one sample, and keep what is needed of it."""
-        self.count += 1
-        value = self._parse_sample(one)
+        self.totals.samples += 1
+        value = parse_plain(one.text)
+        is_plain = value is not UNREADABLE
+        if not is_plain:
+            value = self._parse_sample(one)
         if value is UNREADABLE:
-            self.lose(f"sample {self.count:,} could not be read")
+            self.lose(f"the sample {one.place} could not be read")
             return
         if not isinstance(value, dict):
             violation = INS107.violation("a sample must be an object", pointer=one.place)
             self._note_sample(one, [violation])
-            self.lose(f"sample {self.count:,} could not be read")
+            self.lose(f"the sample {one.place} could not be read")
             return
         view = SampleView(value, one.place, one.member, self._digest, self._view)
         problems = list(check_form(view))
         if problems:
-            self.lose(f"sample {self.count:,} could not be read")
+            self.lose(f"the sample {one.place} could not be read")
         else:
             self._keep(view, one)
-        for rule in (*samples.RULES, *messages.RULES, *scores.RULES, *usage.RULES):
-            problems += rule.apply(view)
+        for find in _OF_SAMPLES:
+            problems += find(view)
         self._count_attachments(view, problems)
-        if self._library is not None:
+        if is_plain and log_types().fits_sample(value):
+            self.totals.loaded += 1
+        elif (library := self._library()) is not None:
             # Last, as the harness may change the value that it loads.
-            refused = list(self._report_refused(self._library, view))
+            refused = list(self._report_refused(library, view))
             problems += refused
-            self._loaded_samples += not refused
+            self.totals.loaded += not refused
         self._note_sample(one, problems)
 
     def _note_sample(self, one: SampleText, violations: Iterable[Violation]) -> None:
@@ -231,10 +310,10 @@ class LogCheck:
 
     def _count_attachments(self, view: SampleView, problems: list[Violation]) -> None:
         number = len(view.attachments)
-        self._attachments += number
+        self.totals.attachments += number
         if self._digest is not None:
             wrong = sum(violation.code == INS207.code for violation in problems)
-            self._sound_attachments += number - wrong
+            self.totals.sound_attachments += number - wrong
 
     def _keep(self, view: SampleView, one: SampleText) -> None:
         value = view.value
@@ -255,12 +334,21 @@ class LogCheck:
                     **{key: metadata[key] for key in self._keys if key in metadata},
                     **dict(_perplexities(view)),
                 },
+                {
+                    **{name: value[name] for name in _SUMMARISED if name in value},
+                    "message_count": len(list_or_empty(value.get("messages"))),
+                    "retries": len(list_or_empty(value.get("error_retries"))),
+                },
             )
         )
-        if not self._is_of_earlier_run(value):
-            self._add_usage(value.get("model_usage"))
+        ended = read_time(value.get("completed_at"))
+        self.totals.add_end(ended)
+        started = read_time(None if self._view is None else self._view.stats.get("started_at"))
+        if started is None or ended is None or ended >= started:
+            # The usage of the log is that of its own calls, not of samples of one that it resumed.
+            self.totals.add_usage(value.get("model_usage"))
         if self._samples is not None:
-            self._samples.add(view, one.line or self.count, one.offset)
+            self._samples.add(view, one.line or self.totals.samples, one.offset)
         if self._links is not None:
             self._link(self._links, view)
 
@@ -279,27 +367,6 @@ class LogCheck:
         """What links the log to others, None if that was not asked for."""
         return None if self._links is None else self._links.links
 
-    def _is_of_earlier_run(self, sample: Mapping[str, Any]) -> bool:
-        """Tell whether a sample was taken over from a log that this run resumed.
-
-        The usage of the log is that of its own calls.
-        """
-        stats = None if self._view is None else self._view.header.get("stats")
-        started, ended = (
-            _read_time(member(stats, "started_at")),
-            _read_time(sample.get("completed_at")),
-        )
-        return started is not None and ended is not None and ended < started
-
-    def _add_usage(self, usage: Any) -> None:
-        for model, numbers in object_or_empty(usage).items():
-            if model not in self._usage and len(self._usage) >= MOST_MODELS:
-                continue
-            sums = self._usage.setdefault(model, {})
-            for name, number in object_or_empty(numbers).items():
-                if is_count(number) and (name in sums or len(sums) < MOST_MODELS):
-                    sums[name] = sums.get(name, 0) + number
-
     def _report_refused(self, reader: Library, view: SampleView) -> Iterator[Violation]:
         refusal = reader.refused_sample(view.value)
         if refusal is not None:
@@ -314,26 +381,25 @@ class LogCheck:
         epoch: Any = value.get("epoch")
         known = self.store.find(str(value["id"]), epoch) if is_count(epoch) else None
         if known is None:
-            if self.samples_known:
+            if self.totals.samples_known:
                 message = f"the log has no sample {value['id']} (epoch {epoch})"
                 self.documents.note(INS206.violation(message, pointer=place))
             return
-        scores = self.store.read_scores(known.number)
-        self.documents.note_all(_summary_violations(value, known, scores, place))
+        self.documents.note_all(_summary_violations(value, known, place))
 
     def finish(self, view: LogView, *, has_summaries: bool) -> None:
         """Check what needs all samples."""
         self.store.flush()
-        view.samples_known = self.samples_known
+        view.samples_known = self.totals.samples_known
         note = self.documents.note_all
         note(_by_rules(log.OF_LOGS, view))
-        if self._library is not None:
-            note(self._refused_log(self._library, view))
+        note(self._refused_log(view))
         ids = view.sample_ids
         self.store.expect(ids or ())
         note(_by_rules(coverage.OF_LOGS, view))
-        note(usage_violations(view, self._usage))
-        if has_summaries and self.samples_known:
+        note(usage_violations(view, self.totals.usage))
+        note(late_samples(view, self.totals.latest))
+        if has_summaries and self.totals.samples_known:
             for sample, epoch, place in self.store.without_summary():
                 message = f"no summary tells of the sample {sample} (epoch {epoch:,})"
                 self.documents.note(INS206.violation(message, pointer=place))
@@ -342,12 +408,17 @@ class LogCheck:
         if self._samples is not None:
             self._samples.finish(view)
 
-    def _refused_log(self, reader: Library, view: LogView) -> Iterator[Violation]:
+    def _refused_log(self, view: LogView) -> Iterator[Violation]:
         import pickle
 
+        header = {**view.header, "samples": None}
+        if self._is_plain and log_types().fits_log(header):
+            return
+        library = self._library()
+        if library is None:
+            return
         # A copy, as the harness may change it; this way takes a fifth of the time of deepcopy.
-        header = pickle.loads(pickle.dumps(dict(view.header)))  # noqa: S301 - our own bytes
-        refusal = reader.refused_log({**header, "samples": None})
+        refusal = library.refused_log(pickle.loads(pickle.dumps(header)))  # noqa: S301 - our own bytes
         if refusal is not None:
             message = f"inspect_ai cannot load the log: {refusal.message}"
             yield INS107.violation(message, pointer=view.base + refusal.place)
@@ -355,23 +426,25 @@ class LogCheck:
     def list_verified(self) -> Iterator[Checked]:
         """Say what was verified of the log's parts, and how much of it."""
         for right, of, noun in (
-            (self.sound_members, self.members, "member"),
-            (self._sound_attachments, self._attachments, "attachment"),
+            (self.totals.sound_members, self.totals.members, "member"),
+            (self.totals.sound_attachments, self.totals.attachments, "attachment"),
         ):
             if of:
                 text = f"{right:,} of {count_noun(of, noun)} with the right digest"
                 yield Checked(text, right == of or None)
-        if self.count:
-            of_all = f"{self._loaded_samples:,} of {count_noun(self.count, 'sample')}"
-            text = f"{of_all} loaded by inspect_ai"
-            yield Checked(text, self._loaded_samples == self.count or None)
+        if self.totals.samples:
+            of_all = f"{self.totals.loaded:,} of {count_noun(self.totals.samples, 'sample')}"
+            text = f"{of_all} in the form that inspect_ai loads"
+            yield Checked(text, self.totals.loaded == self.totals.samples or None)
 
     def _close_gaps(self) -> None:
         """Note what was not checked."""
         cannot = self.documents.cannot
-        if self._library is None:
-            cannot(f"its content was not loaded with the harness's own reader: {self._missing}")
-        if self._attachments and self._digest is None:
+        if self.totals.missing:
+            cannot(
+                f"a part of it was not loaded with the harness's own reader: {self.totals.missing}"
+            )
+        if self.totals.attachments and self._digest is None:
             command = install_command(EXTRA)
             cannot(
                 f"the attachments were not verified: mmh3 is missing; install it with: {command}"
@@ -400,15 +473,6 @@ def _without_ids(value: Any) -> Any:
     return value
 
 
-def _read_time(value: Any) -> datetime | None:
-    """Return a time with its zone, None for anything else."""
-    try:
-        found = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        return None
-    return None if found.tzinfo is None else found
-
-
 def _answer(score: Mapping[str, Any]) -> str | None:
     """Return the answer of a score if summaries do not cut it."""
     answer = score.get("answer")
@@ -423,10 +487,10 @@ def _perplexities(view: SampleView) -> Iterator[tuple[str, Any]]:
 
 
 def _summary_violations(
-    value: Mapping[str, Any], known: StoredSample, scores: Mapping[str, KeptScore], place: str
+    value: Mapping[str, Any], known: StoredSample, place: str
 ) -> Iterator[Violation]:
     """Compare a summary with what is kept of its sample."""
-    told = object_or_empty(value.get("scores"))
+    told, scores = object_or_empty(value.get("scores")), known.scores
     for name in dict.fromkeys((*told, *scores)):
         where = place + pointer(("scores", name))
         if name not in told or name not in scores:
@@ -445,7 +509,7 @@ def _summary_violations(
         answer = summarised.get("answer")
         # Summaries have single spaces for all white space (log/_util.py of inspect_ai).
         is_text = kept.answer is not None and isinstance(answer, str)
-        if is_text and str(answer).split() != str(kept.answer).split():
+        if is_text and answer != kept.answer and str(answer).split() != str(kept.answer).split():
             yield INS206.violation(
                 f"the sample has another answer for {name}",
                 pointer=f"{where}/answer",
@@ -457,6 +521,13 @@ def _summary_violations(
         yield INS206.violation(f"the {has} has an error, and the {lacks} has none", pointer=place)
     if "uuid" in value and value["uuid"] != known.uuid:
         yield _other(place, "uuid", known.uuid, value)
+    for name, expected in known.told.items():
+        found = value.get(name)
+        # A later release writes a time in another zone.
+        moment = read_time(found)
+        is_same = same(found, expected) or (moment is not None and moment == read_time(expected))
+        if found is not None and not is_same:
+            yield _other(place, name, expected, value)
     if "target" in value and not _is_cut(known.target) and not same(value["target"], known.target):
         yield _other(place, "target", known.target, value)
 

@@ -64,21 +64,34 @@ class ModelMessages:
         """The messages that models got."""
         self.chosen: dict[str, list[Mapping[str, Any]]] = {}
         """The messages of the output."""
+        self.stops: dict[str, set[str]] = {}
+        """Why models stopped, by the messages that they gave."""
         for _, choice in objects(member(sample.value.get("output"), "choices")):
             _add(self.chosen, choice.get("message"))
         for _, event in sample.events("model"):
             for _, choice in objects(member(event.get("output"), "choices")):
-                _add(self.made, choice.get("message"))
+                identity = _add(self.made, choice.get("message"))
+                reason = text_or_none(choice.get("stop_reason"))
+                if identity and reason:
+                    self.stops.setdefault(identity, set()).add(reason)
             for _, message in objects(event.get("input")):
                 _add(self.sent, message)
         for _, message in objects(member(sample.value.get("events_data"), "messages")):
             _add(self.sent, message)
 
 
-def _add(found: dict[str, list[Mapping[str, Any]]], message: Any) -> None:
+@lru_cache(maxsize=1)
+def model_messages(sample: SampleView) -> ModelMessages:
+    """Return the messages in the events of models and in the output of a sample."""
+    return ModelMessages(sample)
+
+
+def _add(found: dict[str, list[Mapping[str, Any]]], message: Any) -> str | None:
+    """Add a message that has an id, and return its id."""
     identity = text_or_none(member(message, "id"))
     if identity:
         found.setdefault(identity, []).append(message)
+    return identity
 
 
 class MemberDiff(NamedTuple):

@@ -22,8 +22,8 @@ from evalstream.engine.log_reading import (
     pieces,
 )
 from evalstream.formats.inspect.archive import Archive
-from evalstream.formats.inspect.archive_check import HEADER, REDUCTIONS, START
 from evalstream.formats.inspect.documents import ENDING, SAMPLES, VERSIONS, ZIP, detect_kind
+from evalstream.formats.inspect.member_check import HEADER, REDUCTIONS, START
 from evalstream.formats.inspect.source_members import list_messages, state_members
 from evalstream.formats.inspect.source_settings import (
     iterate_task_names,

@@ -15,20 +15,24 @@ _BATCH: Final = 500
 NAMED: Final = 5
 """How many missing samples are named."""
 
+MOST_NAMED: Final = 10_000
+"""How many samples without a summary are named."""
+
 _TABLES: Final = """
     CREATE TABLE sample (
         number INTEGER PRIMARY KEY, id BLOB, epoch INTEGER, failed INTEGER, uuid BLOB,
-        target BLOB, place BLOB, summaries INTEGER DEFAULT 0
+        target TEXT, place BLOB, told TEXT
     );
-    CREATE INDEX by_id ON sample (id, epoch);
     CREATE TABLE score (sample INTEGER, scorer BLOB, value TEXT, answer TEXT);
-    CREATE INDEX by_scorer ON score (scorer, sample);
-    CREATE INDEX by_sample ON score (sample);
     CREATE TABLE meta (sample INTEGER, key BLOB, value TEXT);
-    CREATE INDEX by_key ON meta (key, sample);
     CREATE TABLE expected (number INTEGER PRIMARY KEY, id BLOB);
-    CREATE INDEX by_expected ON expected (id);
 """
+_INDEXES: Final = (
+    *("by_id ON sample (id, epoch)", "by_key ON meta (key, sample)"),
+    *("by_scorer ON score (scorer, sample)", "by_sample ON score (sample)"),
+    "by_expected ON expected (id)",
+)
+"""What is indexed once all samples are there."""
 
 
 PERPLEXITY: Final = "perplexity of "
@@ -43,7 +47,10 @@ class KeptScore(NamedTuple):
 
 
 class SampleFacts(NamedTuple):
-    """What is kept of one sample: `scores` and `metadata` by name, `place` is its JSON Pointer."""
+    """What is kept of one sample: `scores` and `metadata` by name, `place` is its JSON Pointer.
+
+    `told` are further members that its summary repeats.
+    """
 
     id: str
     epoch: int
@@ -53,10 +60,11 @@ class SampleFacts(NamedTuple):
     place: str
     scores: Mapping[str, KeptScore]
     metadata: Mapping[str, Any]
+    told: Mapping[str, Any]
 
 
 class StoredSample(NamedTuple):
-    """A kept sample, with its number from 1 in the order of the log."""
+    """A kept sample, with its number from 1 in the order of the log, and its scores by scorer."""
 
     number: int
     id: str
@@ -64,7 +72,8 @@ class StoredSample(NamedTuple):
     failed: bool
     uuid: str | None
     target: Any
-    place: str
+    scores: Mapping[str, KeptScore]
+    told: Mapping[str, Any]
 
 
 class Scored(NamedTuple):
@@ -86,6 +95,9 @@ class LogStore:
         self._meta: list[tuple[Any, ...]] = []
         self.count = 0
         self.failed = 0
+        self._summarised = bytearray()
+        self._ahead: Iterator[StoredSample] = iter(())
+        self._has_repeated = self._is_indexed = False
 
     def close(self) -> None:
         """Delete what is kept."""
@@ -107,6 +119,7 @@ class LogStore:
                 uuid,
                 target,
                 encode_name(facts.place),
+                _text(facts.told),
             )
         )
         self._scores += [
@@ -117,21 +130,30 @@ class LogStore:
             (number, encode_name(key), _text(value)) for key, value in facts.metadata.items()
         ]
         if len(self._samples) >= _BATCH:
-            self.flush()
+            self._write()
 
     def flush(self) -> None:
-        """Write what waits."""
-        self._table.change(
-            "INSERT INTO sample (number, id, epoch, failed, uuid, target, place) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            self._samples,
-        )
+        """Write what waits, as all samples are there."""
+        if self._is_indexed:
+            return
+        self._is_indexed = True
+        self._write()
+        for index in _INDEXES:
+            self._table.rows(f"CREATE INDEX {index}")
+        self._summarised = bytearray(self.count)
+        repeated = "SELECT 1 FROM sample GROUP BY id, epoch HAVING COUNT(*) > 1 LIMIT 1"
+        self._has_repeated = bool(self._table.rows(repeated))
+
+    def _write(self) -> None:
+        self._table.change("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self._samples)
         self._table.change("INSERT INTO score VALUES (?, ?, ?, ?)", self._scores)
         self._table.change("INSERT INTO meta VALUES (?, ?, ?)", self._meta)
         self._samples, self._scores, self._meta = [], [], []
 
     def iterate_repeated(self) -> Iterator[tuple[str, int, str]]:
         """Iterate over the samples whose id and epoch an earlier one has: id, epoch, place."""
+        if not self._has_repeated:
+            return
         for id_, epoch, place in self._table.rows(
             "SELECT id, epoch, place FROM sample AS later WHERE EXISTS (SELECT 1 FROM sample "
             "AS first WHERE first.id = later.id AND first.epoch = later.epoch "
@@ -186,39 +208,72 @@ class LogStore:
         return int(number)
 
     def find(self, id_: str, epoch: int) -> StoredSample | None:
-        """Return the last sample of an id and epoch, and note that a summary tells of it."""
-        found = self._table.rows(
-            "SELECT number, id, epoch, failed, uuid, target, place FROM sample "
-            "WHERE id = ? AND epoch = ? ORDER BY number DESC LIMIT 1",
+        """Return the last sample of an id and epoch, and note that a summary tells of it.
+
+        Summaries follow each other as the samples do, so that the next one is tried first.
+        """
+        found = next(self._ahead, None)
+        if found is None or (found.id, found.epoch) != (id_, epoch):
+            found = self._look_up(id_, epoch)
+        if found is not None:
+            self._summarised[found.number - 1] = True
+        return found
+
+    def _look_up(self, id_: str, epoch: int) -> StoredSample | None:
+        numbers = self._table.rows(
+            "SELECT number FROM sample WHERE id = ? AND epoch = ? ORDER BY number",
             encode_name(id_),
             epoch,
         )
-        if not found:
+        for (number,) in numbers:
+            self._summarised[number - 1] = True
+        if not numbers:
             return None
-        number, name, _, failed, uuid, target, place = found[0]
-        self._table.change(
-            "UPDATE sample SET summaries = summaries + 1 WHERE id = ? AND epoch = ?",
-            [(name, epoch)],
-        )
-        told = None if uuid is None else decode_name(uuid)
-        return StoredSample(
-            number, id_, epoch, bool(failed), told, json.loads(target), decode_name(place)
-        )
+        following = self._iterate_from(numbers[-1][0])
+        # Of repeated samples the last one counts, which is not the next.
+        self._ahead = iter(()) if self._has_repeated else following
+        return next(following)
+
+    def _iterate_from(self, number: int) -> Iterator[StoredSample]:
+        """Iterate over the samples from a number on; the more are taken, the more are read."""
+        batch = 1
+        while found := self._table.rows(
+            "SELECT number, id, epoch, failed, uuid, target, told FROM sample "
+            "WHERE number BETWEEN ? AND ? ORDER BY number",
+            number,
+            number + batch - 1,
+        ):
+            scores: dict[int, dict[str, KeptScore]] = {}
+            for sample, scorer, value, answer in self._table.rows(
+                "SELECT * FROM score WHERE sample BETWEEN ? AND ?", number, number + batch - 1
+            ):
+                kept = KeptScore(_value(value), answer and json.loads(answer))
+                scores.setdefault(sample, {})[decode_name(scorer)] = kept
+            for one, name, epoch, failed, uuid, target, told in found:
+                yield StoredSample(
+                    one,
+                    decode_name(name),
+                    epoch,
+                    bool(failed),
+                    None if uuid is None else decode_name(uuid),
+                    _value(target),
+                    scores.get(one, {}),
+                    json.loads(told),
+                )
+            number += batch
+            batch = min(2 * batch, _BATCH)
 
     def without_summary(self) -> Iterator[tuple[str, int, str]]:
         """Iterate over the samples that no summary tells of: id, epoch, place."""
-        for id_, epoch, place in self._table.rows(
-            "SELECT id, epoch, place FROM sample WHERE summaries = 0 ORDER BY number LIMIT 10000"
-        ):
-            yield decode_name(id_), epoch, decode_name(place)
-
-    def read_scores(self, sample: int) -> dict[str, KeptScore]:
-        """Return a sample's scores by scorer."""
-        found = self._table.rows("SELECT scorer, value, answer FROM score WHERE sample = ?", sample)
-        return {
-            decode_name(scorer): KeptScore(json.loads(value), answer and json.loads(answer))
-            for scorer, value, answer in found
-        }
+        at = self._summarised.find(0)
+        for _ in range(MOST_NAMED):
+            if at < 0:
+                return
+            for id_, epoch, place in self._table.rows(
+                "SELECT id, epoch, place FROM sample WHERE number = ?", at + 1
+            ):
+                yield decode_name(id_), epoch, decode_name(place)
+            at = self._summarised.find(0, at + 1)
 
     def scorers(self) -> Sequence[str]:
         """Return the names of all scorers, in the order of their first score."""
@@ -277,4 +332,9 @@ def _is_number(value: Any) -> bool:
 
 def _text(value: Any) -> str:
     """Return a value as JSON in ASCII, with NaN as Python writes it."""
-    return json.dumps(value)
+    return _short_text(value) if value.__class__ is str and len(value) < _SHORT else _dump(value)
+
+
+_SHORT: Final = 32
+_dump: Final = json.JSONEncoder().encode
+_short_text = lru_cache(maxsize=4096)(_dump)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +23,9 @@ MOST_COUNT: Final = 10**15
 
 _NEAR: Final = 1e-9
 
-_KNOWN_EVENTS: Final = frozenset({"model", "sample_init", "score", "span_begin", "state"})
+_KNOWN_EVENTS: Final = frozenset(
+    {"approval", "model", "sample_init", "score", "span_begin", "state", "subtask", "tool"}
+)
 
 _REFERENCES: Final = ("attachment://", "tc://")
 """How references to attachments begin; the second is that of the first releases."""
@@ -30,11 +33,17 @@ _REFERENCES: Final = ("attachment://", "tc://")
 _MOST_SPANS: Final = 100
 """Most spans around an event that are followed."""
 
+_SETTINGS: Final = ("temperature", "top_p", "top_k", "seed", "num_choices", "max_tokens")
+"""Settings that the harness passes on to models as they are."""
+
 _PLAIN_SOLVERS: Final = frozenset(
     {"assistant_message", "chain_of_thought", "generate", "prompt_template", "system_message"}
     | {"use_tools", "user_message"}
 )
 """Solvers of the harness that change neither outputs nor messages of the model."""
+
+_AGENTS: Final = frozenset({"basic_agent", "basic_agent_loop", "react", "submit_tool"})
+"""Agents of the harness, which change outputs, and no messages of tools."""
 
 
 def is_count(value: Any) -> bool:
@@ -75,6 +84,15 @@ def _is_nothing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
+def read_time(value: Any) -> datetime | None:
+    """Return a time with its zone, None for anything else."""
+    try:
+        found = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    return None if found.tzinfo is None else found
+
+
 def score_value(score: Any) -> Any:
     """Return the value of a score, NaN for null as the harness reads it."""
     value = member(score, "value")
@@ -103,12 +121,12 @@ class SampleView:
         """Return the JSON Pointer of a part of the sample."""
         return self.place + pointer(path)
 
-    @property
+    @cached_property
     def has_failed(self) -> bool:
         """Whether the sample ended with an error."""
         return self.value.get("error") is not None
 
-    @property
+    @cached_property
     def is_stopped(self) -> bool:
         """Whether an error or a limit stopped the sample.
 
@@ -120,6 +138,11 @@ class SampleView:
     def has_plain_plan(self) -> bool:
         """Whether all solvers of the log leave outputs as the model gave them."""
         return self.log is not None and self.log.has_plain_plan
+
+    @property
+    def leaves_tools(self) -> bool:
+        """Whether all solvers of the log leave the messages of tools as they are."""
+        return self.log is not None and self.log.leaves_tools
 
     @cached_property
     def scores(self) -> dict[str, dict[str, Any]]:
@@ -143,6 +166,16 @@ class SampleView:
     def attachments(self) -> dict[str, Any]:
         """The texts that are stored once and referred to by their key."""
         return object_or_empty(self.value.get("attachments"))
+
+    @cached_property
+    def scored_texts(self) -> tuple[str, list[str]] | None:
+        """The completion and the targets, None for a failed sample and for other values."""
+        completion = self.resolve_attachment(member(self.value.get("output"), "completion"))
+        target = self.value.get("target")
+        targets = [target] if isinstance(target, str) else list_or_empty(target)
+        if self.has_failed or not isinstance(completion, str):
+            return None
+        return (completion, targets) if all(isinstance(one, str) for one in targets) else None
 
     def events(self, kind: str) -> Sequence[Numbered]:
         """Return the events of a kind, with their indices."""
@@ -173,6 +206,8 @@ class SampleView:
 
     def resolved_within(self, value: Any) -> Any:
         """Return a value with all references to attachments in it resolved."""
+        if not self.attachments:
+            return value
         if isinstance(value, dict):
             return {name: self.resolved_within(part) for name, part in value.items()}
         if isinstance(value, list):
@@ -211,6 +246,11 @@ class LogView:
     def results(self) -> dict[str, Any]:
         """The results, empty where the log has none."""
         return object_or_empty(self.header.get("results"))
+
+    @cached_property
+    def stats(self) -> dict[str, Any]:
+        """The times and the token usage of the run."""
+        return object_or_empty(self.header.get("stats"))
 
     @property
     def status(self) -> Any:
@@ -291,6 +331,28 @@ class LogView:
         """Whether all solvers leave outputs as the model gave them."""
         steps = list_or_empty(member(self.header.get("plan"), "steps"))
         return bool(steps) and all(map(_is_plain, steps))
+
+    @cached_property
+    def leaves_tools(self) -> bool:
+        """Whether all solvers leave the messages of tools as they are, also agents."""
+        steps = list_or_empty(member(self.header.get("plan"), "steps"))
+        return bool(steps) and all(
+            _is_plain(one) or member(one, "solver") in _AGENTS for one in steps
+        )
+
+    @cached_property
+    def declared_settings(self) -> dict[str, Any]:
+        """The settings of generation that the log declares, without those that a step may set."""
+        plan = object_or_empty(self.header.get("plan"))
+        steps = [object_or_empty(member(one, "params")) for one in list_or_empty(plan.get("steps"))]
+        of_plan, of_model = plan.get("config"), self.eval.get("model_generate_config")
+        found = {name: object_or_empty(of_plan).get(name) for name in _SETTINGS}
+        for name, value in found.items():
+            found[name] = object_or_empty(of_model).get(name) if value is None else value
+        is_own = {name: any(name in one for one in steps) for name in _SETTINGS}
+        return {
+            name: value for name, value in found.items() if value is not None and not is_own[name]
+        }
 
     @cached_property
     def sample_ids(self) -> list[str] | None:

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 LEAST_ANSWERS: Final = 10
 """From this number of texts on, two models do not give the same ones by chance."""
 
+COMPARED_ANSWERS: Final = 200
+"""About so many log-likelihoods of a file are compared with those of other models."""
+
 NO_SEAL: Final = "samples of lm-eval cannot be sealed: their results have no field for a seal"
 
 NO_SAMPLES: Final = "there are no samples to recompute the figures from"
@@ -137,10 +140,28 @@ class _SamplesCheck:
         """Check the rows, and then what they amount to."""
         documents, results = self._documents, self._results
         plan = ScoringPlan() if results is None else plan_scoring(results, self._task())
-        context = LogContext(documents.options, documents.context.selection, plan=plan)
+        context = LogContext(
+            documents.options,
+            documents.context.selection,
+            plan=plan,
+            answer_step=self._choose_answers() if documents.options.links else 0,
+        )
         collector = LogCollector(context, documents.name, show)
         rows = documents.check_rows(path, collector, self._progress, any_rows=True)
         return self._judge_rows(rows, collector)
+
+    def _choose_answers(self) -> int:
+        """Return of how many docs one has its answers compared with those of other models.
+
+        No two models give the same log-likelihoods. Texts may be the same by chance.
+        """
+        task = self._task()
+        if self._results is None or task is None:
+            return 0
+        kind = text_or_none(self._results.config(task).get("output_type"))
+        number: Any = self._results.samples(task).get("effective")
+        is_known = kind in LIKELIHOODS and number.__class__ is int and number > 0
+        return max(1, number // COMPARED_ANSWERS) if is_known else 0
 
     def _judge_rows(self, rows: RowPass, collector: LogCollector) -> RunSummary:
         documents, tally, totals = self._documents, collector.tally, collector.totals
@@ -212,7 +233,7 @@ def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLin
     """Return what links a log to others: its samples by the time of the call, and its answers.
 
     Rows name no model, so that two files of the same bytes have the same answers. Few short answers
-    may be those of another model by chance; log-likelihoods are not.
+    may be those of another model by chance; log-likelihoods are not, so that half of them tell.
     """
     if facts.task_results is None or facts.results is None or not facts.totals.rows:
         return None
@@ -230,6 +251,8 @@ def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLin
     covered = digests.get("unpacked") or digests.get("stored")
     if facts.totals.samples >= least and covered and results.model:
         links.add_answer(covered)
+        for doc_id, answers in facts.totals.answers.items():
+            links.add_answer(doc_id, answers)
     return links.links
 
 

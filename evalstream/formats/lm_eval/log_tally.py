@@ -30,6 +30,9 @@ MOST_ORDERED: Final = 1_000_000
 MOST_ORDERED_CHARACTERS: Final = 1 << 26
 """Number of characters of texts above which they are not kept."""
 
+MOST_ANSWERS: Final = 10_000
+"""Number of docs above which no more answers are kept."""
+
 Pair = tuple[Any, Any]
 
 
@@ -137,7 +140,7 @@ class RowsTally(DataClass):
     rows without three valid ones, and `bare` those without any. `hashed` counts rows whose digests
     are all right, `replaced` those that may show digests in the place of images. `unkeyed` counts
     rows without a valid doc_id or filter. `ordered` names the metrics whose numbers are kept in
-    order.
+    order. `answers` has digests of the answers of some docs.
     """
 
     rows: int = 0
@@ -149,6 +152,7 @@ class RowsTally(DataClass):
     unkeyed: int = 0
     filters: dict[str, FilterRows] = field(default_factory=dict)
     ordered: frozenset[str] = frozenset()
+    answers: dict[int, int] = field(default_factory=dict)
 
     def filter(self, name: str) -> FilterRows | None:
         """Return the rows of a filter, None where there are too many filters."""
@@ -186,6 +190,7 @@ class LogTotals:
         self.docs = array("Q") if has_docs else None
         self.rows = self.undigested = self.bare = self.hashed = self.replaced = self.unkeyed = 0
         self.filters: dict[str, FilterTotals] = {}
+        self.answers: dict[int, int] = {}
         self._digest = sha256()
         self._first: tuple[str, int] | None = None
         self._rows_before: tuple[int, int] | None = None
@@ -201,6 +206,8 @@ class LogTotals:
         self.replaced += block.replaced
         self.unkeyed += block.unkeyed
         self._digest.update(_as_hex(block.digests))
+        if len(self.answers) < MOST_ANSWERS:
+            self.answers |= block.answers
         for name, rows in block.filters.items():
             self._merge_filter(name, rows, shift)
         if self.repeats and not had_repeats:

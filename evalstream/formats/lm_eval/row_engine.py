@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.context import CheckContext
+from evalstream.engine.log_reading import parse_plain
 from evalstream.engine.record_engine import RecordEngine
 from evalstream.engine.result import BlockResult
 from evalstream.formats.lm_eval.doc_ids import IdRun
@@ -29,6 +30,8 @@ from evalstream.model.data_class import field
 from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.sample_record import GroupLabel, SampleRow
+from evalstream.parsing.json import canonical
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.native.lm_eval import (
     DEEPEST,
     RowScoring,
@@ -38,6 +41,7 @@ from evalstream.parsing.native.lm_eval import (
     sample_scanner,
 )
 from evalstream.rules.syntax import ObjectReading
+from evalstream.stats.link_keys import hash64
 
 if TYPE_CHECKING:
     from evalstream.formats.lm_eval.compared import RowSamples
@@ -150,9 +154,13 @@ BRIER: Final = "brier_score"
 
 
 class LogContext(CheckContext, frozen=True):
-    """The context of samples: what the results say of how rows were scored."""
+    """The context of samples: what the results say of how rows were scored.
+
+    Of docs whose number is a multiple of `answer_step` the answers are kept, of none for 0.
+    """
 
     plan: ScoringPlan = field(default_factory=ScoringPlan)
+    answer_step: int = 0
 
     def checker(self) -> LogEngine:
         """Return the checker of the blocks of samples."""
@@ -171,7 +179,10 @@ class LogEngine:
             self.context, open_fast_path(self.context.options, lines, self.context.plan)
         )
         result = LogReader(self.context, record).run(lines)
-        return result._replace(own=record.tally())
+        tally = record.tally()
+        if self.context.answer_step:
+            tally.answers = dict(iterate_answer_digests(lines.data, self.context.answer_step))
+        return result._replace(own=tally)
 
     def is_native(self, _sample: bytes) -> bool:
         """Return False: a part of each row's check is Python's."""
@@ -179,6 +190,23 @@ class LogEngine:
 
     def expect(self, size: int) -> None:
         """Do nothing: there is nothing to prepare for `size` more bytes."""
+
+
+def iterate_answer_digests(data: bytes, step: int) -> Iterator[tuple[int, int]]:
+    """Iterate over docs whose number is a multiple of a step, with 64-bit digests of their answers.
+
+    Rows begin with the number of their doc, as the harness writes them.
+    """
+    for line in data.split(b"\n"):
+        begin = _DOC_ID.match(line)
+        if begin is None or int(begin[1]) % step:
+            continue
+        row = parse_plain(line)
+        if isinstance(row, dict) and isinstance(row.get("resps"), list):
+            yield int(begin[1]), hash64(canonical(row["resps"]).decode(errors="surrogatepass"))
+
+
+_DOC_ID: Final = LazyPattern(rb'\{"doc_id": ([0-9]{1,18}),')
 
 
 class LogReader(RecordEngine):

@@ -110,7 +110,8 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         _question(results, task, is_chat=is_chat),
         _count(config.get("num_fewshot")) or 0,
         str(config.get("fewshot_delimiter", "\n\n")),
-        *(_generation(config) if listed is not None and output_type == GENERATE else (None, None)),
+        _generation(config) if listed is not None and output_type == GENERATE else None,
+        None if listed is None else _count(config.get("repeats")),
         () if is_chat or listed is None else tuple(_openings(results, config)),
         _shared_choices(config),
     )
@@ -134,9 +135,9 @@ def _shared_choices(config: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(found) if is_plain and isinstance(found, list) else ()
 
 
-def _generation(config: Mapping[str, Any]) -> tuple[str | None, int | None]:
-    given, repeats = config.get("generation_kwargs"), config.get("repeats")
-    return (json.dumps(given, sort_keys=True) if isinstance(given, dict) else None, _count(repeats))
+def _generation(config: Mapping[str, Any]) -> str | None:
+    given = config.get("generation_kwargs")
+    return json.dumps(given, sort_keys=True) if isinstance(given, dict) else None
 
 
 def _count(value: Any) -> int | None:

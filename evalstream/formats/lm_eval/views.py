@@ -180,16 +180,6 @@ class Results(DataClass, frozen=True):
             return None
         return min(math.ceil(original * limit) if limit < 1 else int(limit), original)
 
-    def leaves(self, group: str) -> frozenset[str]:
-        """Return the tasks of a group and of the groups in it."""
-        groups, seen, left = dict(self.groups), set[str](), [group]
-        while left:
-            name = left.pop()
-            if name not in seen:
-                seen.add(name)
-                left += groups.get(name, ())
-        return frozenset(seen - groups.keys())
-
     @property
     def call(self) -> Mapping[str, Any]:
         """The configuration of the call, empty without one."""

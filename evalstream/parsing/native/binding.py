@@ -94,6 +94,8 @@ class Flag:
     UNCOVERED: Final = 8192
     NOT_CHOSEN: Final = 16384
     WRONG_HASH: Final = 32768
+    LIKE_LOG: Final = 65536
+    UNLIKE_LOG: Final = 131072
 
 
 DOUBTFUL_HASH: Final = 1 << 30

@@ -497,6 +497,50 @@ static bool may_be_underived(const struct facts *facts, const struct demands *de
            (is_wrong && (may_contradict(score, false, demands) || contradicts(score, false)));
 }
 
+/* Tell whether a key ends before the colon at `at`, in JSON or in JSON within a string. */
+static bool ends_key(const struct value *json, const byte *at) {
+    const ptrdiff_t least = json->kind == STRING ? 4 : 2;
+    if (at - json->start < least || at[-1] != '"')
+        return false;
+    return json->kind == STRING ? at[-2] == '\\' && at[-3] != '\\' : at[-2] != '\\';
+}
+
+/* Tell whether the key that ends before `at` is this text. */
+static bool is_key(const struct value *json, const byte *at, const byte *text, size_t length) {
+    const byte *const stop = at - (json->kind == STRING ? 2 : 1);
+    return (size_t)(stop - json->start) > length && stop[-(ptrdiff_t)length - 1] == '"' &&
+           !memcmp(stop - length, text, length);
+}
+
+static double number_at(const byte *at) {
+    struct number number;
+    at += *at == ' ';
+    if (*at == 't' || *at == 'f')
+        return *at == 't';
+    return read_number(at, &number) ? number.value : NAN;
+}
+
+/* Tell whether a row may have another score than the harness gave it: the converter of lm-eval
+   keeps the metrics of a sample as JSON, and calls a result by its metric and its filter. */
+static bool may_differ_from_log(const struct facts *facts) {
+    const struct value *const kept = &facts->slot[METRICS];
+    const struct span *const result = text_of(facts, RESULT);
+    if (kept->kind != STRING && kept->kind != OBJECT)
+        return false;
+    const byte *const filter = memchr(result->start, ':', result->length);
+    const size_t length = filter ? (size_t)(filter - result->start) : result->length;
+    size_t objects = 0, named = 0, alike = 0;
+    for (const byte *at = kept->start; at < kept->stop; at++) {
+        objects += *at == '{';
+        if (*at != ':' || !ends_key(kept, at) ||
+            (result->length && !is_key(kept, at, result->start, length)))
+            continue;
+        named++;
+        alike += number_at(at + 1) == score_of(facts);
+    }
+    return objects != 1 || result->escaped || !alike || (result->length && named > 1);
+}
+
 /* Return the rules that may object to where the answer of a row comes from; which of several
    answers counts is for others to judge. */
 static uint32_t doubts_of_answer(
@@ -601,7 +645,7 @@ bool judge(
     *doubts |= facts->doubts | doubts_of_score(facts, demands);
     *doubts |= doubts_of_values(facts, demands, flags) | doubts_of_kind(facts, interaction);
     *doubts |= doubts_of_answer(facts, demands, single, flags);
-    *doubts |= may_be_underived(facts, demands) ? ES808 : NO_CHECK;
+    *doubts |= may_be_underived(facts, demands) || may_differ_from_log(facts) ? ES808 : NO_CHECK;
     if (!single)
         *doubts |= doubts_of_transcript(facts, demands, interaction == AGENTIC);
     else if (!is_at_most(facts, TURN_COUNT, ONE_EXCHANGE) || !is_at_most(facts, CALL_COUNT, 0))

@@ -41,7 +41,7 @@ enum recipe { RECIPES(NAME_OF_RECIPE) RECIPE_COUNT };
 #define CHECKS(check)                                                                              \
     check(ES301) check(ES302) check(ES303) check(ES304) check(ES305) check(ES306) check(ES307)     \
     check(ES308) check(ES309) check(ES310) check(ES311) check(ES312) check(ES313) check(ES314)     \
-    check(ES315) check(ES316) check(ES710) check(ES808)
+    check(ES315) check(ES316) check(ES410) check(ES710) check(ES808)
 
 #define NAME_OF_CHECK(code) PLACE_OF_##code,
 enum check_place { CHECKS(NAME_OF_CHECK) };
@@ -98,6 +98,8 @@ enum flag {
     UNCOVERED = 8192,    /* there is no input that a hash covers */
     NOT_CHOSEN = 16384,  /* a reference is not one of the choices */
     WRONG_HASH = 32768,  /* sample_hash is not what any recipe gives that is tried */
+    LIKE_LOG = 65536,    /* prompt and target have the hashes that the harness logged, or */
+    UNLIKE_LOG = 131072, /* one of them has another */
 };
 
 /* Where the texts of a row are: one behind the other, each ends where the next one starts. */

@@ -335,6 +335,39 @@ static void check_hash(const struct scanner *scanner, const struct texts *texts,
     row->flags |= WRONG_HASH;
 }
 
+/* Tell whether a text has the hash that the harness logged of it; perhaps, if it logged none. */
+static enum answer has_logged_hash(
+    const struct scanner *scanner, enum slot slot, const byte *text, size_t length
+) {
+    const struct value *const hash = &scanner->facts.slot[slot];
+    if (hash->kind != STRING || hash->span.length != 2 * scanner->hasher.size ||
+        !are_hex_digits(hash->span.start, hash->span.length))
+        return PERHAPS;
+    return has_digest(&scanner->hasher, text, length, hash->span.start) ? YES : NO;
+}
+
+/* Compare input.raw and a single reference with what lm-eval hashed, by SHA-256. */
+static void check_log(const struct scanner *scanner, const struct texts *texts, struct row *row) {
+    enum { SHA256_BYTES = 32, APART = 0xFF };
+    const struct value *const formatted = &scanner->facts.slot[FORMATTED];
+    if (!(scanner->demands.checks & ES410) || !scanner->hasher.start || row->flags & UNCOVERED ||
+        scanner->hasher.size != SHA256_BYTES || formatted->kind > NULL_KIND)
+        return;
+    const byte *const raw = texts->data + row->texts.input;
+    const byte *const end = texts->data + row->texts.choices;
+    const byte *const apart = memchr(raw, APART, (size_t)(end - raw));
+    const byte *const target = apart ? apart + 1 : end;
+    const bool single = apart && !memchr(target, APART, (size_t)(end - target));
+    const enum answer prompted =
+        has_logged_hash(scanner, PROMPT_HASH, raw, (size_t)((apart ? apart : end) - raw));
+    const enum answer targeted =
+        single ? has_logged_hash(scanner, TARGET_HASH, target, (size_t)(end - target)) : PERHAPS;
+    if (prompted == NO || targeted == NO)
+        row->flags |= UNLIKE_LOG;
+    else if (prompted == YES || targeted == YES)
+        row->flags |= LIKE_LOG;
+}
+
 static void write_record(
     const struct scan *scan, const struct scope *scope, const struct row *row,
     const byte *texts, bool compares, struct record *record
@@ -531,6 +564,7 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
         row->shape = shape_of(&walk, skip_spaces(scan->bytes + row->start));
     row->score = score_of(facts);
     check_hash(scanner, texts, row);
+    check_log(scanner, texts, row);
     row->doubts |= (row->flags & WATCHED ? DOUBTFUL_WATCHED : 0) |
                    (row->flags & WRONG_HASH ? CERTAIN_HASH : 0);
     place(scan, &facts->slot[OUTPUT], &row->output);

@@ -49,6 +49,9 @@
     slot(REPEAT, "metadata.repeat")                                                                \
     slot(TRIAL, "metadata.trial")                                                                  \
     slot(SEED, "metadata.seed")                                                                    \
+    slot(METRICS, "metadata.lm_eval_metrics")                                                      \
+    slot(PROMPT_HASH, "metadata.prompt_hash")                                                      \
+    slot(TARGET_HASH, "metadata.target_hash")                                                      \
     slot(REFERENCE, "input.reference")                                                             \
     slot(A_REFERENCE, "input.reference[]")                                                         \
     slot(A_CHOICE, "input.choices[]")                                                              \

@@ -110,7 +110,11 @@ def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
     totals = report.totals
     if unchecked := unchecked_line(totals):
         yield f"{unchecked}."
-    doubt = describe_doubt(has_refuted=totals.claims.get("refuted", 0) > 0)
+    doubt = describe_doubt(
+        has_refuted=totals.claims.get("refuted", 0) > 0,
+        is_strict=report.options.get("strict") is True,
+        runs=totals.runs,
+    )
     yield {
         "passed": "No finding fails the check. The page lists what was verified, and what was not.",
         "failed": "Findings fail the check.",

@@ -8,8 +8,11 @@ from functools import lru_cache
 from typing import Final
 
 USUAL_LEVEL: Final = 0.95
-USUAL_QUANTILE: Final = 1.96
-"""The value that many writers use for the normal quantile of 95 %, which is 1.95996…"""
+ROUNDED_QUANTILES: Final = (1.96, 2.0)
+"""The values that many writers use for the normal quantile of 95 %, which is 1.95996…"""
+
+MOST_STEPS: Final = 10_000
+CONVERGED: Final = 1e-15
 
 
 def middle_values(counts: Mapping[float, int]) -> tuple[float, float]:
@@ -36,10 +39,74 @@ def cached_normal_quantile(share: float) -> float:
 
 @lru_cache(maxsize=64)
 def cached_t_quantile(share: float, degrees: int) -> float:
-    """Return the quantile of Student's t distribution."""
-    from evalstream.stats.inference.distributions import t_quantile as quantile
+    """Return the quantile of Student's t distribution for a share above one half."""
+    square = beta_quantile(2 * share - 1, 0.5, degrees / 2)
+    return math.sqrt(degrees * square / (1 - square))
 
-    return quantile(share, degrees)
+
+def beta_quantile(share: float, a: float, b: float) -> float:
+    """Return the quantile of the beta distribution, by bisection."""
+    low, high = 0.0, 1.0
+    while low < (middle := (low + high) / 2) < high:
+        if _incomplete_beta(middle, a, b) < share:
+            low = middle
+        else:
+            high = middle
+    return middle
+
+
+def _incomplete_beta(x: float, a: float, b: float) -> float:
+    """Return the regularised incomplete beta function for 0 < x < 1.
+
+    Source: the continued fraction of the NIST Handbook, dlmf.nist.gov/8.17.22, by Lentz's method.
+    """
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _incomplete_beta(1 - x, b, a)
+    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    front = math.exp(scale + a * math.log(x) + b * math.log1p(-x)) / a
+    value = c = 1.0
+    d = 0.0
+    for step in range(1, MOST_STEPS):
+        half = step // 2
+        part = half * (b - half) if step % 2 == 0 else -(a + half) * (a + b + half)
+        part *= x / ((a + step - 1) * (a + step))
+        d, c = 1 / (1 + part * d), 1 + part / c
+        value *= c * d
+        if abs(c * d - 1) < CONVERGED:
+            break
+    return front / value
+
+
+@lru_cache(maxsize=256)
+def share_intervals(right: int, number: int, level: float) -> tuple[tuple[float, float], ...]:
+    """Return the intervals of a share that follow from no normal distribution of its mean.
+
+    They are that of Clopper and Pearson, the equal tails of the posterior by Jeffreys and by a
+    uniform prior, that of Agresti and Coull, and Wilson's with the correction for continuity.
+    Sources: L. Brown, T. Cai and A. DasGupta 2001, doi:10.1214/ss/1009213286; R. Newcombe 1998.
+    """
+    tail, wrong = (1 - level) / 2, number - right
+    exact = (
+        beta_quantile(tail, right, wrong + 1) if right else 0.0,
+        beta_quantile(1 - tail, right + 1, wrong) if wrong else 1.0,
+    )
+    found = [exact]
+    for prior in (0.5, 1.0):
+        low, high = (beta_quantile(one, right + prior, wrong + prior) for one in (tail, 1 - tail))
+        found += [(low, high), (low if right else 0.0, high if wrong else 1.0)]
+    quantile = cached_normal_quantile(1 - tail)
+    square, share = quantile * quantile, right / number
+    middle = (right + square / 2) / (number + square)
+    half = quantile * math.sqrt(middle * (1 - middle) / (number + square))
+    found.append((middle - half, middle + half))
+    squares = (square + sign * (2 - 4 * share) - 1 / number + 4 * share * wrong for sign in (-1, 1))
+    low, high = (quantile * math.sqrt(max(one, 0.0)) for one in squares)
+    centre, width = 2 * right + square, 2 * (number + square)
+    corrected = (
+        (centre - 1 - low) / width if right else 0.0,
+        (centre + 1 + high) / width if wrong else 1.0,
+    )
+    return (*found, corrected)
 
 
 def wilson(share: float, number: float, quantile: float) -> tuple[float, float]:
@@ -57,7 +124,7 @@ def quantiles(level: float) -> Iterator[float]:
     """Yield the normal quantiles that writers use for a two-sided confidence level."""
     yield cached_normal_quantile((1 + level) / 2)
     if level == USUAL_LEVEL:
-        yield USUAL_QUANTILE
+        yield from ROUNDED_QUANTILES
 
 
 Numbers = Sequence[float]

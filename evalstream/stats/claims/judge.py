@@ -8,6 +8,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from evalstream.model.claim import JudgedClaim, Reason, State
@@ -375,14 +376,15 @@ def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evide
     if evidence.missing or not intervals:
         reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
         return leave_open(claim, reason, rows, expected)
-    for interval in intervals:
+    method = method_named(claim.method)
+    others = _intervals_of_share(claim, evidence) if method is not Method.RESAMPLED else iter(())
+    for interval in chain(intervals, others):
         found = min(
             max(agreement(claimed, cut) for cut in _cut_at_limits(end, evidence))
             for claimed, end in zip(ends, interval, strict=True)
         )
         if found is not Agreement.NONE:
             return confirm(claim, _as_ends(interval), rows, found)
-    method = method_named(claim.method)
     if method is Method.RESAMPLED:
         return _judge_resampled_interval(claim, (float(ends[0]), float(ends[1])), evidence)
     if method is Method.CLUSTERED and not evidence.clusters and _holds_mean(ends, evidence):
@@ -390,7 +392,7 @@ def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evide
     if method is Method.UNKNOWN or _has_uneven_repeats(evidence):
         reason = Reason.METHOD if method is Method.UNKNOWN else Reason.UNEVEN
         return leave_open(claim, reason, rows, expected)
-    message = f"no normal, Wilson or t interval of {count_noun(rows, 'row')} is the claim"
+    message = f"no known interval of {count_noun(rows, 'row')} is the claim"
     if claim.level is None:
         message += ", at a level of 95, 90 or 99 percent"
     return refute(claim, expected, message, rows)
@@ -420,8 +422,23 @@ def _judge_resampled_interval(claim: Claim, ends: Interval, evidence: Evidence) 
 
 def _intervals_at_levels(claim: Claim, evidence: Evidence) -> list[Interval]:
     """Return the intervals of the mean at the level of a claim, or at the usual ones."""
-    levels = _USUAL_LEVELS if claim.level is None else (claim.level,)
-    return [one for level in levels for one in compute_intervals(evidence, level)]
+    return [one for level in _levels(claim) for one in compute_intervals(evidence, level)]
+
+
+def _levels(claim: Claim) -> tuple[float, ...]:
+    return _USUAL_LEVELS if claim.level is None else (claim.level,)
+
+
+def _intervals_of_share(claim: Claim, evidence: Evidence) -> Iterator[Interval]:
+    """Yield the other intervals of a mean of scores that are 0 or 1."""
+    mean = evidence.mean
+    if mean is None or not evidence.values or not {0, 1}.issuperset(evidence.values):
+        return
+    right = int(mean * evidence.rows)
+    factors = (1, PERCENT) if evidence.is_percent else (1,)
+    for level in _levels(claim):
+        for low, high in formulas.share_intervals(right, evidence.rows, level):
+            yield from ((low * factor, high * factor) for factor in factors)
 
 
 def compute_intervals(evidence: Evidence, level: float) -> Iterator[Interval]:

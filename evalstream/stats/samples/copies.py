@@ -47,7 +47,7 @@ class CopyFinder:
 
     def add(self, pairs: Array) -> None:
         """Add pairs; those without one digest in both runs are no copies."""
-        known = pairs[pairs["cluster"] != UNKNOWN]
+        known = pairs.compress(pairs["cluster"] != UNKNOWN)
         records = np.empty(len(known), _TYPE)
         for name in ("cluster", "metric"):
             records[name] = known[name]
@@ -61,7 +61,7 @@ class CopyFinder:
         self._store.finish()
         for (records,) in read_together([self._store]):
             columns = (records[name] for name in ("cluster", "metric", "line"))
-            ordered = records[sort_rows(*columns)]
+            ordered = records.take(sort_rows(*columns))
             starts = np.flatnonzero(mark_starts(ordered["cluster"], ordered["metric"]))
             sizes = np.diff(np.append(starts, len(ordered)))
             several = np.repeat(sizes, sizes) > 1

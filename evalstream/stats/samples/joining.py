@@ -55,10 +55,10 @@ def join(a: Array, b: Array, groups_a: Sequence[int], groups_b: Sequence[int]) -
     met_a, met_b = known_a & meets[cells_a], known_b & meets[cells_b]
     places = np.zeros(most, np.int64)
     places[cells_b[met_b]] = np.flatnonzero(met_b)
-    pairs = _pairs(a[met_a], b[places[cells_a[met_a]]], metrics_a[met_a])
+    pairs = _pairs(a.compress(met_a), b.take(places[cells_a[met_a]]), metrics_a[met_a])
     ordinals = np.cumsum(mark_starts(a["high"], a["low"], a["sample"])) - 1
     pairs["ordinal"] = ordinals[met_a]
-    return Joined(pairs, a[known_a & ~met_a], b[known_b & ~met_b])
+    return Joined(pairs, a.compress(known_a & ~met_a), b.compress(known_b & ~met_b))
 
 
 def number_samples(*runs: Array) -> Array:

@@ -86,7 +86,8 @@ class RecordStore:
         parts = (records[self._key] >> np.uint64(64 - PART_BITS)).astype(np.uint8)
         counts = np.bincount(parts, minlength=PARTS)
         self.part_counts += counts
-        piece = _Piece(records[np.argsort(parts, kind="stable")], np.cumsum(counts), None)
+        # Indices of an array of records take six times as long as `take`, and masks as `compress`.
+        piece = _Piece(records.take(np.argsort(parts, kind="stable")), np.cumsum(counts), None)
         if to_file:
             piece.start = self._write(piece.records)
             piece.records = records[:0].copy()

@@ -74,7 +74,7 @@ class SampleStore:
         if len(rows) % ROW_BYTES:
             raise ValueError("not whole rows")
         found = np.frombuffer(rows, ROW)
-        kept = found[(found["high"] | found["low"]) != 0]
+        kept = found.compress((found["high"] | found["low"]) != 0)
         self.without_identity += len(found) - len(kept)
         if not len(kept):
             return
@@ -140,10 +140,10 @@ def reduce_rows(rows: Array) -> Array:
     its rows differ. It has the cluster that all its rows have, else none.
     """
     keys = (*_SAMPLE_KEYS, "group")
-    rows = rows[record_store.sort_rows(*(rows[key] for key in (*keys, "line", "offset")))]
+    rows = rows.take(record_store.sort_rows(*(rows[key] for key in (*keys, "line", "offset"))))
     starts = np.flatnonzero(record_store.mark_starts(*(rows[key] for key in keys)))
     samples = np.empty(len(starts), SAMPLE)
-    first = rows[starts]
+    first = rows.take(starts)
     for name in SampleRow._fields:
         samples[name] = first[name]
     if not len(starts):

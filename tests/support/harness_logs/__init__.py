@@ -44,6 +44,11 @@ def inspect_logs(folder: Path) -> Path:
     return folder
 
 
+def inspect_schema() -> str:
+    """Return the schema of Inspect's logs as `schemas/inspect/log.json` has it."""
+    return _run("inspect_schema_driver.py")
+
+
 @cache
 def inspect_figure_logs(folder: Path) -> Path:
     """Write an Inspect log for each metric and reducer below a folder, once: `NAME/*.json`."""

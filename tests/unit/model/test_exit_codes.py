@@ -69,6 +69,21 @@ def test_totals_decide_the_exit_code(totals: Totals, code: ExitCode) -> None:
     assert exit_code(totals) == code
 
 
+@each(
+    ("totals", "code"),
+    [
+        (totals_of("passed", "passed"), ExitCode.PASSED),
+        (totals_of("passed", "unconfirmed"), ExitCode.FAILED),
+        (totals_of("unconfirmed", reason="no access"), ExitCode.UNCHECKED),
+        (totals_of("unconfirmed", unreached=1), ExitCode.UNCHECKED),
+    ],
+)
+def test_strict_takes_runs_alone_that_passed(totals: Totals, code: ExitCode) -> None:
+    ended = exit_code(totals, is_strict=True)
+    assert ended == code
+    assert shown_exit_code(ended, totals, EEE) == (EeeExitCode.ERRORS if code else 0)
+
+
 WARNED = totals_of("passed")
 WARNED.severities[Severity.WARNING] = 2
 

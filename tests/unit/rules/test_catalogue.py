@@ -159,8 +159,10 @@ def test_no_option_lets_a_rule_in_preview_fail_a_run(
         )
         assert report.counts == {CODE: 1}
         assert {one.severity for one in report} == {Severity.INFO}
-        assert report.exit_code == ExitCode.PASSED
-        assert shown_exit_code(report.exit_code, report.totals, EEE) == ExitCode.PASSED
+        # Rows alone are unconfirmed, which --strict refuses whatever rules there are.
+        assert report.totals.verdicts == {"unconfirmed": 1}
+        assert report.exit_code == (ExitCode.FAILED if strict else ExitCode.PASSED)
+        assert shown_exit_code(report.exit_code, report.totals, EEE) == report.exit_code
         assert report.rules[CODE].status is Status.PREVIEW
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Final
 
-from evalstream.formats.eee.aggregate import RESULTS, Result
+from evalstream.formats.eee.aggregate import RESULTS, SOURCE_DATA, Result
 from evalstream.formats.eee.facts import RunFacts, count_samples_beside
 from evalstream.formats.eee.row_view import mark_digest, repeat_mark
 from evalstream.model.finding import Violation
@@ -170,14 +170,15 @@ def _samples_number(facts: RunFacts, result: Result) -> Iterator[Violation]:
     if samples < declared and claims[result.place].num_samples in (samples, joined):
         return
     message = f"samples_number is {declared:,}, but the rows score {count_noun(samples, 'sample')}"
-    pointer = f"{RESULTS}/{result.place}/source_data/samples_number"
-    yield ES609.violation(message, pointer=pointer, expected=samples, found=declared)
+    pointer = f"{RESULTS}/{result.place}/{result.data_in}/samples_number"
+    shown = int if result.data_in == SOURCE_DATA else str
+    yield ES609.violation(message, pointer=pointer, expected=shown(samples), found=shown(declared))
 
 
 def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     if result.sample_ids is None:
         return
-    pointer = f"{RESULTS}/{result.place}/source_data/sample_ids"
+    pointer = f"{RESULTS}/{result.place}/{result.data_in}/sample_ids"
     samples, listed = _samples(facts, result), len(result.sample_ids)
     unlisted = [
         (count, line) for place, count, line in facts.tally.unlisted if place == result.place

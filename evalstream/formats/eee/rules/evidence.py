@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import LEVELS, RESULTS, Join, Result
@@ -12,9 +13,11 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member
+from evalstream.parsing.json_values import parse_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import RowCheck
 from evalstream.rules.declaration import declare_rule
+from evalstream.stats.claims.rounding import agrees, as_float
 
 Row = Mapping[str, Any]
 
@@ -61,6 +64,11 @@ def read_scale(result: Result | None) -> Scale | None:
     if result is None:
         return Scale()
     lowest, highest = result.minimum, result.maximum
+    if _OF_ONE_ANSWER.fullmatch(result.metric or ""):
+        # An infinite bound says nothing of an accuracy.
+        lowest, highest = (
+            None if one in {_INFINITE, -_INFINITE} else one for one in (lowest, highest)
+        )
     if result.score_type == BINARY and lowest is None and highest is None:
         lowest, highest = 0, 1
     if result.score_type == LEVELS:
@@ -140,6 +148,10 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
             yield ES808.violation(message, pointer="/evaluation/is_correct", found=correct)
             return
     score, scale = member(row.get("evaluation"), "score"), read_scale(result)
+    logged = _logged_scores(row)
+    if logged and score.__class__ in _NUMBERS and not _is_logged(score, logged):
+        message = "the score is not that of the harness, which lm_eval_metrics keeps"
+        yield ES808.violation(message, pointer="/evaluation/score", expected=logged[0], found=score)
     if score.__class__ not in _NUMBERS or scale is None or scale.is_turned or _has_error(row):
         return
     worst = 0 if scale.worst is None else scale.worst
@@ -161,6 +173,29 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     at: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
     message += f" (answer {place}, extraction_method exact_match)"
     yield ES808.violation(message, expected=best if is_right else worst, **at)
+
+
+def _logged_scores(row: Row) -> list[Any]:
+    """Return the scores of a sample that the converter of lm-eval keeps of a row's result.
+
+    A result is called by its metric and its filter. Rows of the first versions do not say which
+    metric they score.
+    """
+    kept = member(row.get("metadata"), "lm_eval_metrics")
+    if kept.__class__ is str:
+        kept = parse_or_none(kept.encode("utf-8", "surrogatepass"))
+    if not isinstance(kept, dict):
+        return []
+    name = row.get("evaluation_result_id")
+    scores = kept.values() if name is None else [kept.get(f"{name}".partition(":")[0])]
+    return [score for score in scores if score.__class__ in _NUMBERS]
+
+
+def _is_logged(score: Any, logged: list[Any]) -> bool:
+    """Tell whether a score is one of the log, perhaps rounded or in percent."""
+    claimed = Decimal(repr(score * 1))
+    known = [as_float(one) for one in logged]
+    return any(one is None or agrees(claimed, one) or agrees(claimed, one * 100) for one in known)
 
 
 def _called_both(facts: RunFacts) -> Iterator[Violation]:
@@ -358,7 +393,7 @@ ES808: Final = declare_rule(
     "ES808",
     row=_score_underived,
     run=_called_both,
-    reads=("/evaluation/is_correct", "/answer_attribution"),
+    reads=("/evaluation/is_correct", "/answer_attribution", "/metadata/lm_eval_metrics"),
     in_scanner=True,
 )
 

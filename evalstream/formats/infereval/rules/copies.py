@@ -66,14 +66,21 @@ def has_same_fields(item: Mapping[str, Any], original: Mapping[str, Any]) -> boo
 
 
 def _is_same(field: str, found: Any, wanted: Any) -> bool:
-    """Tell whether two fields are certainly equal: both absent, or equal lists of strings."""
+    """Tell whether two fields are certainly equal: both absent, or equal lists of texts.
+
+    References are objects of texts.
+    """
     if found is None or wanted is None:
         # An empty list and an absent one have one normal form, except for rationales.
         return found is wanted or (field in _EMPTY_AS_ABSENT and not (found or wanted))
     if found.__class__ is not list or found != wanted:
         return False
     # The number 1 equals true, but their texts differ.
-    return all(one.__class__ is str for one in found)
+    return all(
+        one.__class__ is str
+        or (one.__class__ is dict and all(text.__class__ is str for text in one.values()))
+        for one in found
+    )
 
 
 def missing_items(missing: list[str]) -> Violation:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from evalstream.formats.inspect.recorded import (
     MemberDiff,
-    ModelMessages,
     RecordedTexts,
     final_state,
     iterate_texts,
     message_difference,
     message_text,
+    model_messages,
 )
 from evalstream.formats.inspect.views import SampleView
-from evalstream.model.finding import Violation
+from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
 from evalstream.rules.declaration import declare_rule
@@ -60,13 +61,17 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
     """Compare choices with those that the events end with, and with those that a model gave."""
     state = final_state(sample)
     ended = list_or_empty(state.output.get("choices")) if state is not None else []
-    made = ModelMessages(sample).made if sample.has_plain_plan else {}
+    models = model_messages(sample)
+    made = models.made if sample.has_plain_plan else {}
+    seen = set[str]()
     for index, choice in objects(member(sample.value.get("output"), "choices")):
         message, path = (
             object_or_empty(choice.get("message")),
             ("output", "choices", index, "message"),
         )
-        others = list(made.pop(text_or_none(message.get("id")) or "", ()))
+        identity = text_or_none(message.get("id")) or ""
+        others = list(made.get(identity, ()) if identity not in seen else ())
+        seen.add(identity)
         if index < len(ended):
             others.insert(0, object_or_empty(member(ended[index], "message")))
         for expected in others:
@@ -82,12 +87,18 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
                 for text in recorded.lacking(message):
                     words = "no event recorded this text of the model"
                     yield INS212.violation(words, pointer=sample.at(*path, "content"), found=text)
+        reasons = models.stops.get(identity)
+        reason = choice.get("stop_reason")
+        if reasons and isinstance(reason, str) and reason not in reasons:
+            yield INS212.violation(
+                "the model stopped for another reason",
+                pointer=sample.at("output", "choices", index, "stop_reason"),
+                expected=expect_one(sorted(reasons)) if len(reasons) > 1 else min(reasons),
+                found=reason,
+            )
 
 
 INS212: Final = declare_rule("INS212", record=_outputs)
-
-
-"""Rules that check one sample."""
 
 
 def _messages(sample: SampleView) -> Iterator[Violation]:
@@ -96,7 +107,8 @@ def _messages(sample: SampleView) -> Iterator[Violation]:
         return
     by_state = _against_state if final_state(sample) is not None else _against_texts
     reported = set()
-    for index, words, found in (*by_state(sample), *_against_models(sample)):
+    witnesses = (by_state, _against_models, _against_tools)
+    for index, words, found in chain.from_iterable(one(sample) for one in witnesses):
         if index not in reported:
             reported.add(index)
             yield INS215.violation(
@@ -157,7 +169,7 @@ def _against_models(sample: SampleView) -> _Found:
     """
     if not sample.has_plain_plan:
         return
-    models, seen = ModelMessages(sample), set[str]()
+    models, seen = model_messages(sample), set[str]()
     for index, message in _of_the_model(sample):
         identity = text_or_none(message.get("id"))
         if not identity or identity in seen:
@@ -179,6 +191,41 @@ def _against_models(sample: SampleView) -> _Found:
                 found = MemberDiff(sample.at("messages", index, "content"), there, here)
                 yield index, "the model got another message of the same id", found
                 break
+
+
+def _against_tools(sample: SampleView) -> _Found:
+    """Compare the events of tools with the messages that asked for them, and that tell the result.
+
+    Calls that were cut, that failed, or that someone changed before they ran have other texts, and
+    solvers of one's own may change messages.
+    """
+    tools = [one for one in sample.events("tool") if not _is_special(one.value)]
+    if not tools or not sample.leaves_tools or sample.events("approval"):
+        return
+    asked, told = {}, {}
+    for index, message in objects(sample.value.get("messages")):
+        told[text_or_none(message.get("tool_call_id"))] = index, message
+        for _, call in objects(message.get("tool_calls")):
+            asked[text_or_none(call.get("id"))] = call
+    for index, event in tools:
+        identity = text_or_none(event.get("id"))
+        place, message = told.get(identity, (-1 - index, {}))
+        text, result = message_text(sample, message), sample.resolve_attachment(event.get("result"))
+        if identity and text is not None and isinstance(result, str) and text != result:
+            other = MemberDiff(sample.at("messages", place, "content"), result, text)
+            yield place, "the event of the tool has another result", other
+        call = asked.get(identity, {})
+        for name in ("function", "arguments") if identity else ():
+            here, there = (sample.resolved_within(one.get(name)) for one in (event, call))
+            if name in call and name in event and here != there:
+                other = MemberDiff(sample.at("events", index, name), there, here)
+                yield place, "the message that called the tool has another call", other
+                break
+
+
+def _is_special(tool: Mapping[str, Any]) -> bool:
+    """Tell whether the result of a tool is not that of its message."""
+    return any(tool.get(one) for one in ("error", "truncated", "agent", "pending", "events"))
 
 
 INS215: Final = declare_rule("INS215", record=_messages)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.inspect.recorded import message_text
+from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.views import UNNAMED, SampleView, is_count, is_id, same, score_value
 from evalstream.model.finding import Violation, at_least
 from evalstream.parsing.json import member, text_or_none, type_name
@@ -24,8 +25,6 @@ _KEY: Final = re.compile(r"[0-9a-f]{32}")
 
 def check_form(sample: SampleView) -> Iterator[Violation]:
     """Report what a sample needs to be counted and compared, and has not."""
-    from evalstream.formats.inspect.rules.log import INS107
-
     given, epoch = sample.value.get("id"), sample.value.get("epoch")
     if not is_id(given):
         place = sample.at("id") if "id" in sample.value else sample.place
@@ -78,6 +77,8 @@ def _events(sample: SampleView) -> Iterator[Violation]:
                 continue
             if name == "metadata" and _changes_metadata(sample):
                 continue
+            if name in _TEXTS and sample.value[name] == told[name]:
+                continue
             here, there = (_comparable(sample, one[name]) for one in (sample.value, told))
             # The first releases gave the text of an input that is one message.
             if not same(here, there) and (name != "input" or type(here) is type(there)):
@@ -89,6 +90,10 @@ def _events(sample: SampleView) -> Iterator[Violation]:
     yield from _score_events(sample)
     yield from _other_solvers(sample)
     yield from _other_settings(sample)
+
+
+_TEXTS: Final = frozenset({"choices", "input", "target"})
+"""Members of which only texts are compared."""
 
 
 def _changes_metadata(sample: SampleView) -> bool:
@@ -144,22 +149,14 @@ def _other_settings(sample: SampleView) -> Iterator[Violation]:
     A step of the plan may have settings of its own.
     """
     log = sample.log
-    if log is None or not log.has_plain_plan:
+    if log is None or not log.has_plain_plan or not log.declared_settings:
         return
-    plan = object_or_empty(log.header.get("plan"))
-    declared = object_or_empty(log.eval.get("model_generate_config")) | {
-        name: value for name, value in object_or_empty(plan.get("config")).items()
-        if value is not None
-    }  # fmt: skip
-    steps = [object_or_empty(member(one, "params")) for one in list_or_empty(plan.get("steps"))]
     for index, event in sample.events("model"):
         if event.get("model") != log.eval.get("model") or "scorer" in sample.spans_around(event):
             continue
         used = object_or_empty(event.get("config"))
-        for name in _SETTINGS:
-            wanted = declared.get(name)
-            is_own = any(name in one for one in steps)
-            if wanted is not None and not is_own and not same(used.get(name), wanted):
+        for name, wanted in log.declared_settings.items():
+            if not same(used.get(name), wanted):
                 yield INS208.violation(
                     f"the log declares another {name} than its calls of the model had",
                     pointer=sample.at("events", index, "config", *([name] if name in used else [])),
@@ -167,10 +164,6 @@ def _other_settings(sample: SampleView) -> Iterator[Violation]:
                     found=used.get(name),
                 )
         break
-
-
-_SETTINGS: Final = ("temperature", "top_p", "top_k", "seed", "num_choices", "max_tokens")
-"""Settings that the harness passes on to models as they are."""
 
 
 def _score_events(sample: SampleView) -> Iterator[Violation]:

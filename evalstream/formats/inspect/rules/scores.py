@@ -27,7 +27,7 @@ _SHUFFLED: Final = "Choices were shuffled before generating a response"
 
 def _includes(sample: SampleView) -> Iterator[Violation]:
     """Score samples of the scorer `includes` again."""
-    texts = _scored_texts(sample)
+    texts = sample.scored_texts
     if sample.log is None or texts is None:
         return
     completion, targets = texts
@@ -51,16 +51,6 @@ def _includes(sample: SampleView) -> Iterator[Violation]:
             )
 
 
-def _scored_texts(sample: SampleView) -> tuple[str, list[str]] | None:
-    """Return the completion and the targets, None for a failed sample and for other values."""
-    completion = sample.resolve_attachment(member(sample.value.get("output"), "completion"))
-    target = sample.value.get("target")
-    targets = [target] if isinstance(target, str) else list_or_empty(target)
-    if sample.has_failed or not isinstance(completion, str):
-        return None
-    return (completion, targets) if all(isinstance(one, str) for one in targets) else None
-
-
 def _fold_case(text: str, *, folds: bool) -> str:
     return text.casefold() if folds else text
 
@@ -71,7 +61,7 @@ def _check_rescored(sample: SampleView) -> Iterator[Violation]:
     Scorers of one's own may have the same names: only a score is compared that has the explanation
     or the answer that the harness's scorer gives.
     """
-    texts = _scored_texts(sample)
+    texts = sample.scored_texts
     if sample.log is None or texts is None or sample.log.release < SINCE:
         return
     completion, targets = texts

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.rescoring import SINCE
 from evalstream.formats.inspect.views import SampleView, is_count
-from evalstream.model.finding import Severity, Violation, at_least, expect_one
+from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import Numbered, object_or_empty
 from evalstream.rules.declaration import declare_rule
@@ -43,6 +43,8 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
         total = sums.setdefault(model, {})
         for name, number in usage.items():
             total[name] = total.get(name, 0) + number
+    if sums == told:
+        return
     for model, total in sums.items():
         for name, expected in total.items():
             found: Any = member(told[model], name)
@@ -54,6 +56,7 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
                 )
                 break
     yield from _unrecorded_calls(sample, told)
+    yield from _unexplained_usage(sample, told)
 
 
 def _unrecorded_calls(sample: SampleView, told: Mapping[str, Any]) -> Iterator[Violation]:
@@ -68,6 +71,39 @@ def _unrecorded_calls(sample: SampleView, told: Mapping[str, Any]) -> Iterator[V
             message = "no event tells of a call of this model, so that nothing shows its answers"
             place = sample.at("model_usage", model)
             yield INS217.violation(message, pointer=place, severity=Severity.WARNING)
+
+
+def _unexplained_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[Violation]:
+    """Report a usage above that of all recorded calls together, those of scorers as well.
+
+    Calls that were tried again may have used tokens that no event has.
+    """
+    calls = [event for _, event in sample.events("model")]
+    is_open = sample.log is None or sample.log.release < SINCE or sample.is_stopped
+    if is_open or sample.events("subtask") or any(map(_is_repeated, calls)):
+        return
+    for model, numbers in told.items():
+        usages = [
+            object_or_empty(member(one.get("output"), "usage"))
+            for one in calls
+            if one.get("model") == model
+        ]
+        for name, found in object_or_empty(numbers).items():
+            known = [one[name] for one in usages if is_count(one.get(name))]
+            if known and is_count(found) and found > sum(known):
+                yield INS217.violation(
+                    f"all calls of the model used {sum(known):,} {name.replace('_', ' ')}",
+                    pointer=sample.at("model_usage", model, name),
+                    expected=at_most(sum(known)),
+                    found=found,
+                    severity=Severity.WARNING,
+                )
+                break
+
+
+def _is_repeated(call: Mapping[str, Any]) -> bool:
+    """Tell whether a call of a model was tried again, failed, or did not end."""
+    return any(call.get(one) for one in ("retries", "error", "pending"))
 
 
 def _counted_calls(sample: SampleView) -> Iterator[Numbered]:

@@ -21,6 +21,7 @@ from evalstream.formats.lm_eval.documents import results_time
 from evalstream.formats.lm_eval.row import hashed_prompt, text_hash
 from evalstream.formats.lm_eval.row_scores import (
     CHOICE,
+    GENERATE,
     LIKELIHOOD,
     ROLLING,
     ScoringPlan,
@@ -169,16 +170,20 @@ def _identity(results: Results, task: str) -> Iterator[Violation]:
 
 
 def _arguments(results: Results, task: str) -> Iterator[Violation]:
-    """Report arguments of the generation that the call gave, and the task does not have."""
+    """Report arguments of the generation that the call gave, and the task does not have.
+
+    The harness adds them to those of tasks that generate texts.
+    """
     given, config = results.setting("gen_kwargs"), results.config(task)
     own = config.get("generation_kwargs")
     if not (isinstance(given, dict) and isinstance(own, dict)):
         return
+    is_told = config.get("output_type") == GENERATE
     for name, value in given.items():
-        if name in own and own[name] != value:
+        if own.get(name, value) != value or (is_told and name not in own):
             message = f"{name} of {task} is not that of gen_kwargs of the call"
-            path = ("configs", task, "generation_kwargs", name)
-            yield _contradiction(message, path, value, own[name])
+            path = ("configs", task, "generation_kwargs", *([name] if name in own else []))
+            yield _contradiction(message, path, value, own.get(name))
 
 
 def _digests(results: Results) -> Iterator[Violation]:
@@ -210,12 +215,7 @@ def _check_limit(results: Results, task: str) -> Iterator[Violation]:
 
 
 def _group(results: Results, group: str, members: Sequence[str]) -> Iterator[Violation]:
-    """Report what a group has otherwise than its members, or in one of its two places."""
-    again = json.member(results.document.get("groups"), group)
-    for key, value in results.entry(group).items():
-        if isinstance(again, dict) and key in again and repr(again[key]) != repr(value):
-            message = f"groups has another {key} of {group} than results"
-            yield _contradiction(message, ("groups", group, key), value, again[key])
+    """Report what a group has otherwise than its members; its figures are claims."""
     table = results.document.get("n-shot")
     shots, found = _common(table, members, int), json.member(table, group)
     if shots is not None and found.__class__ is int and found != shots:
@@ -229,7 +229,6 @@ def _group(results: Results, group: str, members: Sequence[str]) -> Iterator[Vio
         if known is not None and isinstance(better, bool) and better != known:
             message = f"higher_is_better of {metric} of the group {group} is not that of its tasks"
             yield _contradiction(message, ("higher_is_better", group, metric), known, better)
-    yield from _sizes(results, group)
 
 
 def _common(table: Any, names: Sequence[str], kind: type) -> Any:
@@ -237,26 +236,6 @@ def _common(table: Any, names: Sequence[str], kind: type) -> Any:
     found = [one for one in (json.member(table, name) for name in names) if one is not None]
     is_same = all(one.__class__ is kind and one == found[0] for one in found)
     return found[0] if found and is_same else None
-
-
-def _sizes(results: Results, group: str) -> Iterator[Violation]:
-    """Report numbers of samples of a group that are not the sums over its tasks."""
-    entry, tasks = results.entry(group), results.leaves(group)
-    lengths = {task: results.entry(task).get("sample_len") for task in tasks}
-    sizes = {task: size for task, size in lengths.items() if isinstance(size, int)}
-    if not sizes or len(sizes) < len(lengths):
-        return
-    length, counts = entry.get("sample_len"), entry.get("sample_count")
-    if length.__class__ is int and length != sum(sizes.values()):
-        message = f"sample_len of the group {group} is not the sum of its tasks"
-        path = ("results", group, "sample_len")
-        yield _contradiction(message, path, sum(sizes.values()), length)
-    for key, count in counts.items() if isinstance(counts, dict) else ():
-        expected = sum(size for task, size in sizes.items() if key in results.entry(task))
-        if count != expected:
-            message = f"sample_count of {key} of the group {group} is not the sum of its tasks"
-            place = ("results", group, "sample_count", key)
-            yield _contradiction(message, place, expected, count)
 
 
 def _metrics(results: Results, task: str) -> Iterator[Violation]:

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from each import each
 
-from evalstream.batch.comparing.tallies import MOST_DRIFTS, MOST_FIRST, MetricTally, PairTally
+from evalstream.batch.comparing.tallies import (
+    MOST_DRIFTS,
+    MOST_FIRST,
+    MetricTally,
+    PairTally,
+    select_first_lines,
+)
 from evalstream.model.comparison import MetricName
 from evalstream.model.sample_record import B_SHIFT, PairFlag, SampleFlag, SamplePair, SampleScore
 from evalstream.stats.samples.drift import DriftKind
@@ -187,3 +193,11 @@ def test_the_first_drifts_by_line_and_the_first_pairs_are_kept() -> None:
         tally.add(joined(*pairs), [], [])
     assert [one.line_a for one in tally.drifts] == [*range(MOST_DRIFTS)]
     assert [one.sample_a for one in tally.first] == [*range(500, 540), *range(MOST_FIRST - 40)]
+
+
+def testselect_first_lines_keep_those_that_share_the_last_one() -> None:
+    pairs = np.array([pair(line_a=line) for line in (5, 3, 9, 3, 4, 9)], PAIR)
+    assert select_first_lines(pairs, 2)["line_a"].tolist() == [3, 3]
+    assert select_first_lines(pairs, 3)["line_a"].tolist() == [3, 3, 4]
+    assert select_first_lines(pairs, 5)["line_a"].tolist() == [5, 3, 9, 3, 4, 9]
+    assert len(select_first_lines(pairs, 0)) == len(select_first_lines(pairs, 6)) == 6

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from inspect_archive import sound_log
 from lm_eval_logs import RESULTS, TASK, TIME, results, rows, text
 
@@ -113,6 +114,59 @@ def test_few_likelihoods_may_not(tmp_path: Path) -> None:
     write_lm_eval(tmp_path, "acorn", choose, count=2)
     write_lm_eval(tmp_path, "birch-2", choose, count=2)
     assert crossing(tmp_path).keys() == {"ES907"}
+
+
+def with_likelihoods(
+    changed: int, of: int = 40
+) -> Callable[[list[dict[str, Any]], dict[str, Any]], None]:
+    """Return a change to a call with log-likelihoods, of which some are another model's."""
+
+    def edit(samples: list[dict[str, Any]], document: dict[str, Any]) -> None:
+        document["date"] += len(document["model_name"])
+        document["configs"][TASK]["output_type"] = "multiple_choice"
+        for at, row in enumerate(samples):
+            own = at >= of - changed
+            row["resps"] = [[[f"-{at + own / 8}", "False"]], [[f"-{at}.75", "False"]]]
+            row["filtered_resps"] = [one[0] for one in row["resps"]]
+
+    return edit
+
+
+@each(
+    ("changed", "message"),
+    [
+        (0, "all answers are those of "),
+        (1, "39 answers are those of "),
+        (19, "21 answers are those of "),
+        (21, None),
+        (40, None),
+    ],
+)
+def test_a_changed_likelihood_does_not_hide_the_others(
+    changed: int, message: str | None, tmp_path: Path
+) -> None:
+    write_lm_eval(tmp_path, "acorn", with_likelihoods(0), count=40)
+    write_lm_eval(tmp_path, "birch-2", with_likelihoods(changed), count=40)
+    found = crossing(tmp_path)
+    assert [one.startswith(message or "") for one in found.get("ES907", ())] == [True] * bool(
+        message
+    )
+
+
+def test_another_run_of_the_same_model_gives_the_same_likelihoods(tmp_path: Path) -> None:
+    def again(samples: list[dict[str, Any]], document: dict[str, Any]) -> None:
+        with_likelihoods(1)(samples, document)
+        document["date"] += 60
+
+    write_lm_eval(tmp_path / "one", "acorn", with_likelihoods(0), count=40)
+    write_lm_eval(tmp_path / "two", "acorn", again, count=40)
+    assert crossing(tmp_path) == {}
+
+
+def test_equal_texts_of_two_models_are_no_finding_unless_all_are(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path / "one", "acorn", count=40)
+    write_lm_eval(tmp_path / "two", "birch", another_answer, count=40)
+    assert crossing(tmp_path) == {}
 
 
 def write_inspect(path: Path, model: str, *, run: str, slower: float = 0.0) -> None:

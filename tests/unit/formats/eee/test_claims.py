@@ -338,6 +338,10 @@ FOUR = [1, 1, 1, 0]
         (FOUR, {ERROR: {"value": 0.31}}, {"ES803"}, "the standard error of the scores"),
         (FOUR, {ERROR: {"value": 0.31, "method": "bootstrap"}}, set(), ""),
         (FOUR, {ERROR: {"value": 0.01, "method": "bootstrap"}}, {"ES803"}, "far from the claim"),
+        # Draws show that a method without a name is resampling.
+        (FOUR, {ERROR: {"value": 0.28}, DRAWS: 1000}, set(), ""),
+        (FOUR, {ERROR: {"value": 0.1}, DRAWS: 1000}, {"ES803"}, "far from the claim"),
+        (FOUR, {ERROR: {"value": 0.28}, DRAWS: 0}, {"ES803"}, "the standard error of the scores"),
         (FOUR, {ERROR: {"value": 0.0, "method": "bootstrap"}}, {"ES803"}, "no resampling"),
         (FOUR, {ERROR: {"value": 0.25, "method": "clustered"}}, set(), ""),
         (FOUR, {ERROR: {"value": 0.31, "method": "clustered"}}, {"ES804"}, "hold the clusters"),
@@ -373,7 +377,7 @@ FOUR = [1, 1, 1, 0]
         # Wilson's interval for 3 of 4, as textbooks print it, and Student's.
         (FOUR, {INTERVAL: {"lower": 0.3006, "upper": 0.9544}}, set(), ""),
         (FOUR, {INTERVAL: {"lower": -0.0456, "upper": 1.5456}}, set(), ""),
-        (FOUR, {INTERVAL: {"lower": 0.5, "upper": 1}}, {"ES803"}, "no normal, Wilson or t"),
+        (FOUR, {INTERVAL: {"lower": 0.5, "upper": 1}}, {"ES803"}, "no known interval"),
         (
             FOUR,
             {INTERVAL: {"lower": 0.5, "upper": 1, "method": "clustered"}},
@@ -384,7 +388,7 @@ FOUR = [1, 1, 1, 0]
             FOUR,
             {INTERVAL: {"lower": 0.8, "upper": 1, "method": "clustered"}},
             {"ES803"},
-            "no normal, Wilson or t",
+            "no known interval",
         ),
         (["one", 1, 1, 0], {}, {"ES804", "ES805"}, "rows have no score that counts"),
         # Only the metric's own name makes a score another statistic than the mean.

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstream.formats.infereval.catalogue import OF_ITEMS
+from evalstream.formats.infereval.rules.copies import has_same_fields
 from evalstream.formats.infereval.rules.design import INF201, INF202
 from evalstream.formats.infereval.rules.samples import INF309
 from evalstream.formats.infereval.sound_items import is_sound
@@ -118,3 +119,19 @@ def test_other_settings_are_left_to_the_rules(config: Any) -> None:
 
 def test_without_a_benchmark_nothing_is_accepted() -> None:
     assert not is_sound(ITEM, Evaluation(EVALUATION.document))
+
+
+@each(
+    ("here", "there", "is_same"),
+    [
+        ({"citation": "a", "doi": "b"}, {"doi": "b", "citation": "a"}, True),
+        ({"citation": "a"}, {"citation": "b"}, False),
+        ({"citation": "a", "year": 1}, {"citation": "a", "year": True}, False),
+        ({"citation": "a", "parts": ["b"]}, {"citation": "a", "parts": ["b"]}, False),
+        ("a", "a", True),
+        ("a", {"citation": "a"}, False),
+    ],
+)
+def test_references_that_are_certainly_equal(here: Any, there: Any, is_same: bool) -> None:
+    item, original = ({**ORIGINAL, "references": [one]} for one in (here, there))
+    assert has_same_fields(item, original) is is_same

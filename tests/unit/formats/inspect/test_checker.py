@@ -146,13 +146,13 @@ def test_a_sound_log_has_no_findings(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["json", "eval"])
 def test_a_sound_log_passes_and_the_line_says_what_was_verified(kind: str, tmp_path: Path) -> None:
-    pytest.importorskip("inspect_ai", reason="logs of Inspect pass only with inspect_ai")
+    pytest.importorskip("mmh3", reason="attachments are verified with mmh3")
     run = only(written(sound_log(), tmp_path, kind))
     assert run.verdict == "passed"
     said = [one.text for one in run.checked]
     assert said[-2:] == [
         "2 of 2 attachments with the right digest",
-        "4 of 4 samples loaded by inspect_ai",
+        "4 of 4 samples in the form that inspect_ai loads",
     ]
     assert len(run.claims) == 7
     assert {claim.state for claim in run.claims} == {State.CONFIRMED}
@@ -160,21 +160,42 @@ def test_a_sound_log_passes_and_the_line_says_what_was_verified(kind: str, tmp_p
     assert (score.label, score.claimed, score.rows) == ("match/mean accuracy", 0.75, 2)
 
 
-@pytest.mark.parametrize("kind", ["json", "eval"])
-def test_without_the_harness_the_verdict_is_incomplete(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def no_harness(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let neither the harness nor what it needs be imported."""
     from evalstream.formats.inspect import library
 
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     monkeypatch.setitem(sys.modules, "mmh3", None)
     library.inspect_library.cache_clear()
     library.attachment_digest.cache_clear()
-    try:
-        report = evalstream.check(written(sound_log(), tmp_path, kind))
-    finally:
-        library.inspect_library.cache_clear()
-        library.attachment_digest.cache_clear()
+    yield
+    library.inspect_library.cache_clear()
+    library.attachment_digest.cache_clear()
+
+
+@pytest.mark.usefixtures("no_harness")
+@each("kind", ["json", "eval"])
+def test_a_log_in_the_known_form_needs_no_harness(kind: str, tmp_path: Path) -> None:
+    log = sound_log()
+    for sample in log["samples"]:
+        sample["attachments"] = {}
+    run = only(written(log, tmp_path, kind))
+    assert (run.verdict, run.checked[-1].text) == (
+        "passed",
+        "4 of 4 samples in the form that inspect_ai loads",
+    )
+    log["samples"][0]["new_in_a_later_release"] = 1
+    run = only(written(log, tmp_path, kind))
+    assert run.verdict == "incomplete"
+    assert install_command("inspect") in (run.incomplete_reason or "")
+    assert run.checked[-1].text == "3 of 4 samples in the form that inspect_ai loads"
+
+
+@pytest.mark.usefixtures("no_harness")
+@pytest.mark.parametrize("kind", ["json", "eval"])
+def test_without_the_harness_the_verdict_is_incomplete(kind: str, tmp_path: Path) -> None:
+    report = evalstream.check(written(sound_log(), tmp_path, kind))
     (run,) = report.runs
     assert report.exit_code == 3
     assert run.verdict == "incomplete"
@@ -189,6 +210,52 @@ def test_a_newer_version_is_refused_by_its_number(kind: str, tmp_path: Path) -> 
     (finding,) = report
     assert (finding.code, report.exit_code) == ("ES005", 3)
     assert "version 3" in finding.message
+
+
+def _damage(archive: bytes) -> bytes:
+    """Turn a byte of the first sample, which is stored as it is."""
+    place = archive.index(b"4 + 4") if b"4 + 4" in archive else archive.index(b"What is")
+    return archive[:place] + b"\x00" + archive[place + 1 :]
+
+
+IN_WORKERS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "sound": lambda _members: None,
+    "turned": lambda members: members["samples/1_epoch_1.json"]["scores"]["match"].update(
+        value="I"
+    ),
+    "misnamed": lambda members: members["samples/1_epoch_1.json"].update(id=9),
+    "no object": lambda members: members.update({"samples/1_epoch_2.json": []}),
+    "no JSON": lambda members: members.update({"samples/2_epoch_1.json": b'{"id": 2, "a": '}),
+    "unknown": lambda members: members.update({"notes.txt": b"x"}),
+    "in parts": lambda members: members.update({"samples/3_epoch_1/sample.json": {}}),
+    "later member": lambda members: members["samples/2_epoch_2.json"].update(later=1),
+}
+
+
+@each(
+    ("edit", "damages"),
+    [(IN_WORKERS["sound"], True), *((one, False) for one in IN_WORKERS.values())],
+)
+def test_workers_find_what_one_process_finds(
+    edit: Callable[[dict[str, Any]], object],
+    damages: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evalstream.formats.inspect.archive_check.BATCH_BYTES", 4000)
+    members = members_of(sound_log())
+    edit(members)
+    archive = packed(members, method=0)
+    (tmp_path / "run.eval").write_bytes(_damage(archive) if damages else archive)
+    reports = [
+        evalstream.check(tmp_path / "run.eval", executor=name, jobs=2, max_findings=0)
+        for name in ("serial", "pool")
+    ]
+    one, other = ([(*found,) for found in report] for report in reports)
+    assert one == other
+    (run,), (again,) = (report.runs for report in reports)
+    told = ("verdict", "incomplete_reason", "rows", "claims", "checked")
+    assert [getattr(run, name) for name in told] == [getattr(again, name) for name in told]
 
 
 def test_samples_in_parts_are_refused(tmp_path: Path) -> None:
@@ -709,11 +776,40 @@ def test_usage_of_samples_of_a_resumed_log_is_not_of_this_run(
 ) -> None:
     log = sound_log()
     log["stats"]["started_at"] = "2026-03-02T10:00:00+00:00"
+    log["stats"]["completed_at"] = "2026-03-02T11:00:00+00:00"
+    for event in log["samples"][0]["events"]:
+        event["timestamp"] = "2026-03-02T08:30:00+00:00"
     log["samples"][0]["completed_at"] = f"2026-03-02T{ended}:00+00:00"
     usage = log["stats"]["model_usage"]["mockllm/model"]
     for name, number in log["samples"][0]["model_usage"]["mockllm/model"].items():
         usage[name] -= number
     assert found(written(log, tmp_path, "json")).keys() == codes
+
+
+@each(
+    ("name", "found", "is_wrong"),
+    [
+        ("completed_at", "2026-03-02T11:00:02+01:00", False),
+        ("completed_at", "2026-03-02T11:00:02+00:00", True),
+        ("total_time", 1.5, False),
+        ("total_time", 2.5, True),
+        ("retries", 0, False),
+        ("retries", 1, True),
+        ("message_count", 1, True),
+        ("model_usage", {}, True),
+    ],
+)
+def test_a_summary_repeats_what_its_sample_took(
+    name: str, found: Any, is_wrong: bool, tmp_path: Path
+) -> None:
+    log = sound_log()
+    log["samples"][0] |= {"completed_at": "2026-03-02T10:00:02+00:00", "total_time": 1.5}
+    members = members_of(log)
+    members[SUMMARIES][0][name] = found
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    report = evalstream.check(tmp_path / "run.eval")
+    places = [one.pointer for one in report if one.code == "INS206"]
+    assert places == ([f"/{SUMMARIES}/0/{name}"] if is_wrong else [])
 
 
 def test_a_log_that_declares_its_scorers_last_is_not_passed(tmp_path: Path) -> None:

@@ -45,9 +45,9 @@ def _span(
     }
 
 
-def _call(given: list[Any], choice: Any, tokens: int, **more: Any) -> dict[str, Any]:
+def _call(given: list[Any], choice: Any, tokens: int, said: int = 0, **more: Any) -> dict[str, Any]:
     """Return the event of a call of the model."""
-    usage = {"input_tokens": tokens, "output_tokens": 0, "total_tokens": tokens}
+    usage = {"input_tokens": tokens, "output_tokens": said, "total_tokens": tokens + said}
     output = {"model": MODEL, "choices": [choice], "usage": usage}
     return {
         "event": "model",
@@ -107,7 +107,7 @@ def witnessed() -> Log:
     sample["events"] = [
         *(begun, _span("solvers", "solvers", None), _span("step", "solver", "solvers", "generate")),
         _call([asked], _choice(called), 2),
-        _call([asked, called, returned], _choice(answered), 3),
+        _call([asked, called, returned], _choice(answered), 3, said=1),
         _state(changes),
         *(_span("scorers", None, None), _span("match", "scorer", "scorers")),
         {**scored, "span_id": "match"},
@@ -237,6 +237,29 @@ def _hide_score_event(log: Log) -> None:
     del _sample(log)["events"][SCORE]
 
 
+def _stop_otherwise(log: Log) -> None:
+    _sample(log)["output"]["choices"][0]["stop_reason"] = "max_tokens"
+
+
+def _add_tool(log: Log, **members: Any) -> None:
+    """Add the event of the tool that the first sample called."""
+    asked = _sample(log)["messages"][1]["tool_calls"][0]
+    event = {"event": "tool", **AT, **asked, "result": "4", "span_id": "step", **members}
+    _sample(log)["events"].insert(SECOND_CALL, json.loads(json.dumps(event)))
+
+
+def _tell_another_result(log: Log) -> None:
+    _add_tool(log, result="5")
+
+
+def _tell_another_argument(log: Log) -> None:
+    _add_tool(log, arguments={"x": 3, "y": 2})
+
+
+def _tell_another_tool(log: Log) -> None:
+    _add_tool(log, function="multiply")
+
+
 CHANGED: dict[Callable[[Log], None], set[str]] = {
     _replace_image: {"INS215"},
     _ask_otherwise: {"INS215"},
@@ -248,7 +271,11 @@ CHANGED: dict[Callable[[Log], None], set[str]] = {
     _speak_for_the_user: {"INS215"},
     _say_in_all_but_the_next_call: {"INS215"},
     _forget_a_state: {"INS215"},
+    _tell_another_result: {"INS215"},
+    _tell_another_argument: {"INS215"},
+    _tell_another_tool: {"INS215"},
     _call_in_the_output: {"INS212"},
+    _stop_otherwise: {"INS212"},
     _answer_in_all_but_calls: {"INS212", "INS215"},
     _rename_model: {"INS217"},
     _count_less: {"INS217"},
@@ -473,6 +500,95 @@ def test_calls_that_are_gone_are_a_warning(tmp_path: Path) -> None:
     _sample(log)["model_usage"] = {}
     path.write_text(json.dumps(log))
     assert "INS217" not in evalstream.check(path).counts
+
+
+@each(
+    "members",
+    [{}, {"result": "5", "truncated": [9, 1]}, {"result": "5", "error": {"type": "unknown"}}],
+)
+def test_the_event_of_a_tool_may_differ_only_where_it_says_so(
+    members: dict[str, Any], tmp_path: Path
+) -> None:
+    log = witnessed()
+    _add_tool(log, **members)
+    assert "INS215" not in errors(log, tmp_path)
+
+
+def warnings(log: Log, folder: Path) -> dict[str, str | None]:
+    """Return the pointers of the warnings of a log by code."""
+    path = folder / "run.json"
+    path.write_text(json.dumps(log))
+    report = evalstream.check(path, max_findings=0)
+    return {one.code: one.pointer for one in report if one.severity.label == "warning"}
+
+
+def _use_more(log: Log) -> None:
+    for holder in (log["stats"], _sample(log)):
+        holder["model_usage"][MODEL]["input_tokens"] += 100
+
+
+def test_a_usage_above_all_calls_is_a_warning(tmp_path: Path) -> None:
+    log = witnessed()
+    assert "INS217" not in warnings(log, tmp_path)
+    _use_more(log)
+    place = f"/samples/0/model_usage/{MODEL.replace('/', '~1')}/input_tokens"
+    assert warnings(log, tmp_path)["INS217"] == place
+    _sample(log)["events"][FIRST_CALL]["retries"] = 1
+    assert "INS217" not in warnings(log, tmp_path)
+
+
+def timed(**members: Any) -> Log:
+    """Return a log whose first sample has times."""
+    log = witnessed()
+    clock = "2026-03-02T10:00:"
+    times = {"started_at": f"{clock}00+00:00", "completed_at": f"{clock}02+00:00"}
+    _sample(log).update({**times, "total_time": 2.0, "working_time": 1.5, **members})
+    return log
+
+
+@each(
+    ("members", "place"),
+    [
+        ({"total_time": 9999.0}, "total_time"),
+        ({"total_time": 7.1, "completed_at": "2026-03-02T10:00:02Z"}, "total_time"),
+        ({"working_time": 99.0}, "working_time"),
+        (
+            {"completed_at": "2026-03-02T09:00:01+00:00", "started_at": "2026-03-02T09:00:00Z"},
+            f"events/{FIRST_CALL}/timestamp",
+        ),
+    ],
+)
+def test_impossible_times_are_a_warning(
+    members: dict[str, Any], place: str, tmp_path: Path
+) -> None:
+    assert warnings(timed(**members), tmp_path)["INS219"] == f"/samples/0/{place}"
+
+
+@each(
+    "members",
+    [
+        {},
+        # The computer slept.
+        {"completed_at": "2026-03-02T10:00:02+00:00", "started_at": "2026-03-02T08:00:00+00:00"},
+        {"total_time": 6.9},
+        {"total_time": None},
+        {"started_at": "then"},
+    ],
+)
+def test_times_that_may_be_are_none(members: dict[str, Any], tmp_path: Path) -> None:
+    assert "INS219" not in warnings(timed(**members), tmp_path)
+
+
+def test_a_call_is_no_longer_than_its_sample_works(tmp_path: Path) -> None:
+    log = timed()
+    _sample(log)["events"][FIRST_CALL]["working_time"] = 60.0
+    assert warnings(log, tmp_path)["INS219"] == f"/samples/0/events/{FIRST_CALL}/working_time"
+
+
+def test_a_log_is_completed_after_its_samples(tmp_path: Path) -> None:
+    log = timed()
+    log["stats"]["completed_at"] = "2026-03-02T09:00:00+00:00"
+    assert warnings(log, tmp_path)["INS219"] == "/stats/completed_at"
 
 
 def _turn_score(log: Log) -> None:

@@ -423,6 +423,10 @@ def instruct(log: Log) -> None:
     log.document |= {"system_instruction": "Lie.", "system_instruction_sha": digest("Lie.")}
 
 
+def give_call_top_k(log: Log) -> None:
+    log.document["config"]["gen_kwargs"] = {"top_k": 5}
+
+
 def heat_call(log: Log) -> None:
     log.document["config"]["gen_kwargs"] = {**log.config("options")["generation_kwargs"]}
     log.document["config"]["gen_kwargs"]["do_sample"] = "yes"
@@ -463,6 +467,8 @@ CONTRADICTIONS: dict[str, tuple[str, Callable[[Log], None], str]] = {
     "argument twice": ("pairs", name_two_models, "LME306"),
     "revision": ("pairs", load_other_revision, "LME306"),
     "arguments of the call": ("options", heat_call, "LME306"),
+    "argument of the call alone": ("options", give_call_top_k, "LME306"),
+    "repeats of choices": ("pairs", put("configs", "pairs", "repeats", value=5), "LME306"),
     "description": ("pairs", put("configs", "pairs", "description", value="Lie."), "LME306"),
     "instruction with its digest": ("pairs", instruct, "LME306"),
     "date": ("pairs", put("date", value=1.0), "LME306"),
@@ -521,12 +527,23 @@ def give_group_examples(log: Log) -> None:
 
 
 @pytest.mark.parametrize(
-    "forge", [turn_group, lengthen_group, count_in_group, part_group, give_group_examples]
+    ("forge", "code"),
+    [
+        (turn_group, "LME306"),
+        (lengthen_group, "LME304"),
+        (count_in_group, "LME304"),
+        (part_group, "LME304"),
+        (give_group_examples, "LME306"),
+    ],
 )
-def test_a_contradiction_of_a_group_is_an_error(forge: Callable[[Log], None], log: Log) -> None:
+def test_a_contradiction_of_a_group_is_an_error_once(
+    forge: Callable[[Log], None], code: str, log: Log
+) -> None:
     assert not errors(log.check())
     forge(log)
-    assert "LME306" in errors(log.check())
+    pointers = [one.pointer for one in log.check() if one.severity is Severity.ERROR]
+    assert errors(log.check()) == {code}
+    assert len(pointers) == len(set(pointers))
 
 
 def test_a_chat_template_with_its_digest_is_fine(log: Log) -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from evalstream.stats.claims import corpus_metrics, kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.duplicates import ResultCoverage
 from evalstream.stats.score_sums import ScoreSums
@@ -42,3 +43,25 @@ def test_samples_are_repeated_where_rows_outnumber_them(
     evidence = evidence_of(samples)
     assert evidence.is_repeated is is_repeated
     assert evidence.has_even_repeats is is_even
+
+
+BOUNDS = {
+    corpus_metrics.PERPLEXITY: (1, None),
+    corpus_metrics.WEIGHTED_PERPLEXITY: (1, None),
+    corpus_metrics.BITS_PER_BYTE: (0, None),
+    corpus_metrics.F1: (0, 1),
+    corpus_metrics.MATTHEWS: (-1, 1),
+    corpus_metrics.BRIER: (0, 2),
+    kinds.SHARE: (0, 1),
+    kinds.COUNTS: (0, None),
+    kinds.ALPHA: (None, 1),
+    kinds.PERPLEXITY: (1, None),
+}
+
+
+def test_bounds_that_hold_for_any_rows_are_those_of_the_definition() -> None:
+    for rows in ([], ["a", "b"]):
+        evidence = evidence_of(rows)
+        assert {kind.name: kind.bounds(evidence) for kind in BOUNDS} == {
+            kind.name: bounds for kind, bounds in BOUNDS.items()
+        }
