@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from evalstream.model.finding import Severity
 from evalstream.model.rule_text import Status
 from evalstream.rules.base import Repair, RowCheck, Rule
-from evalstream.rules.front_matter import TABLE, read_front_matter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -49,6 +48,7 @@ def _read_declaration(code: str) -> Mapping[str, Any]:
     found = _load_table().get(code)
     if found is not None:
         return found
+    from evalstream.rules.front_matter import read_front_matter
     from evalstream.rules.pages import page_path
 
     with open(page_path(code), encoding="utf-8") as file:
@@ -59,7 +59,8 @@ def _read_declaration(code: str) -> Mapping[str, Any]:
 def _load_table() -> Mapping[str, Mapping[str, Any]]:
     """Return the table of the build, empty in a checkout that was not installed."""
     try:
-        table: Mapping[str, Mapping[str, Any]] = import_module(f"{__package__}.{TABLE}").DECLARED
+        built = import_module(f"{__package__}.declared_table")
     except ImportError:
         return {}
+    table: Mapping[str, Mapping[str, Any]] = built.DECLARED
     return table
