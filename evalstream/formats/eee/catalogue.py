@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from evalstream.formats.base import load_catalogue
 from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.format import FORMAT
+from evalstream.formats.eee.documents import NAME
 from evalstream.rules.base import RowCheck, Rule
 
-CATALOGUE: Final = FORMAT.catalogue
+CATALOGUE: Final = load_catalogue(NAME)
 
 ROW_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.row is not None)
 

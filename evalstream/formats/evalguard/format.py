@@ -63,9 +63,8 @@ class EvalGuardFormat(FolderFormat):
     def check(
         self, run: Run, options: Options, show: Show, progress: Progress, detect: Detector, /
     ) -> RunSummary:
-        from evalstream.formats.evalguard.checker import check
-
-        return check(run, options, show, progress, detect)
+        summary: RunSummary = self.load("checker").check(run, options, show, progress, detect)
+        return summary
 
     def make_seal(self, run: Run, _options: Options, /) -> SealedText:
         from evalstream.formats.evalguard.manifest import sealed_folder
