@@ -51,8 +51,9 @@ SCHEMA_CODES = {*BY_KEYWORD.values(), "ES204", "ES208", "ES209", "ES210", "ES211
 COVERED = {
     *("ES101", "ES102", "ES103", "ES104", "ES105", "ES106", "ES107", "ES108", "ES109", "ES110"),
     *("ES111", "ES112", "ES114", "ES215", "ES305", "ES308", "ES401", "ES403", "ES404", "ES405"),
-    *("ES407", "ES408", "ES409", "ES501", "ES502", "ES503", "ES504", "ES506", "ES508", "ES601"),
-    *("ES602", "ES603", "ES606", "ES701", "ES702", "ES801", "ES802", "ES803", *SCHEMA_CODES),
+    *("ES407", "ES408", "ES409", "ES410", "ES501", "ES502", "ES503", "ES504", "ES506", "ES508"),
+    *("ES601", "ES602", "ES603", "ES606", "ES701", "ES702", "ES801", "ES802", "ES803", "ES808"),
+    *SCHEMA_CODES,
 }
 """The codes that the reference knows; of the schema's, it says keyword and place as well."""
 
@@ -199,6 +200,7 @@ class Run:
         recipes = self._hashes()
         self._samples()
         self._links()
+        self._log()
         self._seal()
         self._bounds()
         figures = self._figures()
@@ -278,6 +280,32 @@ class Run:
             if known and text not in known and sample is not None:
                 self.note("ES407", number)
             known.add(text)
+
+    def _log(self) -> None:
+        """Hold rows against what the converter of lm-eval keeps of its log in their metadata."""
+        agreeing = set()
+        for number, row in self.rows.items():
+            kept, given = row.get("metadata") or {}, row["input"]
+            texts = given["reference"]
+            texts = [texts] if isinstance(texts, str) else texts
+            hashed = {"prompt_hash": given["raw"]}
+            if len(texts) == 1:
+                hashed["target_hash"] = texts[0]
+            for name, text in hashed.items():
+                logged = kept.get(name)
+                if given.get("formatted") is None and re.fullmatch("[0-9a-f]{64}", logged or ""):
+                    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
+                    agreeing.add(digest.hexdigest() == logged)
+            named, score = row.get("evaluation_result_id"), row["evaluation"]["score"]
+            scores = kept.get("lm_eval_metrics") or {}
+            scores = json.loads(scores) if isinstance(scores, str) else scores
+            logged = [scores.get(named.split(":")[0])] if named else list(scores.values())
+            numbers = [one for one in logged if _is_number(one)]
+            states = {_state(score, [one, one * 100]) for one in numbers if _is_number(score)}
+            if states == {"refuted"}:
+                self.note("ES808", number)
+        if agreeing == {True, False}:
+            self.note("ES410", "")
 
     def _links(self) -> None:
         ids = [one.get("evaluation_result_id") for one in self.results]

@@ -95,6 +95,7 @@ def ledgers(folder: Path, scale: Scale) -> Section:
         speed = checks.take("again, nothing changed", remembering, runs, scale.rounds)
         section.hold(AGAIN, MILLISECONDS / speed, judges=scale.judges)
         small.runs[0].rows_path.touch()
+        settle()
         checks.take("again, one run changed", remembering, runs - 1)
         continue_killed(checks)
     except WrongAnswer as error:
