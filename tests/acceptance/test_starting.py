@@ -175,8 +175,11 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 def test_a_signal_in_the_first_instants_has_its_exit_code(tmp_path: Path, number: int) -> None:
     """A script says that Python itself has started; then a signal comes, whatever is loaded."""
     script = tmp_path / "begin.py"
+    # Under nohup children ignore hangups.
     script.write_text(
-        "import os\nfrom evalstream import __main__\nos.write(1, b'x')\n__main__.main()\n"
+        "import os, signal\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+        "from evalstream import __main__\nos.write(1, b'x')\n__main__.main()\n"
     )
     # Each signal has moments of its own; in a deep search each has all of them.
     for step in range(20) if is_deep() else range(SIGNALS.index(number), 20, len(SIGNALS)):
