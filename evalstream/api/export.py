@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from evalstream.api.arguments import Input, optional_path, require_path, require_paths
-from evalstream.api.check import FindingSink, check_inputs
+from evalstream.api.check_inputs import FindingSink, check_inputs
 from evalstream.api.reports import Report
 from evalstream.batch.parquet import RowSource, load_library, write_rows
 from evalstream.batch.rewriting.staging import Staging

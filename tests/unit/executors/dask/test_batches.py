@@ -97,7 +97,7 @@ def test_a_single_run_is_checked_on_the_cluster(
 ) -> None:
     expected = said(evalstream.check(folder / "run-02", jobs=1))
     monkeypatch.setattr(scheduler, "check_planned", None)
-    monkeypatch.setattr("evalstream.api.check.check_any", None)
+    monkeypatch.setattr("evalstream.api.check_inputs.check_any", None)
     assert said(check(folder / "run-02", cluster)) == expected
 
 
