@@ -12,7 +12,7 @@ import pytest
 from paths import EXAMPLES
 
 import evalstream
-from evalstream.api import check as api_check
+from evalstream.api import check_inputs as api_check
 from evalstream.batch.ledger import records, repeated_call, run_state
 from evalstream.batch.ledger.entries import entries
 from evalstream.batch.ledger.ledger import Ledger
