@@ -294,9 +294,15 @@ class RunCheck:
         self, rows: RowPass, collector: RowCollector, sealed_as: str | None = None
     ) -> RunFacts:
         """Collect the facts of the run; `sealed_as` is the name of the rows in a seal."""
-        facts = collect_facts(self._run, rows, collector, self._aggregate, sealed_as)
-        missing = None if self._run.leads_out else self._missing
-        return replace(facts, missing=missing, is_awaited=self._awaited)
+        return collect_facts(
+            self._run,
+            rows,
+            collector,
+            self._aggregate,
+            sealed_as,
+            missing=None if self._run.leads_out else self._missing,
+            is_awaited=self._awaited,
+        )
 
     def _file_violations(self, rows: RowPass, facts: RunFacts) -> FileViolations:
         """Return the violations of whole files: the rows file and its aggregate."""

@@ -38,6 +38,9 @@ def collect_facts(
     collector: Collector[RowContext],
     aggregate: Aggregate | None,
     sealed_as: str | None = None,
+    *,
+    missing: str | None,
+    is_awaited: bool,
 ) -> RunFacts:
     """Return the facts of a run; `sealed_as` is the name of the rows in a seal."""
     source = rows.source
@@ -58,9 +61,11 @@ def collect_facts(
         coverage=collector.coverage,
         aggregate_path=run.aggregate,
         beside=tuple(filter(_is_file_or_link, named_like)),
+        missing=missing,
         rivals=tuple(map(printable, run.rivals)),
         legacy_path=run.legacy_path,
         packed=rows.opened.packed if rows.opened is not None else None,
+        is_awaited=is_awaited,
     )
 
 
