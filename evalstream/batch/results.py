@@ -5,12 +5,12 @@ from __future__ import annotations
 import pickle
 import sqlite3
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Final, overload
+from typing import Final
 
 from evalstream.model.finding import Finding
-from evalstream.model.report import RunSummary
+from evalstream.model.report import RunSequence, RunSummary
 
 CHUNK: Final = 500
 """Number of findings stored together."""
@@ -147,7 +147,7 @@ class ResultStore:
                 yield Finding(*fields)
 
 
-class Runs(Sequence[RunSummary]):
+class Runs(RunSequence):
     """The summaries of a check in order, read from disk on access.
 
     They are part of the report, so the database is closed when they are no longer used.
@@ -156,9 +156,6 @@ class Runs(Sequence[RunSummary]):
     def __init__(self, base: sqlite3.Connection) -> None:
         self._base = base
         weakref.finalize(self, base.close)
-
-    def __deepcopy__(self, _: object) -> list[RunSummary]:
-        return list(self)
 
     def __len__(self) -> int:
         """Return the number of runs."""
@@ -171,20 +168,10 @@ class Runs(Sequence[RunSummary]):
         for (data,) in self._base.execute(query):
             yield pickle.loads(data)  # noqa: S301 - our own temporary database
 
-    @overload
-    def __getitem__(self, index: int) -> RunSummary: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[RunSummary]: ...
-    def __getitem__(self, index: int | slice) -> RunSummary | list[RunSummary]:
-        """Return a run by its index, or several by a slice."""
-        if isinstance(index, slice):
-            return [self[index] for index in range(*index.indices(len(self)))]
-        index = index + len(self) if index < 0 else index
-        data = self._base.execute(
-            "SELECT summary FROM runs WHERE NOT note ORDER BY number LIMIT 1 OFFSET ?",
-            (max(index, 0),),
+    def read_run(self, index: int) -> RunSummary:
+        """Return the run at an index from 0."""
+        (data,) = self._base.execute(
+            "SELECT summary FROM runs WHERE NOT note ORDER BY number LIMIT 1 OFFSET ?", (index,)
         ).fetchone()
-        if data is None or index < 0:
-            raise IndexError(index)
-        summary: RunSummary = pickle.loads(data[0])  # noqa: S301 - our own temporary database
+        summary: RunSummary = pickle.loads(data)  # noqa: S301 - our own temporary database
         return summary

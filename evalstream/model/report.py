@@ -1,7 +1,8 @@
 """Reports of a check: run summaries, what was verified, and totals."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, TypeVar
+from itertools import islice
+from typing import Any, Final, Literal, TypeVar, overload
 
 from evalstream.model.claim import STATES, JudgedClaim, State, confirms_score, count_states
 from evalstream.model.data_class import DataClass, NamedTuple, field
@@ -315,6 +316,31 @@ class RunSummary(DataClass):
             "unchanged": self.unchanged,
         }
         return {name: state for name, state in states.items() if state is not None}
+
+
+class RunSequence(Sequence[RunSummary]):
+    """Runs that are read when they are asked for: one by `read_run`, all of them by iteration."""
+
+    def read_run(self, index: int) -> RunSummary:
+        """Return the run at an index from 0 to below the length."""
+        raise NotImplementedError
+
+    def __deepcopy__(self, _: object) -> list[RunSummary]:
+        return list(self)
+
+    @overload
+    def __getitem__(self, index: int) -> RunSummary: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[RunSummary]: ...
+    def __getitem__(self, index: int | slice) -> RunSummary | list[RunSummary]:
+        """Return a run by its index, or several by a slice."""
+        if not isinstance(index, slice):
+            return self.read_run(range(len(self))[index])
+        wanted = range(len(self))[index]
+        ahead = wanted if wanted.step > 0 else wanted[::-1]
+        # In one pass, which may be over a file.
+        found = list(islice(self, ahead.start, ahead.stop, ahead.step)) if wanted else []
+        return found if ahead is wanted else found[::-1]
 
 
 def encode_runs(runs: Sequence[RunSummary]) -> Iterator[dict[str, Any]]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import overload
 
 from evalstream.batch.batch import check_many
 from evalstream.formats.registry import MAIN_CATALOGUE
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary, Totals
+from evalstream.model.report import RunSequence, RunSummary, Totals
 from evalstream.model.run import Run
 from evalstream.rules.catalogue import DEFAULT, FLAT
 from evalstream.store.layout import RECORD, SAMPLES, object_path
@@ -58,7 +57,7 @@ def find_pairs(store: StoreCheck) -> Iterator[Run]:
         yield Run(rows, aggregate, size=size, legacy_path=entry.legacy_path)
 
 
-class StoreRuns(Sequence[RunSummary]):
+class StoreRuns(RunSequence):
     """The summary of a store, and those of its pairs, which may be on disk."""
 
     def __init__(self, store: RunSummary, pairs: Sequence[RunSummary]) -> None:
@@ -71,12 +70,6 @@ class StoreRuns(Sequence[RunSummary]):
         yield self._store
         yield from self._pairs
 
-    @overload
-    def __getitem__(self, index: int) -> RunSummary: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[RunSummary]: ...
-    def __getitem__(self, index: int | slice) -> RunSummary | Sequence[RunSummary]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = index + len(self) if index < 0 else index
-        return self._store if number == 0 else self._pairs[number - 1]
+    def read_run(self, index: int) -> RunSummary:
+        """Return the run at an index from 0."""
+        return self._store if index == 0 else self._pairs[index - 1]

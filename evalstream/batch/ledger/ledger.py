@@ -278,7 +278,9 @@ class Ledger:
         stored_links = None
         if self._wants_links and record.links is not None:
             stored = read_chunks(self._connection, key, records.LINKS, record.links)
-            stored_links = _Repeatable(lambda: self._values(stored, key, records.LINKS))
+            stored_links = _Repeatable(
+                lambda: decode_values(self._path, stored, key, records.LINKS, lambda value: value)
+            )
         try:
             summary = decode_stored_run(records.decode(record.summary, key))
         except (KeyError, TypeError, ValueError) as error:
@@ -291,23 +293,9 @@ class Ledger:
             return None
         summary.unchanged = record.checked
         findings = _Repeatable(
-            lambda: self._values(found, key, records.FINDINGS, decode_stored_finding)
+            lambda: decode_values(self._path, found, key, records.FINDINGS, decode_stored_finding)
         )
         return CachedRun(summary, findings, stored_links, printable(self._path))
-
-    def _values(
-        self,
-        stored: records.ByteStore,
-        key: bytes,
-        kind: int,
-        decode: Callable[[Any], Any] = lambda value: value,
-    ) -> Iterator[Any]:
-        """Iterate over the stored values of a kind. Raises CannotCheck where one is not valid."""
-        try:
-            for value in records.decode_all(stored, key, kind):
-                yield decode(value)
-        except (records.Damaged, TypeError, ValueError) as error:
-            raise CannotCheck(f"{printable(self._path)}: {database.DAMAGE}") from error
 
     def _write(self, pending: _Pending) -> None:
         self._connection.execute(_INSERT, pending.record)
@@ -329,6 +317,17 @@ def read_chunks(
     """Return a copy of the chunks of a kind. Raises Damaged where some are missing or changed."""
     found = connection.execute(_FIND_CHUNKS, (key, kind)) if count else ()
     return records.copy_verified(found, count, key, kind)
+
+
+def decode_values(
+    path: str, stored: records.ByteStore, key: bytes, kind: int, decode: Callable[[Any], _Value]
+) -> Iterator[_Value]:
+    """Iterate over stored values of a kind. Raises CannotCheck where one is not valid."""
+    try:
+        for value in records.decode_all(stored, key, kind):
+            yield decode(value)
+    except (records.Damaged, KeyError, TypeError, ValueError) as error:
+        raise CannotCheck(f"{printable(path)}: {database.DAMAGE}") from error
 
 
 def write_chunks(

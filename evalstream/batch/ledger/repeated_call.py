@@ -8,11 +8,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from evalstream.batch.fingerprint import fingerprint
 from evalstream.batch.ledger import database, records
-from evalstream.batch.ledger.ledger import find_gone_below, find_settled, read_chunks, write_chunks
+from evalstream.batch.ledger.ledger import (
+    decode_values,
+    find_gone_below,
+    find_settled,
+    read_chunks,
+    write_chunks,
+)
 from evalstream.batch.ledger.run_state import key_of_names
 from evalstream.batch.serialize import decode_totals, encode_run
 from evalstream.batch.stored_shapes import (
@@ -22,11 +28,10 @@ from evalstream.batch.stored_shapes import (
     reported_run,
 )
 from evalstream.io.file_state import YOUNG_NANOSECONDS, tree_state
-from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Finding, FindingList
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary, Totals
+from evalstream.model.report import RunSequence, RunSummary, Totals
 from evalstream.model.signals import STOPPING
 from evalstream.reporters.overview import CommonFolder
 
@@ -111,12 +116,7 @@ class CallMemory:
     def _values(
         self, stored: records.ByteStore, kind: int, decode: Callable[[Any], _Value]
     ) -> Iterator[_Value]:
-        """Iterate over stored values. Raises CannotCheck where one is not valid."""
-        try:
-            for value in records.decode_all(stored, self._key, kind):
-                yield decode(value)
-        except (records.Damaged, KeyError, TypeError, ValueError) as error:
-            raise CannotCheck(f"{printable(self._path)}: {database.DAMAGE}") from error
+        return decode_values(self._path, stored, self._key, kind, decode)
 
     def _record(self, runs: Sequence[RunSummary], totals: Totals, shown: Iterable[Finding]) -> None:
         """Store the report, unless the ledger lacks one of its runs. Raises CannotWrite."""
@@ -156,14 +156,11 @@ class CallMemory:
         return encode_run(run)
 
 
-class RememberedRuns(Sequence[RunSummary]):
+class RememberedRuns(RunSequence):
     """The runs of a remembered report; `values` iterates over all, each decoded by a function."""
 
     def __init__(self, values: Callable[[Callable[[Any], Any]], Iterator[Any]], count: int) -> None:
         self._values, self._count = values, count
-
-    def __deepcopy__(self, _: object) -> list[RunSummary]:
-        return list(self)
 
     def __len__(self) -> int:
         """Return the number of runs."""
@@ -177,13 +174,6 @@ class RememberedRuns(Sequence[RunSummary]):
         """Iterate over the runs as reports have them. Raises CannotCheck as above."""
         return self._values(reported_run)
 
-    @overload
-    def __getitem__(self, index: int) -> RunSummary: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[RunSummary]: ...
-    def __getitem__(self, index: int | slice) -> RunSummary | list[RunSummary]:
-        """Return a run by its index, or several by a slice."""
-        if isinstance(index, slice):
-            return list(self)[index]
-        place = range(self._count)[index]
-        return next(islice(self, place, None))
+    def read_run(self, index: int) -> RunSummary:
+        """Return the run at an index from 0."""
+        return next(islice(self, index, None))
