@@ -52,6 +52,22 @@ class Section:
         self.lines.append((name, *cells, *speeds(numbers, size)))
         self.facts[name] = speed_facts(numbers, size)
 
+    def measure_processor(self, task: Task, rounds: int) -> float | None:
+        """Measure a task, add its line, and return its processor time to that of its floor.
+
+        None stands for a wrong answer.
+        """
+        try:
+            numbers = measured(task, rounds)
+        except WrongAnswer as error:
+            self.fail(task.name, error)
+            return None
+        ratio = median(numbers.processor_ratios)
+        user, system = numbers.processor_seconds
+        self.lines.append((task.name, f"{user:.2f} + {system:.2f}", f"{ratio:.2f}"))
+        self.facts[task.name] = {"user_seconds": user, "system_seconds": system, "ratio": ratio}
+        return ratio
+
     def measure(self, task: Task, rounds: int) -> Numbers | None:
         """Measure a task, add its line and hold its memory; None for a wrong answer."""
         try:

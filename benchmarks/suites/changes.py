@@ -70,18 +70,9 @@ def small(folder: Path, scale: Scale) -> Section:
     size = sum(run.bytes for run in runs)
     floor = Task("check", [*CHECK, str(store), *REPORT, "--jobs", "1"], size)
     command = [*EVALSTREAM, "migrate", str(store), *migration_words(target), "--jobs", "1"]
-    name, ratio = f"migrate {scale.pairs:,} pairs", None
-    try:
-        numbers = measured(
-            Task(name, command, size, floor, partial(_all_there, runs, target)), scale.rounds
-        )
-    except WrongAnswer as error:
-        section.fail(name, error)
-    else:
-        ratio = median(numbers.processor_ratios)
-        user, system = numbers.processor_seconds
-        section.lines.append((name, f"{user:.2f} + {system:.2f}", f"{ratio:.2f}"))
-        section.facts[name] = {"user_seconds": user, "system_seconds": system, "ratio": ratio}
+    name = f"migrate {scale.pairs:,} pairs"
+    task = Task(name, command, size, floor, partial(_all_there, runs, target))
+    ratio = section.measure_processor(task, scale.rounds)
     section.hold(Budget(f"processor time, {name}", SLOWEST, "checks"), ratio, judges=scale.judges)
     return section
 

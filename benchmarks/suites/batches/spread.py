@@ -6,11 +6,10 @@ import shlex
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from statistics import median
 
 from benchmarks.contenders.evalstream import CHECK
 from benchmarks.harness.budgets import Budget
-from benchmarks.harness.rounds import Task, WrongAnswer, measured
+from benchmarks.harness.rounds import Task
 from benchmarks.harness.tables import Section
 from benchmarks.suites.batches import stores
 from benchmarks.suites.batches.reports import check_into, sees_all
@@ -32,18 +31,10 @@ def spread(folder: Path, scale: stores.Scale) -> Section:
         "one process", check_into(report, small.folder, "--jobs", "1"), small.bytes, None, proves
     )
     for name, command in spread_commands(folder, small.folder, report):
-        share = None
-        try:
-            numbers = measured(Task(name, command, small.bytes, one, proves), scale.rounds)
-        except WrongAnswer as error:
-            section.fail(name, error)
-        else:
-            share = median(numbers.processor_ratios)
-            user, system = numbers.processor_seconds
-            section.lines.append((name, f"{user:.2f} + {system:.2f}", f"{share:.2f}"))
-            section.facts[name] = {"user_seconds": user, "system_seconds": system, "share": share}
+        task = Task(name, command, small.bytes, one, proves)
+        ratio = section.measure_processor(task, scale.rounds)
         budget = Budget(f"processor time, {name}, to one process", MOST_SHARE, "times")
-        section.hold(budget, share, judges=scale.judges)
+        section.hold(budget, ratio, judges=scale.judges)
     return section
 
 
