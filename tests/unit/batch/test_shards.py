@@ -15,8 +15,9 @@ from rows import bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.api.check import merge
+from evalstream.batch.partition import COST_OF_A_RUN
 from evalstream.batch.parts import FORMAT_VERSION, PartReporter
-from evalstream.batch.plan import COST_OF_A_RUN, RunPlan
+from evalstream.batch.plan import RunPlan
 from evalstream.batch.results import ResultStore
 from evalstream.batch.shards import Shard, parse_shard
 from evalstream.io.output import Output
