@@ -133,11 +133,11 @@ class PartFile:
     def runs(self) -> Iterator[PartRun]:
         """Iterate over the runs, in the order of their numbers."""
         findings: list[Finding] = []
-        for line, values in self._lines():
+        for line, values in self._lines(b'{"run":', b'{"code":'):
             if "code" in values:
                 with self._refuse_invalid(line):
                     findings.append(decode_stored_finding(values))
-            elif "run" in values:
+            else:
                 if values.get("findings") != len(findings):
                     raise self._error("the number of findings of a run does not match")
                 number = values.get("number")
@@ -150,10 +150,9 @@ class PartFile:
 
     def links(self, add: Callable[[Mapping[str, Any]], None]) -> None:
         """Pass on the links of the runs; `add` raises ValueError and its likes for others."""
-        for line, values in self._lines():
-            if "links" in values:
-                with self._refuse_invalid(line):
-                    add(values["links"])
+        for line, values in self._lines(b'{"links":'):
+            with self._refuse_invalid(line):
+                add(values["links"])
 
     def verify(self) -> None:
         """Read the part once. Raises CannotCheck where its bytes changed after it was written."""
@@ -166,9 +165,11 @@ class PartFile:
         if digest.hexdigest() != self.trailer.digest:
             raise self._error("its content changed after it was written")
 
-    def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Iterate over the lines before the last, with their numbers."""
+    def _lines(self, *beginnings: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Iterate over the lines that begin like this, with their numbers."""
         for number, line in enumerate(self._raw(), 1):
+            if not line.startswith(beginnings):
+                continue
             with self._refuse_invalid(number):
                 values = json.read_back(line)
                 if not isinstance(values, dict):

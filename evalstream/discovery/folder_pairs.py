@@ -21,7 +21,6 @@ from evalstream.io.file_names import (
     is_hidden,
     is_json_name,
     rows_rank,
-    without_ending,
     without_packing,
 )
 from evalstream.io.spill_table import encode_name
@@ -132,15 +131,10 @@ def _name_pairs(files: dict[str, int]) -> Iterator[tuple[str, str]]:
             yield aggregate, rows
 
 
-def _stems(name: str) -> Iterator[str]:
-    """Iterate over the stems with which a search may pair a file."""
-    stem = (
-        without_ending(name) if is_json_name(name) else os.path.splitext(without_packing(name))[0]
-    )
-    if is_json_name(name):
-        yield stem
-    if not is_json_name(name) or stem.endswith(SAMPLES):
-        yield stem.removesuffix(SAMPLES)
+def _stems(name: str) -> set[str]:
+    """Return the stems with which a search may pair a file."""
+    stem = os.path.splitext(without_packing(name))[0]
+    return {stem, stem.removesuffix(SAMPLES)}
 
 
 def _is_member(path: str) -> bool:
