@@ -28,6 +28,9 @@ FORMAT_VERSION: Final = 4
 MOST_SHARDS: Final = 1_000_000
 """Most shards of a batch."""
 
+MOST_NUMBER: Final = 1 << 53
+"""Bound of the numbers of runs, between which there are gaps."""
+
 TRAILER_BYTES: Final = 1 << 16
 """Upper limit of the length of the last line."""
 
@@ -141,7 +144,7 @@ class PartFile:
                 if values.get("findings") != len(findings):
                     raise self._error("the number of findings of a run does not match")
                 number = values.get("number")
-                if type(number) is not int or number < 0:
+                if type(number) is not int or not 0 <= number < MOST_NUMBER:
                     raise self._error(f"line {line:,}: /number: expected the number of a run")
                 with self._refuse_invalid(line):
                     run = decode_stored_run(values["run"])
@@ -305,8 +308,8 @@ def _refuse_missing(seen: dict[int, PartFile], shards: int) -> None:
         raise CannotCheck(f"missing shards of {shards:,}: {named}{more}; nothing was merged")
     trailers = [part.trailer for part in seen.values()]
     runs = sum(trailer.runs for trailer in trailers)
-    # At least one shard looks for all runs.
-    for planned in sorted({trailer.planned for trailer in trailers} - {None, runs}):
+    counts = {trailer.planned for trailer in trailers if trailer.planned is not None}
+    for planned in sorted(counts - {runs}):
         raise CannotCheck(
             f"the parts contain {runs:,} of {planned:,} runs because files changed "
             "between the shards; nothing was merged"
