@@ -6,11 +6,13 @@ import heapq
 import os
 from array import array
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalstream.batch.shards import Shard
-from evalstream.discovery.folder_pairs import FolderPairs
 from evalstream.model.run import NoInput, Run
+
+if TYPE_CHECKING:
+    from evalstream.discovery.folder_pairs import FolderPairs
 
 COST_OF_A_RUN: Final = 256 << 10
 """Fixed cost of a run, as the number of bytes of rows that take the same time."""
@@ -104,6 +106,9 @@ def divide(sizes: Iterable[int], shards: int, last: int = 0) -> array[int]:
 
 def partition_folder(path: str, exclude: Iterable[str], shard: Shard) -> FolderPartition | None:
     """Return the partition of a folder; None if names do not show that most files are pairs."""
+    # Plans of other calls need no listing.
+    from evalstream.discovery.folder_pairs import FolderPairs
+
     pairs = FolderPairs(path, exclude)
     # The aggregates of a public store are judged by paths that only a search finds.
     is_public = any("objects/" in one for one in pairs.paths())
