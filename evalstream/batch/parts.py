@@ -6,8 +6,7 @@ import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evalstream._version import __version__
 from evalstream.batch.serialize import encode_run
@@ -35,8 +34,7 @@ TRAILER_BYTES: Final = 1 << 16
 """Upper limit of the length of the last line."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartTrailer:
+class PartTrailer(NamedTuple):
     """The content of the last line of a part.
 
     `plan` digests the names of all runs in their order, or of the files that were divided.
@@ -105,8 +103,7 @@ class PartReporter(Recognized):
         self._output.write(line)
 
 
-@dataclass(frozen=True, slots=True)
-class PartRun:
+class PartRun(NamedTuple):
     """One run of a part."""
 
     number: int
