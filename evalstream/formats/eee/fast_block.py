@@ -254,19 +254,37 @@ class FastBlock:
 
     def _sample(self, rows: ScannedRows, request: SampleRequest) -> None:
         """Add the rows to those of a comparison with other runs."""
-        words = rows.samples({scope: group.number for scope, group in self._known.items()})
-        reads_all = request.cluster is not None
-        # The scanner folds ASCII texts alone.
-        digests = enumerate(words[_CLUSTER::ROW_WORDS])
-        unread = [row for row, digest in digests if reads_all or digest == UNKNOWN]
-        if unread:
-            from evalstream.formats.eee.compared import row_cluster
+        from evalstream.stats.sample_digests import read_cluster
 
-            starts, stops = map(rows.column, ("start", "stop"))
-            for row in unread:
-                line = self._data[starts[row] : stops[row]]
-                words[_CLUSTER + row * ROW_WORDS] = row_cluster(request, line)
+        words = rows.samples({scope: group.number for scope, group in self._known.items()})
+        if request.cluster is None:
+            self._fold(rows, words)
+        else:
+            ends = zip(rows.column("start"), rows.column("stop"), strict=True)
+            found = [read_cluster(request, json.fast(self._data[slice(*both)])) for both in ends]
+            words[_CLUSTER::ROW_WORDS] = array("Q", found)
         self._groups.sample(words.tobytes())
+
+    def _fold(self, rows: ScannedRows, words: array[int]) -> None:
+        """Digest the questions with letters that the scanner cannot fold, and let it learn them."""
+        from evalstream.stats.sample_digests import APART, fold_letter, folded_digest
+
+        digests = enumerate(words[_CLUSTER::ROW_WORDS])
+        unread = [row for row, digest in digests if digest == UNKNOWN]
+        if not unread:
+            return
+        flags, letters = rows.column("flags"), set[str]()
+        questions, choices = rows.texts("raw", "reference"), rows.texts("options", "prompt")
+        for row in unread:
+            if not flags[row] & Flag.UNCOVERED:
+                texts = (questions[row] + choices[row]).split(APART)
+                raw, *options = [text.decode(errors="surrogatepass") for text in texts]
+                words[_CLUSTER + row * ROW_WORDS] = folded_digest(raw, options)
+                letters.update(raw, *options)
+        for letter in letters:
+            folded = None if letter.isascii() else fold_letter(letter)
+            if folded is not None:
+                self._scanner.learn_fold(letter, *folded)
 
     def _add_links(self, place: int, words: Sequence[int]) -> None:
         links = self._known[place].links
