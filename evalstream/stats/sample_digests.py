@@ -59,8 +59,8 @@ def fold(text: str) -> str:
 class FoldedLetter(NamedTuple):
     """What `fold` makes of a letter that does not join the one before it.
 
-    `first` and `last` are the combining classes of its ends. A letter stays behind the one before it
-    if its `first` is 0, or not below the `last` of that one.
+    `first` and `last` are the combining classes of its ends. A letter stays behind the one before
+    it if its `first` is 0, or not below the `last` of that one.
     """
 
     first: int

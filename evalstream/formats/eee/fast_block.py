@@ -54,6 +54,7 @@ FIRST_ROWS: Final = 64
 """How many lines of a block are listed at first: after them it is known which need no words."""
 
 _CLUSTER: Final = SampleRow._fields.index("cluster")
+_LINE: Final = SampleRow._fields.index("line")
 _WORD: Final = struct.Struct("=Q")
 _DOUBLE: Final = struct.Struct("=d")
 
@@ -74,11 +75,12 @@ def _score_key(word: int, flags: int) -> tuple[float | None, bool | None, bool]:
 
 def lists_all_rows(context: RowContext) -> bool:
     """Tell whether Python looks at each row, and not only at those that are not sound."""
+    samples = context.options.samples
     return (
         len(context.results) > 1
         or lists_samples(context)
         or context.links
-        or context.options.samples is not None
+        or (samples is not None and samples.cluster is not None)
     )
 
 
@@ -270,16 +272,17 @@ class FastBlock:
         from evalstream.stats.sample_digests import APART, fold_letter, folded_digest
 
         digests = enumerate(words[_CLUSTER::ROW_WORDS])
-        unread = [row for row, digest in digests if digest == UNKNOWN]
+        unread = {words[row * ROW_WORDS + _LINE]: row for row, one in digests if one == UNKNOWN}
         if not unread:
             return
-        flags, letters = rows.column("flags"), set[str]()
+        letters = set[str]()
+        listed = zip(rows.column("line"), rows.column("flags"), strict=True)
         questions, choices = rows.texts("raw", "reference"), rows.texts("options", "prompt")
-        for row in unread:
-            if not flags[row] & Flag.UNCOVERED:
-                texts = (questions[row] + choices[row]).split(APART)
+        for place, (line, flags) in enumerate(listed):
+            if line in unread and not flags & Flag.UNCOVERED:
+                texts = (questions[place] + choices[place]).split(APART)
                 raw, *options = [text.decode(errors="surrogatepass") for text in texts]
-                words[_CLUSTER + row * ROW_WORDS] = folded_digest(raw, options)
+                words[unread[line] * ROW_WORDS + _CLUSTER] = folded_digest(raw, options)
                 letters.update(raw, *options)
         for letter in letters:
             folded = None if letter.isascii() else fold_letter(letter)

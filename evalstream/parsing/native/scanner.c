@@ -282,15 +282,18 @@ void settle_likeness(struct scanner *scanner, uint64_t likeness, uint64_t slot) 
     scanner->likeness[likeness].slot = slot;
 }
 
-/* Tell whether a taken row is listed; otherwise it is counted, if it is not sound. */
-static bool must_list(struct scanner *scanner, const struct scan *scan, struct row *row) {
+/* Tell whether a taken row is listed; otherwise it is counted, if it is not sound. A row is listed in
+   any case if it `is_wanted`. */
+static bool must_list(
+    struct scanner *scanner, const struct scan *scan, struct row *row, bool is_wanted
+) {
     const bool is_sound =
         !row->signature && !row->doubts && !scanner->scope[row->scope].listed;
     row->likeness = NO_LIKENESS;
     if (is_sound)
-        return scanner->demands.lists_all;
+        return is_wanted;
     row->likeness = likeness_of(scanner, row);
-    if (row->likeness == NO_LIKENESS || scanner->likeness[row->likeness].slot == NO_SLOT)
+    if (is_wanted || row->likeness == NO_LIKENESS || scanner->likeness[row->likeness].slot == NO_SLOT)
         return true;
     struct unlisted *const unlisted = &scan->unlisted[scanner->likeness[row->likeness].slot];
     if (!unlisted->count++)
@@ -570,6 +573,14 @@ static uint64_t end_of_lines(const struct scan *scan) {
     return stop;
 }
 
+/* Tell whether the question of a row that was just taken is for Python to digest. */
+static bool is_unread(
+    const struct scanner *scanner, const struct scan *scan, const struct row *row
+) {
+    return scanner->demands.identity && !(row->flags & UNCOVERED) &&
+           !scan->samples[scan->record_count].cluster;
+}
+
 int scan_lines(struct scanner *scanner, struct scan *scan) {
     if (!scanner->end_of_lines)
         scanner->end_of_lines = end_of_lines(scan);
@@ -590,10 +601,11 @@ int scan_lines(struct scanner *scanner, struct scan *scan) {
         } else {
             if (!count_kind(scanner, scan, row))
                 return NO_MORE_ROOM;
+            const bool is_wanted = scanner->demands.lists_all || is_unread(scanner, scan, row);
             scan->record_count++;
-            if (must_list(scanner, scan, row))
+            if (must_list(scanner, scan, row, is_wanted))
                 scan->row_count++;
-            if (scanner->demands.lists_all)
+            if (is_wanted)
                 scan->byte_count = texts.size;
         }
         scan->at = row->stop + 1;
