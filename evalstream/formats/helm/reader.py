@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.engine.positions import envelope_locator, envelope_mover, move_behind, place_in_part
-from evalstream.engine.row_pass import BREAKS, describe_error
+from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.helm.claims import Claimed
 from evalstream.formats.helm.documents import NOUNS, REQUESTS, STATE
 from evalstream.formats.helm.entries import EntryCollector
@@ -32,16 +32,12 @@ from evalstream.formats.helm.totals import RunTotals
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.spill_table import encode_name
-from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Position, Violation
-from evalstream.model.signals import Stopped
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element, Piece
 from evalstream.parsing.json import FAST_DEPTH
 from evalstream.parsing.native.items import ItemPlace, KeepingScanner, item_library
 from evalstream.parsing.object_splitter import ObjectSplitter
-from evalstream.rules.base import Rule
-from evalstream.rules.inputs import ES001, ES002
 
 if TYPE_CHECKING:
     from evalstream.formats.helm.compared import EntrySamples
@@ -112,7 +108,7 @@ class RunReader:
             else:
                 stat = make_stat(one)
                 self.claimed.append(Claimed(place, make_name(one["name"]), stat, one))
-                violations = list(about_documents.check_members(stat, f"/{place}", one))
+                violations = list(about_documents.check_consistency(stat, f"/{place}", one))
             self._documents.note_all(violations, name)
 
     def read_requests(self, path: str) -> None:
@@ -133,29 +129,18 @@ class RunReader:
     def _stream(self, path: str, read: Callable[[str, Iterator[bytes]], None]) -> None:
         """Read a document in pieces, and report why it cannot be read."""
         name = printable(path)
-        try:
+        with self._documents.reading(
+            lambda: count_noun(self.count, "entry", "entries"), name, self._miss
+        ):
             reader, self._size = open_log(path, self._documents.watch)
             with closing(reader):
                 read(name, self._counted(pieces(begun(reader)[1])))
-        except BrokenCompression as error:
-            self._fail(ES002, name, str(error))
-        except BrokenPipeError:
-            raise
-        except (OSError, CannotCheck) as error:
-            self._fail(ES001, name, f"cannot be read: {describe_error(error)}")
-        except Stopped as stopped:
-            read_so_far = count_noun(self.count, "entry", "entries")
-            self._miss(f"stopped by {stopped.name} after {read_so_far}")
 
     def _counted(self, parts: Iterable[bytes]) -> Iterator[bytes]:
         for piece in parts:
             yield piece
             self._documents.size += len(piece)
             self._progress.advance(len(piece), self.count, self._documents.collector.errors)
-
-    def _fail(self, rule: Rule, name: str, reason: str) -> None:
-        self._documents.note(rule.violation(reason), name)
-        self._miss(f"{name} {reason}")
 
     def _miss(self, reason: str) -> None:
         """Note that instances are missing, so that figures over all of them are not known."""
