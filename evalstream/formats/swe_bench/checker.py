@@ -23,13 +23,13 @@ from evalstream.formats.swe_bench.views import PlacedInFile
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_remote
+from evalstream.io.remote import is_local
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary
-from evalstream.model.run import STDIN, Run
+from evalstream.model.run import Run
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.stats.claims.judge import Judgement
@@ -140,7 +140,7 @@ class _Judge:
         """
         found, folders = self._found, dict[str, None]()
         for one, outcome in found.outcomes.items():
-            if outcome.path != STDIN and not is_remote(outcome.path):
+            if is_local(outcome.path):
                 folder = os.path.dirname(outcome.path)
                 folders[os.path.dirname(folder)] = None
                 yield one, os.path.join(folder, PATCH)

@@ -85,8 +85,8 @@ class RunReader:
             return
         value = self._parse(path, text)
         if value is not None and kind is None:
-            self._documents.note(ES005.violation(f"this is {NOT_OURS}"), name)
-            self._documents.cannot(f"{name}: this is {NOT_OURS}")
+            violation = ES005.violation(f"this is {NOT_OURS}")
+            self._documents.refuse(violation, name, f"{name}: {violation.message}")
         elif value is not None and kind == PREDICTIONS:
             self._add_predictions(path, ((None, *one) for one in iterate_predictions(value)))
         elif value is not None:
@@ -115,8 +115,8 @@ class RunReader:
             return None
         if not isinstance(parsed.value, (dict, list)):
             kind = type_name(parsed.value)
-            self._documents.note(ES109.violation(f"a document must be an object, not {kind}"), name)
-            self._documents.cannot(f"{name} could not be read")
+            violation = ES109.violation(f"a document must be an object, not {kind}")
+            self._documents.refuse(violation, name, f"{name} could not be read")
             return None
         return parsed.value
 
@@ -171,8 +171,8 @@ class RunReader:
             found.groups.append((path, value))
         elif kind == SETTINGS:
             message = "the settings of a run hold nothing that can be checked"
-            self._documents.note(ES005.violation(message), printable(path))
-            self._documents.cannot(f"{printable(path)}: {message}")
+            name = printable(path)
+            self._documents.refuse(ES005.violation(message), name, f"{name}: {message}")
         else:
             raise ValueError(f"no such kind of document: {kind}")
 
@@ -183,8 +183,8 @@ class RunReader:
         if outcome is None:
             noun = NOUNS[INSTANCE]
             violation = about_documents.SWE101.violation(f"this is not {noun}", pointer="")
-            self._documents.note(violation, printable(path))
-            self._documents.cannot(f"{printable(path)} could not be read as {noun}")
+            name = printable(path)
+            self._documents.refuse(violation, name, f"{name} could not be read as {noun}")
             return
         self.note(about_documents.check_outcome(outcome))
         self.note(about_instances.check_resolution(outcome))
