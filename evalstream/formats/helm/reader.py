@@ -227,19 +227,26 @@ class RunReader:
         self, found: Sequence[PlainRequest], places: Sequence[ItemPlace]
     ) -> list[RawRow] | None:
         """Return the rows of requests, None if one is of another model or malformed."""
-        rows, number_kind, model = [], self._store.number_kind, self.adapter.get("model")
+        rows, model = [], self.adapter.get("model")
         models = {None, model} if isinstance(model, str) else None
         for number, (one, place) in enumerate(zip(found, places, strict=True), self.count):
-            instance = one.instance
-            perturbation = read_perturbation(bytes(instance.perturbation))
+            perturbation = read_perturbation(bytes(one.instance.perturbation))
             if perturbation is None or (models and one.request.model not in models):
                 return None
-            splits = instance.split, instance.sub_split
-            kind = number_kind(perturbation, one.train_trial_index, None, *splits, one.is_plain)
-            scores = score_again(one, self.scored) if self.scored else None
-            where = number, place[2], place[3]
-            rows.append((str(instance.id).encode(), kind, *where, scores))
+            rows.append(self._make_row(one, perturbation, number, place[2], place[3]))
         return rows
+
+    def _make_row(
+        self, one: PlainRequest, perturbation: str, number: int, line: int, column: int | None
+    ) -> RawRow:
+        """Return the row of a request in the store."""
+        instance = one.instance
+        splits = instance.split, instance.sub_split
+        kind = self._store.number_kind(
+            perturbation, one.train_trial_index, None, *splits, one.is_plain
+        )
+        scores = score_again(one, self.scored)
+        return encode_name(str(instance.id)), kind, number, line, column, scores
 
     def _request(self, name: str, element: Element) -> None:
         place, violations = f"/{REQUESTS}/{self.count}", []
@@ -249,13 +256,10 @@ class RunReader:
         if value is UNREADABLE or violations:
             self._miss(f"a request of {name} could not be read")
         else:
-            request = read_request(value)
-            violations = list(check_model(request.model, self.adapter, place))
-            scores = score_again(convert_request(value), self.scored) if self.scored else None
-            id_, perturbation, trial = request.instance
-            kind = (perturbation, trial, None, *request.splits, request.is_plain)
+            request, plain = read_request(value), convert_request(value)
+            violations = list(check_model(plain.request.model, self.adapter, place))
             where = self.count, element.line, element.column
-            self._store.add([(encode_name(id_), self._store.number_kind(*kind), *where, scores)])
+            self._store.add([self._make_row(plain, request.instance.perturbation, *where)])
             if self._samples is not None:
                 self._samples.add_input(request)
         self._note_element(element, name, place, violations)
