@@ -200,7 +200,7 @@ class _Check:
                 self._documents.note(with_spelling(violation, one.reading), one.name)
 
     def _violations(self, subject: views.FolderItem) -> Iterator[Violation]:
-        """Yield what is wrong with a document among others."""
+        """Yield the violations of a document among others."""
         yield from self._schema_violations(subject)
         for rule in _RULES:
             yield from rule.apply(subject)

@@ -188,7 +188,7 @@ class FolderReader:
         return self._document(file, name, reading)
 
     def _of_schema(self, file: File, reading: Reading) -> Iterator[PlacedViolation]:
-        """Yield what is wrong with a schema, beside what is wrong with its text."""
+        """Yield the violations of a schema and of its text."""
         yield from reading.violations
         about = EVG101.violation("a schema, not a document", severity=Severity.INFO)
         yield PlacedViolation(about)

@@ -55,7 +55,7 @@ MISSING: Final = (
     "no output was given, so no score was checked",
     "no input was given, so what was requested is not known",
 )
-"""What is not known without a log, without an output, and without an input."""
+"""The remarks about runs without a log, without an output, and without an input."""
 
 
 class ReadDocument(NamedTuple):

@@ -140,7 +140,7 @@ class _Check:
         return summary
 
     def _compare_instances(self) -> Instances:
-        """Note what contradicts between requests and entries, and return what they amount to."""
+        """Note contradictions between requests and entries, and return the facts about both."""
         found, facts = self._found, InstanceFacts()
         times = Counter(one.name for one in found.claimed or ())
         compared = about_instances.Compared(

@@ -1,4 +1,4 @@
-"""What a run gives to a comparison: its instances as samples, its metrics, its answers."""
+"""The input of comparisons from a run: its instances as samples, its metrics, its answers."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class EntrySamples:
         self._inputs = SpillTable(_INPUTS)
 
     def close(self) -> None:
-        """Delete what is kept of the requests."""
+        """Delete the stored digests of the requests."""
         self._inputs.close()
 
     def add_input(self, request: Request) -> None:

@@ -1,4 +1,4 @@
-"""Read the documents of a run, the large ones in constant memory, and note what is wrong."""
+"""Read the documents of a run, the large ones in constant memory, and note their violations."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class RunReader:
         place: str = "",
         move: Callable[[Position], Position] = lambda position: position,
     ) -> Any:
-        """Return the value of a text, or UNREADABLE, with what is wrong with it noted."""
+        """Return the value of a text, or UNREADABLE, and note its violations."""
 
         def note(violation: Violation, at: Position | None) -> None:
             where = place + (violation.pointer or "")
@@ -213,7 +213,7 @@ class RunReader:
     def _take_requests(
         self, name: str, piece: Piece, places: Sequence[ItemPlace], text: bytes
     ) -> None:
-        """Read the requests of which a scanner passes on what is read here."""
+        """Read requests from the members that a scanner passes on."""
         found = decode_requests(text)
         rows = None if found is None else self._make_rows(found, places)
         if rows is None:

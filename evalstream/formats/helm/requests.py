@@ -1,4 +1,4 @@
-"""The requests of a run: which instance each is about, what was asked, and its scores again.
+"""The requests of a run: their instances, their inputs, and their scores, computed again.
 
 The formulas are those of crfm-helm 0.5.16 (`metrics/evaluate_reference_metrics.py`,
 compute_reference_metrics).
@@ -104,7 +104,7 @@ class Request(NamedTuple):
 
     @property
     def completions(self) -> Sequence[Mapping[str, Any]]:
-        """What the model answered."""
+        """The answers of the model."""
         return [one for _, one in objects(member(self.value.get("result"), "completions"))]
 
     @property
@@ -125,7 +125,7 @@ class Request(NamedTuple):
 
 
 def find_malformed(value: Any) -> tuple[str, str] | None:
-    """Return the pointer of a member of a request that is malformed, and what is wrong."""
+    """Return the pointer of a member of a request that is malformed, and the message."""
     if not isinstance(value, dict):
         return "", f"a request must be an object, not {type_name(value)}"
     instance, trial = value.get("instance"), value.get("train_trial_index")

@@ -135,7 +135,7 @@ def _digests(forms: Sequence[Mapping[str, Any]], items: Iterable[Mapping[str, An
 
 
 def _around_items(form: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    """Return what is written before and after the items: members are sorted by name."""
+    """Return the texts before and after the items: members are sorted by name."""
     # The form always has analysts, bearers and context_builders before and other members after.
     before = _encode_value({key: value for key, value in form.items() if key < "items"})
     after = _encode_value({key: value for key, value in form.items() if key > "items"})

@@ -1,4 +1,4 @@
-"""Read the documents of a run of SWE-bench, and note what is wrong with each alone."""
+"""Read the documents of a run of SWE-bench, and note the violations of each alone."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NOT_OURS: Final = f"not a document of SWE-bench ({NAME})"
 
 
 class RunReader:
-    """Reads the documents of a run, and notes what is wrong with each alone."""
+    """Reads the documents of a run, and notes the violations of each alone."""
 
     def __init__(self, documents: DocumentCheck) -> None:
         self._documents, self.found = documents, Submitted()

@@ -41,7 +41,7 @@ def check_object(kind: str, value: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def check_statistic(value: Any, place: str) -> Iterator[Violation]:
-    """Yield what is malformed in a statistic."""
+    """Yield the malformed members of a statistic."""
     found = find_malformed(value)
     if found is not None:
         key, message = found
@@ -50,7 +50,7 @@ def check_statistic(value: Any, place: str) -> Iterator[Violation]:
 
 
 def check_entry(value: Any, place: str) -> Iterator[Violation]:
-    """Yield what is malformed in the statistics of an instance."""
+    """Yield the malformed members of the statistics of an instance."""
     if not isinstance(value, dict):
         message = f"an entry must be an object, not {type_name(value)}"
         yield HLM101.violation(message, pointer=place)
@@ -61,7 +61,7 @@ def check_entry(value: Any, place: str) -> Iterator[Violation]:
 
 
 def check_request(value: Any, place: str) -> Iterator[Violation]:
-    """Yield what is malformed in a request."""
+    """Yield the first malformed member of a request."""
     found = requests.find_malformed(value)
     if found is not None:
         where, message = found
