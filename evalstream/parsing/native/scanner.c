@@ -116,8 +116,9 @@ int start_block(
     scanner->hasher = *hasher;
     scanner->scopes = scanner->last_scope = scanner->letter_count = 0;
     scanner->signatures = scanner->last_signature = scanner->signature_bytes = 0;
+    if (scanner->likenesses)
+        memset(scanner->likeness_bucket, 0, sizeof scanner->likeness_bucket);
     scanner->likenesses = scanner->last_likeness = 0;
-    memset(scanner->likeness_bucket, 0, sizeof scanner->likeness_bucket);
     return false;
 }
 
