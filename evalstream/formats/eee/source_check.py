@@ -261,7 +261,7 @@ class SourceCheck:
         if not found:
             where = "" if part is None else f" in {name} {printable(part)}"
             message = f"the log has no such sample{where}"
-            return Unmatched(ES651.violation(message, pointer="/sample_id", found=identity))
+            return Unmatched(ES651.violation(message, "/sample_id", found=identity))
         key = None if result is None else self._scorers.get(result, result)
         if key is not None and key not in found[0].scores:
             message = "the log has no such result for this sample"
@@ -272,7 +272,7 @@ class SourceCheck:
                 return one
         times = "once" if len(found) == 1 else f"{len(found):,} times"
         message = f"an earlier row has this sample, which the log has {times}"
-        return Unmatched(ES651.violation(message, pointer="/sample_id", found=identity))
+        return Unmatched(ES651.violation(message, "/sample_id", found=identity))
 
     def _missing(self, log: SourceLog) -> Iterator[Violation]:
         names = {bit: result for (result, _), bit in self._bits.items()}

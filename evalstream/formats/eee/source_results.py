@@ -127,7 +127,7 @@ def compare_aggregate(
     missing = [one for one in unmatched if one.is_required]
     for one in missing:
         message = f"the log's result {one.id} is not in the aggregate"
-        violations.append(ES657.violation(message, pointer=RESULTS, expected=one.id))
+        violations.append(ES657.violation(message, RESULTS, expected=one.id))
     violations += report_uncompared(dict.fromkeys(own.left, 1), at="")
     violations += report_uncompared(left, "result", RESULTS)
     parts = [one if names[one] == matched else f"some {one}" for one in _in_order(names)]
@@ -207,7 +207,7 @@ def _compare_figures(
         if not any(is_same_figure(to_float(found), one) for one in known):
             message = f"the {noun} differs from the log's"
             where = f"{at}/{place}"
-            yield ES656.violation(message, pointer=where, expected=known[0], found=found)
+            yield ES656.violation(message, where, expected=known[0], found=found)
 
 
 def _compare_members(
@@ -282,7 +282,7 @@ def _plain(value: Any) -> Any:
 def _report_unknown(place: int, result: Mapping[str, Any]) -> Violation:
     named = result.get("evaluation_result_id") or result.get("evaluation_name")
     message = "the log has no such result"
-    return ES657.violation(message, pointer=f"{RESULTS}/{place}", found=named)
+    return ES657.violation(message, f"{RESULTS}/{place}", found=named)
 
 
 def _match(result: Mapping[str, Any], left: Sequence[SourceResult]) -> SourceResult | None:

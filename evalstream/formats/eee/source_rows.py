@@ -123,10 +123,10 @@ def report_uncompared(
             where = f" of {count_noun(times, holder)}" if holder else ""
             message = f"{printable(place)}{where} cannot be compared: {_NOT_STATED}"
             inner = at if holder else pointer(place.split("/"))
-            yield ES660.violation(message, pointer=inner, count=times)
+            yield ES660.violation(message, inner, count=times)
     if added:
         message = f"{join_words(added)} cannot be compared: converters add this"
-        yield ES662.violation(message, pointer=at, count=len(added))
+        yield ES662.violation(message, at, count=len(added))
 
 
 class ComparedScore(NamedTuple):
@@ -230,11 +230,11 @@ def _compare_member(
             message = f"the {about.name} {about.verb} not that of the log"
             if expected is None:
                 message = f"the log has no {about.name} for this sample"
-            yield about.rule.violation(message, pointer=pointer(at), expected=expected, found=value)
+            yield about.rule.violation(message, pointer(at), expected=expected, found=value)
     if not found and about.is_required and not (known.has(None) or known.has("")):
         message = f"the row has no {about.name}, and the log has one"
         missing = f"/{place.removesuffix('/*')}"
-        yield about.rule.violation(message, pointer=missing, expected=expected)
+        yield about.rule.violation(message, missing, expected=expected)
 
 
 def _compare_messages(row: Mapping[str, Any], known: Sequence[Known]) -> Iterator[Violation]:
@@ -247,14 +247,14 @@ def _compare_messages(row: Mapping[str, Any], known: Sequence[Known]) -> Iterato
             if key in own and not own[key].has(found) and (found or key in _REQUIRED):
                 yield ES653.violation(
                     f"the {noun} is not that of the log",
-                    pointer=pointer((name, index, key)),
+                    pointer((name, index, key)),
                     expected=own[key].beginning,
                     found=found,
                 )
                 return
     if len(messages) != len(known):
         message = f"the log has {len(known):,} messages, the row {len(messages):,}"
-        yield ES653.violation(message, pointer=f"/{name}")
+        yield ES653.violation(message, f"/{name}")
 
 
 def _compare_score(
@@ -277,16 +277,14 @@ def _compare_score(
     is_early = was_matched and row.get("schema_version") in MATCHING_VERSIONS
     if is_early and found == match_output(row):
         message = "the score compares the output with the reference, and is not that of the log"
-        violation = ES655.violation(
-            message, pointer="/evaluation/score", expected=expected, found=given
-        )
+        violation = ES655.violation(message, "/evaluation/score", expected=expected, found=given)
         return ComparedScore([(violation, 0)], SampleState.DIFFERS, is_foreign=True)
     return ComparedScore([(_differs(expected, given), 0)], SampleState.DIFFERS)
 
 
 def _differs(expected: float | None, given: Any) -> Violation:
     message = "the score differs from the log's"
-    return ES654.violation(message, pointer="/evaluation/score", expected=expected, found=given)
+    return ES654.violation(message, "/evaluation/score", expected=expected, found=given)
 
 
 def _report_unscored(row: Mapping[str, Any], found: float | None, given: Any) -> ComparedScore:

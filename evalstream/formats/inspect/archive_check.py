@@ -97,7 +97,7 @@ class ArchiveCheck:
             self._documents.note(
                 INS103.violation(
                     message + (", with the same content" if is_same else ""),
-                    pointer=pointer((name,)),
+                    pointer((name,)),
                     severity=Severity.WARNING if is_same else None,
                 )
             )
@@ -205,7 +205,7 @@ class ArchiveCheck:
             self._documents.note(INS105.violation(message))
             base, header = pointer((START,)), start
         elif not isinstance(header, dict):
-            self._documents.note(INS107.violation("the header must be an object", pointer=base))
+            self._documents.note(INS107.violation("the header must be an object", base))
             return None
         else:
             self._compare_start(start, header)
@@ -240,7 +240,7 @@ class ArchiveCheck:
             self._documents.note(
                 INS106.violation(
                     f"{START} has another value",
-                    pointer=pointer((HEADER, *path)),
+                    pointer((HEADER, *path)),
                     expected=expected,
                     found=found,
                     severity=(Severity.INFO if is_mock else Severity.WARNING) if is_live else None,
@@ -278,7 +278,7 @@ class ArchiveCheck:
             return False
         if splitter.issue is not None:
             message = f"the summaries cannot be read: {splitter.issue.message}"
-            self._documents.note(INS107.violation(message, pointer=base))
+            self._documents.note(INS107.violation(message, base))
             return False
         return True
 
@@ -291,7 +291,7 @@ class ArchiveCheck:
             return None
         if not isinstance(found, list):
             place = pointer((REDUCTIONS,))
-            self._documents.note(INS107.violation("reductions must be a list", pointer=place))
+            self._documents.note(INS107.violation("reductions must be a list", place))
         return found
 
 

@@ -156,7 +156,7 @@ class _Check:
         if issue is not None:
             message = f"{issue.message} (byte {issue.offset:,} of the file)"
             place = f"/{SAMPLES}/{log.totals.samples}"
-            violation = BREAKS[issue.name].violation(message, pointer=place)
+            violation = BREAKS[issue.name].violation(message, place)
             self._documents.note(violation, line=issue.line, column=issue.column)
             log.lose("the samples could not be read to their end")
             return

@@ -284,7 +284,7 @@ class _ReductionCheck:
         self.is_right = len(stated) == len(self._found)
         if not self.is_right:
             message = "an id is missing in the reduced scores, or it is there twice"
-            yield INS301.violation(message, pointer=self._place)
+            yield INS301.violation(message, self._place)
         missing: list[str] = []
         for score in scores:
             self.expected += 1
@@ -295,17 +295,17 @@ class _ReductionCheck:
                 self.is_right = False
                 yield INS301.violation(
                     f"the epochs of the sample {score.id} give another value",
-                    pointer=f"{self._place}/{index}/value",
+                    f"{self._place}/{index}/value",
                     expected=score.value,
                     found=value,
                 )
         self.is_right = self.is_right and not missing and not stated
         if missing:
             message = f"reduced scores are missing, among them those of {', '.join(missing)}"
-            yield INS301.violation(message, pointer=self._place)
+            yield INS301.violation(message, self._place)
         for sample, index in islice(stated.items(), NAMED):
             message = f"no sample {sample} has a score of this scorer"
-            yield INS301.violation(message, pointer=f"{self._place}/{index}")
+            yield INS301.violation(message, f"{self._place}/{index}")
 
 
 def _equals(value: Any, expected: Any) -> bool:

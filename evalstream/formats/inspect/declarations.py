@@ -102,12 +102,12 @@ class Declarations:
                 place = log.place_of_score(index, "metrics", metric.key)
                 names = ", ".join(dict.fromkeys(one.name for one in known or ())) or "none"
                 message = f"the scorer {scorer} does not declare the metric {metric.formula}"
-                yield INS307.violation(message, pointer=place, expected=names, found=metric.formula)
+                yield INS307.violation(message, place, expected=names, found=metric.formula)
             elif not _fits(metric.params, found.params):
                 place = log.place_of_score(index, "metrics", metric.key, "params")
                 yield INS307.violation(
                     f"the scorer {scorer} declares {metric.formula} with other parameters",
-                    pointer=place,
+                    place,
                     expected=dict(found.params),
                     found=dict(metric.params),
                 )
@@ -125,7 +125,7 @@ class Declarations:
         is_added = bool(declared) and self._is_of_another_scoring(scorer, declared or [])
         yield INS307.violation(
             f"the scores are reduced by {reducer or 'the mean'}, and the log declares {named}",
-            pointer=place,
+            place,
             expected=declared,
             found=reducer,
             severity=Severity.WARNING if is_added else None,
@@ -148,7 +148,7 @@ class Declarations:
             return
         yield INS307.violation(
             f"the scorer {scorer} is declared with other parameters",
-            pointer=self._log.place_of_score(index, "params"),
+            self._log.place_of_score(index, "params"),
             expected=options,
             found=params,
         )

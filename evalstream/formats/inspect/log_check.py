@@ -268,7 +268,7 @@ class LogCheck:
         """Report a sample above the limit of length."""
         most = self.documents.options.max_line_bytes
         message = f"a sample of {size:,} bytes is longer than --max-line-bytes ({most:,})"
-        self.documents.note(ES003.violation(message, pointer=place))
+        self.documents.note(ES003.violation(message, place))
         self.lose("a sample is too long to be read")
 
     def sample(self, one: SampleText) -> None:
@@ -282,7 +282,7 @@ class LogCheck:
             self.lose(f"the sample {one.place} could not be read")
             return
         if not isinstance(value, dict):
-            violation = INS107.violation("a sample must be an object", pointer=one.place)
+            violation = INS107.violation("a sample must be an object", one.place)
             self._note_sample(one, [violation])
             self.lose(f"the sample {one.place} could not be read")
             return
@@ -371,19 +371,19 @@ class LogCheck:
         refusal = reader.refused_sample(view.value)
         if refusal is not None:
             message = f"inspect_ai cannot load the sample: {refusal.message}"
-            yield INS107.violation(message, pointer=view.place + refusal.place)
+            yield INS107.violation(message, view.place + refusal.place)
 
     def summary(self, value: Any, place: str) -> None:
         """Compare a summary with its sample."""
         if not isinstance(value, dict) or not is_id(value.get("id")):
-            self.documents.note(INS107.violation("a summary needs an id", pointer=place))
+            self.documents.note(INS107.violation("a summary needs an id", place))
             return
         epoch: Any = value.get("epoch")
         known = self.store.find(str(value["id"]), epoch) if is_count(epoch) else None
         if known is None:
             if self.totals.samples_known:
                 message = f"the log has no sample {value['id']} (epoch {epoch})"
-                self.documents.note(INS206.violation(message, pointer=place))
+                self.documents.note(INS206.violation(message, place))
             return
         self.documents.note_all(_summary_violations(value, known, place))
 
@@ -402,7 +402,7 @@ class LogCheck:
         if has_summaries and self.totals.samples_known:
             for sample, epoch, place in self.store.without_summary():
                 message = f"no summary tells of the sample {sample} (epoch {epoch:,})"
-                self.documents.note(INS206.violation(message, pointer=place))
+                self.documents.note(INS206.violation(message, place))
         note(_by_rules((results.INS305,), view))
         self._close_gaps()
         if self._samples is not None:
@@ -421,7 +421,7 @@ class LogCheck:
         refusal = library.refused_log(pickle.loads(pickle.dumps(header)))  # noqa: S301 - our own bytes
         if refusal is not None:
             message = f"inspect_ai cannot load the log: {refusal.message}"
-            yield INS107.violation(message, pointer=view.base + refusal.place)
+            yield INS107.violation(message, view.base + refusal.place)
 
     def list_verified(self) -> Iterator[Checked]:
         """Say what was verified of the log's parts, and how much of it."""
@@ -496,13 +496,13 @@ def _summary_violations(
         if name not in told or name not in scores:
             has, lacks = ("summary", "sample") if name in told else ("sample", "summary")
             message = f"the {has} has a score of {name}, and the {lacks} has none"
-            yield INS206.violation(message, pointer=where if name in told else place)
+            yield INS206.violation(message, where if name in told else place)
             continue
         summarised, kept = object_or_empty(told[name]), scores[name]
         if not same(score_value(summarised), kept.value):
             yield INS206.violation(
                 f"the sample has another value of {name}",
-                pointer=f"{where}/value",
+                f"{where}/value",
                 expected=kept.value,
                 found=summarised.get("value"),
             )
@@ -512,13 +512,13 @@ def _summary_violations(
         if is_text and answer != kept.answer and str(answer).split() != str(kept.answer).split():
             yield INS206.violation(
                 f"the sample has another answer for {name}",
-                pointer=f"{where}/answer",
+                f"{where}/answer",
                 expected=kept.answer,
                 found=answer,
             )
     if (value.get("error") is not None) != known.failed:
         has, lacks = ("sample", "summary") if known.failed else ("summary", "sample")
-        yield INS206.violation(f"the {has} has an error, and the {lacks} has none", pointer=place)
+        yield INS206.violation(f"the {has} has an error, and the {lacks} has none", place)
     if "uuid" in value and value["uuid"] != known.uuid:
         yield _other(place, "uuid", known.uuid, value)
     for name, expected in known.told.items():
@@ -535,7 +535,7 @@ def _summary_violations(
 def _other(place: str, name: str, expected: Any, value: Mapping[str, Any]) -> Violation:
     message = f"the sample has another {name}"
     where = place + pointer((name,))
-    return INS206.violation(message, pointer=where, expected=expected, found=value[name])
+    return INS206.violation(message, where, expected=expected, found=value[name])
 
 
 def _is_cut(target: Any) -> bool:

@@ -58,11 +58,11 @@ class MemberCheck:
 
     def _damage(self, message: str, member: str | None) -> None:
         place = None if member is None else pointer((member,))
-        self._documents.note(INS101.violation(message, pointer=place))
+        self._documents.note(INS101.violation(message, place))
 
     def _danger(self, message: str, member: str | None) -> None:
         place = None if member is None else pointer((member,))
-        self._documents.note(INS102.violation(message, pointer=place))
+        self._documents.note(INS102.violation(message, place))
 
     def member(self, member: ArchiveMember) -> None:
         """Unpack and check one member, and the sample that it is."""
@@ -71,7 +71,7 @@ class MemberCheck:
         place, is_sample = pointer((member.name,)), _SAMPLE.fullmatch(member.name) is not None
         if not (is_sample or _is_known(member.name)):
             message = "a log has no member of this name"
-            self._documents.note(INS104.violation(message, pointer=place))
+            self._documents.note(INS104.violation(message, place))
         is_last = not self.has_repeated or self.archive.is_last(member)
         is_content = is_sample and is_last
         text = self._unpack_member(

@@ -45,7 +45,7 @@ def _includes(sample: SampleView) -> Iterator[Violation]:
             has = "has a target" if expected == "C" else "has no target"
             yield INS213.violation(
                 f"the completion {has} in it",
-                pointer=sample.at("scores", name, *path),
+                sample.at("scores", name, *path),
                 expected=expected,
                 found=value,
             )
@@ -79,7 +79,7 @@ def _check_rescored(sample: SampleView) -> Iterator[Violation]:
             path = ("history", 0, "value") if history else ("value",)
             yield INS218.violation(
                 f"the scorer {declared} gives another value to this answer",
-                pointer=sample.at("scores", name, *path),
+                sample.at("scores", name, *path),
                 expected=expected,
                 found=value,
             )

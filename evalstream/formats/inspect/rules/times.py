@@ -37,7 +37,7 @@ def _times(sample: SampleView) -> Iterator[Violation]:
             whole = "the sample was run" if name == "total_time" else "total_time"
             yield INS219.violation(
                 f"{name} is longer than {whole}",
-                pointer=sample.at(name),
+                sample.at(name),
                 expected=at_most(most),
                 found=found,
             )
@@ -58,9 +58,7 @@ def _calls(sample: SampleView, ended: datetime | None, working: Any) -> Iterator
             continue
         if "scorer" not in sample.spans_around(event):
             place = sample.at("events", index, name)
-            yield INS219.violation(
-                message, pointer=place, expected=at_most(most), found=event[name]
-            )
+            yield INS219.violation(message, place, expected=at_most(most), found=event[name])
             return
 
 
@@ -71,7 +69,7 @@ def late_samples(log: LogView, latest: datetime | None) -> Iterator[Violation]:
     if log.is_finished and latest and ended and latest > ended + timedelta(seconds=_SLACK):
         yield INS219.violation(
             f"a sample was completed later: {latest.isoformat()}",
-            pointer=log.at("stats", "completed_at"),
+            log.at("stats", "completed_at"),
             found=found,
         )
 

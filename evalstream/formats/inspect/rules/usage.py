@@ -35,7 +35,7 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
         if model not in told:
             yield INS217.violation(
                 "the sample counts no usage of the model of this call",
-                pointer=sample.at("events", index, "model"),
+                sample.at("events", index, "model"),
                 expected=expect_one(told),
                 found=model,
             )
@@ -51,9 +51,7 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
             if (found is None or is_count(found)) and (found or 0) < expected:
                 place = sample.at("model_usage", model, *([] if found is None else [name]))
                 message = f"the calls of the model used {expected:,} {name.replace('_', ' ')}"
-                yield INS217.violation(
-                    message, pointer=place, expected=at_least(expected), found=found
-                )
+                yield INS217.violation(message, place, expected=at_least(expected), found=found)
                 break
     yield from _unrecorded_calls(sample, told)
     yield from _unexplained_usage(sample, told)
@@ -70,7 +68,7 @@ def _unrecorded_calls(sample: SampleView, told: Mapping[str, Any]) -> Iterator[V
         ):
             message = "no event tells of a call of this model, so that nothing shows its answers"
             place = sample.at("model_usage", model)
-            yield INS217.violation(message, pointer=place, severity=Severity.WARNING)
+            yield INS217.violation(message, place, severity=Severity.WARNING)
 
 
 def _unexplained_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[Violation]:
@@ -93,7 +91,7 @@ def _unexplained_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[
             if known and is_count(found) and found > sum(known):
                 yield INS217.violation(
                     f"all calls of the model used {sum(known):,} {name.replace('_', ' ')}",
-                    pointer=sample.at("model_usage", model, name),
+                    sample.at("model_usage", model, name),
                     expected=at_most(sum(known)),
                     found=found,
                     severity=Severity.WARNING,

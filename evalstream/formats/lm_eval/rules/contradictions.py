@@ -387,7 +387,7 @@ def find_call_contradictions(row: Mapping[str, Any], plan: ScoringPlan) -> Itera
     if is_known and dumps(shown, sort_keys=True) != plan.generation:
         yield LME306.violation(
             "the row was generated with other arguments than generation_kwargs",
-            pointer="/arguments/gen_args_0/arg_1",
+            "/arguments/gen_args_0/arg_1",
             expected=loads(plan.generation or ""),
             found=shown,
         )
@@ -397,7 +397,7 @@ def find_call_contradictions(row: Mapping[str, Any], plan: ScoringPlan) -> Itera
     if plan.repeats is not None and given and given != {plan.repeats}:
         yield LME306.violation(
             "the row has another number of answers than the repeats of its task",
-            pointer="/resps",
+            "/resps",
             expected=plan.repeats,
             found=max(given),
         )
@@ -436,7 +436,7 @@ def _continuations(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violat
         if not text.startswith(plan.delimiter) or (wanted and text not in wanted):
             yield LME306.violation(
                 "a choice is not that of the configuration, after its delimiter",
-                pointer=f"/arguments/gen_args_{place}/arg_1",
+                f"/arguments/gen_args_{place}/arg_1",
                 expected=expected,
                 found=text,
                 severity=Severity.WARNING,
@@ -466,7 +466,7 @@ def _examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
         yield LME306.violation(
             f"the prompt has {number_of_examples} before its question, "
             f"and num_fewshot is {plan.shots:,}",
-            pointer="/arguments/gen_args_0/arg_0",
+            "/arguments/gen_args_0/arg_0",
             expected=question if plan.shots == 0 else plan.shots,
             found=prompt,
         )
@@ -475,7 +475,7 @@ def _examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
 def _contradiction(
     message: str, path: tuple[str | int, ...], expected: Any = None, found: Any = None
 ) -> Violation:
-    return LME306.violation(message, pointer=pointer(path), expected=expected, found=found)
+    return LME306.violation(message, pointer(path), expected=expected, found=found)
 
 
 LME306: Final = declare_rule("LME306")

@@ -41,9 +41,7 @@ class Siblings(NamedTuple):
 
 def _structure(document: Mapping[str, Any]) -> Iterator[Violation]:
     if "results" not in document:
-        yield LME106.violation(
-            "the results need the member 'results'", pointer="", keyword="required"
-        )
+        yield LME106.violation("the results need the member 'results'", "", keyword="required")
     for name in _OBJECTS:
         if name in document and not isinstance(document[name], dict):
             yield _not_an_object((name,), document[name])
@@ -59,7 +57,7 @@ def _structure(document: Mapping[str, Any]) -> Iterator[Violation]:
     for one in find_misfits(document):
         yield LME106.violation(
             one.message,
-            pointer=pointer(one.path),
+            pointer(one.path),
             expected=one.expected,
             found=one.found,
             severity=None if one.is_certain else Severity.WARNING,
@@ -88,17 +86,14 @@ def _members(document: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]
 
 def _report_malformed(path: tuple[str, ...], value: Any, expected: Any, noun: str) -> Violation:
     return LME106.violation(
-        f"{path[-1]} must be {noun}",
-        pointer=pointer(path),
-        expected=expected,
-        found=show_value(value),
+        f"{path[-1]} must be {noun}", pointer(path), expected=expected, found=show_value(value)
     )
 
 
 def _not_an_object(path: tuple[str, ...], value: Any) -> Violation:
     return LME106.violation(
         f"{path[-1]} must be an object, not {type_name(value)}",
-        pointer=pointer(path),
+        pointer(path),
         keyword="type",
         expected={"type": "object"},
         found=value,
@@ -118,7 +113,7 @@ def _figures(document: Mapping[str, Any]) -> Iterator[Violation]:
             ):
                 yield LME106.violation(
                     f"a figure must be a number, not {type_name(value)}",
-                    pointer=claim.pointer,
+                    claim.pointer,
                     keyword="type",
                     expected={"type": "number"},
                     found=value,
@@ -132,7 +127,7 @@ def _missing_samples(seen: Siblings) -> Iterator[Violation]:
         if task not in seen.tasks:
             yield LME209.violation(
                 f"no samples file of {task} with the time of the results lies beside them",
-                pointer=pointer(("task_hashes", task)),
+                pointer(("task_hashes", task)),
             )
 
 
@@ -163,7 +158,7 @@ def _check_unclaimed(facts: TaskFacts) -> Iterator[Violation]:
             if (metric, name) not in claimed:
                 yield LME305.violation(
                     f"rows have {metric!r} under filter {name!r}, and {task} has no such figure",
-                    pointer=pointer(("results", task)),
+                    pointer(("results", task)),
                 )
 
 

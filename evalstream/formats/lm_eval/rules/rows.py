@@ -50,18 +50,16 @@ def row_structure(row: Mapping[str, Any]) -> Iterator[Violation]:
     for name, types in _TYPES.items():
         if name not in row:
             if name not in _OPTIONAL:
-                yield LME101.violation(
-                    f"a row needs the member {name!r}", pointer="", keyword="required"
-                )
+                yield LME101.violation(f"a row needs the member {name!r}", "", keyword="required")
         elif type(row[name]) not in types and (name != "target" or "filter" in row):
             yield _wrong_type(name, types, row[name])
     if "doc" not in row:
-        yield LME101.violation("a row needs the member 'doc'", pointer="", keyword="required")
+        yield LME101.violation("a row needs the member 'doc'", "", keyword="required")
     doc_id = row.get("doc_id")
     if doc_id.__class__ is int and not 0 <= doc_id <= MOST_DOC_ID:
         yield LME101.violation(
             "doc_id is not the number of a sample",
-            pointer="/doc_id",
+            "/doc_id",
             expected={"minimum": 0, "maximum": MOST_DOC_ID},
             found=doc_id,
         )
@@ -75,16 +73,16 @@ def _release_members(row: Mapping[str, Any]) -> Iterator[Violation]:
     if digests and len(digests) < len(HASHES):
         missing = next(name for name in HASHES if name not in row)
         yield LME101.violation(
-            f"a row with {digests[0]} needs the member {missing!r}", pointer="", keyword="required"
+            f"a row with {digests[0]} needs the member {missing!r}", "", keyword="required"
         )
     if not digests and "filter" in row:
         yield LME101.violation(
-            f"a row with filter needs the member {DOC!r}", pointer="", keyword="required"
+            f"a row with filter needs the member {DOC!r}", "", keyword="required"
         )
     for name, other in (("metrics", "filter"), ("filter", "metrics")):
         if name in row and other not in row:
             yield LME101.violation(
-                f"a row with {name} needs the member {other!r}", pointer="", keyword="required"
+                f"a row with {name} needs the member {other!r}", "", keyword="required"
             )
 
 
@@ -92,7 +90,7 @@ def _wrong_type(name: str, types: tuple[type, ...], value: Any) -> Violation:
     names = [_SCHEMA_NAMES[one] for one in types]
     return LME101.violation(
         f"{name} must be {' or '.join(names)}, not {type_name(value)}",
-        pointer=pointer((name,)),
+        pointer((name,)),
         keyword="type",
         expected={"type": names[0] if len(names) == 1 else names},
         found=value,
@@ -109,18 +107,16 @@ def _metrics(row: Mapping[str, Any]) -> Iterator[Violation]:
         if not isinstance(name, str):
             yield LME102.violation(
                 f"metrics must hold names, not {type_name(name)}",
-                pointer=at,
+                at,
                 expected={"type": "string"},
                 found=name,
             )
         elif name not in row:
             yield LME102.violation(
-                f"metrics lists {name!r}, and the row has no member of this name",
-                pointer=at,
-                found=name,
+                f"metrics lists {name!r}, and the row has no member of this name", at, found=name
             )
         elif name in seen:
-            yield LME102.violation(f"metrics lists {name!r} twice", pointer=at, found=name)
+            yield LME102.violation(f"metrics lists {name!r} twice", at, found=name)
         else:
             seen.add(name)
 
@@ -190,7 +186,7 @@ def _check_filtered(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Viola
         if not is_right:
             yield LME211.violation(
                 "filtered_resps is not what the filter makes of resps",
-                pointer="/filtered_resps",
+                "/filtered_resps",
                 expected=given,
                 found=row.get("filtered_resps"),
             )
@@ -205,7 +201,7 @@ def _check_derived(derived: Derived, value: Any) -> Iterator[Violation]:
     message = "counts another number of words or bytes" if is_weight else "does not follow"
     yield LME210.violation(
         f"{derived.metric} {message} from the row's answers and target",
-        pointer=pointer((derived.metric,)),
+        pointer((derived.metric,)),
         expected=list(expected) if isinstance(expected, tuple) else expected,
         found=value,
         severity=Severity.WARNING if is_weight else None,

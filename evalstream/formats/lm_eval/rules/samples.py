@@ -66,11 +66,11 @@ def _absent(facts: TaskFacts) -> Iterator[Violation]:
     for name in facts.totals.filters if results.metric_list(task) is not None else ():
         if name not in known:
             message = f"rows have filter {name!r}, which the configuration of {task} does not have"
-            yield LME206.violation(message, pointer=pointer(("configs", task)), expected=names)
+            yield LME206.violation(message, pointer(("configs", task)), expected=names)
     for name in dict.fromkeys(names):
         if name not in facts.totals.filters:
             path = "configs", task, "filter_list", names.index(name), "name"
-            yield LME206.violation(f"no row has filter {name!r}", pointer=pointer(path), found=name)
+            yield LME206.violation(f"no row has filter {name!r}", pointer(path), found=name)
 
 
 def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
@@ -83,7 +83,7 @@ def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
         return
     if declared is None:
         message = f"task_hashes has no hash for {task}, and its rows have digests"
-        yield LME204.violation(message, pointer="/task_hashes", severity=Severity.WARNING)
+        yield LME204.violation(message, "/task_hashes", severity=Severity.WARNING)
         return
     at: dict[str, Any] = {"pointer": pointer(("task_hashes", task)), "found": declared}
     if actual is None:
@@ -120,7 +120,7 @@ def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
     if original < effective:
         yield LME207.violation(
             f"original is {original:,}, fewer than the {effective:,} that were evaluated",
-            pointer=pointer(("n-samples", task, "original")),
+            pointer(("n-samples", task, "original")),
             expected={"minimum": effective},
             found=original,
         )
@@ -135,7 +135,7 @@ def _report_unlimited(task: str, samples: int, original: int) -> Violation:
     return LME207.violation(
         f"the rows have {samples:,} of {count_noun(original, 'sample')}: the call had no limit, and "
         "results do not record what --samples chose",
-        pointer=pointer(("n-samples", task, "original")),
+        pointer(("n-samples", task, "original")),
         found=original,
         severity=Severity.INFO,
     )
@@ -151,13 +151,13 @@ def _beyond(facts: TaskFacts, task: str, original: int, *, is_all: bool) -> Iter
             yield LME207.violation(
                 f"doc_id {rows.ids.highest}{of} is beyond the {count_noun(original, 'sample')} "
                 "of the dataset",
-                pointer=pointer(("n-samples", task, "original")),
+                pointer(("n-samples", task, "original")),
                 found=original,
             )
         elif is_all and (gap := rows.ids.first_gap()) < original:
             yield LME207.violation(
                 f"all samples were evaluated, and the rows{of} lack doc_id {gap}",
-                pointer=pointer(("n-samples", task, "effective")),
+                pointer(("n-samples", task, "effective")),
                 found=original,
             )
 
@@ -168,7 +168,7 @@ def _is_count(value: Any) -> TypeGuard[int]:
 
 def _miscounted(path: tuple[str, ...], declared: int, found: int, message: str) -> Violation:
     message = f"{path[-1]} is {declared:,}, and {message}"
-    return LME207.violation(message, pointer=pointer(path), expected=found, found=declared)
+    return LME207.violation(message, pointer(path), expected=found, found=declared)
 
 
 def _filters(facts: TaskFacts) -> Iterator[Violation]:
@@ -182,7 +182,7 @@ def _filters(facts: TaskFacts) -> Iterator[Violation]:
         if times[name] > 1 and names.index(name) != place:
             yield LME105.violation(
                 f"two filters of {task} are called {name!r}; rows show one of them",
-                pointer=pointer(("configs", task, "filter_list", place, "name")),
+                pointer(("configs", task, "filter_list", place, "name")),
                 found=name,
             )
 
