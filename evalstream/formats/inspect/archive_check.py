@@ -28,7 +28,8 @@ from evalstream.formats.inspect.member_check import (
 )
 from evalstream.formats.inspect.rules.log import INS103, INS104, INS105, INS106, INS107, INS108
 from evalstream.formats.inspect.unpacking import DamagedMember
-from evalstream.formats.inspect.views import LogView, same
+from evalstream.formats.inspect.values import same
+from evalstream.formats.inspect.views import LogView
 from evalstream.io.progress import Progress
 from evalstream.model.errors import MissingExtra
 from evalstream.model.finding import Severity

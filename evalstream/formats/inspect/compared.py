@@ -11,8 +11,8 @@ from typing import Any, Final
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
-from evalstream.formats.inspect.score_values import to_float
-from evalstream.formats.inspect.views import LogView, SampleView, score_value
+from evalstream.formats.inspect.values import score_value, to_float
+from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.io.file_state import Watch
 from evalstream.io.remote import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription

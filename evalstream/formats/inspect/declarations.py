@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.results import UNREDUCED
 from evalstream.formats.inspect.rules.results import INS307
-from evalstream.formats.inspect.views import LogView, same
+from evalstream.formats.inspect.values import same
+from evalstream.formats.inspect.views import LogView
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects

@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.archive import Archive, ArchiveMember
 from evalstream.formats.inspect.archive_end import ArchiveEnd
-from evalstream.formats.inspect.log_check import LogCheck, PartTotals, SampleText
+from evalstream.formats.inspect.log_check import LogCheck, SampleText
+from evalstream.formats.inspect.part_totals import PartTotals
 from evalstream.formats.inspect.rules.log import INS101, INS102, INS104
 from evalstream.formats.inspect.store import SampleFacts
 from evalstream.formats.inspect.unpacking import DamagedMember
@@ -30,7 +31,7 @@ HEADER: Final = "header.json"
 SUMMARIES: Final = "summaries.json"
 REDUCTIONS: Final = "reductions.json"
 
-_SAMPLE: Final = re.compile(r"samples/(.+)_epoch_([0-9]+)\.json", re.DOTALL)
+SAMPLE: Final = re.compile(r"samples/(.+)_epoch_([0-9]+)\.json", re.DOTALL)
 JOURNAL: Final = re.compile(r"_journal/summaries/[0-9]+\.json")
 _OTHERS: Final = re.compile(r"_journal/(?:config_updates/)?[^/]*\.json|results\.json")
 
@@ -68,7 +69,7 @@ class MemberCheck:
         """Unpack and check one member, and the sample that it is."""
         STOPPING.check()
         self._log.totals.members += 1
-        place, is_sample = pointer((member.name,)), _SAMPLE.fullmatch(member.name) is not None
+        place, is_sample = pointer((member.name,)), SAMPLE.fullmatch(member.name) is not None
         if not (is_sample or _is_known(member.name)):
             message = "a log has no member of this name"
             self._documents.note(INS104.violation(message, place))

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.declarations import OURS, DeclaredMetric, Metric
 from evalstream.formats.inspect.results import Scores
-from evalstream.formats.inspect.score_values import to_float
-from evalstream.formats.inspect.views import is_count
+from evalstream.formats.inspect.values import is_count, to_float
 from evalstream.model.claim import Reason
 from evalstream.parsing.json import canonical, text_or_none
 from evalstream.parsing.json_values import object_or_empty

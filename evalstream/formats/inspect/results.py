@@ -8,9 +8,9 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.inspect.score_values import known_number, to_float
 from evalstream.formats.inspect.store import PERPLEXITY, LogStore, perplexity_numbers
-from evalstream.formats.inspect.views import UNNAMED, LogView, is_id
+from evalstream.formats.inspect.values import is_id, known_number, to_float
+from evalstream.formats.inspect.views import UNNAMED, LogView
 from evalstream.model.claim import Reason
 from evalstream.parsing.json import text_or_none
 from evalstream.parsing.json_values import object_or_empty, objects

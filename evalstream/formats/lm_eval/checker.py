@@ -13,7 +13,6 @@ from evalstream.formats.lm_eval.format import FORMAT
 from evalstream.formats.lm_eval.group_figures import judge_groups
 from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
-from evalstream.formats.lm_eval.row_scores import ScoringPlan, plan_scoring
 from evalstream.formats.lm_eval.rules import results as about_results
 from evalstream.formats.lm_eval.rules import samples as about_samples
 from evalstream.formats.lm_eval.rules.contradictions import (
@@ -22,6 +21,7 @@ from evalstream.formats.lm_eval.rules.contradictions import (
     find_row_contradictions,
 )
 from evalstream.formats.lm_eval.rules.results import Siblings
+from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, plan_scoring
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
 from evalstream.formats.lm_eval.task_facts import TaskFacts, describe_results, describe_rows
 from evalstream.formats.lm_eval.views import Results, as_written

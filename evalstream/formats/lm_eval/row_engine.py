@@ -15,15 +15,10 @@ from evalstream.engine.result import BlockResult
 from evalstream.formats.lm_eval.doc_ids import IdRun
 from evalstream.formats.lm_eval.log_tally import FilterRows, LogTotals, RowsTally
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
-from evalstream.formats.lm_eval.row_scores import (
-    CHOICE,
-    GENERATE,
-    TAKE_FIRST,
-    ScoringPlan,
-    brier_score,
-)
-from evalstream.formats.lm_eval.rules.contradictions import find_call_contradictions
+from evalstream.formats.lm_eval.row_scores import brier_score
+from evalstream.formats.lm_eval.rules.requests import find_request_contradictions
 from evalstream.formats.lm_eval.rules.rows import row_digests, row_scores, row_structure
+from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, TAKE_FIRST, ScoringPlan
 from evalstream.formats.lm_eval.views import as_written
 from evalstream.model.block import Lines
 from evalstream.model.data_class import field
@@ -256,7 +251,7 @@ class SampleChecker:
         if is_whole and not self._plan.is_empty:
             yield from row_scores(record, self._plan)
         if certain and self._tally.rows == 1:
-            yield from find_call_contradictions(record, self._plan)
+            yield from find_request_contradictions(record, self._plan)
 
     def _count(self, row: Mapping[str, Any], line: int, *, is_right: bool, replaced: bool) -> None:
         tally = self._tally

@@ -27,7 +27,15 @@ from evalstream.stats.claims.corpus_metrics import (
     resampled_score,
 )
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
+from evalstream.stats.claims.judge import (
+    Claim,
+    Judgement,
+    confirm,
+    judge,
+    judge_count,
+    leave_open,
+    refute,
+)
 from evalstream.stats.claims.resampling import Resampling, error_kind, resampled_error
 from evalstream.stats.score_sums import ScoreSums
 
@@ -250,7 +258,5 @@ def _judge_counts(facts: TaskFacts) -> Iterator[Judgement]:
         rows = facts.totals.rows
         if facts.totals.is_scattered or _unusable(facts) is not None:
             yield leave_open(claim, _unusable(facts) or Reason.TOO_MANY, rows)
-        elif number in known:
-            yield confirm(claim, number, rows)
         else:
-            yield refute(claim, max(known, default=0), "", rows)
+            yield judge_count(claim, known, "", rows)

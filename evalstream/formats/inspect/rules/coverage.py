@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.inspect.views import MOST_COUNT, LogView, is_count
+from evalstream.formats.inspect.values import MOST_COUNT, is_count
+from evalstream.formats.inspect.views import LogView
 from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member

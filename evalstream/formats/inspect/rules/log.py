@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstream.formats.inspect.views import LogView, is_count
+from evalstream.formats.inspect.values import is_count
+from evalstream.formats.inspect.views import LogView
 from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, type_name

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.recorded import message_text
 from evalstream.formats.inspect.rules.log import INS107
-from evalstream.formats.inspect.views import UNNAMED, SampleView, is_count, is_id, same, score_value
+from evalstream.formats.inspect.values import is_count, is_id, same, score_value
+from evalstream.formats.inspect.views import UNNAMED, SampleView
 from evalstream.model.finding import Violation, at_least
 from evalstream.parsing.json import member, text_or_none, type_name
 from evalstream.parsing.json_values import list_or_empty, object_or_empty

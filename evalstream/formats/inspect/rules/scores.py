@@ -15,7 +15,8 @@ from evalstream.formats.inspect.rescoring import (
     grade,
     last_answer,
 )
-from evalstream.formats.inspect.views import SampleView, score_value
+from evalstream.formats.inspect.values import score_value
+from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.lm_eval.row_scores import CHOICE, GENERATE, LIKELIHOOD, ROLLING
+from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
 from evalstream.parsing.json import member, type_name
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 

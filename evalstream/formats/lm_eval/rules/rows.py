@@ -23,7 +23,8 @@ from evalstream.formats.lm_eval.row import (
     parse_digest,
     text_hash,
 )
-from evalstream.formats.lm_eval.row_scores import Derived, ScoringPlan, derive_scores, is_derived
+from evalstream.formats.lm_eval.row_scores import Derived, derive_scores, is_derived
+from evalstream.formats.lm_eval.scoring_plan import ScoringPlan
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.declaration import declare_rule

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
 
-from evalstream.formats.inspect.score_values import known_number, to_float
-from evalstream.formats.inspect.views import same
+from evalstream.formats.inspect.values import known_number, same, to_float
 from evalstream.stats.claims.reducers import CannotCompute, reduce_repeats, reducer_named
 
 REDUCERS = (
