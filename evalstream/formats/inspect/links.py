@@ -23,7 +23,7 @@ class SampleLinks:
         """Add a sample. Its times tell its answer from that of any other model."""
         value = view.value
         shown = [view.resolved_within(value.get(name)) for name in ("input", "choices", "target")]
-        self.log.add_sample(str(value["id"]), _without_ids(shown))
+        self.log.add_samples([(str(value["id"]), _without_ids(shown))])
         times = value.get("total_time"), value.get("working_time")
         if isinstance(times[0], float) and times[0] > 0:
             answer = member(value.get("output"), "completion")

@@ -244,8 +244,8 @@ def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLin
     words = iter(facts.totals.docs or ())
     docs = dict(zip(words, words, strict=True))
     filters = sorted(facts.totals.filters.values(), key=lambda one: -one.ids.count)
-    for doc_id in filters[0].ids if filters else ():
-        links.add_sample(str(doc_id), docs.get(doc_id))
+    ids = filters[0].ids if filters else ()
+    links.add_samples((str(doc_id), docs.get(doc_id)) for doc_id in ids)
     kind = text_or_none(results.config(task).get("output_type"))
     least = 2 if kind in LIKELIHOODS else LEAST_ANSWERS
     covered = digests.get("unpacked") or digests.get("stored")

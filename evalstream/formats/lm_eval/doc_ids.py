@@ -20,6 +20,12 @@ class IdRun(NamedTuple):
     line: int
     step: int
 
+    def lines_of_multiples(self, number: int) -> range:
+        """Return the lines, counted from 0, of the ids that are multiples of a number."""
+        skipped = -self.first % number
+        start = self.line - 1 + self.step * skipped
+        return range(start, self.line - 1 + self.step * self.rows, self.step * number)
+
 
 class IdRuns:
     """The doc_ids of rows in order, packed into runs."""

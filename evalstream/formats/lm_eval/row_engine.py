@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
+
+from xxhash import xxh64_intdigest
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.context import CheckContext
@@ -36,7 +39,6 @@ from evalstream.parsing.native.lm_eval import (
     sample_scanner,
 )
 from evalstream.rules.syntax import ObjectReading
-from evalstream.stats.link_keys import hash64
 
 if TYPE_CHECKING:
     from evalstream.formats.lm_eval.compared import RowSamples
@@ -176,7 +178,9 @@ class LogEngine:
         result = LogReader(self.context, record).run(lines)
         tally = record.tally()
         if self.context.answer_step:
-            tally.answers = dict(iterate_answer_digests(lines.data, self.context.answer_step))
+            tally.answers = dict(
+                iterate_answer_digests(lines.data, tally, self.context.answer_step)
+            )
         return result._replace(own=tally)
 
     def is_native(self, _sample: bytes) -> bool:
@@ -187,18 +191,21 @@ class LogEngine:
         """Do nothing: there is nothing to prepare for `size` more bytes."""
 
 
-def iterate_answer_digests(data: bytes, step: int) -> Iterator[tuple[int, int]]:
+def iterate_answer_digests(data: bytes, tally: RowsTally, step: int) -> Iterator[tuple[int, int]]:
     """Iterate over docs whose number is a multiple of a step, with 64-bit digests of their answers.
 
     Rows begin with the number of their doc, as the harness writes them.
     """
-    for line in data.split(b"\n"):
-        begin = _DOC_ID.match(line)
-        if begin is None or int(begin[1]) % step:
-            continue
-        row = parse_plain(line)
-        if isinstance(row, dict) and isinstance(row.get("resps"), list):
-            yield int(begin[1]), hash64(canonical(row["resps"]).decode(errors="surrogatepass"))
+    lines = data.split(b"\n")
+    runs = [run for rows in tally.filters.values() for run in rows.ids.runs]
+    places: Iterable[int] = range(len(lines))
+    if not tally.unkeyed and all(run.step > 0 for run in runs):
+        places = sorted(chain.from_iterable(run.lines_of_multiples(step) for run in runs))
+    for number in places:
+        begin = _DOC_ID.match(lines[number])
+        row = None if begin is None or int(begin[1]) % step else parse_plain(lines[number])
+        if begin is not None and isinstance(row, dict) and isinstance(row.get("resps"), list):
+            yield int(begin[1]), xxh64_intdigest(canonical(row["resps"]))
 
 
 _DOC_ID: Final = LazyPattern(rb'\{"doc_id": ([0-9]{1,18}),')
