@@ -157,7 +157,7 @@ _EXPECTED: Final = """
 
 
 class SampleDigest(NamedTuple):
-    """The digests of a sample: of its id and its repeat, and of all else that is said of it."""
+    """The digests of a sample: of its id and its repeat, and of its other members."""
 
     line: int
     identity: bytes
