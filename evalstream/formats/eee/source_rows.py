@@ -1,8 +1,8 @@
 """Compare a row with the sample of the log that it was converted from.
 
-Each member is compared, or named as not compared. What converters are known to change is in the
-spellings of the sample; what their earlier versions got wrong is told apart here by the version
-that a row declares.
+Each member is compared, or named as not compared. Known changes of converters are among the
+spellings of the sample; faults of their earlier versions are recognised here by the version that a
+row declares.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ INPUTS: Final = "inputs"
 OUTPUTS: Final = "outputs"
 SCORES: Final = "scores"
 PARTS: Final = (INPUTS, OUTPUTS, SCORES, "usage", "times", "errors", "metadata")
-"""What is compared of rows, in the order of reports."""
+"""The compared parts of rows, in the order of reports."""
 
 
 class RowMember(NamedTuple):
@@ -130,17 +130,17 @@ def report_uncompared(
 
 
 class ComparedScore(NamedTuple):
-    """What the score of a row differs in; `is_foreign` says that no scorer of the log gave it."""
+    """The differences of a row's score; `is_foreign` says that no scorer of the log gave it."""
 
     violations: list[tuple[Violation, int]]
     state: int
     is_foreign: bool = False
 
 
-class Compared(NamedTuple):
-    """What a row differs in: violations, each with its condition, and the state of its sample.
+class ComparedRow(NamedTuple):
+    """The differences of a row: violations, each with its condition, and the state of its sample.
 
-    `parts` names what was compared, `uncompared` holds the members that the log does not state, or
+    `parts` names the compared parts, `uncompared` holds the members that the log does not state, or
     not in a form that can be compared.
     """
 
@@ -153,7 +153,7 @@ class Compared(NamedTuple):
 
 def compare_row(
     row: Mapping[str, Any], sample: KnownSample, score: SourceScore, *, was_matched: bool
-) -> Compared:
+) -> ComparedRow:
     """Compare a row with a sample and with the score that it should have.
 
     `is_foreign` says that its score is not that of a scorer of the log. With `was_matched` early
@@ -179,7 +179,7 @@ def compare_row(
         parts.add(SCORES)
     state = (SampleState.DIFFERS if violations else 0) | (SampleState.OPEN if is_open else 0)
     violations.sort(key=Violation.order)
-    return Compared(
+    return ComparedRow(
         [*((one, 0) for one in violations), *scored.violations],
         state | scored.state,
         frozenset(parts),

@@ -1,4 +1,4 @@
-"""Check a log that is an archive: the members, and what they say."""
+"""Check a log that is an archive: its members, and the log that they form."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ArchiveCheck:
         self._has_parts = False
 
     def close(self) -> None:
-        """Delete what is kept of the archive's directory."""
+        """Delete the stored directory of the archive."""
         self._archive.close()
 
     def view(self) -> LogView | None:
@@ -227,7 +227,7 @@ class ArchiveCheck:
                 self._compare_part(name, header[name], start[name])
 
     def _compare_part(self, name: str, here: Any, there: Any) -> None:
-        """Report the first difference; one of what the run itself may change hides no other."""
+        """Report the first difference among members that a run may change, and among the others."""
         parts = [(here, there, False)]
         if isinstance(here, dict) and isinstance(there, dict):
             parts = [
@@ -297,7 +297,7 @@ class ArchiveCheck:
 
 
 def _begun(header: dict[str, Any]) -> dict[str, Any]:
-    """Return the header, or what was written at the start with the status of such a log."""
+    """Return the header; one without a status is the start of a log that did not finish."""
     return header if "status" in header else {**header, "status": "started"}
 
 

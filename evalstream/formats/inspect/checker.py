@@ -124,7 +124,7 @@ class _Check:
     def _begin(self, members: ObjectSplitter) -> bool:
         """Read the part before the samples, as far as it can be read alone."""
         envelope = members.envelope()
-        # The check of the whole envelope reports what is wrong with this part of it.
+        # The check of the whole envelope reports violations in this part.
         text = envelope.text[: envelope.cut] + b"]}"
         found = parse_text(text, self._documents.options.max_depth, lambda _violation, _line: None)
         self._log.header(object_or_empty(found))

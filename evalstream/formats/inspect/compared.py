@@ -1,4 +1,4 @@
-"""What a log gives to a comparison: its samples with their scores, its settings, its answers."""
+"""A log for comparisons: its samples with their scores, its settings, its answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
-from evalstream.formats.inspect.values import score_value, to_float
+from evalstream.formats.inspect.values import score_to_float, score_value
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.io.file_state import Watch
 from evalstream.io.remote import is_remote
@@ -64,14 +64,14 @@ class LogSamples:
             flags = failed
             if isinstance(scored, str):
                 flags |= _RIGHT.get(scored, SampleFlag(0))
-            score = nan if is_missing(scored) else to_float(scored)
+            score = nan if is_missing(scored) else score_to_float(scored)
             label = GroupLabel(None, self._task, name)
             self._batch.add(label, row._replace(score=score, flags=int(flags)))
         if len(self._batch) >= BATCH_SAMPLES:
             self._samples.take(self._batch.take(), 0)
 
     def finish(self, log: LogView) -> None:
-        """Pass on what waits, and describe the run."""
+        """Pass on the last batch, and describe the run."""
         self._samples.take(self._batch.take(), 0)
         self._samples.unidentified = self._unidentified
         labels = self._samples.labels
@@ -102,7 +102,7 @@ _STOPS: Final = frozenset({"time", "working", "operator"})
 
 
 def _scoring(name: str, log: LogView) -> dict[str, str]:
-    """Return what decides what the scores under a name mean: the scorer's options, and the grader.
+    """Return the settings that define the scores of a name: the scorer's options, and the grader.
 
     inspect_ai.scorer.model_graded_qa asks `model`, else the model in the role that `model_role`
     names (`grader`), else the model that is evaluated.

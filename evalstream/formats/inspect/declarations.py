@@ -1,4 +1,4 @@
-"""What a log declares about its results, and results that contradict it."""
+"""The declarations of a log about its results, and results that contradict them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Metric(NamedTuple):
         return self.group or self.name
 
 
-def iterate_metrics(result: Mapping[str, Any]) -> Iterator[Metric]:
+def result_metrics(result: Mapping[str, Any]) -> Iterator[Metric]:
     """Iterate over the metrics of a result."""
     for key, one in object_or_empty(result.get("metrics")).items():
         if isinstance(one, dict):
@@ -65,7 +65,7 @@ class Declarations:
     def __init__(self, log: LogView) -> None:
         self._log = log
 
-    def iterate_metrics(self, scorer: Any) -> list[DeclaredMetric] | None:
+    def declared_metrics(self, scorer: Any) -> list[DeclaredMetric] | None:
         """Return the metrics of a scorer, None for one that is not declared with its metrics."""
         found = self._log.declared_scorers.get(scorer) if isinstance(scorer, str) else None
         metrics = None if found is None else found.get("metrics")
@@ -74,9 +74,8 @@ class Declarations:
     def find_declaration(self, metric: Metric, scorer: Any) -> DeclaredMetric | None:
         """Return the declaration of a metric, the one with its parameters first."""
         name = metric.formula.rpartition("/")[2]
-        named = [
-            one for one in self.iterate_metrics(scorer) or () if one.name.rpartition("/")[2] == name
-        ]
+        declared = self.declared_metrics(scorer) or ()
+        named = [one for one in declared if one.name.rpartition("/")[2] == name]
         fitting = [one for one in named if _fits(metric.params, one.params)]
         return next(iter(fitting or named), None)
 
@@ -90,10 +89,10 @@ class Declarations:
 
     def _of_result(self, index: int, result: Mapping[str, Any]) -> Iterator[Violation]:
         log, scorer = self._log, result.get("scorer", result.get("name"))
-        metrics = list(iterate_metrics(result))
+        metrics = list(result_metrics(result))
         kinds = {one.formula for one in metrics}
         reducer = text_or_none(result.get("reducer"))
-        known = self.iterate_metrics(scorer)
+        known = self.declared_metrics(scorer)
         if reducer is not None or not self._may_be_unreduced(kinds, known):
             yield from self._of_reducer(reducer, scorer, log.place_of_score(index, "reducer"))
         yield from self._of_scorer(result, index, scorer)

@@ -96,7 +96,7 @@ class LogCheck:
         self._links: SampleLinks | None = None
 
     def close(self) -> None:
-        """Delete what is kept of the samples."""
+        """Delete the stored facts of the samples."""
         self.store.close()
 
     def _library(self) -> Library | None:
@@ -186,7 +186,7 @@ class LogCheck:
         self.lose("a sample is too long to be read")
 
     def sample(self, one: SampleText) -> None:
-        """Check one sample, and keep what is needed of it."""
+        """Check one sample, and store its facts."""
         self.totals.samples += 1
         value = parse_plain(one.text)
         is_plain = value is not UNREADABLE
@@ -305,7 +305,7 @@ class LogCheck:
             yield INS107.violation(message, view.base + refusal.place)
 
     def list_verified(self) -> Iterator[Checked]:
-        """Say what was verified of the log's parts, and how much of it."""
+        """List the verified parts of the log, with their numbers."""
         for right, of, noun in (
             (self.totals.sound_members, self.totals.members, "member"),
             (self.totals.sound_attachments, self.totals.attachments, "attachment"),
@@ -319,7 +319,7 @@ class LogCheck:
             yield Checked(text, self.totals.loaded == self.totals.samples or None)
 
     def _close_gaps(self) -> None:
-        """Note what was not checked."""
+        """Note the parts that were not checked."""
         cannot = self.documents.cannot
         if self.totals.missing:
             cannot(

@@ -13,7 +13,7 @@ MOST_MODELS = 1_000
 
 
 class PartTotals:
-    """What some members and samples of a log amount to.
+    """Sums over some members and samples of a log.
 
     `samples` counts samples, `loaded` those that the harness loads, `members` the members of an
     archive, `sound_members` those whose bytes are the declared ones. `samples_known` is False where

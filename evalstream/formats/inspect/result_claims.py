@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from evalstream.formats.inspect.declarations import Declarations, Metric, iterate_metrics
+from evalstream.formats.inspect.declarations import Declarations, Metric, result_metrics
 from evalstream.formats.inspect.metrics import (
     Recomputer,
     has_own_words,
@@ -84,7 +84,7 @@ class ResultClaims:
     ) -> None:
         self._log, self._declarations, self._index = log, declarations, index
         self._scorer, self._label = result.get("scorer", result.get("name")), result_label(result)
-        self._metrics = list(iterate_metrics(result))
+        self._metrics = list(result_metrics(result))
         self._scores, self._reason = scores, reason
         self._recomputer = None if scores is None else Recomputer(scores)
         self._sums: ScoreSums | None = None

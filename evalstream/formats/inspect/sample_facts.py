@@ -60,7 +60,7 @@ def _answer(score: Mapping[str, Any]) -> str | None:
 def compare_summary(
     value: Mapping[str, Any], known: StoredSample, place: str
 ) -> Iterator[Violation]:
-    """Compare a summary with what is kept of its sample."""
+    """Compare a summary with the facts of its sample."""
     told, scores = object_or_empty(value.get("scores")), known.scores
     for name in dict.fromkeys((*told, *scores)):
         where = place + pointer(("scores", name))

@@ -285,7 +285,7 @@ def _members(path: str) -> Iterator[tuple[str, Any]]:
 
 
 class _Opened:
-    """An archive that must be sound: what is damaged cannot be compared with anything."""
+    """An archive that must be sound: a damaged one is not compared."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -89,7 +89,7 @@ def known_number(value: Any) -> float | None:
     return float(value) if isinstance(value, (int, float)) else None
 
 
-def to_float(value: Any) -> float:
+def score_to_float(value: Any) -> float:
     """Return a score as a number, 0 for one that is none."""
     number = known_number(value)
     return 0.0 if number is None else number

@@ -157,7 +157,7 @@ class SampleView:
 
 
 class LogView:
-    """A log without its samples, and what is kept of them.
+    """A log without its samples, and the stored facts of them.
 
     `base` is the JSON Pointer of the part that has no samples, `reductions` the reduced scores with
     the pointer of their list. `samples_known` is False where samples could not be read.

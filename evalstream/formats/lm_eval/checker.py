@@ -72,7 +72,7 @@ def check(
 
 
 def _results(documents: DocumentCheck) -> Results | None:
-    """Read the results, if there are any, and note what is wrong with their structure.
+    """Read the results, if there are any, and note violations of their structure.
 
     The harness writes figures that are not finite as NaN and Infinity, which is a warning here.
     """
@@ -137,7 +137,7 @@ class _SamplesCheck:
         self._documents, self._results, self._progress = documents, results, progress
 
     def run(self, path: str, show: Callable[[Finding], None]) -> RunSummary:
-        """Check the rows, and then what they amount to."""
+        """Check the rows, and then their totals."""
         documents, results = self._documents, self._results
         plan = ScoringPlan() if results is None else plan_scoring(results, self._task())
         context = LogContext(

@@ -1,4 +1,4 @@
-"""What samples of lm-eval give to a comparison: rows as samples, metrics, answers."""
+"""The samples of lm-eval for comparisons: rows as samples, metrics, answers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def describe_run(samples: RunSamples, facts: TaskFacts) -> None:
 
 
 def _scoring(label: GroupLabel, task: str, results: Results | None) -> dict[str, str]:
-    """Return what decides what the scores of a metric mean: its filter, its options, its output."""
+    """Return the settings that define the scores of a metric: filter, options and output type."""
     if results is None or not results.config(task):
         return {}
     config = results.config(task)

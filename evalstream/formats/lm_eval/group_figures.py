@@ -1,4 +1,4 @@
-"""The figures of groups: what they are, given those of their tasks.
+"""The figures of groups, computed from those of their tasks.
 
 Source: `Group.aggregate` in api/group.py of lm_eval, with `aggregate_subtask_metrics`,
 `pooled_sample_stderr` and `unweighted_mean_stderr` in api/metrics.py.

@@ -151,7 +151,7 @@ BRIER: Final = "brier_score"
 
 
 class LogContext(CheckContext, frozen=True):
-    """The context of samples: what the results say of how rows were scored.
+    """The context of samples: how their rows were scored.
 
     Of docs whose number is a multiple of `answer_step` the answers are kept, of none for 0.
     """
@@ -233,7 +233,7 @@ class SampleChecker:
         self._collect_samples = _collect_samples(context)
 
     def tally(self) -> RowsTally:
-        """Return what the rows so far amount to."""
+        """Return the tally of the rows so far."""
         self._tally.digests = bytes(self._digests)
         for rows in self._tally.filters.values():
             for values in rows.metrics.values():
@@ -313,7 +313,7 @@ def _collect_samples(context: LogContext) -> RowSamples | None:
 
 
 class LogCollector(Collector[LogContext]):
-    """Collects the results of samples, with what their rows amount to."""
+    """Collects the results of samples, and the totals of their rows."""
 
     def __init__(self, context: LogContext, file: str, show: Any) -> None:
         super().__init__(context, file, show)

@@ -1,4 +1,4 @@
-"""What the configuration of a task says of how its rows were asked for and scored."""
+"""The way in which the rows of a task were asked for and scored, from its configuration."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULT_FILTERS: Final = (("none", TAKE_FIRST),)
 
 
 class ScoringPlan(DataClass, frozen=True):
-    """What the configuration of a task says of how its rows were scored.
+    """How the rows of a task were scored, by its configuration.
 
     `metrics` are those that the harness itself scores, with the JSON of their options; `filters`
     the chains by name, as JSON. `delimiter` stands before each choice, but not `is_chat`. `ordered`
@@ -61,7 +61,7 @@ class ScoringPlan(DataClass, frozen=True):
 
 
 def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
-    """Return what the results say of how the rows of a task were scored."""
+    """Return the plan by which the rows of a task were scored."""
     if task is None:
         every = (ordered_metrics(results, name) for name in results.tasks)
         return ScoringPlan(ordered=frozenset().union(*every))
@@ -160,7 +160,7 @@ def _question(results: Results, task: str, *, is_chat: bool) -> str | None:
 
 
 def render_question(template: str, doc: Any) -> str | None:
-    """Return the question of a doc, None where it cannot be told."""
+    """Return the question of a doc, None if the template needs more than its fields."""
     if not isinstance(doc, dict):
         return None
     if template in doc:

@@ -1,4 +1,4 @@
-"""What rules over a whole samples file read: its rows, its task, and the results."""
+"""The facts for rules over a whole samples file: its rows, its task, and the results."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class TaskFacts(NamedTuple):
 
 
 def describe_results(results: Results, beside: frozenset[str] | None) -> Iterator[Checked]:
-    """Yield what was verified of results without the samples, of all tasks with results."""
+    """Yield how many tasks with results have samples."""
     logged = frozenset(results.logged_tasks)
     if logged and beside is not None:
         tasks = logged.union(results.tasks) - {name for name, _ in results.groups}
@@ -104,7 +104,7 @@ def describe_results(results: Results, beside: frozenset[str] | None) -> Iterato
 
 
 def describe_rows(facts: TaskFacts, rows: int) -> Iterator[Checked]:
-    """Yield what was verified: the task's hash, the digests of the rows, the number of samples."""
+    """Yield the verified facts: the task's hash, the digests of the rows, the number of samples."""
     totals = facts.totals
     if not rows:
         return

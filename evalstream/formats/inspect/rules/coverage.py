@@ -126,7 +126,7 @@ NO_MODEL: Final = "none/none"
 
 RULES: Final = (INS201, INS202, INS203, INS204, INS206, INS210, INS211, INS214)
 OF_LOGS: Final = (INS201, INS202, INS203, INS211, INS214)
-"""Rules that need the part of a log without samples and what is kept of the samples."""
+"""Rules over the part of a log without samples and the stored facts of its samples."""
 
 
 def usage_violations(log: LogView, sums: dict[str, dict[str, int]]) -> Iterator[Violation]:

@@ -113,7 +113,7 @@ def _messages(sample: SampleView) -> Iterator[Violation]:
 
 
 _Found = Iterator[tuple[int, str, MemberDiff]]
-"""Indices of messages, each with what is wrong, and the member that differs."""
+"""Indices of messages, each with a message for people and the member that differs."""
 
 
 def _against_state(sample: SampleView) -> _Found:

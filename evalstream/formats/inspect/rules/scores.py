@@ -94,7 +94,7 @@ def _expected_value(
     targets: list[str],
     score: Mapping[str, Any],
 ) -> str | None:
-    """Return the value that a scorer gives, or None where that cannot be told."""
+    """Return the value that a scorer gives, None if the sample does not determine it."""
     told, explanation = (
         sample.resolve_attachment(score.get(one)) for one in ("answer", "explanation")
     )

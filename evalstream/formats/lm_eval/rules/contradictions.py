@@ -1,4 +1,4 @@
-"""A rule over what the results of a call say twice: of the model, metrics, examples and limits."""
+"""A rule over facts that results state twice: model, metrics, examples and limits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SIMPLE_NAME: Final = re.compile(r"[\w.@+\-]+")
 def find_contradictions(
     results: Results, path: str, task: str | None = None
 ) -> Iterator[Violation]:
-    """Yield what the results contradict of the model and of a task, by default of all tasks."""
+    """Yield contradictions about the model and about a task, by default about all tasks."""
     yield from (*_names(results, path), *_digests(results), *_times(results, path))
     for name in results.tasks if task is None else [task]:
         for find in _OF_TASKS:
@@ -298,7 +298,7 @@ def _power_of_two(exponent: float) -> float:
 
 
 def find_row_contradictions(facts: TaskFacts) -> Iterator[Violation]:
-    """Yield what the results contradict of a task: metrics that no list has, and the limit."""
+    """Yield contradictions between results and rows: metrics without an entry, and the limit."""
     if facts.task_results is None or not facts.totals.rows:
         return
     task, results = facts.task_results
@@ -333,7 +333,7 @@ def _limit(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]
 _OF_TASKS: Final = (
     *(_metrics, _shots, _version, _identity, _arguments, _check_limit, _bound_figures),
 )
-"""Checks of what the results have of one task."""
+"""Checks of the members of one task."""
 
 
 def _compare(

@@ -157,7 +157,7 @@ def row_digests(row: Mapping[str, Any], *, certain: bool) -> tuple[list[Violatio
 
 
 def _actual(row: Mapping[str, Any], name: str, declared: str) -> str | None:
-    """Return the digest of what a row shows, None where it shows no such text."""
+    """Return the digest of a text of the row, None if the row has no such text."""
     if name == DOC:
         if "doc" not in row:
             return None

@@ -1,4 +1,4 @@
-"""Rules over the rows of a samples file: which samples they are, and what the results say of them."""
+"""Rules over all rows of a samples file, and over the members of results about them."""
 
 from __future__ import annotations
 
