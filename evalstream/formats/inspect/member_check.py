@@ -151,8 +151,9 @@ class FoundInMembers(NamedTuple):
 def check_member_batch(job: MemberJob, batch: MemberBatch) -> FoundInMembers:
     """Check a batch of members in a worker."""
     documents: Any = _Notes(job.options)
-    facts: Any = _Facts()
-    log = LogCheck(documents, facts)
+    facts: list[SampleFacts] = []
+    store: Any = SimpleNamespace(add=facts.append)
+    log = LogCheck(documents, store)
     if job.header is not None:
         log.header(job.header)
     with open(str(job.source.path), "rb", buffering=0) as file:
@@ -164,7 +165,7 @@ def check_member_batch(job: MemberJob, batch: MemberBatch) -> FoundInMembers:
                 check.member(member)
     packed = sum(member.packed for member in batch.members)
     reason, lacks = documents.reason, check.lacks
-    return FoundInMembers(documents.violations, reason, lacks, facts.kept, log.totals, packed)
+    return FoundInMembers(documents.violations, reason, lacks, facts, log.totals, packed)
 
 
 class _Notes:
@@ -191,17 +192,6 @@ class _Notes:
     def cannot(self, reason: str | None) -> None:
         """Keep the first reason."""
         self.reason = self.reason or reason
-
-
-class _Facts:
-    """Keeps the facts of samples for the store of the whole log."""
-
-    def __init__(self) -> None:
-        self.kept: list[SampleFacts] = []
-
-    def add(self, facts: SampleFacts) -> None:
-        """Keep a sample."""
-        self.kept.append(facts)
 
 
 def _is_known(name: str) -> bool:

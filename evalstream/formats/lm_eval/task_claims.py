@@ -16,8 +16,8 @@ from evalstream.formats.lm_eval.aggregations import (
     find_aggregation,
 )
 from evalstream.formats.lm_eval.log_tally import MetricValues
-from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import NO_STDERR, TaskFigure, as_decimal, show_value
+from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
+from evalstream.formats.lm_eval.views import NO_STDERR, Results, TaskFigure, as_decimal, show_value
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import corpus_metrics, kinds
@@ -238,11 +238,9 @@ def _iterations(metric: str, facts: TaskFacts) -> int | None:
     return min(number, MOST_TRANSLATION_DRAWS) if metric in _TRANSLATIONS else int(number)
 
 
-def _judge_counts(facts: TaskFacts) -> Iterator[Judgement]:
+@with_results
+def _judge_counts(facts: TaskFacts, task: str, results: Results) -> Iterator[Judgement]:
     """Yield the numbers of samples that the results state of a task."""
-    if facts.task_results is None:
-        return
-    task, results = facts.task_results
     counts = facts.totals.metric_counts
     stated = (
         (("n-samples", task, "effective"), results.samples(task), facts.sample_counts),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
 
 from evalstream.formats.lm_eval.log_tally import LogTotals, MetricValues
 from evalstream.formats.lm_eval.views import NO_FILTER, STDERR, Results, TaskFigure
 from evalstream.model.report import Checked
 from evalstream.model.text import count_noun
+
+Found = TypeVar("Found")
 
 
 class TaskFacts(NamedTuple):
@@ -91,6 +93,17 @@ class TaskFacts(NamedTuple):
             if metric != name and metric in metrics:
                 return claim._replace(metric=metric, filter=of_filter, is_stderr=True)
         return claim
+
+
+def with_results(
+    find: Callable[[TaskFacts, str, Results], Iterator[Found]],
+) -> Callable[[TaskFacts], Iterator[Found]]:
+    """Return a function of facts that yields nothing where the task or its results are missing."""
+
+    def find_with_results(facts: TaskFacts) -> Iterator[Found]:
+        return iter(()) if facts.task_results is None else find(facts, *facts.task_results)
+
+    return find_with_results
 
 
 def describe_results(results: Results, beside: frozenset[str] | None) -> Iterator[Checked]:

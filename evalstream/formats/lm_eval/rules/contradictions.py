@@ -19,7 +19,7 @@ from evalstream.formats.lm_eval.aggregations import (
 from evalstream.formats.lm_eval.documents import results_time
 from evalstream.formats.lm_eval.row import text_hash
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
-from evalstream.formats.lm_eval.task_facts import TaskFacts
+from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
 from evalstream.formats.lm_eval.views import MODEL_ARGUMENTS, ListedMetric, Results, as_decimal
 from evalstream.model.finding import Violation
 from evalstream.parsing import json
@@ -297,11 +297,11 @@ def _power_of_two(exponent: float) -> float:
         return math.inf
 
 
-def find_row_contradictions(facts: TaskFacts) -> Iterator[Violation]:
+@with_results
+def find_row_contradictions(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
     """Yield contradictions between results and rows: metrics without an entry, and the limit."""
-    if facts.task_results is None or not facts.totals.rows:
+    if not facts.totals.rows:
         return
-    task, results = facts.task_results
     listed = results.metric_list(task)
     is_generated = text_or_none(results.config(task).get("output_type")) not in LIKELIHOODS
     is_closed = not is_generated or all(one.name in REGISTERED for one in listed or ())

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, parse_digest
 from evalstream.formats.lm_eval.rules.configurations import find_misfits, iterate_places
-from evalstream.formats.lm_eval.task_facts import TaskFacts
+from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
 from evalstream.formats.lm_eval.views import Results, show_value
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, type_name
@@ -118,11 +118,11 @@ def _open(judgements: Iterable[Judgement]) -> Iterator[Violation]:
     return find_open(LME303, (claim for claim, _ in judgements))
 
 
-def _check_unclaimed(facts: TaskFacts) -> Iterator[Violation]:
+@with_results
+def _check_unclaimed(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
     """Report metrics of the rows that the results have no figure of."""
-    if facts.task_results is None or facts.is_unfiltered:
+    if facts.is_unfiltered:
         return
-    task, results = facts.task_results
     claimed = {(claim.metric, claim.filter) for claim in facts.figures() if not claim.is_stderr}
     for name, rows in facts.totals.filters.items() if results.entry(task) else ():
         for metric in rows.metrics:

@@ -51,40 +51,35 @@ def row_structure(row: Mapping[str, Any]) -> Iterator[Violation]:
     for name, types in _TYPES.items():
         if name not in row:
             if name not in _OPTIONAL:
-                yield LME101.violation(f"a row needs the member {name!r}", "", keyword="required")
+                yield _report_missing("a row", name)
         elif type(row[name]) not in types and (name != "target" or "filter" in row):
             yield _wrong_type(name, types, row[name])
     if "doc" not in row:
-        yield LME101.violation("a row needs the member 'doc'", "", keyword="required")
+        yield _report_missing("a row", "doc")
     doc_id = row.get("doc_id")
     if doc_id.__class__ is int and not 0 <= doc_id <= MOST_DOC_ID:
-        yield LME101.violation(
-            "doc_id is not the number of a sample",
-            "/doc_id",
-            expected={"minimum": 0, "maximum": MOST_DOC_ID},
-            found=doc_id,
-        )
+        expected = {"minimum": 0, "maximum": MOST_DOC_ID}
+        message = "doc_id is not the number of a sample"
+        yield LME101.violation(message, "/doc_id", expected=expected, found=doc_id)
     yield from _release_members(row)
     yield from _metrics(row)
 
 
 def _release_members(row: Mapping[str, Any]) -> Iterator[Violation]:
     """Report members that rows of a release have together, and of which a row has some."""
-    digests = [name for name in HASHES if name in row]
-    if digests and len(digests) < len(HASHES):
-        missing = next(name for name in HASHES if name not in row)
-        yield LME101.violation(
-            f"a row with {digests[0]} needs the member {missing!r}", "", keyword="required"
-        )
-    if not digests and "filter" in row:
-        yield LME101.violation(
-            f"a row with filter needs the member {DOC!r}", "", keyword="required"
-        )
+    missing = [name for name in HASHES if name not in row]
+    if missing and len(missing) < len(HASHES):
+        first = next(name for name in HASHES if name in row)
+        yield _report_missing(f"a row with {first}", missing[0])
+    if len(missing) == len(HASHES) and "filter" in row:
+        yield _report_missing("a row with filter", DOC)
     for name, other in (("metrics", "filter"), ("filter", "metrics")):
         if name in row and other not in row:
-            yield LME101.violation(
-                f"a row with {name} needs the member {other!r}", "", keyword="required"
-            )
+            yield _report_missing(f"a row with {name}", other)
+
+
+def _report_missing(holder: str, name: str) -> Violation:
+    return LME101.violation(f"{holder} needs the member {name!r}", "", keyword="required")
 
 
 def _wrong_type(name: str, types: tuple[type, ...], value: Any) -> Violation:
@@ -104,22 +99,18 @@ def _metrics(row: Mapping[str, Any]) -> Iterator[Violation]:
         return
     seen = set()
     for place, name in enumerate(listed):
-        at = pointer(("metrics", place))
+        details: dict[str, Any] = {"found": name}
         if not isinstance(name, str):
-            yield LME102.violation(
-                f"metrics must hold names, not {type_name(name)}",
-                at,
-                expected={"type": "string"},
-                found=name,
-            )
+            message = f"metrics must hold names, not {type_name(name)}"
+            details["expected"] = {"type": "string"}
         elif name not in row:
-            yield LME102.violation(
-                f"metrics lists {name!r}, and the row has no member of this name", at, found=name
-            )
+            message = f"metrics lists {name!r}, and the row has no member of this name"
         elif name in seen:
-            yield LME102.violation(f"metrics lists {name!r} twice", at, found=name)
+            message = f"metrics lists {name!r} twice"
         else:
             seen.add(name)
+            continue
+        yield LME102.violation(message, pointer(("metrics", place)), **details)
 
 
 def row_digests(row: Mapping[str, Any], *, certain: bool) -> tuple[list[Violation], bool]:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, TypeGuard
 
-from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import NO_FILTER
+from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
+from evalstream.formats.lm_eval.views import NO_FILTER, Results
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
@@ -57,10 +57,10 @@ def _uneven(facts: TaskFacts) -> Iterator[Violation]:
             )
 
 
-def _absent(facts: TaskFacts) -> Iterator[Violation]:
-    if facts.task_results is None or not facts.totals.rows or NO_FILTER in facts.totals.filters:
+@with_results
+def _absent(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
+    if not facts.totals.rows or NO_FILTER in facts.totals.filters:
         return
-    task, results = facts.task_results
     names = results.filters(task)
     known = set(names or [NONE])
     for name in facts.totals.filters if results.metric_list(task) is not None else ():
@@ -73,12 +73,9 @@ def _absent(facts: TaskFacts) -> Iterator[Violation]:
             yield LME206.violation(f"no row has filter {name!r}", pointer(path), found=name)
 
 
-def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
-    actual = facts.totals.task_hash()
-    if facts.task_results is None:
-        return
-    task, results = facts.task_results
-    declared = results.task_hash(task)
+@with_results
+def _task_hash(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
+    declared, actual = results.task_hash(task), facts.totals.task_hash()
     if declared == actual or not facts.totals.rows:
         return
     if declared is None:
@@ -100,11 +97,11 @@ def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
     yield LME204.violation(message, expected=actual, **at)
 
 
-def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
+@with_results
+def _sample_count(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
     totals = facts.totals
-    if facts.task_results is None or totals.is_scattered or totals.repeats or totals.unkeyed:
+    if totals.is_scattered or totals.repeats or totals.unkeyed:
         return
-    task, results = facts.task_results
     declared, counts = results.samples(task), facts.totals.metric_counts
     effective, original = declared.get("effective"), declared.get("original")
     if _is_count(effective) and effective not in facts.sample_counts:
@@ -171,11 +168,9 @@ def _miscounted(path: tuple[str, ...], declared: int, found: int, message: str) 
     return LME207.violation(message, pointer(path), expected=found, found=declared)
 
 
-def _filters(facts: TaskFacts) -> Iterator[Violation]:
+@with_results
+def _filters(_facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
     """Report filters that the configuration has twice."""
-    if facts.task_results is None:
-        return
-    task, results = facts.task_results
     names = results.filters(task)
     times = Counter(names)
     for place, name in enumerate(names):
