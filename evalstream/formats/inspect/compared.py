@@ -11,6 +11,7 @@ from typing import Any, Final
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
+from evalstream.formats.inspect.links import without_ids
 from evalstream.formats.inspect.values import score_to_float, score_value
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.io.file_state import Watch
@@ -127,19 +128,11 @@ def _input(sample: SampleView) -> InputDigests | None:
     shown = sample.resolve_attachment(value.get("input"))
     if shown is None:
         return None
-    raw = shown if isinstance(shown, str) else canonical(_without_ids(shown)).decode()
+    raw = shown if isinstance(shown, str) else canonical(without_ids(list_or_empty(shown))).decode()
     target = value.get("target")
     references = [target] if isinstance(target, str) else list_or_empty(target)
     choices = list_or_empty(value.get("choices"))
     return InputDigests(raw, _texts(references), _texts(choices))
-
-
-def _without_ids(messages: Any) -> Any:
-    """Return messages without their ids, which differ from run to run."""
-    return [
-        {name: part for name, part in one.items() if name != "id"} if isinstance(one, dict) else one
-        for one in list_or_empty(messages)
-    ]
 
 
 def _texts(values: Iterable[Any]) -> tuple[str, ...]:

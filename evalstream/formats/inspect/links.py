@@ -23,7 +23,7 @@ class SampleLinks:
         """Add a sample. Its times tell its answer from that of any other model."""
         value = view.value
         shown = [view.resolved_within(value.get(name)) for name in ("input", "choices", "target")]
-        self.log.add_samples([(str(value["id"]), _without_ids(shown))])
+        self.log.add_samples([(str(value["id"]), without_ids(shown))])
         times = value.get("total_time"), value.get("working_time")
         if isinstance(times[0], float) and times[0] > 0:
             answer = member(value.get("output"), "completion")
@@ -38,10 +38,10 @@ def _data(view: LogView) -> list[Any] | None:
     return [dataset["name"], *(view.eval.get(one) for one in ("task_version", "task_args"))]
 
 
-def _without_ids(value: Any) -> Any:
+def without_ids(value: Any) -> Any:
     """Return a value without the ids of messages, which differ from run to run."""
     if isinstance(value, list):
-        return [_without_ids(one) for one in value]
+        return [without_ids(one) for one in value]
     if isinstance(value, dict):
         return {name: one for name, one in value.items() if name != "id"}
     return value

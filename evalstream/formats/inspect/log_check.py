@@ -11,7 +11,6 @@ from evalstream.engine.positions import move_behind, place_in_part
 from evalstream.formats.inspect.documents import EXTRA, VERSIONS
 from evalstream.formats.inspect.library import Library, attachment_digest, inspect_library
 from evalstream.formats.inspect.log_types import log_types
-from evalstream.formats.inspect.part_totals import PartTotals
 from evalstream.formats.inspect.rules import (
     coverage,
     log,
@@ -25,7 +24,7 @@ from evalstream.formats.inspect.rules.coverage import INS206, usage_violations
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.samples import INS207, check_form
 from evalstream.formats.inspect.rules.usage import late_samples
-from evalstream.formats.inspect.sample_facts import compare_summary, gather_facts
+from evalstream.formats.inspect.sample_facts import PartTotals, compare_summary, gather_facts
 from evalstream.formats.inspect.store import LogStore
 from evalstream.formats.inspect.values import is_count, is_id, read_time
 from evalstream.formats.inspect.views import LogView, SampleView

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 from evalstream.formats.inspect.archive import Archive, ArchiveMember
 from evalstream.formats.inspect.archive_end import ArchiveEnd
 from evalstream.formats.inspect.log_check import LogCheck, SampleText
-from evalstream.formats.inspect.part_totals import PartTotals
 from evalstream.formats.inspect.rules.log import INS101, INS102, INS104
+from evalstream.formats.inspect.sample_facts import PartTotals
 from evalstream.formats.inspect.store import SampleFacts
 from evalstream.formats.inspect.unpacking import DamagedMember
 from evalstream.model.block import MEBIBYTE

@@ -94,10 +94,6 @@ class DocIds:
                 yield chunk * CHUNK + _lowest(bits)
                 bits &= bits - 1
 
-    def is_same(self, other: DocIds) -> bool:
-        """Tell whether another filter has the same ids."""
-        return self._chunks == other._chunks
-
     def find_missing(self, other: DocIds) -> int | None:
         """Return the lowest id that another filter lacks, None if it has all."""
         for chunk in sorted(self._chunks):
