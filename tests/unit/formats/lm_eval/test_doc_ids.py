@@ -52,8 +52,6 @@ def test_the_lowest_missing_id_is_found(
 ) -> None:
     missing = {doc_id for doc_id, _ in some} - {doc_id for doc_id, _ in others}
     assert ids_of(some).find_missing(ids_of(others)) == min(missing, default=None)
-    is_same = {doc_id for doc_id, _ in some} == {doc_id for doc_id, _ in others}
-    assert ids_of(some).is_same(ids_of(others)) == is_same
 
 
 @pytest.mark.parametrize("run", [IdRun(0, 9, 1, 1), IdRun(7, 20, 4, 2), IdRun(5, 1, 2, 1)])
