@@ -166,6 +166,7 @@ class FilterTotals:
     """The rows of one filter in a whole file."""
 
     def __init__(self) -> None:
+        self.rows = 0
         self.ids = DocIds()
         self.metrics: dict[str, MetricValues] = {}
 
@@ -306,6 +307,7 @@ class LogTotals:
             total = self.filters[name] = FilterTotals()
         if self._first is None and rows.ids.runs:
             self._first = _first_key(name, rows)
+        total.rows += rows.rows
         for run in rows.ids.runs:
             total.ids.add(run, shift)
         for metric, values in rows.metrics.items():
