@@ -82,8 +82,9 @@ def hold_expected(samples: RunSamples | None, path: str) -> tuple[list[Violation
             f"{count_noun(len(uneven), 'sample')} with another number of rows than expected "
             f"(the first in line {one.line:,})"
         )
-        details = {"count": len(uneven), "expected": rows, "found": one.rows}
-        violations.append(ES011.violation(message, **details))
+        violations.append(
+            ES011.violation(message, count=len(uneven), expected=rows, found=one.rows)
+        )
     scored = len(expected) - len(missing)
     text = f"{scored:,} of {count_noun(len(expected), 'expected sample')} scored"
     return violations, [Checked(text, not violations)]

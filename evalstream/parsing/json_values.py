@@ -64,6 +64,11 @@ def object_or_empty(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def object_items(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Iterate over the members of an object that are objects, with their names."""
+    return ((name, one) for name, one in object_or_empty(value).items() if isinstance(one, dict))
+
+
 def list_or_empty(value: Any) -> list[Any]:
     """Return a list; an empty one for other values."""
     return value if isinstance(value, list) else []

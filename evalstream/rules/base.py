@@ -156,9 +156,9 @@ class Rule(NamedTuple):
     expects_data: bool = False
     status: rule_text.Status = rule_text.Status.STABLE
 
-    def violation(self, message: str, **details: Any) -> Violation:
-        """Return a violation of this rule."""
-        return Violation(self.code, message, **details)
+    def violation(self, message: str, pointer: str | None = None, **details: Any) -> Violation:
+        """Return a violation of this rule at a JSON Pointer; `details` are further fields."""
+        return Violation(self.code, message, pointer, **details)
 
     def apply(self, seen: Any) -> Iterable[Violation]:
         """Return what it finds in what a format without rows passes to it."""

@@ -10,6 +10,8 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any, Final, NamedTuple
 
+from xxhash import xxh64_intdigest
+
 from evalstream.model.block import MEBIBYTE
 from evalstream.parsing import json
 from evalstream.stats.link_keys import (
@@ -262,6 +264,13 @@ ANSWER: Final = 1
 """The input digest of all words that stand for answers; the query for them uses the same value."""
 
 
+BATCH_WORDS: Final = 4096 * WORDS
+"""Rows of so many words are added to the links together."""
+
+_NO_PLACE: Final = array("Q", (0, 0))
+"""The position of a row of a log, whose links name none."""
+
+
 class LogLinks:
     """Collects the samples and the answers of a log as links.
 
@@ -277,12 +286,21 @@ class LogLinks:
         self._run = None if run is None else LinkKey(own, own, _digest("samples", task, data))
         self._answers = LinkKey(of_model, _digest(run, model, task), _digest("answers", task))
 
-    def add_sample(self, sample: str, shown: Any) -> None:
-        """Add a sample with what stands for its input, a JSON value, None if that is not known."""
-        if self._run is not None:
+    def add_samples(self, samples: Iterable[tuple[str, Any]]) -> None:
+        """Add samples with JSON values that stand for their inputs, None for an unknown input."""
+        if self._run is None:
+            return
+        words = array("Q")
+        for sample, shown in samples:
             has_input = self._has_data and shown is not None
-            words = (sample_hash64(sample), _digest(shown) if has_input else NO_INPUT_HASH, 0, 0)
-            self.links.append(self._run, array("Q", words))
+            words.append(sample_hash64(sample))
+            words.append(_digest(shown) if has_input else NO_INPUT_HASH)
+            words.extend(_NO_PLACE)
+            if len(words) >= BATCH_WORDS:
+                self.links.append(self._run, words)
+                words = array("Q")
+        if words:
+            self.links.append(self._run, words)
 
     def add_answer(self, *answer: Any) -> None:
         """Add an answer: JSON values that no other model would give for this sample."""
@@ -290,4 +308,4 @@ class LogLinks:
 
 
 def _digest(*values: Any) -> int:
-    return hash64(json.canonical(values).decode(errors="surrogatepass"))
+    return xxh64_intdigest(json.canonical(values))

@@ -15,7 +15,7 @@ from evalstream.formats.lm_eval import row_engine
 from evalstream.formats.lm_eval.format import FORMAT
 from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.row_engine import LogContext, LogEngine
-from evalstream.formats.lm_eval.row_scores import TAKE_FIRST, ScoringPlan
+from evalstream.formats.lm_eval.scoring_plan import TAKE_FIRST, ScoringPlan
 from evalstream.model.block import Lines
 from evalstream.model.options import Options
 from evalstream.parsing.native.lm_eval import sample_scanner

@@ -48,10 +48,10 @@ class Unmatched(NamedTuple):
 
 
 class SourceCheck:
-    """The comparison of one run; `close` deletes what is on disk.
+    """The comparison of one run; `close` deletes its files.
 
     `violations` are those about the rows as a whole, `of_aggregate` those about the aggregate,
-    `unreadable` says why the log could not be compared, `reason` what was left open.
+    `unreadable` is the reason why the log was not compared, `reason` the first open part.
     """
 
     def __init__(self, rows: str | None, aggregate: Aggregate | None, options: Options) -> None:
@@ -74,7 +74,7 @@ class SourceCheck:
         self.unreadable: str | None = None
 
     def close(self) -> None:
-        """Delete what is kept on disk."""
+        """Delete the files of the comparison."""
         self._store.close()
         if self._log is not None:
             self._log.close()
@@ -103,7 +103,7 @@ class SourceCheck:
 
     @property
     def reason(self) -> str | None:
-        """What was left open, or None."""
+        """The reason why a part is open, or None."""
         if self.unreadable is not None:
             return self.unreadable
         if self._left:
@@ -123,7 +123,7 @@ class SourceCheck:
         return None
 
     def describe_checked(self) -> Checked:
-        """Say what was compared, and how much of it the run carries unchanged."""
+        """Describe the compared parts, and how many samples and results agree."""
         if self.unreadable is not None or self._log is None:
             return Checked("source not compared", None)
         agreeing, total = self._agreeing[0], self._store.count
@@ -148,7 +148,7 @@ class SourceCheck:
         return Checked(text, True if is_ok and self.reason is None else False if differs else None)
 
     def _named_parts(self) -> str:
-        """Name what was compared of rows; `some` of it where rows or samples lack it."""
+        """Name the compared parts of rows, with `some` where rows or samples lack them."""
         named = [
             name if self._parts[name] == self._compared else f"some {name}"
             for name in PARTS
@@ -261,7 +261,7 @@ class SourceCheck:
         if not found:
             where = "" if part is None else f" in {name} {printable(part)}"
             message = f"the log has no such sample{where}"
-            return Unmatched(ES651.violation(message, pointer="/sample_id", found=identity))
+            return Unmatched(ES651.violation(message, "/sample_id", found=identity))
         key = None if result is None else self._scorers.get(result, result)
         if key is not None and key not in found[0].scores:
             message = "the log has no such result for this sample"
@@ -272,7 +272,7 @@ class SourceCheck:
                 return one
         times = "once" if len(found) == 1 else f"{len(found):,} times"
         message = f"an earlier row has this sample, which the log has {times}"
-        return Unmatched(ES651.violation(message, pointer="/sample_id", found=identity))
+        return Unmatched(ES651.violation(message, "/sample_id", found=identity))
 
     def _missing(self, log: SourceLog) -> Iterator[Violation]:
         names = {bit: result for (result, _), bit in self._bits.items()}

@@ -1,6 +1,6 @@
 """Compare the aggregate with its log: the figures of its results, and each member that it has.
 
-What the log does not state is named as not compared, whatever it is.
+Each member that the log does not state is named as not compared.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DEVELOPER: Final = "model_info/developer"
 _ENGINE: Final = "model_info/inference_engine/name"
 _PLATFORM: Final = "model_info/inference_platform"
 _WORDED: Final = frozenset({_MODEL_NAME, _LIBRARY, _DEVELOPER, _ENGINE, _PLATFORM, _DESCRIPTION})
-"""Members for which people have other words: what is not the log's is not compared."""
+"""Members that people word in their own way: other words than the log's are not compared."""
 
 _NAMES: Final = (
     ("source_data", "dataset"),
@@ -76,8 +76,8 @@ _JSON_BEGINS: Final = frozenset('[{"-0123456789tfn')
 class ComparedAggregate(NamedTuple):
     """What an aggregate differs in, and how many of the log's results it has as they are.
 
-    `parts` names what was compared of results, `own_parts` what was compared of the run as a whole
-    and agrees. `uncompared` is the number of members that were not compared.
+    `parts` names the compared parts of results, `own_parts` those of the whole run that agree.
+    `uncompared` is the number of members that were not compared.
     """
 
     violations: list[Violation]
@@ -89,7 +89,7 @@ class ComparedAggregate(NamedTuple):
 
 
 class _Members(NamedTuple):
-    """What was compared of an object: what differs, the names of it all, the places left.
+    """The comparison of an object: violations, names of compared members, places of the others.
 
     `reworded` are the findings about members in words that the log does not have.
     """
@@ -127,7 +127,7 @@ def compare_aggregate(
     missing = [one for one in unmatched if one.is_required]
     for one in missing:
         message = f"the log's result {one.id} is not in the aggregate"
-        violations.append(ES657.violation(message, pointer=RESULTS, expected=one.id))
+        violations.append(ES657.violation(message, RESULTS, expected=one.id))
     violations += report_uncompared(dict.fromkeys(own.left, 1), at="")
     violations += report_uncompared(left, "result", RESULTS)
     parts = [one if names[one] == matched else f"some {one}" for one in _in_order(names)]
@@ -148,7 +148,7 @@ def _in_order(names: Counter[str] | frozenset[str]) -> Iterator[str]:
 
 
 def _compare_run(aggregate: Aggregate, log: SourceLog) -> _Members:
-    """Compare what the aggregate says of the whole run.
+    """Compare the members of the aggregate about the whole run.
 
     Converters may replace the first part of the model's id: they derive the developer from a table
     of hosts, which is not repeated here.
@@ -207,7 +207,7 @@ def _compare_figures(
         if not any(is_same_figure(to_float(found), one) for one in known):
             message = f"the {noun} differs from the log's"
             where = f"{at}/{place}"
-            yield ES656.violation(message, pointer=where, expected=known[0], found=found)
+            yield ES656.violation(message, where, expected=known[0], found=found)
 
 
 def _compare_members(
@@ -282,7 +282,7 @@ def _plain(value: Any) -> Any:
 def _report_unknown(place: int, result: Mapping[str, Any]) -> Violation:
     named = result.get("evaluation_result_id") or result.get("evaluation_name")
     message = "the log has no such result"
-    return ES657.violation(message, pointer=f"{RESULTS}/{place}", found=named)
+    return ES657.violation(message, f"{RESULTS}/{place}", found=named)
 
 
 def _match(result: Mapping[str, Any], left: Sequence[SourceResult]) -> SourceResult | None:

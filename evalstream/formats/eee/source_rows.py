@@ -1,8 +1,8 @@
 """Compare a row with the sample of the log that it was converted from.
 
-Each member is compared, or named as not compared. What converters are known to change is in the
-spellings of the sample; what their earlier versions got wrong is told apart here by the version
-that a row declares.
+Each member is compared, or named as not compared. Known changes of converters are among the
+spellings of the sample; faults of their earlier versions are recognised here by the version that a
+row declares.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ INPUTS: Final = "inputs"
 OUTPUTS: Final = "outputs"
 SCORES: Final = "scores"
 PARTS: Final = (INPUTS, OUTPUTS, SCORES, "usage", "times", "errors", "metadata")
-"""What is compared of rows, in the order of reports."""
+"""The compared parts of rows, in the order of reports."""
 
 
 class RowMember(NamedTuple):
@@ -123,24 +123,24 @@ def report_uncompared(
             where = f" of {count_noun(times, holder)}" if holder else ""
             message = f"{printable(place)}{where} cannot be compared: {_NOT_STATED}"
             inner = at if holder else pointer(place.split("/"))
-            yield ES660.violation(message, pointer=inner, count=times)
+            yield ES660.violation(message, inner, count=times)
     if added:
         message = f"{join_words(added)} cannot be compared: converters add this"
-        yield ES662.violation(message, pointer=at, count=len(added))
+        yield ES662.violation(message, at, count=len(added))
 
 
 class ComparedScore(NamedTuple):
-    """What the score of a row differs in; `is_foreign` says that no scorer of the log gave it."""
+    """The differences of a row's score; `is_foreign` says that no scorer of the log gave it."""
 
     violations: list[tuple[Violation, int]]
     state: int
     is_foreign: bool = False
 
 
-class Compared(NamedTuple):
-    """What a row differs in: violations, each with its condition, and the state of its sample.
+class ComparedRow(NamedTuple):
+    """The differences of a row: violations, each with its condition, and the state of its sample.
 
-    `parts` names what was compared, `uncompared` holds the members that the log does not state, or
+    `parts` names the compared parts, `uncompared` holds the members that the log does not state, or
     not in a form that can be compared.
     """
 
@@ -153,7 +153,7 @@ class Compared(NamedTuple):
 
 def compare_row(
     row: Mapping[str, Any], sample: KnownSample, score: SourceScore, *, was_matched: bool
-) -> Compared:
+) -> ComparedRow:
     """Compare a row with a sample and with the score that it should have.
 
     `is_foreign` says that its score is not that of a scorer of the log. With `was_matched` early
@@ -179,7 +179,7 @@ def compare_row(
         parts.add(SCORES)
     state = (SampleState.DIFFERS if violations else 0) | (SampleState.OPEN if is_open else 0)
     violations.sort(key=Violation.order)
-    return Compared(
+    return ComparedRow(
         [*((one, 0) for one in violations), *scored.violations],
         state | scored.state,
         frozenset(parts),
@@ -230,11 +230,11 @@ def _compare_member(
             message = f"the {about.name} {about.verb} not that of the log"
             if expected is None:
                 message = f"the log has no {about.name} for this sample"
-            yield about.rule.violation(message, pointer=pointer(at), expected=expected, found=value)
+            yield about.rule.violation(message, pointer(at), expected=expected, found=value)
     if not found and about.is_required and not (known.has(None) or known.has("")):
         message = f"the row has no {about.name}, and the log has one"
         missing = f"/{place.removesuffix('/*')}"
-        yield about.rule.violation(message, pointer=missing, expected=expected)
+        yield about.rule.violation(message, missing, expected=expected)
 
 
 def _compare_messages(row: Mapping[str, Any], known: Sequence[Known]) -> Iterator[Violation]:
@@ -247,14 +247,14 @@ def _compare_messages(row: Mapping[str, Any], known: Sequence[Known]) -> Iterato
             if key in own and not own[key].has(found) and (found or key in _REQUIRED):
                 yield ES653.violation(
                     f"the {noun} is not that of the log",
-                    pointer=pointer((name, index, key)),
+                    pointer((name, index, key)),
                     expected=own[key].beginning,
                     found=found,
                 )
                 return
     if len(messages) != len(known):
         message = f"the log has {len(known):,} messages, the row {len(messages):,}"
-        yield ES653.violation(message, pointer=f"/{name}")
+        yield ES653.violation(message, f"/{name}")
 
 
 def _compare_score(
@@ -277,16 +277,14 @@ def _compare_score(
     is_early = was_matched and row.get("schema_version") in MATCHING_VERSIONS
     if is_early and found == match_output(row):
         message = "the score compares the output with the reference, and is not that of the log"
-        violation = ES655.violation(
-            message, pointer="/evaluation/score", expected=expected, found=given
-        )
+        violation = ES655.violation(message, "/evaluation/score", expected=expected, found=given)
         return ComparedScore([(violation, 0)], SampleState.DIFFERS, is_foreign=True)
     return ComparedScore([(_differs(expected, given), 0)], SampleState.DIFFERS)
 
 
 def _differs(expected: float | None, given: Any) -> Violation:
     message = "the score differs from the log's"
-    return ES654.violation(message, pointer="/evaluation/score", expected=expected, found=given)
+    return ES654.violation(message, "/evaluation/score", expected=expected, found=given)
 
 
 def _report_unscored(row: Mapping[str, Any], found: float | None, given: Any) -> ComparedScore:

@@ -1,4 +1,4 @@
-"""The samples of a log on disk, by id and part, and what differs from them."""
+"""The samples of a log on disk, by id and part, and the differences of rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _IN_PART: Final = f"{_FIELDS} AND part = ? ORDER BY number LIMIT 10000"
 
 
 class SampleState:
-    """What is known of a sample after the rows, as bits."""
+    """The state of a sample after the rows, as bits."""
 
     DIFFERS = 1
     OPEN = 2
@@ -117,7 +117,7 @@ class SourceStore:
         self._differences: list[tuple[Any, ...]] = []
 
     def close(self) -> None:
-        """Delete what is kept."""
+        """Delete the file."""
         self._table.close()
 
     def add(self, sample: SourceSample, due: int) -> None:

@@ -71,11 +71,11 @@ class ArchiveMember(NamedTuple):
 
 
 Report = Callable[[str, str | None], None]
-"""Receives what is wrong with the archive: a message, and the member's name, if it is one's."""
+"""Receives a defect of the archive: a message, and the name of the member, if it has one."""
 
 
 class Archive:
-    """An open zip archive; `close` deletes what is kept of its directory.
+    """An open zip archive; `close` deletes its stored directory.
 
     `damage` and `danger` receive defects as they are found: the former contradict the archive's own
     structure, the latter make it unsafe to unpack. `unexplained` counts the bytes between members
@@ -92,7 +92,7 @@ class Archive:
         self.end: ArchiveEnd | None = None
 
     def close(self) -> None:
-        """Delete what is kept of the directory."""
+        """Delete the stored directory."""
         self._table.close()
 
     def open(self) -> bool:

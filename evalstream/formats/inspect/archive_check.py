@@ -1,4 +1,4 @@
-"""Check a log that is an archive: the members, and what they say."""
+"""Check a log that is an archive: its members, and the log that they form."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from evalstream.formats.inspect.member_check import (
 )
 from evalstream.formats.inspect.rules.log import INS103, INS104, INS105, INS106, INS107, INS108
 from evalstream.formats.inspect.unpacking import DamagedMember
-from evalstream.formats.inspect.views import LogView, same
+from evalstream.formats.inspect.values import same
+from evalstream.formats.inspect.views import LogView
 from evalstream.io.progress import Progress
 from evalstream.model.errors import MissingExtra
 from evalstream.model.finding import Severity
@@ -69,7 +70,7 @@ class ArchiveCheck:
         self._has_parts = False
 
     def close(self) -> None:
-        """Delete what is kept of the archive's directory."""
+        """Delete the stored directory of the archive."""
         self._archive.close()
 
     def view(self) -> LogView | None:
@@ -97,7 +98,7 @@ class ArchiveCheck:
             self._documents.note(
                 INS103.violation(
                     message + (", with the same content" if is_same else ""),
-                    pointer=pointer((name,)),
+                    pointer((name,)),
                     severity=Severity.WARNING if is_same else None,
                 )
             )
@@ -205,7 +206,7 @@ class ArchiveCheck:
             self._documents.note(INS105.violation(message))
             base, header = pointer((START,)), start
         elif not isinstance(header, dict):
-            self._documents.note(INS107.violation("the header must be an object", pointer=base))
+            self._documents.note(INS107.violation("the header must be an object", base))
             return None
         else:
             self._compare_start(start, header)
@@ -226,7 +227,7 @@ class ArchiveCheck:
                 self._compare_part(name, header[name], start[name])
 
     def _compare_part(self, name: str, here: Any, there: Any) -> None:
-        """Report the first difference; one of what the run itself may change hides no other."""
+        """Report the first difference among members that a run may change, and among the others."""
         parts = [(here, there, False)]
         if isinstance(here, dict) and isinstance(there, dict):
             parts = [
@@ -240,7 +241,7 @@ class ArchiveCheck:
             self._documents.note(
                 INS106.violation(
                     f"{START} has another value",
-                    pointer=pointer((HEADER, *path)),
+                    pointer((HEADER, *path)),
                     expected=expected,
                     found=found,
                     severity=(Severity.INFO if is_mock else Severity.WARNING) if is_live else None,
@@ -278,7 +279,7 @@ class ArchiveCheck:
             return False
         if splitter.issue is not None:
             message = f"the summaries cannot be read: {splitter.issue.message}"
-            self._documents.note(INS107.violation(message, pointer=base))
+            self._documents.note(INS107.violation(message, base))
             return False
         return True
 
@@ -291,12 +292,12 @@ class ArchiveCheck:
             return None
         if not isinstance(found, list):
             place = pointer((REDUCTIONS,))
-            self._documents.note(INS107.violation("reductions must be a list", pointer=place))
+            self._documents.note(INS107.violation("reductions must be a list", place))
         return found
 
 
 def _begun(header: dict[str, Any]) -> dict[str, Any]:
-    """Return the header, or what was written at the start with the status of such a log."""
+    """Return the header; one without a status is the start of a log that did not finish."""
     return header if "status" in header else {**header, "status": "started"}
 
 

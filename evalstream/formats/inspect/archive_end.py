@@ -31,7 +31,7 @@ class ArchiveEnd(NamedTuple):
 def find_end(
     descriptor: int, size: int, damage: Callable[[str, str | None], None]
 ) -> ArchiveEnd | None:
-    """Return the end of an archive, or None if it has none; report what is wrong with it."""
+    """Return the end of an archive, or None if it has none; report its defects."""
     tail_size = min(size, _END.size + _MOST_COMMENT)
     tail = os.pread(descriptor, tail_size, size - tail_size)
     place = _find_record(tail)

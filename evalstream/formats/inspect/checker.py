@@ -124,7 +124,7 @@ class _Check:
     def _begin(self, members: ObjectSplitter) -> bool:
         """Read the part before the samples, as far as it can be read alone."""
         envelope = members.envelope()
-        # The check of the whole envelope reports what is wrong with this part of it.
+        # The check of the whole envelope reports violations in this part.
         text = envelope.text[: envelope.cut] + b"]}"
         found = parse_text(text, self._documents.options.max_depth, lambda _violation, _line: None)
         self._log.header(object_or_empty(found))
@@ -156,7 +156,7 @@ class _Check:
         if issue is not None:
             message = f"{issue.message} (byte {issue.offset:,} of the file)"
             place = f"/{SAMPLES}/{log.totals.samples}"
-            violation = BREAKS[issue.name].violation(message, pointer=place)
+            violation = BREAKS[issue.name].violation(message, place)
             self._documents.note(violation, line=issue.line, column=issue.column)
             log.lose("the samples could not be read to their end")
             return

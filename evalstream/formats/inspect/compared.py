@@ -1,4 +1,4 @@
-"""What a log gives to a comparison: its samples with their scores, its settings, its answers."""
+"""A log for comparisons: its samples with their scores, its settings, its answers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any, Final
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
-from evalstream.formats.inspect.score_values import to_float
-from evalstream.formats.inspect.views import LogView, SampleView, score_value
+from evalstream.formats.inspect.links import without_ids
+from evalstream.formats.inspect.values import score_to_float, score_value
+from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.io.file_state import Watch
 from evalstream.io.remote import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
@@ -64,14 +65,14 @@ class LogSamples:
             flags = failed
             if isinstance(scored, str):
                 flags |= _RIGHT.get(scored, SampleFlag(0))
-            score = nan if is_missing(scored) else to_float(scored)
+            score = nan if is_missing(scored) else score_to_float(scored)
             label = GroupLabel(None, self._task, name)
             self._batch.add(label, row._replace(score=score, flags=int(flags)))
         if len(self._batch) >= BATCH_SAMPLES:
             self._samples.take(self._batch.take(), 0)
 
     def finish(self, log: LogView) -> None:
-        """Pass on what waits, and describe the run."""
+        """Pass on the last batch, and describe the run."""
         self._samples.take(self._batch.take(), 0)
         self._samples.unidentified = self._unidentified
         labels = self._samples.labels
@@ -102,7 +103,7 @@ _STOPS: Final = frozenset({"time", "working", "operator"})
 
 
 def _scoring(name: str, log: LogView) -> dict[str, str]:
-    """Return what decides what the scores under a name mean: the scorer's options, and the grader.
+    """Return the settings that define the scores of a name: the scorer's options, and the grader.
 
     inspect_ai.scorer.model_graded_qa asks `model`, else the model in the role that `model_role`
     names (`grader`), else the model that is evaluated.
@@ -127,19 +128,11 @@ def _input(sample: SampleView) -> InputDigests | None:
     shown = sample.resolve_attachment(value.get("input"))
     if shown is None:
         return None
-    raw = shown if isinstance(shown, str) else canonical(_without_ids(shown)).decode()
+    raw = shown if isinstance(shown, str) else canonical(without_ids(list_or_empty(shown))).decode()
     target = value.get("target")
     references = [target] if isinstance(target, str) else list_or_empty(target)
     choices = list_or_empty(value.get("choices"))
     return InputDigests(raw, _texts(references), _texts(choices))
-
-
-def _without_ids(messages: Any) -> Any:
-    """Return messages without their ids, which differ from run to run."""
-    return [
-        {name: part for name, part in one.items() if name != "id"} if isinstance(one, dict) else one
-        for one in list_or_empty(messages)
-    ]
 
 
 def _texts(values: Iterable[Any]) -> tuple[str, ...]:

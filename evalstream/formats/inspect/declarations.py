@@ -1,4 +1,4 @@
-"""What a log declares about its results, and results that contradict it."""
+"""The declarations of a log about its results, and results that contradict them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.results import UNREDUCED
 from evalstream.formats.inspect.rules.results import INS307
-from evalstream.formats.inspect.views import LogView, same
+from evalstream.formats.inspect.values import same
+from evalstream.formats.inspect.views import LogView
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
@@ -36,7 +37,7 @@ class Metric(NamedTuple):
         return self.group or self.name
 
 
-def iterate_metrics(result: Mapping[str, Any]) -> Iterator[Metric]:
+def result_metrics(result: Mapping[str, Any]) -> Iterator[Metric]:
     """Iterate over the metrics of a result."""
     for key, one in object_or_empty(result.get("metrics")).items():
         if isinstance(one, dict):
@@ -64,7 +65,7 @@ class Declarations:
     def __init__(self, log: LogView) -> None:
         self._log = log
 
-    def iterate_metrics(self, scorer: Any) -> list[DeclaredMetric] | None:
+    def declared_metrics(self, scorer: Any) -> list[DeclaredMetric] | None:
         """Return the metrics of a scorer, None for one that is not declared with its metrics."""
         found = self._log.declared_scorers.get(scorer) if isinstance(scorer, str) else None
         metrics = None if found is None else found.get("metrics")
@@ -73,9 +74,8 @@ class Declarations:
     def find_declaration(self, metric: Metric, scorer: Any) -> DeclaredMetric | None:
         """Return the declaration of a metric, the one with its parameters first."""
         name = metric.formula.rpartition("/")[2]
-        named = [
-            one for one in self.iterate_metrics(scorer) or () if one.name.rpartition("/")[2] == name
-        ]
+        declared = self.declared_metrics(scorer) or ()
+        named = [one for one in declared if one.name.rpartition("/")[2] == name]
         fitting = [one for one in named if _fits(metric.params, one.params)]
         return next(iter(fitting or named), None)
 
@@ -89,10 +89,10 @@ class Declarations:
 
     def _of_result(self, index: int, result: Mapping[str, Any]) -> Iterator[Violation]:
         log, scorer = self._log, result.get("scorer", result.get("name"))
-        metrics = list(iterate_metrics(result))
+        metrics = list(result_metrics(result))
         kinds = {one.formula for one in metrics}
         reducer = text_or_none(result.get("reducer"))
-        known = self.iterate_metrics(scorer)
+        known = self.declared_metrics(scorer)
         if reducer is not None or not self._may_be_unreduced(kinds, known):
             yield from self._of_reducer(reducer, scorer, log.place_of_score(index, "reducer"))
         yield from self._of_scorer(result, index, scorer)
@@ -102,12 +102,12 @@ class Declarations:
                 place = log.place_of_score(index, "metrics", metric.key)
                 names = ", ".join(dict.fromkeys(one.name for one in known or ())) or "none"
                 message = f"the scorer {scorer} does not declare the metric {metric.formula}"
-                yield INS307.violation(message, pointer=place, expected=names, found=metric.formula)
+                yield INS307.violation(message, place, expected=names, found=metric.formula)
             elif not _fits(metric.params, found.params):
                 place = log.place_of_score(index, "metrics", metric.key, "params")
                 yield INS307.violation(
                     f"the scorer {scorer} declares {metric.formula} with other parameters",
-                    pointer=place,
+                    place,
                     expected=dict(found.params),
                     found=dict(metric.params),
                 )
@@ -125,7 +125,7 @@ class Declarations:
         is_added = bool(declared) and self._is_of_another_scoring(scorer, declared or [])
         yield INS307.violation(
             f"the scores are reduced by {reducer or 'the mean'}, and the log declares {named}",
-            pointer=place,
+            place,
             expected=declared,
             found=reducer,
             severity=Severity.WARNING if is_added else None,
@@ -148,7 +148,7 @@ class Declarations:
             return
         yield INS307.violation(
             f"the scorer {scorer} is declared with other parameters",
-            pointer=self._log.place_of_score(index, "params"),
+            self._log.place_of_score(index, "params"),
             expected=options,
             found=params,
         )

@@ -23,7 +23,7 @@ class InspectFormat(PairedFormat):
     title = documents.TITLE
     prefix = "INS"
     noun = "sample"
-    rule_modules = ("coverage", "log", "messages", "results", "samples", "scores", "times", "usage")
+    rule_modules = ("coverage", "log", "messages", "results", "samples", "scores", "usage")
     versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {LOG: "rows"}
     compared = frozenset({"files", "samples", "answers", "paths"})

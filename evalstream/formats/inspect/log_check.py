@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
@@ -19,60 +18,33 @@ from evalstream.formats.inspect.rules import (
     results,
     samples,
     scores,
-    times,
     usage,
 )
 from evalstream.formats.inspect.rules.coverage import INS206, usage_violations
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.samples import INS207, check_form
-from evalstream.formats.inspect.rules.times import late_samples
-from evalstream.formats.inspect.store import (
-    PERPLEXITY,
-    KeptScore,
-    LogStore,
-    SampleFacts,
-    StoredSample,
-    perplexity_numbers,
-)
-from evalstream.formats.inspect.views import (
-    LogView,
-    SampleView,
-    is_count,
-    is_id,
-    read_time,
-    same,
-    score_value,
-)
+from evalstream.formats.inspect.rules.usage import late_samples
+from evalstream.formats.inspect.sample_facts import PartTotals, compare_summary, gather_facts
+from evalstream.formats.inspect.store import LogStore
+from evalstream.formats.inspect.values import is_count, is_id, read_time
+from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.report import Checked
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import member, pointer, text_or_none
-from evalstream.parsing.json_values import list_or_empty, object_or_empty
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 
 if TYPE_CHECKING:
     from evalstream.formats.inspect.compared import LogSamples
-    from evalstream.stats.run_links import LogLinks, RunLinks
-
-MOST_MODELS = 1_000
-"""Most models, and most numbers of each, whose usage is summed."""
-
-NOWHERE = (None, None)
-"""The line and the column of what has no position in the file."""
-
-_SUMMARISED = ("model_usage", "started_at", "completed_at", "total_time", "working_time")
-"""What a summary repeats of a sample as it is."""
-
-_SHORT = 1_000
-"""Longer texts are cut in summaries (log/_util.py of inspect_ai: 1,024 characters)."""
-
+    from evalstream.formats.inspect.links import SampleLinks
+    from evalstream.stats.run_links import RunLinks
 
 _OF_SAMPLES = tuple(
     rule.record
-    for family in (samples, messages, scores, usage, times)
+    for family in (samples, messages, scores, usage)
     for rule in family.RULES
     if rule.record is not None
 )
@@ -102,52 +74,6 @@ class SampleText(NamedTuple):
         return place_in_part(violations, self.text, self.place, self.start)
 
 
-class PartTotals:
-    """What some members and samples of a log amount to.
-
-    `samples` counts samples, `loaded` those that the harness loads, `members` the members of an
-    archive, `sound_members` those whose bytes are the declared ones. `samples_known` is False where
-    samples could not be read, `latest` the time of the sample that was completed last, and
-    `missing` says why the harness's own reader was not asked.
-    """
-
-    def __init__(self) -> None:
-        self.samples = self.loaded = self.members = self.sound_members = 0
-        self.attachments = self.sound_attachments = 0
-        self.usage: dict[str, dict[str, int]] = {}
-        self.latest: datetime | None = None
-        self.samples_known = True
-        self.missing = ""
-
-    def add_usage(self, usage: Any) -> None:
-        """Add the token usage of models."""
-        for model, numbers in object_or_empty(usage).items():
-            if model not in self.usage and len(self.usage) >= MOST_MODELS:
-                continue
-            sums = self.usage.setdefault(model, {})
-            for name, number in object_or_empty(numbers).items():
-                if is_count(number) and (name in sums or len(sums) < MOST_MODELS):
-                    sums[name] = sums.get(name, 0) + number
-
-    def add_end(self, ended: datetime | None) -> None:
-        """Add the time at which a sample was completed."""
-        if ended is not None and (self.latest is None or ended > self.latest):
-            self.latest = ended
-
-    def merge(self, later: PartTotals) -> None:
-        """Add those of later members."""
-        self.samples += later.samples
-        self.loaded += later.loaded
-        self.members += later.members
-        self.sound_members += later.sound_members
-        self.attachments += later.attachments
-        self.sound_attachments += later.sound_attachments
-        self.add_usage(later.usage)
-        self.add_end(later.latest)
-        self.samples_known = self.samples_known and later.samples_known
-        self.missing = self.missing or later.missing
-
-
 class LogCheck:
     """Checks one log, part by part. The part without samples should come first.
 
@@ -166,10 +92,10 @@ class LogCheck:
         self._keys: frozenset[str] = frozenset()
         self._view: LogView | None = None
         self._samples: LogSamples | None = None
-        self._links: LogLinks | None = None
+        self._links: SampleLinks | None = None
 
     def close(self) -> None:
-        """Delete what is kept of the samples."""
+        """Delete the stored facts of the samples."""
         self.store.close()
 
     def _library(self) -> Library | None:
@@ -186,37 +112,28 @@ class LogCheck:
 
         `move` returns the position in the file of one in the text, if it has one.
         """
+
+        def note(violation: Violation, at: Position | None) -> None:
+            line, column = (None, None) if move is None or at is None else move(at)
+            where = place + (violation.pointer or "")
+            self.documents.note(violation._replace(pointer=where or None), line=line, column=column)
+
         value = parse_plain(text)
-        if value is not UNREADABLE:
-            return value
-        self._is_plain = False
-        value, violations = self._parsed(text, place)
-        for violation, at in violations:
-            line, column = NOWHERE if move is None or at is None else move(at)
-            self.documents.note(violation, line=line, column=column)
+        if value is UNREADABLE:
+            self._is_plain = False
+            value = parse_text(text, self._depth, note)
         return value
 
     def _parse_sample(self, one: SampleText) -> Any:
-        value, violations = self._parsed(one.text, one.place)
-        for violation, at in violations:
+        def note(violation: Violation, at: Position | None) -> None:
+            violation = violation._replace(pointer=one.place + (violation.pointer or ""))
             if one.start is None or at is None:
                 self._note_sample(one, [violation])
             else:
                 line, column = move_behind(one.start, at)
                 self.documents.note(violation, line=line, column=column)
-        return value
 
-    def _parsed(
-        self, text: bytes, place: str
-    ) -> tuple[Any, list[tuple[Violation, Position | None]]]:
-        """Return the value of a text, or UNREADABLE, and its violations with their positions."""
-        violations: list[tuple[Violation, Position | None]] = []
-
-        def note(violation: Violation, at: Position | None) -> None:
-            where = place + (violation.pointer or "")
-            violations.append((violation._replace(pointer=where or None), at))
-
-        return parse_text(text, self._depth, note), violations
+        return parse_text(one.text, self._depth, note)
 
     def header(self, header: Mapping[str, Any]) -> None:
         """Take the part of a log that comes before its samples: what to keep of them."""
@@ -229,14 +146,10 @@ class LogCheck:
             from evalstream.formats.inspect.compared import LogSamples
 
             self._samples = LogSamples(collected, request, view)
-
         if self.documents.options.links and self._links is None and view.eval:
-            from evalstream.stats.run_links import LogLinks
+            from evalstream.formats.inspect.links import SampleLinks
 
-            names = ("run_id", "eval_id", "created", "task_id")
-            run = [view.eval[name] for name in names if view.eval.get(name) is not None]
-            model = text_or_none(view.eval.get("model"))
-            self._links = LogLinks(run or None, view.eval.get("task"), model or "", _data(view))
+            self._links = SampleLinks(view)
 
     @property
     def shared(self) -> Mapping[str, Any] | None:
@@ -268,11 +181,11 @@ class LogCheck:
         """Report a sample above the limit of length."""
         most = self.documents.options.max_line_bytes
         message = f"a sample of {size:,} bytes is longer than --max-line-bytes ({most:,})"
-        self.documents.note(ES003.violation(message, pointer=place))
+        self.documents.note(ES003.violation(message, place))
         self.lose("a sample is too long to be read")
 
     def sample(self, one: SampleText) -> None:
-        """Check one sample, and keep what is needed of it."""
+        """Check one sample, and store its facts."""
         self.totals.samples += 1
         value = parse_plain(one.text)
         is_plain = value is not UNREADABLE
@@ -282,7 +195,7 @@ class LogCheck:
             self.lose(f"the sample {one.place} could not be read")
             return
         if not isinstance(value, dict):
-            violation = INS107.violation("a sample must be an object", pointer=one.place)
+            violation = INS107.violation("a sample must be an object", one.place)
             self._note_sample(one, [violation])
             self.lose(f"the sample {one.place} could not be read")
             return
@@ -317,30 +230,7 @@ class LogCheck:
 
     def _keep(self, view: SampleView, one: SampleText) -> None:
         value = view.value
-        metadata = object_or_empty(value.get("metadata"))
-        self.store.add(
-            SampleFacts(
-                str(value["id"]),
-                value["epoch"],
-                view.has_failed,
-                text_or_none(value.get("uuid")),
-                value.get("target"),
-                one.place,
-                {
-                    name: KeptScore(score_value(one), _answer(one))
-                    for name, one in view.scores.items()
-                },
-                {
-                    **{key: metadata[key] for key in self._keys if key in metadata},
-                    **dict(_perplexities(view)),
-                },
-                {
-                    **{name: value[name] for name in _SUMMARISED if name in value},
-                    "message_count": len(list_or_empty(value.get("messages"))),
-                    "retries": len(list_or_empty(value.get("error_retries"))),
-                },
-            )
-        )
+        self.store.add(gather_facts(view, self._keys))
         ended = read_time(value.get("completed_at"))
         self.totals.add_end(ended)
         started = read_time(None if self._view is None else self._view.stats.get("started_at"))
@@ -350,42 +240,32 @@ class LogCheck:
         if self._samples is not None:
             self._samples.add(view, one.line or self.totals.samples, one.offset)
         if self._links is not None:
-            self._link(self._links, view)
-
-    def _link(self, links: LogLinks, view: SampleView) -> None:
-        """Add a sample to the links. Its times tell its answer from that of any other model."""
-        value = view.value
-        shown = [view.resolved_within(value.get(name)) for name in ("input", "choices", "target")]
-        links.add_sample(str(value["id"]), _without_ids(shown))
-        times = value.get("total_time"), value.get("working_time")
-        if isinstance(times[0], float) and times[0] > 0:
-            said = member(value.get("output"), "completion")
-            links.add_answer(str(value["id"]), value["epoch"], said, *times)
+            self._links.add(view)
 
     @property
     def links(self) -> RunLinks | None:
         """What links the log to others, None if that was not asked for."""
-        return None if self._links is None else self._links.links
+        return None if self._links is None else self._links.log.links
 
     def _report_refused(self, reader: Library, view: SampleView) -> Iterator[Violation]:
         refusal = reader.refused_sample(view.value)
         if refusal is not None:
             message = f"inspect_ai cannot load the sample: {refusal.message}"
-            yield INS107.violation(message, pointer=view.place + refusal.place)
+            yield INS107.violation(message, view.place + refusal.place)
 
     def summary(self, value: Any, place: str) -> None:
         """Compare a summary with its sample."""
         if not isinstance(value, dict) or not is_id(value.get("id")):
-            self.documents.note(INS107.violation("a summary needs an id", pointer=place))
+            self.documents.note(INS107.violation("a summary needs an id", place))
             return
         epoch: Any = value.get("epoch")
         known = self.store.find(str(value["id"]), epoch) if is_count(epoch) else None
         if known is None:
             if self.totals.samples_known:
                 message = f"the log has no sample {value['id']} (epoch {epoch})"
-                self.documents.note(INS206.violation(message, pointer=place))
+                self.documents.note(INS206.violation(message, place))
             return
-        self.documents.note_all(_summary_violations(value, known, place))
+        self.documents.note_all(compare_summary(value, known, place))
 
     def finish(self, view: LogView, *, has_summaries: bool) -> None:
         """Check what needs all samples."""
@@ -402,7 +282,7 @@ class LogCheck:
         if has_summaries and self.totals.samples_known:
             for sample, epoch, place in self.store.without_summary():
                 message = f"no summary tells of the sample {sample} (epoch {epoch:,})"
-                self.documents.note(INS206.violation(message, pointer=place))
+                self.documents.note(INS206.violation(message, place))
         note(_by_rules((results.INS305,), view))
         self._close_gaps()
         if self._samples is not None:
@@ -421,10 +301,10 @@ class LogCheck:
         refusal = library.refused_log(pickle.loads(pickle.dumps(header)))  # noqa: S301 - our own bytes
         if refusal is not None:
             message = f"inspect_ai cannot load the log: {refusal.message}"
-            yield INS107.violation(message, pointer=view.base + refusal.place)
+            yield INS107.violation(message, view.base + refusal.place)
 
     def list_verified(self) -> Iterator[Checked]:
-        """Say what was verified of the log's parts, and how much of it."""
+        """List the verified parts of the log, with their numbers."""
         for right, of, noun in (
             (self.totals.sound_members, self.totals.members, "member"),
             (self.totals.sound_attachments, self.totals.attachments, "attachment"),
@@ -438,7 +318,7 @@ class LogCheck:
             yield Checked(text, self.totals.loaded == self.totals.samples or None)
 
     def _close_gaps(self) -> None:
-        """Note what was not checked."""
+        """Note the parts that were not checked."""
         cannot = self.documents.cannot
         if self.totals.missing:
             cannot(
@@ -454,91 +334,3 @@ class LogCheck:
 def _by_rules(rules: tuple[Rule, ...], view: LogView) -> Iterator[Violation]:
     for rule in rules:
         yield from rule.apply(view)
-
-
-def _data(view: LogView) -> list[Any] | None:
-    """Return what names the data of a log; None without a name, and where ids may be places."""
-    dataset = object_or_empty(view.eval.get("dataset"))
-    if not dataset.get("name") or dataset.get("shuffled"):
-        return None
-    return [dataset["name"], *(view.eval.get(one) for one in ("task_version", "task_args"))]
-
-
-def _without_ids(value: Any) -> Any:
-    """Return a value without the ids of messages, which differ from run to run."""
-    if isinstance(value, list):
-        return [_without_ids(one) for one in value]
-    if isinstance(value, dict):
-        return {name: one for name, one in value.items() if name != "id"}
-    return value
-
-
-def _answer(score: Mapping[str, Any]) -> str | None:
-    """Return the answer of a score if summaries do not cut it."""
-    answer = score.get("answer")
-    return answer if isinstance(answer, str) and len(answer) <= _SHORT else None
-
-
-def _perplexities(view: SampleView) -> Iterator[tuple[str, Any]]:
-    for name, score in view.scores.items():
-        numbers = perplexity_numbers(score.get("metadata"))
-        if numbers is not None:
-            yield PERPLEXITY + name, numbers
-
-
-def _summary_violations(
-    value: Mapping[str, Any], known: StoredSample, place: str
-) -> Iterator[Violation]:
-    """Compare a summary with what is kept of its sample."""
-    told, scores = object_or_empty(value.get("scores")), known.scores
-    for name in dict.fromkeys((*told, *scores)):
-        where = place + pointer(("scores", name))
-        if name not in told or name not in scores:
-            has, lacks = ("summary", "sample") if name in told else ("sample", "summary")
-            message = f"the {has} has a score of {name}, and the {lacks} has none"
-            yield INS206.violation(message, pointer=where if name in told else place)
-            continue
-        summarised, kept = object_or_empty(told[name]), scores[name]
-        if not same(score_value(summarised), kept.value):
-            yield INS206.violation(
-                f"the sample has another value of {name}",
-                pointer=f"{where}/value",
-                expected=kept.value,
-                found=summarised.get("value"),
-            )
-        answer = summarised.get("answer")
-        # Summaries have single spaces for all white space (log/_util.py of inspect_ai).
-        is_text = kept.answer is not None and isinstance(answer, str)
-        if is_text and answer != kept.answer and str(answer).split() != str(kept.answer).split():
-            yield INS206.violation(
-                f"the sample has another answer for {name}",
-                pointer=f"{where}/answer",
-                expected=kept.answer,
-                found=answer,
-            )
-    if (value.get("error") is not None) != known.failed:
-        has, lacks = ("sample", "summary") if known.failed else ("summary", "sample")
-        yield INS206.violation(f"the {has} has an error, and the {lacks} has none", pointer=place)
-    if "uuid" in value and value["uuid"] != known.uuid:
-        yield _other(place, "uuid", known.uuid, value)
-    for name, expected in known.told.items():
-        found = value.get(name)
-        # A later release writes a time in another zone.
-        moment = read_time(found)
-        is_same = same(found, expected) or (moment is not None and moment == read_time(expected))
-        if found is not None and not is_same:
-            yield _other(place, name, expected, value)
-    if "target" in value and not _is_cut(known.target) and not same(value["target"], known.target):
-        yield _other(place, "target", known.target, value)
-
-
-def _other(place: str, name: str, expected: Any, value: Mapping[str, Any]) -> Violation:
-    message = f"the sample has another {name}"
-    where = place + pointer((name,))
-    return INS206.violation(message, pointer=where, expected=expected, found=value[name])
-
-
-def _is_cut(target: Any) -> bool:
-    """Tell whether a summary may hold only the beginning of a target."""
-    texts = target if isinstance(target, list) else [target]
-    return any(isinstance(text, str) and len(text) > _SHORT for text in texts)

@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.archive import Archive, ArchiveMember
 from evalstream.formats.inspect.archive_end import ArchiveEnd
-from evalstream.formats.inspect.log_check import LogCheck, PartTotals, SampleText
+from evalstream.formats.inspect.log_check import LogCheck, SampleText
 from evalstream.formats.inspect.rules.log import INS101, INS102, INS104
+from evalstream.formats.inspect.sample_facts import PartTotals
 from evalstream.formats.inspect.store import SampleFacts
 from evalstream.formats.inspect.unpacking import DamagedMember
 from evalstream.model.block import MEBIBYTE
@@ -30,7 +31,7 @@ HEADER: Final = "header.json"
 SUMMARIES: Final = "summaries.json"
 REDUCTIONS: Final = "reductions.json"
 
-_SAMPLE: Final = re.compile(r"samples/(.+)_epoch_([0-9]+)\.json", re.DOTALL)
+SAMPLE: Final = re.compile(r"samples/(.+)_epoch_([0-9]+)\.json", re.DOTALL)
 JOURNAL: Final = re.compile(r"_journal/summaries/[0-9]+\.json")
 _OTHERS: Final = re.compile(r"_journal/(?:config_updates/)?[^/]*\.json|results\.json")
 
@@ -58,20 +59,20 @@ class MemberCheck:
 
     def _damage(self, message: str, member: str | None) -> None:
         place = None if member is None else pointer((member,))
-        self._documents.note(INS101.violation(message, pointer=place))
+        self._documents.note(INS101.violation(message, place))
 
     def _danger(self, message: str, member: str | None) -> None:
         place = None if member is None else pointer((member,))
-        self._documents.note(INS102.violation(message, pointer=place))
+        self._documents.note(INS102.violation(message, place))
 
     def member(self, member: ArchiveMember) -> None:
         """Unpack and check one member, and the sample that it is."""
         STOPPING.check()
         self._log.totals.members += 1
-        place, is_sample = pointer((member.name,)), _SAMPLE.fullmatch(member.name) is not None
+        place, is_sample = pointer((member.name,)), SAMPLE.fullmatch(member.name) is not None
         if not (is_sample or _is_known(member.name)):
             message = "a log has no member of this name"
-            self._documents.note(INS104.violation(message, pointer=place))
+            self._documents.note(INS104.violation(message, place))
         is_last = not self.has_repeated or self.archive.is_last(member)
         is_content = is_sample and is_last
         text = self._unpack_member(
@@ -150,8 +151,9 @@ class FoundInMembers(NamedTuple):
 def check_member_batch(job: MemberJob, batch: MemberBatch) -> FoundInMembers:
     """Check a batch of members in a worker."""
     documents: Any = _Notes(job.options)
-    facts: Any = _Facts()
-    log = LogCheck(documents, facts)
+    facts: list[SampleFacts] = []
+    store: Any = SimpleNamespace(add=facts.append)
+    log = LogCheck(documents, store)
     if job.header is not None:
         log.header(job.header)
     with open(str(job.source.path), "rb", buffering=0) as file:
@@ -163,7 +165,7 @@ def check_member_batch(job: MemberJob, batch: MemberBatch) -> FoundInMembers:
                 check.member(member)
     packed = sum(member.packed for member in batch.members)
     reason, lacks = documents.reason, check.lacks
-    return FoundInMembers(documents.violations, reason, lacks, facts.kept, log.totals, packed)
+    return FoundInMembers(documents.violations, reason, lacks, facts, log.totals, packed)
 
 
 class _Notes:
@@ -190,17 +192,6 @@ class _Notes:
     def cannot(self, reason: str | None) -> None:
         """Keep the first reason."""
         self.reason = self.reason or reason
-
-
-class _Facts:
-    """Keeps the facts of samples for the store of the whole log."""
-
-    def __init__(self) -> None:
-        self.kept: list[SampleFacts] = []
-
-    def add(self, facts: SampleFacts) -> None:
-        """Keep a sample."""
-        self.kept.append(facts)
 
 
 def _is_known(name: str) -> bool:

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.declarations import OURS, DeclaredMetric, Metric
 from evalstream.formats.inspect.results import Scores
-from evalstream.formats.inspect.score_values import to_float
-from evalstream.formats.inspect.views import is_count
+from evalstream.formats.inspect.values import is_count, score_to_float
 from evalstream.model.claim import Reason
 from evalstream.parsing.json import canonical, text_or_none
 from evalstream.parsing.json_values import object_or_empty
@@ -58,7 +57,7 @@ class Recomputer:
             return found
         names = [metric.name]
         if metric.group is None:
-            # Older logs number names that come twice, and do not say what is a figure of a group.
+            # Older logs number repeated names, and do not mark the figures of groups.
             names.append(metric.name.rstrip(digits))
         name = next((one for one in names if one in found), None)
         if name is None and not len(self.scores):
@@ -179,7 +178,7 @@ def _alpha(scores: Scores, params: Params) -> float:
 
     def ratings() -> Iterator[list[Any]]:
         return (
-            [to_float(one) for one in row.value] if level != LEVELS[0] else row.value
+            [score_to_float(one) for one in row.value] if level != LEVELS[0] else row.value
             for row in scores.rows()
             if isinstance(row.value, list)
         )

@@ -1,4 +1,4 @@
-"""What the events of a sample recorded of its messages, and how messages are compared."""
+"""The messages that the events of a sample recorded, and the comparison of messages."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _add(found: dict[str, list[Mapping[str, Any]]], message: Any) -> str | None:
 
 
 class MemberDiff(NamedTuple):
-    """A member of a message that differs: its JSON Pointer, and what the other record has."""
+    """A member of a message that differs: its JSON Pointer, and the values of both records."""
 
     at: str
     expected: Any

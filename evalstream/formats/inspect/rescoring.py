@@ -57,7 +57,7 @@ Options = Mapping[str, Any]
 
 
 def match(text: str, targets: Sequence[str], options: Options) -> Rescored | None:
-    """Score a completion as `match` does without `numeric`; None where that cannot be told."""
+    """Score a completion as `match` does without `numeric`; None for other options."""
     matches = _MATCHES.get(str(options.get("location", "end")))
     if matches is None or options.get("numeric") or not options.keys() <= _OPTIONS_OF_MATCH:
         return None

@@ -8,9 +8,9 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.inspect.score_values import known_number, to_float
 from evalstream.formats.inspect.store import PERPLEXITY, LogStore, perplexity_numbers
-from evalstream.formats.inspect.views import UNNAMED, LogView, is_id
+from evalstream.formats.inspect.values import is_id, known_number, score_to_float
+from evalstream.formats.inspect.views import UNNAMED, LogView
 from evalstream.model.claim import Reason
 from evalstream.parsing.json import text_or_none
 from evalstream.parsing.json_values import object_or_empty, objects
@@ -54,7 +54,7 @@ def reduced_scores(store: LogStore, scorer: str, reducer: str | None) -> Iterato
         found = list(group)
         if len(found) > 1:
             found.sort(key=attrgetter("epoch"))
-        value = reduce_repeats([one.value for one in found], function, to_float)
+        value = reduce_repeats([one.value for one in found], function, score_to_float)
         yield ReducedScore(id_, found[0].sample, value)
 
 

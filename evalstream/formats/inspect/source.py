@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, Final
 
 from evalstream.engine.log_reading import (
@@ -23,13 +23,14 @@ from evalstream.engine.log_reading import (
 )
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.documents import ENDING, SAMPLES, VERSIONS, ZIP, detect_kind
-from evalstream.formats.inspect.member_check import HEADER, REDUCTIONS, START
+from evalstream.formats.inspect.member_check import HEADER, REDUCTIONS, SAMPLE, START
 from evalstream.formats.inspect.source_members import list_messages, state_members
 from evalstream.formats.inspect.source_settings import (
     iterate_task_names,
     stated_of_results,
     stated_of_run,
 )
+from evalstream.formats.inspect.values import LETTERS, WORDS
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.io.beginning import read_beginning
 from evalstream.io.file_state import Watch
@@ -46,20 +47,15 @@ from evalstream.model.source_log import (
     stated_values,
 )
 from evalstream.parsing.json import member, text_or_none
-from evalstream.parsing.json_values import objects
+from evalstream.parsing.json_values import object_items, objects
 from evalstream.parsing.limits import MOST_JSON_BYTES
 from evalstream.parsing.object_splitter import ObjectSplitter
 
-_SAMPLE: Final = re.compile(r"samples/(.+)_epoch_([0-9]+)\.json", re.DOTALL)
 _DEVIATIONS: Final = frozenset({"std", "stddev"})
 _ERRORS: Final = ("stderr", "bootstrap_stderr")
 """The metrics that converters write as the standard error of the others, best first."""
 
 _DISPERSION: Final = _DEVIATIONS.union(_ERRORS)
-_WORDS: Final = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
-_LETTERS: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-"""What Inspect counts letters as (`value_to_float` in scorer/_metric.py)."""
-
 _TABLE: Final = """
     CREATE TABLE reduction (number INTEGER PRIMARY KEY, id BLOB, scorer BLOB, value REAL);
     CREATE INDEX by_id ON reduction (id, number);
@@ -164,14 +160,10 @@ def score_number(value: Any) -> float | None:
     if not isinstance(value, str):
         return None
     text = value.strip()
-    if text.upper() in _LETTERS:
-        return _LETTERS[text.upper()]
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    found = LETTERS.get(text.upper(), WORDS.get(text.lower()))
+    with suppress(ValueError):
+        return float(text) if found is None else found
+    return None
 
 
 def _default(own: Mapping[str, float | None], reduced: Mapping[str, float]) -> SourceScore:
@@ -201,7 +193,7 @@ def _results(log: LogView) -> Iterator[SourceResult]:
         name = text_or_none(scorer.get("name")) or str(scorer.get("scorer"))
         metrics = [
             (str(one.get("name") or key), number)
-            for key, one in _objects(scorer.get("metrics"))
+            for key, one in object_items(scorer.get("metrics"))
             if (number := score_number(one.get("value"))) is not None
         ]
         known = dict(reversed(metrics))
@@ -235,18 +227,13 @@ def _stated(scorer: Mapping[str, Any]) -> Stated:
             member(scorer.get("params"), "grader_template")
         )
     }
-    for key, one in _objects(scorer.get("metrics")):
+    for key, one in object_items(scorer.get("metrics")):
         name = str(one.get("name") or key)
         if name in _ERRORS:
             place = f"score_details/details/{name}"
             found[place] = (*found.get(place, ()), one.get("value"))
             found[f"{place}_params"] = (*found.get(f"{place}_params", ()), one.get("params"))
     return found
-
-
-def _objects(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    found = value.items() if isinstance(value, dict) else ()
-    return ((str(key), one) for key, one in found if isinstance(one, dict))
 
 
 def _models(path: str | None, answered: str | None) -> frozenset[str]:
@@ -293,12 +280,12 @@ def _read_archive(path: str) -> tuple[dict[str, Any], Any]:
 def _members(path: str) -> Iterator[tuple[str, Any]]:
     with _Opened(path) as archive:
         for one in archive.archive.members():
-            if _SAMPLE.fullmatch(one.name) and archive.archive.is_last(one):
+            if SAMPLE.fullmatch(one.name) and archive.archive.is_last(one):
                 yield one.name, archive.value(one.name)
 
 
 class _Opened:
-    """An archive that must be sound: what is damaged cannot be compared with anything."""
+    """An archive that must be sound: a damaged one is not compared."""
 
     def __init__(self, path: str) -> None:
         self._path = path

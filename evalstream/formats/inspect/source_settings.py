@@ -112,8 +112,8 @@ def _arguments(log: LogView) -> Stated:
 def _tools(steps: list[dict[str, Any]]) -> Iterator[list[Any]]:
     """Yield the spellings of the tools.
 
-    Converters go through what is first in the list, which may be the only tool: then they write an
-    empty object for each of its members.
+    Converters iterate over the first item of the list. If that is the only tool, they write
+    an empty object for each of its members.
     """
     given = [
         list_or_empty(member(step.get("params"), "tools"))

@@ -1,4 +1,4 @@
-"""Keep what is known of a log's samples on disk, so that memory does not grow with their number."""
+"""Facts of a log's samples on disk, so that memory does not grow with their number."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _INDEXES: Final = (
     *("by_scorer ON score (scorer, sample)", "by_sample ON score (sample)"),
     "by_expected ON expected (id)",
 )
-"""What is indexed once all samples are there."""
+"""Indexes that are made after the last sample."""
 
 
 PERPLEXITY: Final = "perplexity of "
@@ -47,7 +47,7 @@ class KeptScore(NamedTuple):
 
 
 class SampleFacts(NamedTuple):
-    """What is kept of one sample: `scores` and `metadata` by name, `place` is its JSON Pointer.
+    """The facts of one sample: `scores` and `metadata` by name, `place` is its JSON Pointer.
 
     `told` are further members that its summary repeats.
     """
@@ -100,7 +100,7 @@ class LogStore:
         self._has_repeated = self._is_indexed = False
 
     def close(self) -> None:
-        """Delete what is kept."""
+        """Delete the file."""
         self._table.close()
 
     def add(self, facts: SampleFacts) -> None:
@@ -235,7 +235,7 @@ class LogStore:
         return next(following)
 
     def _iterate_from(self, number: int) -> Iterator[StoredSample]:
-        """Iterate over the samples from a number on; the more are taken, the more are read."""
+        """Iterate over the samples from a number on, read in growing batches."""
         batch = 1
         while found := self._table.rows(
             "SELECT number, id, epoch, failed, uuid, target, told FROM sample "

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from evalstream.formats.inspect.values import is_count, is_id
 from evalstream.parsing.json import member, pointer, text_or_none
 from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
 
@@ -17,11 +16,6 @@ if TYPE_CHECKING:
 
 UNNAMED: Final = ""
 """The scorer of a sample's only score in logs of the first releases, which do not name it."""
-
-MOST_COUNT: Final = 10**15
-"""More than any count of samples, epochs or tokens."""
-
-_NEAR: Final = 1e-9
 
 _KNOWN_EVENTS: Final = frozenset(
     {"approval", "model", "sample_init", "score", "span_begin", "state", "subtask", "tool"}
@@ -44,59 +38,6 @@ _PLAIN_SOLVERS: Final = frozenset(
 
 _AGENTS: Final = frozenset({"basic_agent", "basic_agent_loop", "react", "submit_tool"})
 """Agents of the harness, which change outputs, and no messages of tools."""
-
-
-def is_count(value: Any) -> bool:
-    """Tell whether a value is an integer from 0 to 10^15; true and false are not."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_COUNT
-
-
-def is_id(value: Any) -> bool:
-    """Tell whether a value can be the id of a sample."""
-    return isinstance(value, (int, str)) and not isinstance(value, bool)
-
-
-def same(one: Any, other: Any) -> bool:
-    """Tell whether two values are equal, numbers up to a relative difference of 1e-9.
-
-    NaN equals NaN, and null, which stands for it in some logs.
-    """
-    if one.__class__ is str:
-        return bool(one == other)
-    if one is None or other is None or isinstance(one, float) or isinstance(other, float):
-        return _are_near(one, other)
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
-
-
-def _are_near(one: Any, other: Any) -> bool:
-    if _is_nothing(one) or _is_nothing(other):
-        return _is_nothing(one) and _is_nothing(other)
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return math.isclose(one, other, rel_tol=_NEAR, abs_tol=_NEAR)
-    return False
-
-
-def _is_nothing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def read_time(value: Any) -> datetime | None:
-    """Return a time with its zone, None for anything else."""
-    try:
-        found = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        return None
-    return None if found.tzinfo is None else found
-
-
-def score_value(score: Any) -> Any:
-    """Return the value of a score, NaN for null as the harness reads it."""
-    value = member(score, "value")
-    return math.nan if value is None else value
 
 
 class SampleView:
@@ -216,7 +157,7 @@ class SampleView:
 
 
 class LogView:
-    """A log without its samples, and what is kept of them.
+    """A log without its samples, and the stored facts of them.
 
     `base` is the JSON Pointer of the part that has no samples, `reductions` the reduced scores with
     the pointer of their list. `samples_known` is False where samples could not be read.

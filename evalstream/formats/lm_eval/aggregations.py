@@ -116,8 +116,8 @@ def _find_unlisted(
 ) -> Way:
     """Return how a metric is added up that the list of the task does not name.
 
-    A function of the task gave it, and its mean is taken; or a metric with several figures did,
-    and all are added up in the way of that metric. A task in Python may have no list.
+    The metric of a function of the task is a mean; several figures of one metric are added up as
+    that metric is. A task in Python may have no list.
     """
     entries = results.metric_list(task)
     if entries is None:

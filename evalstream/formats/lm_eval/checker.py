@@ -13,7 +13,6 @@ from evalstream.formats.lm_eval.format import FORMAT
 from evalstream.formats.lm_eval.group_figures import judge_groups
 from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
-from evalstream.formats.lm_eval.row_scores import ScoringPlan, plan_scoring
 from evalstream.formats.lm_eval.rules import results as about_results
 from evalstream.formats.lm_eval.rules import samples as about_samples
 from evalstream.formats.lm_eval.rules.contradictions import (
@@ -22,6 +21,7 @@ from evalstream.formats.lm_eval.rules.contradictions import (
     find_row_contradictions,
 )
 from evalstream.formats.lm_eval.rules.results import Siblings
+from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, plan_scoring
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
 from evalstream.formats.lm_eval.task_facts import TaskFacts, describe_results, describe_rows
 from evalstream.formats.lm_eval.views import Results, as_written
@@ -72,7 +72,7 @@ def check(
 
 
 def _results(documents: DocumentCheck) -> Results | None:
-    """Read the results, if there are any, and note what is wrong with their structure.
+    """Read the results, if there are any, and note violations of their structure.
 
     The harness writes figures that are not finite as NaN and Infinity, which is a warning here.
     """
@@ -137,7 +137,7 @@ class _SamplesCheck:
         self._documents, self._results, self._progress = documents, results, progress
 
     def run(self, path: str, show: Callable[[Finding], None]) -> RunSummary:
-        """Check the rows, and then what they amount to."""
+        """Check the rows, and then their totals."""
         documents, results = self._documents, self._results
         plan = ScoringPlan() if results is None else plan_scoring(results, self._task())
         context = LogContext(
@@ -244,8 +244,8 @@ def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLin
     words = iter(facts.totals.docs or ())
     docs = dict(zip(words, words, strict=True))
     filters = sorted(facts.totals.filters.values(), key=lambda one: -one.ids.count)
-    for doc_id in filters[0].ids if filters else ():
-        links.add_sample(str(doc_id), docs.get(doc_id))
+    ids = filters[0].ids if filters else ()
+    links.add_samples((str(doc_id), docs.get(doc_id)) for doc_id in ids)
     kind = text_or_none(results.config(task).get("output_type"))
     least = 2 if kind in LIKELIHOODS else LEAST_ANSWERS
     covered = digests.get("unpacked") or digests.get("stored")

@@ -1,4 +1,4 @@
-"""What samples of lm-eval give to a comparison: rows as samples, metrics, answers."""
+"""The samples of lm-eval for comparisons: rows as samples, metrics, answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from evalstream.engine.row_lookup import find_objects
 from evalstream.formats.lm_eval.row import doc_text, hashed_prompt, iterate_metrics
-from evalstream.formats.lm_eval.row_scores import filter_steps
+from evalstream.formats.lm_eval.scoring_plan import filter_steps
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import Results
 from evalstream.model.comparison import Answered, MetricName, RunDescription
@@ -89,7 +89,7 @@ def describe_run(samples: RunSamples, facts: TaskFacts) -> None:
 
 
 def _scoring(label: GroupLabel, task: str, results: Results | None) -> dict[str, str]:
-    """Return what decides what the scores of a metric mean: its filter, its options, its output."""
+    """Return the settings that define the scores of a metric: filter, options and output type."""
     if results is None or not results.config(task):
         return {}
     config = results.config(task)

@@ -20,6 +20,12 @@ class IdRun(NamedTuple):
     line: int
     step: int
 
+    def lines_of_multiples(self, number: int) -> range:
+        """Return the lines, counted from 0, of the ids that are multiples of a number."""
+        skipped = -self.first % number
+        start = self.line - 1 + self.step * skipped
+        return range(start, self.line - 1 + self.step * self.rows, self.step * number)
+
 
 class IdRuns:
     """The doc_ids of rows in order, packed into runs."""
@@ -87,10 +93,6 @@ class DocIds:
             while bits:
                 yield chunk * CHUNK + _lowest(bits)
                 bits &= bits - 1
-
-    def is_same(self, other: DocIds) -> bool:
-        """Tell whether another filter has the same ids."""
-        return self._chunks == other._chunks
 
     def find_missing(self, other: DocIds) -> int | None:
         """Return the lowest id that another filter lacks, None if it has all."""

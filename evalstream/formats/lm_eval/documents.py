@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from evalstream.io.beginning import Beginning
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -73,8 +73,3 @@ def results_time(path: str) -> str | None:
     """Return the time in the name of a results file, None for another name."""
     found = _RESULTS_NAME.fullmatch(os.path.basename(path))
     return None if found is None else str(found["time"])
-
-
-def is_samples(record: Any) -> bool:
-    """Tell whether a value is a row."""
-    return isinstance(record, dict) and record.keys() >= ROW_MEMBERS

@@ -65,7 +65,7 @@ def of_results(path: str) -> Iterator[Run]:
 
 
 def alone(path: str, *, has_samples: bool) -> Run:
-    """Return the run of results alone; beside runs of samples they are in another role."""
+    """Return the run of results alone; beside runs of samples they are its inputs."""
     if has_samples:
         return Run(None, None, format=NAME, inputs=path)
     return Run(None, path, format=NAME)

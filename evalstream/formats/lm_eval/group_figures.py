@@ -1,4 +1,4 @@
-"""The figures of groups: what they are, given those of their tasks.
+"""The figures of groups, computed from those of their tasks.
 
 Source: `Group.aggregate` in api/group.py of lm_eval, with `aggregate_subtask_metrics`,
 `pooled_sample_stderr` and `unweighted_mean_stderr` in api/metrics.py.
@@ -23,7 +23,15 @@ from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
+from evalstream.stats.claims.judge import (
+    Claim,
+    Judgement,
+    confirm,
+    judge,
+    judge_count,
+    leave_open,
+    refute,
+)
 from evalstream.stats.claims.kinds import ClaimKind, Figure
 from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.score_sums import ScoreSums
@@ -196,10 +204,7 @@ def _judge_counts(
         place = pointer(("results", group, *path))
         label = f"{path[0]} of the group {group}"
         claim = Claim(place, label, kinds.COUNT, as_decimal(number), number)
-        if number == expected:
-            yield confirm(claim, expected, 0)
-        else:
-            yield refute(claim, expected, "it is not the sum of those of its tasks", 0)
+        yield judge_count(claim, [expected], "it is not the sum of those of its tasks", 0)
 
 
 _OF_NAMES: Final = frozenset({"alias", "name", " "})

@@ -1,4 +1,4 @@
-"""What the rows of a samples file amount to: their digests, ids and metrics by filter."""
+"""The totals of the rows of a samples file: their digests, ids and metrics by filter."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class FilterRows:
 
 
 class RowsTally(DataClass):
-    """What the rows of a block amount to.
+    """The totals of the rows of a block.
 
     `digests` holds the three declared digests of each row, one after the other; `undigested` counts
     rows without three valid ones, and `bare` those without any. `hashed` counts rows whose digests
@@ -180,7 +180,7 @@ class Rerun(NamedTuple):
 
 
 class LogTotals:
-    """What the rows of a whole file amount to, block by block in their order.
+    """The totals of the rows of a whole file, block by block in their order.
 
     `task_hash` is None where rows lack digests. `docs` has each doc_id of the first filter with 64
     bits of its doc's digest, if that was asked for.

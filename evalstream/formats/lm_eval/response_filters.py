@@ -1,7 +1,6 @@
-"""The filters between what a model answered and what was scored (filters/ of lm_eval 0.4.13).
+"""The filters between the answers of a model and the scored ones (filters/ of lm_eval 0.4.13).
 
-A row shows both: `resps` holds the answers to each request, `filtered_resps` what the filter made
-of them.
+A row shows both: `resps` holds the answers to each request, `filtered_resps` the filtered ones.
 """
 
 from __future__ import annotations
@@ -118,7 +117,7 @@ def _pattern_cost(operation: str, argument: Any) -> PatternCost | None:
 
 
 def _cost_of_repeat(least: int, most: int, inner: Any) -> PatternCost | None:
-    """Return the cost of repeats, None for those of what matches in several ways."""
+    """Return the cost of repeats, None if the repeated pattern matches in several ways."""
     cost = _cost_of_all(inner)
     if cost is None or most <= 1:
         return None if cost is None else PatternCost(cost.degree, cost.ways + (least < most))

@@ -1,4 +1,4 @@
-"""A row of lm-eval's samples: its members, and the digests of what it shows.
+"""A row of lm-eval's samples: its members, and the digests of its texts.
 
 The harness computes the digests in `evaluate` (evaluator.py of lm_eval 0.4) with `hash_string` and
 `handle_non_serializable` (utils.py): each is the SHA-256 of a text in UTF-8.
@@ -121,7 +121,7 @@ def may_hold_image_digests(value: Any) -> bool:
     """Tell whether a doc may hold digests in the place of images.
 
     With LMEVAL_HASHMM the harness replaces images and bytes by their SHA-256 after it hashed the
-    doc (`hash_dict_images` in utils.py), so that the row no longer shows what was hashed.
+    doc (`hash_dict_images` in utils.py), so that the row no longer has the hashed doc.
     """
     if isinstance(value, str):
         return _IMAGE_DIGEST.fullmatch(value) is not None

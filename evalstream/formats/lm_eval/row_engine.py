@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
+
+from xxhash import xxh64_intdigest
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.context import CheckContext
@@ -15,15 +18,10 @@ from evalstream.engine.result import BlockResult
 from evalstream.formats.lm_eval.doc_ids import IdRun
 from evalstream.formats.lm_eval.log_tally import FilterRows, LogTotals, RowsTally
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
-from evalstream.formats.lm_eval.row_scores import (
-    CHOICE,
-    GENERATE,
-    TAKE_FIRST,
-    ScoringPlan,
-    brier_score,
-)
-from evalstream.formats.lm_eval.rules.contradictions import find_call_contradictions
+from evalstream.formats.lm_eval.row_scores import brier_score
+from evalstream.formats.lm_eval.rules.requests import find_request_contradictions
 from evalstream.formats.lm_eval.rules.rows import row_digests, row_scores, row_structure
+from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, TAKE_FIRST, ScoringPlan
 from evalstream.formats.lm_eval.views import as_written
 from evalstream.model.block import Lines
 from evalstream.model.data_class import field
@@ -41,7 +39,6 @@ from evalstream.parsing.native.lm_eval import (
     sample_scanner,
 )
 from evalstream.rules.syntax import ObjectReading
-from evalstream.stats.link_keys import hash64
 
 if TYPE_CHECKING:
     from evalstream.formats.lm_eval.compared import RowSamples
@@ -154,7 +151,7 @@ BRIER: Final = "brier_score"
 
 
 class LogContext(CheckContext, frozen=True):
-    """The context of samples: what the results say of how rows were scored.
+    """The context of samples: how their rows were scored.
 
     Of docs whose number is a multiple of `answer_step` the answers are kept, of none for 0.
     """
@@ -181,7 +178,9 @@ class LogEngine:
         result = LogReader(self.context, record).run(lines)
         tally = record.tally()
         if self.context.answer_step:
-            tally.answers = dict(iterate_answer_digests(lines.data, self.context.answer_step))
+            tally.answers = dict(
+                iterate_answer_digests(lines.data, tally, self.context.answer_step)
+            )
         return result._replace(own=tally)
 
     def is_native(self, _sample: bytes) -> bool:
@@ -192,18 +191,21 @@ class LogEngine:
         """Do nothing: there is nothing to prepare for `size` more bytes."""
 
 
-def iterate_answer_digests(data: bytes, step: int) -> Iterator[tuple[int, int]]:
+def iterate_answer_digests(data: bytes, tally: RowsTally, step: int) -> Iterator[tuple[int, int]]:
     """Iterate over docs whose number is a multiple of a step, with 64-bit digests of their answers.
 
     Rows begin with the number of their doc, as the harness writes them.
     """
-    for line in data.split(b"\n"):
-        begin = _DOC_ID.match(line)
-        if begin is None or int(begin[1]) % step:
-            continue
-        row = parse_plain(line)
-        if isinstance(row, dict) and isinstance(row.get("resps"), list):
-            yield int(begin[1]), hash64(canonical(row["resps"]).decode(errors="surrogatepass"))
+    lines = data.split(b"\n")
+    runs = [run for rows in tally.filters.values() for run in rows.ids.runs]
+    places: Iterable[int] = range(len(lines))
+    if not tally.unkeyed and all(run.step > 0 for run in runs):
+        places = sorted(chain.from_iterable(run.lines_of_multiples(step) for run in runs))
+    for number in places:
+        begin = _DOC_ID.match(lines[number])
+        row = None if begin is None or int(begin[1]) % step else parse_plain(lines[number])
+        if begin is not None and isinstance(row, dict) and isinstance(row.get("resps"), list):
+            yield int(begin[1]), xxh64_intdigest(canonical(row["resps"]))
 
 
 _DOC_ID: Final = LazyPattern(rb'\{"doc_id": ([0-9]{1,18}),')
@@ -231,7 +233,7 @@ class SampleChecker:
         self._collect_samples = _collect_samples(context)
 
     def tally(self) -> RowsTally:
-        """Return what the rows so far amount to."""
+        """Return the tally of the rows so far."""
         self._tally.digests = bytes(self._digests)
         for rows in self._tally.filters.values():
             for values in rows.metrics.values():
@@ -256,7 +258,7 @@ class SampleChecker:
         if is_whole and not self._plan.is_empty:
             yield from row_scores(record, self._plan)
         if certain and self._tally.rows == 1:
-            yield from find_call_contradictions(record, self._plan)
+            yield from find_request_contradictions(record, self._plan)
 
     def _count(self, row: Mapping[str, Any], line: int, *, is_right: bool, replaced: bool) -> None:
         tally = self._tally
@@ -311,7 +313,7 @@ def _collect_samples(context: LogContext) -> RowSamples | None:
 
 
 class LogCollector(Collector[LogContext]):
-    """Collects the results of samples, with what their rows amount to."""
+    """Collects the results of samples, and the totals of their rows."""
 
     def __init__(self, context: LogContext, file: str, show: Any) -> None:
         super().__init__(context, file, show)

@@ -16,8 +16,8 @@ from evalstream.formats.lm_eval.aggregations import (
     find_aggregation,
 )
 from evalstream.formats.lm_eval.log_tally import MetricValues
-from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import NO_STDERR, TaskFigure, as_decimal, show_value
+from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
+from evalstream.formats.lm_eval.views import NO_STDERR, Results, TaskFigure, as_decimal, show_value
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import corpus_metrics, kinds
@@ -27,7 +27,15 @@ from evalstream.stats.claims.corpus_metrics import (
     resampled_score,
 )
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
+from evalstream.stats.claims.judge import (
+    Claim,
+    Judgement,
+    confirm,
+    judge,
+    judge_count,
+    leave_open,
+    refute,
+)
 from evalstream.stats.claims.resampling import Resampling, error_kind, resampled_error
 from evalstream.stats.score_sums import ScoreSums
 
@@ -230,11 +238,9 @@ def _iterations(metric: str, facts: TaskFacts) -> int | None:
     return min(number, MOST_TRANSLATION_DRAWS) if metric in _TRANSLATIONS else int(number)
 
 
-def _judge_counts(facts: TaskFacts) -> Iterator[Judgement]:
+@with_results
+def _judge_counts(facts: TaskFacts, task: str, results: Results) -> Iterator[Judgement]:
     """Yield the numbers of samples that the results state of a task."""
-    if facts.task_results is None:
-        return
-    task, results = facts.task_results
     counts = facts.totals.metric_counts
     stated = (
         (("n-samples", task, "effective"), results.samples(task), facts.sample_counts),
@@ -250,7 +256,5 @@ def _judge_counts(facts: TaskFacts) -> Iterator[Judgement]:
         rows = facts.totals.rows
         if facts.totals.is_scattered or _unusable(facts) is not None:
             yield leave_open(claim, _unusable(facts) or Reason.TOO_MANY, rows)
-        elif number in known:
-            yield confirm(claim, number, rows)
         else:
-            yield refute(claim, max(known, default=0), "", rows)
+            yield judge_count(claim, known, "", rows)

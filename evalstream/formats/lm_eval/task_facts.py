@@ -1,14 +1,16 @@
-"""What rules over a whole samples file read: its rows, its task, and the results."""
+"""The facts for rules over a whole samples file: its rows, its task, and the results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
 
 from evalstream.formats.lm_eval.log_tally import LogTotals, MetricValues
 from evalstream.formats.lm_eval.views import NO_FILTER, STDERR, Results, TaskFigure
 from evalstream.model.report import Checked
 from evalstream.model.text import count_noun
+
+Found = TypeVar("Found")
 
 
 class TaskFacts(NamedTuple):
@@ -93,8 +95,19 @@ class TaskFacts(NamedTuple):
         return claim
 
 
+def with_results(
+    find: Callable[[TaskFacts, str, Results], Iterator[Found]],
+) -> Callable[[TaskFacts], Iterator[Found]]:
+    """Return a function of facts that yields nothing where the task or its results are missing."""
+
+    def find_with_results(facts: TaskFacts) -> Iterator[Found]:
+        return iter(()) if facts.task_results is None else find(facts, *facts.task_results)
+
+    return find_with_results
+
+
 def describe_results(results: Results, beside: frozenset[str] | None) -> Iterator[Checked]:
-    """Yield what was verified of results without the samples, of all tasks with results."""
+    """Yield how many tasks with results have samples."""
     logged = frozenset(results.logged_tasks)
     if logged and beside is not None:
         tasks = logged.union(results.tasks) - {name for name, _ in results.groups}
@@ -104,7 +117,7 @@ def describe_results(results: Results, beside: frozenset[str] | None) -> Iterato
 
 
 def describe_rows(facts: TaskFacts, rows: int) -> Iterator[Checked]:
-    """Yield what was verified: the task's hash, the digests of the rows, the number of samples."""
+    """Yield the verified facts: the task's hash, the digests of the rows, the number of samples."""
     totals = facts.totals
     if not rows:
         return

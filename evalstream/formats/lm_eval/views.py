@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.model.data_class import DataClass
 from evalstream.model.finding import PlacedViolation, Severity
 from evalstream.parsing.json import pointer, resolve_pointer
-from evalstream.parsing.json_values import list_or_empty, object_or_empty
+from evalstream.parsing.json_values import list_or_empty, object_items, object_or_empty
 from evalstream.rules.syntax import ES107, ES108, ObjectReading
 
 NO_FILTER: Final = ""
@@ -72,7 +72,7 @@ class Results(DataClass, frozen=True):
     @property
     def tasks(self) -> Iterator[str]:
         """The names of all entries of `results`: tasks and groups."""
-        return (name for name, _ in _objects(self.document.get("results")))
+        return (name for name, _ in object_items(self.document.get("results")))
 
     def figures(self, task: str) -> Iterator[TaskFigure]:
         """Iterate over the figures of a task or a group, in their order.
@@ -215,10 +215,6 @@ def as_decimal(value: Any) -> Decimal | None:
         return None
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     return exact if exact.is_finite() else None
-
-
-def _objects(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    return ((name, one) for name, one in object_or_empty(value).items() if isinstance(one, dict))
 
 
 _NUMBERS: Final[Mapping[Any, float]] = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}

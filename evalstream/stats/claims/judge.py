@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -126,6 +126,14 @@ def confirm(
     """Return a claim that is true, at least after rounding."""
     state = State.CONFIRMED if found is Agreement.FULL else State.ROUNDED
     return Judgement(_make_judged(claim, state, recomputed, rows))
+
+
+def judge_count(claim: Claim, right: Collection[int], message: str, rows: int) -> Judgement:
+    """Judge a count that may have some values; the greatest of them is expected of a wrong one."""
+    for one in right:
+        if one == claim.shown:
+            return confirm(claim, one, rows)
+    return refute(claim, max(right, default=0), message, rows)
 
 
 def judge(claim: Claim, evidence: Evidence) -> Judgement:

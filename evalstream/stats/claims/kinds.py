@@ -36,11 +36,13 @@ class Figure(NamedTuple):
 Formula = Callable[[Evidence], Iterable[Figure]]
 
 
-def _no_bounds(_evidence: Evidence) -> Bounds:
+def no_bounds(_evidence: Evidence) -> Bounds:
+    """Return no bounds."""
     return None, None
 
 
-def _no_figures(_evidence: Evidence) -> Iterable[Figure]:
+def no_figures(_evidence: Evidence) -> Iterable[Figure]:
+    """Return no figures."""
     return ()
 
 
@@ -57,10 +59,10 @@ class ClaimKind(NamedTuple):
 
     name: str
     words: frozenset[str]
-    figures: Formula = _no_figures
-    bounds: Callable[[Evidence], Bounds] = _no_bounds
-    hints: Formula = _no_figures
-    rounded: Formula = _no_figures
+    figures: Formula = no_figures
+    bounds: Callable[[Evidence], Bounds] = no_bounds
+    hints: Formula = no_figures
+    rounded: Formula = no_figures
     is_exact: bool = True
     needs_values: bool = False
 

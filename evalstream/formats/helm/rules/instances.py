@@ -64,16 +64,13 @@ def _check_requests(
     if compared.first_of_basic not in (None, *metrics) or not metrics:
         noun = "statistics" if not metrics else compared.first_of_basic
         message = f"there {'are' if not metrics else 'is'} no {noun} of instance {first.instance}"
-        shown = {
-            "pointer": f"/{REQUESTS}/{first.place}/instance/id",
-            "found": first.instance.id,
-            "severity": None if compared.first_of_basic else Severity.WARNING,
-        }
-        yield first, HLM202.violation(message, **shown)
+        place, found = f"/{REQUESTS}/{first.place}/instance/id", first.instance.id
+        severity = None if compared.first_of_basic else Severity.WARNING
+        yield first, HLM202.violation(message, place, found=found, severity=severity)
     if len(requests) > 1 and last.kind.is_plain and not compared.is_windowed:
         message = f"instance {last.instance} has several requests"
-        shown = {"pointer": f"/{REQUESTS}/{last.place}/instance/id", "found": last.instance.id}
-        yield last, HLM201.violation(message, **shown)
+        place, found = f"/{REQUESTS}/{last.place}/instance/id", last.instance.id
+        yield last, HLM201.violation(message, place, found=found)
 
 
 def _check_entries(
@@ -102,8 +99,8 @@ def check_unscored(facts: InstanceFacts) -> Iterator[tuple[InstanceRow, Violatio
     row = facts.unscored
     if row is not None and facts.scored:
         message = f"instance {row.instance} has scores, and its request gives none, as others do"
-        shown = {"pointer": f"/{REQUESTS}/{row.place}", "severity": Severity.WARNING}
-        yield row, HLM301.violation(message, **shown)
+        place = f"/{REQUESTS}/{row.place}"
+        yield row, HLM301.violation(message, place, severity=Severity.WARNING)
 
 
 def _check_scores(row: InstanceRow, packed: bytes, metrics: Sequence[str]) -> Iterator[Violation]:

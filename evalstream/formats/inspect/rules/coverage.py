@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.inspect.views import MOST_COUNT, LogView, is_count
+from evalstream.formats.inspect.values import MOST_COUNT, is_count
+from evalstream.formats.inspect.views import LogView
 from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
@@ -15,7 +16,7 @@ from evalstream.rules.declaration import declare_rule
 def _check_repeated(log: LogView) -> Iterator[Violation]:
     for sample, epoch, place in log.store.iterate_repeated():
         message = f"the sample {_name_sample(sample, epoch)} was there before"
-        yield INS201.violation(message, pointer=place)
+        yield INS201.violation(message, place)
 
 
 class _Planned(NamedTuple):
@@ -48,7 +49,7 @@ def _missing(log: LogView) -> Iterator[Violation]:
     if planned is not None and planned.chosen < planned.least:
         message = "the dataset and the limit have more samples than were to be run"
         place = log.at("eval", "dataset", "sample_ids")
-        yield INS202.violation(message, pointer=place, expected=planned.least, found=planned.chosen)
+        yield INS202.violation(message, place, expected=planned.least, found=planned.chosen)
     ids = log.sample_ids
     if ids is None or not log.is_finished or not log.samples_known or _may_lack(log):
         return
@@ -59,7 +60,7 @@ def _missing(log: LogView) -> Iterator[Violation]:
         message = f"{count_noun(number, 'sample')} of the dataset is missing: {named}{more}"
         if number > 1:
             message = message.replace(" is missing", " are missing", 1)
-        yield INS202.violation(message, pointer=log.at("eval", "dataset", "sample_ids"))
+        yield INS202.violation(message, log.at("eval", "dataset", "sample_ids"))
 
 
 def _may_lack(log: LogView) -> bool:
@@ -74,12 +75,12 @@ def _check_unknown(log: LogView) -> Iterator[Violation]:
     if planned is not None and planned.chosen > planned.most:
         message = "more samples were to be run than the limit lets through"
         place = log.at("eval", "dataset", "sample_ids")
-        yield INS203.violation(message, pointer=place, expected=planned.most, found=planned.chosen)
+        yield INS203.violation(message, place, expected=planned.most, found=planned.chosen)
     if log.sample_ids is None:
         return
     for sample, epoch, place in log.store.iterate_undeclared(log.epochs):
         message = f"the dataset and the epochs do not have the sample {_name_sample(sample, epoch)}"
-        yield INS203.violation(message, pointer=place)
+        yield INS203.violation(message, place)
 
 
 def _name_sample(sample: str, epoch: int) -> str:
@@ -89,14 +90,14 @@ def _name_sample(sample: str, epoch: int) -> str:
 def _check_unscored(log: LogView) -> Iterator[Violation]:
     if log.store.failed and log.is_finished:
         message = f"{count_noun(log.store.failed, 'sample')} ended with an error"
-        yield INS211.violation(message, pointer=log.at("status"), found=log.status)
+        yield INS211.violation(message, log.at("status"), found=log.status)
     for scorer in log.store.scorers() if log.is_finished else ():
         number = log.store.without_score(scorer)
         if number:
             message = (
                 f"{count_noun(number, 'sample')} without an error and without a score of {scorer}"
             )
-            yield INS211.violation(message, pointer=log.at("status"), found=log.status)
+            yield INS211.violation(message, log.at("status"), found=log.status)
 
 
 INS201: Final = declare_rule("INS201", record=_check_repeated)
@@ -113,7 +114,7 @@ def _check_unlogged(log: LogView) -> Iterator[Violation]:
             "the log was written without samples: its figures are compared with its reductions"
         )
         place = log.at("eval", "config", "log_samples")
-        yield INS214.violation(message, pointer=place, found=False)
+        yield INS214.violation(message, place, found=False)
 
 
 INS214: Final = declare_rule("INS214", record=_check_unlogged)
@@ -125,7 +126,7 @@ NO_MODEL: Final = "none/none"
 
 RULES: Final = (INS201, INS202, INS203, INS204, INS206, INS210, INS211, INS214)
 OF_LOGS: Final = (INS201, INS202, INS203, INS211, INS214)
-"""Rules that need the part of a log without samples and what is kept of the samples."""
+"""Rules over the part of a log without samples and the stored facts of its samples."""
 
 
 def usage_violations(log: LogView, sums: dict[str, dict[str, int]]) -> Iterator[Violation]:
@@ -143,14 +144,14 @@ def usage_violations(log: LogView, sums: dict[str, dict[str, int]]) -> Iterator[
     for model in sums.keys() - told.keys():
         if any(sums[model].values()):
             message = f"the usage of {model[:100]}, which samples have, is missing"
-            yield INS210.violation(message, pointer=log.at("stats", "model_usage"))
+            yield INS210.violation(message, log.at("stats", "model_usage"))
     for model, usage in told.items():
         for name, found in usage.items() if isinstance(usage, dict) else ():
             expected = sums.get(model, {}).get(name, 0)
             if is_count(found) and found != expected:
                 message = f"the samples of the log used {expected:,} in all"
                 place = log.at("stats", "model_usage", model, name)
-                yield INS210.violation(message, pointer=place, expected=expected, found=found)
+                yield INS210.violation(message, place, expected=expected, found=found)
 
 
 def _other_model(log: LogView, told: Mapping[str, Any]) -> Iterator[Violation]:
@@ -161,4 +162,4 @@ def _other_model(log: LogView, told: Mapping[str, Any]) -> Iterator[Violation]:
     if len(told) == 1 and named not in told:
         (used,) = told
         message = f"all tokens were used by {used[:100]}, not by the model of the log"
-        yield INS210.violation(message, pointer=log.at("eval", "model"), found=named)
+        yield INS210.violation(message, log.at("eval", "model"), found=named)

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstream.formats.inspect.views import LogView, is_count
+from evalstream.formats.inspect.values import is_count
+from evalstream.formats.inspect.views import LogView
 from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, type_name
@@ -24,16 +25,12 @@ STATES: Final = ("started", "success", "cancelled", "error")
 def _check_finished(log: LogView) -> Iterator[Violation]:
     if log.status in STATES and not log.is_finished:
         message = f"the run did not finish: its status is {log.status}"
-        yield INS105.violation(
-            message, pointer=log.at("status"), expected="success", found=log.status
-        )
+        yield INS105.violation(message, log.at("status"), expected="success", found=log.status)
     if log.is_finished:
         reason = _reason_of_failure(log)
         if reason is not None:
             message = f"the status is success, but {reason}"
-            yield INS105.violation(
-                message, pointer=log.at("status"), expected="error", found=log.status
-            )
+            yield INS105.violation(message, log.at("status"), expected="error", found=log.status)
 
 
 def _reason_of_failure(log: LogView) -> str | None:
@@ -61,25 +58,25 @@ def _check_form(log: LogView) -> Iterator[Violation]:
         message, place = "status is not one of those that the harness writes", log.at("status")
         if "status" in log.header:
             yield INS107.violation(
-                message, pointer=place, expected={"enum": list(STATES)}, found=log.status
+                message, place, expected={"enum": list(STATES)}, found=log.status
             )
         else:
-            yield INS107.violation("status is missing", pointer=log.base)
+            yield INS107.violation("status is missing", log.base)
     parts = (("eval", dict, False), ("plan", dict, True), ("results", dict, True))
     for name, kind, may_lack in (*parts, ("stats", dict, True)):
         found = log.header.get(name)
         if not isinstance(found, kind) and not (may_lack and found is None):
             message = f"{name} must be an object"
             place = log.at(name) if name in log.header else log.base
-            yield INS107.violation(message, pointer=place, expected={"type": "object"})
+            yield INS107.violation(message, place, expected={"type": "object"})
     scores = log.results.get("scores")
     if scores is not None and not isinstance(scores, list):
         message = f"scores must be a list, not {type_name(scores)}"
-        yield INS107.violation(message, pointer=log.at("results", "scores"))
+        yield INS107.violation(message, log.at("results", "scores"))
     for index, one in enumerate(scores if isinstance(scores, list) else ()):
         if not isinstance(member(one, "name"), str) or not isinstance(one.get("metrics"), dict):
             message = "a result must have a name and metrics"
-            yield INS107.violation(message, pointer=log.at("results", "scores", index))
+            yield INS107.violation(message, log.at("results", "scores", index))
 
 
 INS105: Final = declare_rule("INS105", record=_check_finished)

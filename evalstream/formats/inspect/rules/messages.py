@@ -32,10 +32,10 @@ def _outputs(sample: SampleView) -> Iterator[Violation]:
     last = recorded.last_completion
     if isinstance(completion, str) and last is not None and completion != last:
         message = "the events recorded another completion"
-        yield INS212.violation(message, pointer=place, expected=last, found=completion)
+        yield INS212.violation(message, place, expected=last, found=completion)
     elif isinstance(completion, str) and not recorded.has(completion):
         message = "no event recorded this completion"
-        yield INS212.violation(message, pointer=place, found=completion)
+        yield INS212.violation(message, place, found=completion)
     elif sample.has_plain_plan:
         yield from _other_completion(sample, completion)
     yield from _other_choices(sample, recorded)
@@ -54,7 +54,7 @@ def _other_completion(sample: SampleView, completion: Any) -> Iterator[Violation
     if completion not in (text, "".join(iterate_texts(sample, message))):
         words = "the completion is not the text of the first choice"
         place = sample.at("output", "completion")
-        yield INS212.violation(words, pointer=place, expected=text, found=completion)
+        yield INS212.violation(words, place, expected=text, found=completion)
 
 
 def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Violation]:
@@ -78,21 +78,19 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
             found = message_difference(sample, path, message, expected)
             if found is not None:
                 words = "the events have another message"
-                yield INS212.violation(
-                    words, pointer=found.at, expected=found.expected, found=found.found
-                )
+                yield INS212.violation(words, found.at, expected=found.expected, found=found.found)
                 break
         else:
             if state is None:
                 for text in recorded.lacking(message):
                     words = "no event recorded this text of the model"
-                    yield INS212.violation(words, pointer=sample.at(*path, "content"), found=text)
+                    yield INS212.violation(words, sample.at(*path, "content"), found=text)
         reasons = models.stops.get(identity)
         reason = choice.get("stop_reason")
         if reasons and isinstance(reason, str) and reason not in reasons:
             yield INS212.violation(
                 "the model stopped for another reason",
-                pointer=sample.at("output", "choices", index, "stop_reason"),
+                sample.at("output", "choices", index, "stop_reason"),
                 expected=expect_one(sorted(reasons)) if len(reasons) > 1 else min(reasons),
                 found=reason,
             )
@@ -111,13 +109,11 @@ def _messages(sample: SampleView) -> Iterator[Violation]:
     for index, words, found in chain.from_iterable(one(sample) for one in witnesses):
         if index not in reported:
             reported.add(index)
-            yield INS215.violation(
-                words, pointer=found.at, expected=found.expected, found=found.found
-            )
+            yield INS215.violation(words, found.at, expected=found.expected, found=found.found)
 
 
 _Found = Iterator[tuple[int, str, MemberDiff]]
-"""Indices of messages, each with what is wrong, and the member that differs."""
+"""Indices of messages, each with a message for people and the member that differs."""
 
 
 def _against_state(sample: SampleView) -> _Found:

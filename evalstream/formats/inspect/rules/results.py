@@ -22,12 +22,12 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
     if scorers and not told:
         message = "the samples have scores, but the log has no results"
         place = log.at("results") if "results" in log.header else log.base
-        yield INS305.violation(message, pointer=place or None)
+        yield INS305.violation(message, place or None)
         return
     for name in scorers:
         if name and name not in told:
             message = f"the samples have scores of {name}, but the results do not"
-            yield INS305.violation(message, pointer=log.at("results"))
+            yield INS305.violation(message, log.at("results"))
     yield from _missing_metrics(log)
 
 
@@ -43,7 +43,7 @@ def _missing_metrics(log: LogView) -> Iterator[Violation]:
             if full and short not in told and short not in _OF_ANY_SHAPE:
                 message = f"the metric {short} of {name} is declared, but not in the results"
                 place = log.place_of_score(found[0].place, "metrics")
-                yield INS305.violation(message, pointer=place)
+                yield INS305.violation(message, place)
 
 
 _OF_ANY_SHAPE: Final = ("frequency", "grouped")

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.recorded import message_text
 from evalstream.formats.inspect.rules.log import INS107
-from evalstream.formats.inspect.views import UNNAMED, SampleView, is_count, is_id, same, score_value
+from evalstream.formats.inspect.values import is_count, is_id, same, score_value
+from evalstream.formats.inspect.views import UNNAMED, SampleView
 from evalstream.model.finding import Violation, at_least
 from evalstream.parsing.json import member, text_or_none, type_name
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
@@ -28,21 +29,21 @@ def check_form(sample: SampleView) -> Iterator[Violation]:
     given, epoch = sample.value.get("id"), sample.value.get("epoch")
     if not is_id(given):
         place = sample.at("id") if "id" in sample.value else sample.place
-        yield INS107.violation("a sample needs an id, a string or an integer", pointer=place)
+        yield INS107.violation("a sample needs an id, a string or an integer", place)
     if not is_count(epoch) or not epoch:
         place = sample.at("epoch") if "epoch" in sample.value else sample.place
         found = epoch if "epoch" in sample.value else None
         yield INS107.violation(
-            "a sample needs an epoch from 1", pointer=place, expected=at_least(1), found=found
+            "a sample needs an epoch from 1", place, expected=at_least(1), found=found
         )
     scores = sample.value.get("scores")
     if scores is not None and not isinstance(scores, dict):
         message = f"scores must be an object, not {type_name(scores)}"
-        yield INS107.violation(message, pointer=sample.at("scores"))
+        yield INS107.violation(message, sample.at("scores"))
     for name, score in object_or_empty(scores).items():
         if not isinstance(score, dict) or "value" not in score:
             message = "a score must be an object with a value"
-            yield INS107.violation(message, pointer=sample.at("scores", name))
+            yield INS107.violation(message, sample.at("scores", name))
 
 
 def _check_name(sample: SampleView) -> Iterator[Violation]:
@@ -51,7 +52,7 @@ def _check_name(sample: SampleView) -> Iterator[Violation]:
     expected = member_name(sample.value["id"], sample.value.get("epoch"))
     if sample.member != expected:
         message = f"the sample belongs into a member {expected}"
-        yield INS205.violation(message, pointer=sample.place)
+        yield INS205.violation(message, sample.place)
 
 
 def member_name(sample: Any, epoch: Any) -> str:
@@ -63,10 +64,10 @@ def _attachments(sample: SampleView) -> Iterator[Violation]:
     for key, text in sample.attachments.items():
         place = sample.at("attachments", key)
         if not isinstance(text, str):
-            yield INS207.violation("an attachment must be a text", pointer=place)
+            yield INS207.violation("an attachment must be a text", place)
         elif sample.digest is not None and _KEY.fullmatch(key) and sample.digest(text) != key:
             message = "the text does not have the digest that is its key"
-            yield INS207.violation(message, pointer=place, found=text)
+            yield INS207.violation(message, place, found=text)
 
 
 def _events(sample: SampleView) -> Iterator[Violation]:
@@ -84,7 +85,7 @@ def _events(sample: SampleView) -> Iterator[Violation]:
             if not same(here, there) and (name != "input" or type(here) is type(there)):
                 message = f"the sample has another {name} than its sample_init event ({index})"
                 yield INS208.violation(
-                    message, pointer=sample.at(name), expected=there, found=sample.value[name]
+                    message, sample.at(name), expected=there, found=sample.value[name]
                 )
         break
     yield from _score_events(sample)
@@ -137,7 +138,7 @@ def _other_solvers(sample: SampleView) -> Iterator[Violation]:
     if found not in (planned[: len(found)], [*planned[: len(found) - 1], finish]):
         yield INS208.violation(
             "the events ran other solvers than the plan has",
-            pointer=sample.at("events"),
+            sample.at("events"),
             expected=planned,
             found=found,
         )
@@ -159,7 +160,7 @@ def _other_settings(sample: SampleView) -> Iterator[Violation]:
             if not same(used.get(name), wanted):
                 yield INS208.violation(
                     f"the log declares another {name} than its calls of the model had",
-                    pointer=sample.at("events", index, "config", *([name] if name in used else [])),
+                    sample.at("events", index, "config", *([name] if name in used else [])),
                     expected=wanted,
                     found=used.get(name),
                 )
@@ -177,7 +178,7 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
         if name not in sample.scores and UNNAMED not in sample.scores:
             message = f"the events have a score of {name}, and the sample has none"
             place = sample.at("scores") if "scores" in sample.value else sample.place
-            yield INS208.violation(message, pointer=place)
+            yield INS208.violation(message, place)
     for name, score in sample.scores.items():
         event, history = finals.get(name), list_or_empty(score.get("history"))
         if event is None:
@@ -189,7 +190,7 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
             message = f"the event of the scorer {name} has another value, and no edit tells why"
             yield INS208.violation(
                 message,
-                pointer=sample.at("scores", name, *path, "value"),
+                sample.at("scores", name, *path, "value"),
                 expected=score_value(told),
                 found=first.get("value"),
             )
@@ -199,7 +200,7 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
             if here != there and not (history and here is None):
                 yield INS208.violation(
                     f"the event of the scorer {name} has another {part}",
-                    pointer=sample.at("scores", name, *path, part),
+                    sample.at("scores", name, *path, part),
                     expected=there,
                     found=here,
                 )
@@ -222,7 +223,7 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
         for name in (one for one in scores if one not in named):
             message = f"no event tells of the score of {name}"
             place, found = sample.at("scores", name, "value"), sample.scores[name].get("value")
-            yield INS216.violation(message, pointer=place, found=found)
+            yield INS216.violation(message, place, found=found)
     elif len(scores) <= len(events) <= _MOST_UNNAMED:
         told = [object_or_empty(one.get("score")) for one in events]
         for name, (first, *later) in scores.items():
@@ -230,7 +231,7 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
                 path = ("history", 0) if later else ()
                 yield INS216.violation(
                     f"no event tells of this score of {name}",
-                    pointer=sample.at("scores", name, *path, "value"),
+                    sample.at("scores", name, *path, "value"),
                     expected=score_value(told[0]) if len(told) == 1 else None,
                     found=member(first, "value"),
                 )
@@ -259,7 +260,7 @@ def _check_edits(sample: SampleView) -> Iterator[Violation]:
         value = score.get("value")
         change = "" if same(score_value(first), score_value(score)) else ", and has another value"
         message = f"the score of {name} was edited ({len(history):,} entries of history){change}"
-        yield INS209.violation(message, pointer=sample.at("scores", name, "value"), found=value)
+        yield INS209.violation(message, sample.at("scores", name, "value"), found=value)
 
 
 INS205: Final = declare_rule("INS205", record=_check_name)

@@ -15,7 +15,8 @@ from evalstream.formats.inspect.rescoring import (
     grade,
     last_answer,
 )
-from evalstream.formats.inspect.views import SampleView, score_value
+from evalstream.formats.inspect.values import score_value
+from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
@@ -45,7 +46,7 @@ def _includes(sample: SampleView) -> Iterator[Violation]:
             has = "has a target" if expected == "C" else "has no target"
             yield INS213.violation(
                 f"the completion {has} in it",
-                pointer=sample.at("scores", name, *path),
+                sample.at("scores", name, *path),
                 expected=expected,
                 found=value,
             )
@@ -79,7 +80,7 @@ def _check_rescored(sample: SampleView) -> Iterator[Violation]:
             path = ("history", 0, "value") if history else ("value",)
             yield INS218.violation(
                 f"the scorer {declared} gives another value to this answer",
-                pointer=sample.at("scores", name, *path),
+                sample.at("scores", name, *path),
                 expected=expected,
                 found=value,
             )
@@ -93,7 +94,7 @@ def _expected_value(
     targets: list[str],
     score: Mapping[str, Any],
 ) -> str | None:
-    """Return the value that a scorer gives, or None where that cannot be told."""
+    """Return the value that a scorer gives, None if the sample does not determine it."""
     told, explanation = (
         sample.resolve_attachment(score.get(one)) for one in ("answer", "explanation")
     )

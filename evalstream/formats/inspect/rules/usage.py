@@ -1,15 +1,17 @@
-"""INS2: the rule that compares the token usage of a sample with the calls of models it recorded."""
+"""INS2: rules over the token usage and the times of a sample and of its calls of models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from evalstream.formats.inspect.rescoring import SINCE
-from evalstream.formats.inspect.views import SampleView, is_count
+from evalstream.formats.inspect.values import is_count, read_time
+from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one
 from evalstream.parsing.json import member, text_or_none
-from evalstream.parsing.json_values import Numbered, object_or_empty
+from evalstream.parsing.json_values import Numbered, is_number, object_or_empty
 from evalstream.rules.declaration import declare_rule
 
 
@@ -35,7 +37,7 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
         if model not in told:
             yield INS217.violation(
                 "the sample counts no usage of the model of this call",
-                pointer=sample.at("events", index, "model"),
+                sample.at("events", index, "model"),
                 expected=expect_one(told),
                 found=model,
             )
@@ -51,9 +53,7 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
             if (found is None or is_count(found)) and (found or 0) < expected:
                 place = sample.at("model_usage", model, *([] if found is None else [name]))
                 message = f"the calls of the model used {expected:,} {name.replace('_', ' ')}"
-                yield INS217.violation(
-                    message, pointer=place, expected=at_least(expected), found=found
-                )
+                yield INS217.violation(message, place, expected=at_least(expected), found=found)
                 break
     yield from _unrecorded_calls(sample, told)
     yield from _unexplained_usage(sample, told)
@@ -70,7 +70,7 @@ def _unrecorded_calls(sample: SampleView, told: Mapping[str, Any]) -> Iterator[V
         ):
             message = "no event tells of a call of this model, so that nothing shows its answers"
             place = sample.at("model_usage", model)
-            yield INS217.violation(message, pointer=place, severity=Severity.WARNING)
+            yield INS217.violation(message, place, severity=Severity.WARNING)
 
 
 def _unexplained_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[Violation]:
@@ -93,7 +93,7 @@ def _unexplained_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[
             if known and is_count(found) and found > sum(known):
                 yield INS217.violation(
                     f"all calls of the model used {sum(known):,} {name.replace('_', ' ')}",
-                    pointer=sample.at("model_usage", model, name),
+                    sample.at("model_usage", model, name),
                     expected=at_most(sum(known)),
                     found=found,
                     severity=Severity.WARNING,
@@ -119,8 +119,72 @@ def _counted_calls(sample: SampleView) -> Iterator[Numbered]:
             yield one
 
 
+_SLACK: Final = 5.0
+"""Seconds by which clocks may differ: times of day are set now and then, durations are not."""
+
+_SHARE: Final = 1.01
+"""How much longer, beside, a duration may be than the time of day tells."""
+
+
+def _check_times(sample: SampleView) -> Iterator[Violation]:
+    """Report durations that are longer than what holds them, and calls after the end.
+
+    A computer that slept makes the time of day longer than the duration, and never shorter.
+    """
+    value = sample.value
+    started, ended = (read_time(value.get(name)) for name in ("started_at", "completed_at"))
+    total: Any = value.get("total_time")
+    working: Any = value.get("working_time")
+    lasted = None if started is None or ended is None else (ended - started).total_seconds()
+    bounds: tuple[tuple[str, Any, Any], ...] = (
+        ("total_time", total, lasted),
+        ("working_time", working, total),
+    )
+    for name, found, most in bounds:
+        if is_number(found) and is_number(most) and found > most * _SHARE + _SLACK:
+            whole = "the sample was run" if name == "total_time" else "total_time"
+            yield INS219.violation(
+                f"{name} is longer than {whole}",
+                sample.at(name),
+                expected=at_most(most),
+                found=found,
+            )
+    yield from _check_calls(sample, ended, working)
+
+
+def _check_calls(sample: SampleView, ended: datetime | None, working: Any) -> Iterator[Violation]:
+    """Report the first call of a model that is later, or longer, than its sample."""
+    for index, event in sample.events("model"):
+        called, lasted = read_time(event.get("timestamp")), event.get("working_time")
+        if ended and called and called > ended + timedelta(seconds=_SLACK):
+            name, most = "timestamp", sample.value["completed_at"]
+            message = "the sample was completed before this call of its model"
+        elif is_number(lasted) and is_number(working) and lasted > working * _SHARE + _SLACK:
+            name, most = "working_time", working
+            message = "this call of a model is longer than working_time of the sample"
+        else:
+            continue
+        if "scorer" not in sample.spans_around(event):
+            place = sample.at("events", index, name)
+            yield INS219.violation(message, place, expected=at_most(most), found=event[name])
+            return
+
+
+def late_samples(log: LogView, latest: datetime | None) -> Iterator[Violation]:
+    """Report a log that was completed before one of its samples, the `latest`."""
+    found = log.stats.get("completed_at")
+    ended = read_time(found)
+    if log.is_finished and latest and ended and latest > ended + timedelta(seconds=_SLACK):
+        yield INS219.violation(
+            f"a sample was completed later: {latest.isoformat()}",
+            log.at("stats", "completed_at"),
+            found=found,
+        )
+
+
 INS217: Final = declare_rule("INS217", record=_usage)
+INS219: Final = declare_rule("INS219", record=_check_times)
 
 
-RULES: Final = (INS217,)
+RULES: Final = (INS217, INS219)
 """Rules that check one sample."""

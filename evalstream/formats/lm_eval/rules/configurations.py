@@ -1,17 +1,18 @@
-"""The types of what the results say of the call and of its tasks: whatever checks read of it.
+"""The types of the members of results that checks read.
 
-A member of another type would take a check away without a word.
+A check is left out where such a member has another type.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.lm_eval.row_scores import CHOICE, GENERATE, LIKELIHOOD, ROLLING
-from evalstream.parsing.json import member, type_name
-from evalstream.parsing.json_values import list_or_empty, object_or_empty
+from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
+from evalstream.parsing.json import type_name
+from evalstream.parsing.json_values import object_or_empty
 
 _TYPES: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "string": ("a text", (str,)),
@@ -22,36 +23,6 @@ _TYPES: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "object": ("an object", (dict,)),
 }
 
-_OF_CALL: Final[Mapping[str, tuple[str, ...]]] = {
-    "model": ("string",),
-    "model_args": ("string", "object"),
-    "limit": ("number",),
-    "bootstrap_iters": ("integer",),
-    "gen_kwargs": ("string", "object"),
-    "model_revision": ("string",),
-}
-
-_OF_TASK: Final[Mapping[str, tuple[str, ...]]] = {
-    "task": ("string",),
-    "task_alias": ("string",),
-    "output_type": ("string",),
-    "metric_list": ("array",),
-    "filter_list": ("array",),
-    "num_fewshot": ("integer",),
-    "repeats": ("integer",),
-    "generation_kwargs": ("object",),
-    "target_delimiter": ("string",),
-    "fewshot_delimiter": ("string",),
-}
-
-_OF_ALL: Final[Mapping[str, tuple[str, ...]]] = {
-    "model_name": ("string",),
-    "model_name_sanitized": ("string",),
-    "model_source": ("string",),
-    "chat_template": ("string",),
-    "system_instruction": ("string",),
-}
-
 _OUTPUTS: Final = (CHOICE, LIKELIHOOD, ROLLING, GENERATE)
 _OLD_OUTPUTS: Final = frozenset({"greedy_until", "winograd_schema"})
 
@@ -59,7 +30,7 @@ Path = tuple[str | int, ...]
 
 
 class Misfit(NamedTuple):
-    """A member of another type: where, what it must be, in words and as a schema, and its value."""
+    """A member of another type: its path, the type in words and as a schema, and its value."""
 
     path: Path
     message: str
@@ -70,97 +41,97 @@ class Misfit(NamedTuple):
 
 def find_misfits(document: Mapping[str, Any]) -> Iterator[Misfit]:
     """Yield the members of the call and of configurations that checks could not read."""
-    yield from _misfits((), document, _OF_ALL)
-    yield from _misfits(("config",), document.get("config"), _OF_CALL)
-    for task, config in object_or_empty(document.get("configs")).items():
-        path = "configs", task
-        yield from _misfits(path, config, _OF_TASK)
-        kind = member(config, "output_type")
-        if isinstance(kind, str) and kind not in (*_OUTPUTS, *_OLD_OUTPUTS):
-            message = "output_type is none of the harness's kinds of requests"
-            yield Misfit((*path, "output_type"), message, {"enum": list(_OUTPUTS)}, kind)
-        yield from _metrics((*path, "metric_list"), member(config, "metric_list"))
-        yield from _filters((*path, "filter_list"), member(config, "filter_list"))
-        shots = {task: ("integer",)}
-        yield from _misfits(("n-shot",), document.get("n-shot"), shots)
-    for task, directions in object_or_empty(document.get("higher_is_better")).items():
-        kinds = dict.fromkeys(object_or_empty(directions), ("boolean",))
-        yield from _misfits(("higher_is_better", task), directions, kinds)
-    for task, entry in object_or_empty(document.get("results")).items():
-        names = {"name": ("string",), "alias": ("string",)}
-        yield from _misfits(("results", task), entry, names)
+    for place, find in _CHECKS:
+        for path, found in iterate_places(document, place):
+            yield from find(path, found)
+    for task in object_or_empty(document.get("configs")):
+        shots = object_or_empty(document.get("n-shot")).get(task)
+        yield from _misfit(("n-shot", task), shots, types="integer")
 
 
-def _misfits(path: Path, holder: Any, known: Mapping[str, tuple[str, ...]]) -> Iterator[Misfit]:
-    for name, types in known.items():
-        yield from _misfit((*path, name), member(holder, name), *types)
+def iterate_places(value: Any, place: str, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield the paths and the values at a place; a member that an object lacks is None."""
+    name, _, rest = place.partition("/")
+    held: Iterator[tuple[Any, Any]] = iter(())
+    if name == "#":
+        held = enumerate(value) if isinstance(value, list) else held
+    elif isinstance(value, dict):
+        held = iter(value.items() if name == "*" else ((name, value.get(name)),))
+    for key, one in held:
+        inner = *path, key
+        yield from iterate_places(one, rest, inner) if rest else ((inner, one),)
 
 
-def _misfit(path: Path, found: Any, *types: str) -> Iterator[Misfit]:
+def _misfit(path: Path, found: Any, types: str) -> Iterator[Misfit]:
     """Report a member of none of the types; null is absent."""
-    classes = {one for name in types for one in _TYPES[name][1]}
-    if found is not None and found.__class__ not in classes:
-        nouns = " or ".join(_TYPES[name][0] for name in types)
+    names = types.split()
+    if found is not None and all(found.__class__ not in _TYPES[name][1] for name in names):
+        nouns = " or ".join(_TYPES[name][0] for name in names)
         message = f"{path[-1]} must be {nouns}, not {type_name(found)}"
-        yield Misfit(path, message, {"type": types[0] if len(types) == 1 else list(types)}, found)
-
-
-def _metrics(path: Path, listed: Any) -> Iterator[Misfit]:
-    for place, one in enumerate(list_or_empty(listed)):
-        where = *path, place
-        if not isinstance(one, dict):
-            yield from _entry(where, one)
-            continue
-        yield from _required(where, one, "metric")
-        kinds: Mapping[str, tuple[str, ...]] = {
-            "aggregation": ("string",),
-            "higher_is_better": ("boolean",),
-        }
-        yield from _misfits(where, one, kinds)
-        patterns = one.get("regexes_to_ignore")
-        yield from _misfit((*where, "regexes_to_ignore"), patterns, "array")
-        for number, pattern in enumerate(list_or_empty(patterns)):
-            yield from _pattern((*where, "regexes_to_ignore", number), pattern)
-
-
-def _filters(path: Path, listed: Any) -> Iterator[Misfit]:
-    for place, one in enumerate(list_or_empty(listed)):
-        where = *path, place
-        if not isinstance(one, dict):
-            yield from _entry(where, one)
-            continue
-        yield from _required(where, one, "name")
-        steps = one.get("filter")
-        if not isinstance(steps, list):
-            message = "filter must be a list of steps"
-            yield Misfit((*where, "filter"), message, {"type": "array"}, steps)
-            continue
-        for number, step in enumerate(steps):
-            inner = *where, "filter", number
-            if not isinstance(step, dict):
-                yield from _entry(inner, step)
-                continue
-            yield from _required(inner, step, "function")
-            yield from _pattern((*inner, "regex_pattern"), step.get("regex_pattern"))
+        yield Misfit(path, message, {"type": names[0] if len(names) == 1 else names}, found)
 
 
 def _entry(path: Path, found: Any) -> Iterator[Misfit]:
-    message = f"an entry of {path[-2]} must be an object, not {type_name(found)}"
-    yield Misfit(path, message, {"type": "object"}, found)
+    if not isinstance(found, dict):
+        message = f"an entry of {path[-2]} must be an object, not {type_name(found)}"
+        yield Misfit(path, message, {"type": "object"}, found)
 
 
-def _required(path: Path, holder: Mapping[str, Any], name: str) -> Iterator[Misfit]:
-    if not isinstance(holder.get(name), str):
-        message = f"{name} must be a text"
-        yield Misfit((*path, name), message, {"type": "string"}, holder.get(name))
+def _required(path: Path, found: Any, kind: str, noun: str) -> Iterator[Misfit]:
+    if not isinstance(found, _TYPES[kind][1]):
+        yield Misfit(path, f"{path[-1]} must be {noun}", {"type": kind}, found)
+
+
+def _output(path: Path, found: Any) -> Iterator[Misfit]:
+    if isinstance(found, str) and found not in (*_OUTPUTS, *_OLD_OUTPUTS):
+        message = "output_type is none of the harness's kinds of requests"
+        yield Misfit(path, message, {"enum": list(_OUTPUTS)}, found)
 
 
 def _pattern(path: Path, found: Any) -> Iterator[Misfit]:
-    """Report a regular expression that is none; releases of Python differ in what they take."""
-    yield from _misfit(path, found, "string")
+    """Report a regular expression that is none; releases of Python differ in the valid ones."""
+    yield from _misfit(path, found, types="string")
     if isinstance(found, str):
         try:
             re.compile(found)
         except (re.error, OverflowError, RecursionError) as error:
             message = f"the pattern cannot be read, so that nothing is compared with it: {error}"
             yield Misfit(path, message, None, found, is_certain=False)
+
+
+_TASK: Final = "configs/*"
+_METRIC: Final = f"{_TASK}/metric_list/#"
+_FILTER: Final = f"{_TASK}/filter_list/#"
+_STEP: Final = f"{_FILTER}/filter/#"
+
+_OPTIONAL: Final[Mapping[str, str]] = {
+    "string": (
+        "model_name model_name_sanitized model_source chat_template system_instruction "
+        "config/model config/model_revision results/*/name results/*/alias "
+        f"{_TASK}/task {_TASK}/task_alias {_TASK}/output_type {_TASK}/target_delimiter "
+        f"{_TASK}/fewshot_delimiter {_METRIC}/aggregation"
+    ),
+    "string object": "config/model_args config/gen_kwargs",
+    "number": "config/limit",
+    "integer": f"config/bootstrap_iters {_TASK}/num_fewshot {_TASK}/repeats",
+    "array": f"{_TASK}/metric_list {_TASK}/filter_list {_METRIC}/regexes_to_ignore",
+    "object": f"{_TASK}/generation_kwargs",
+    "boolean": f"{_METRIC}/higher_is_better higher_is_better/*/*",
+}
+"""Places by their types; `*` is each member of an object, `#` each element of a list."""
+
+_CHECKS: Final[tuple[tuple[str, Callable[[Path, Any], Iterator[Misfit]]], ...]] = (
+    *(
+        (at, partial(_misfit, types=one))
+        for one, all_of in _OPTIONAL.items()
+        for at in all_of.split()
+    ),
+    (f"{_TASK}/output_type", _output),
+    *((place, _entry) for place in (_METRIC, _FILTER, _STEP)),
+    (f"{_FILTER}/filter", partial(_required, kind="array", noun="a list of steps")),
+    *(
+        (place, partial(_required, kind="string", noun="a text"))
+        for place in (f"{_METRIC}/metric", f"{_FILTER}/name", f"{_STEP}/function")
+    ),
+    *((place, _pattern) for place in (f"{_METRIC}/regexes_to_ignore/#", f"{_STEP}/regex_pattern")),
+)

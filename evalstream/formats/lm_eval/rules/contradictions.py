@@ -1,13 +1,12 @@
-"""A rule over what the results of a call say twice: of the model, metrics, examples and limits."""
+"""A rule over facts that results state twice: model, metrics, examples and limits."""
 
 from __future__ import annotations
 
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from json import dumps, loads
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.aggregations import (
@@ -18,21 +17,14 @@ from evalstream.formats.lm_eval.aggregations import (
     REGISTERED,
 )
 from evalstream.formats.lm_eval.documents import results_time
-from evalstream.formats.lm_eval.row import hashed_prompt, text_hash
-from evalstream.formats.lm_eval.row_scores import (
-    CHOICE,
-    GENERATE,
-    LIKELIHOOD,
-    ROLLING,
-    ScoringPlan,
-    render_question,
-)
-from evalstream.formats.lm_eval.task_facts import TaskFacts
+from evalstream.formats.lm_eval.row import text_hash
+from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
+from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
 from evalstream.formats.lm_eval.views import MODEL_ARGUMENTS, ListedMetric, Results, as_decimal
-from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import count_noun
+from evalstream.model.finding import Violation
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, text_or_none
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.rules.declaration import declare_rule
 from evalstream.stats.claims.rounding import agrees
 
@@ -52,23 +44,16 @@ _SIMPLE_NAME: Final = re.compile(r"[\w.@+\-]+")
 def find_contradictions(
     results: Results, path: str, task: str | None = None
 ) -> Iterator[Violation]:
-    """Yield what the results contradict of the model and of a task, by default of all tasks."""
-    yield from _names(results, path)
-    yield from _digests(results)
-    yield from _times(results, path)
+    """Yield contradictions about the model and about a task, by default about all tasks."""
+    yield from (*_names(results, path), *_digests(results), *_times(results, path))
     for name in results.tasks if task is None else [task]:
-        yield from _metrics(results, name)
-        yield from _shots(results, name)
-        yield from _version(results, name)
-        yield from _identity(results, name)
-        yield from _arguments(results, name)
-        yield from _check_limit(results, name)
-        yield from _bound_figures(results, name)
+        for find in _OF_TASKS:
+            yield from find(results, name)
     if task is None:
         for name, members in results.groups:
             yield from _group(results, name, members)
-        copies, known = results.document.get("groups"), set(results.tasks)
-        for name in copies if isinstance(copies, dict) else ():
+        known = set(results.tasks)
+        for name in object_or_empty(results.document.get("groups")):
             if name not in known:
                 message = f"groups has {name}, and results have no such entry"
                 yield _contradiction(message, ("groups", name))
@@ -76,35 +61,27 @@ def find_contradictions(
 
 def _names(results: Results, path: str) -> Iterator[Violation]:
     """Report names of the model that differ from each other."""
-    name, sanitised = results.model, results.document.get("model_name_sanitized")
+    name, document = results.model, results.document
     if not name:
         return
-    expected = _FORBIDDEN.sub(_SEPARATOR, name)
-    if isinstance(sanitised, str) and sanitised != expected:
-        yield _contradiction(
-            "model_name_sanitized is not that of model_name",
-            ("model_name_sanitized",),
-            expected,
-            sanitised,
-        )
-    folder = os.path.basename(os.path.dirname(path))
+    expected, folder = _FORBIDDEN.sub(_SEPARATOR, name), os.path.basename(os.path.dirname(path))
     if _SEPARATOR in expected and _SEPARATOR in folder and expected not in folder:
         message = f"the results are in the folder of another model, {folder!r}"
         yield _contradiction(message, ("model_name",), None, name)
     yield from _repeated_arguments(results)
-    revision, loaded = results.argument("revision"), results.setting("model_revision")
-    is_other = revision is not None and isinstance(loaded, str)
-    if is_other and not f"{loaded}/".startswith(f"{revision}/"):
+    revision, loaded = results.argument("revision"), text_or_none(results.setting("model_revision"))
+    if not f"{loaded}/".startswith(f"{revision}/"):
         message = "model_revision is not the revision of model_args"
-        yield _contradiction(message, ("config", "model_revision"), revision, loaded)
-    named = results.named_model
-    if named is not None and named != name:
-        message = "model_name is not the model of model_args"
-        yield _contradiction(message, ("model_name",), named, name)
-    source, model = results.document.get("model_source"), results.setting("model")
-    if isinstance(source, str) and source not in (model, _CUSTOM) and isinstance(model, str):
+        yield from _compare(message, ("config", "model_revision"), revision, loaded)
+    stated = text_or_none(document.get("model_name_sanitized"))
+    message = "model_name_sanitized is not that of model_name"
+    yield from _compare(message, ("model_name_sanitized",), expected, stated)
+    message = "model_name is not the model of model_args"
+    yield from _compare(message, ("model_name",), results.named_model, name)
+    source, model = text_or_none(document.get("model_source")), results.setting("model")
+    if source != _CUSTOM:
         message = "model_source is not the model of config"
-        yield _contradiction(message, ("model_source",), model, source)
+        yield from _compare(message, ("model_source",), text_or_none(model), source)
 
 
 def _times(results: Results, path: str) -> Iterator[Violation]:
@@ -215,20 +192,19 @@ def _check_limit(results: Results, task: str) -> Iterator[Violation]:
 
 
 def _group(results: Results, group: str, members: Sequence[str]) -> Iterator[Violation]:
-    """Report what a group has otherwise than its members; its figures are claims."""
-    table = results.document.get("n-shot")
-    shots, found = _common(table, members, int), json.member(table, group)
-    if shots is not None and found.__class__ is int and found != shots:
-        message = f"n-shot of the group {group} is not that of its tasks"
-        yield _contradiction(message, ("n-shot", group), shots, found)
-    directions = results.document.get("higher_is_better")
-    own = json.member(directions, group)
-    for metric, better in own.items() if isinstance(own, dict) else ():
+    """Report members of a group that differ from those of its tasks; its figures are claims."""
+    table, directions = (results.document.get(name) for name in ("n-shot", "higher_is_better"))
+    stated: list[tuple[tuple[str, ...], str, Any, Any, type]] = [
+        (("n-shot", group), "n-shot", table, json.member(table, group), int)
+    ]
+    for metric, better in object_or_empty(json.member(directions, group)).items():
         of_tasks = {one: json.member(json.member(directions, one), metric) for one in members}
-        known = _common(of_tasks, members, bool)
-        if known is not None and isinstance(better, bool) and better != known:
-            message = f"higher_is_better of {metric} of the group {group} is not that of its tasks"
-            yield _contradiction(message, ("higher_is_better", group, metric), known, better)
+        where = "higher_is_better", group, metric
+        stated.append((where, f"higher_is_better of {metric}", of_tasks, better, bool))
+    for path, noun, of_members, found, kind in stated:
+        if found.__class__ is kind:
+            message = f"{noun} of the group {group} is not that of its tasks"
+            yield from _compare(message, path, _common(of_members, members, kind), found)
 
 
 def _common(table: Any, names: Sequence[str], kind: type) -> Any:
@@ -262,19 +238,12 @@ def _direction(
     results: Results, task: str, listed: ListedMetric, found: Any
 ) -> Iterator[Violation]:
     entry = results.config(task)["metric_list"][listed.place]
-    if "higher_is_better" in entry:
-        expected = entry["higher_is_better"]
-    elif listed.name in REGISTERED:
-        expected = listed.name not in LOWER_IS_BETTER
-    else:
-        return
-    if found != expected:
-        yield _contradiction(
-            f"higher_is_better of {listed.name} of {task} is not that of metric_list",
-            ("higher_is_better", task, str(listed.name)),
-            expected,
-            found,
-        )
+    expected = entry.get("higher_is_better", listed.name not in LOWER_IS_BETTER)
+    is_known = "higher_is_better" in entry or listed.name in REGISTERED
+    if is_known and found != expected:
+        message = f"higher_is_better of {listed.name} of {task} is not that of metric_list"
+        path = "higher_is_better", task, str(listed.name)
+        yield _contradiction(message, path, expected, found)
 
 
 def _aggregation(results: Results, task: str, one: ListedMetric) -> Iterator[Violation]:
@@ -288,12 +257,9 @@ def _aggregation(results: Results, task: str, one: ListedMetric) -> Iterator[Vio
         return
     is_mean = one.name in MEANS and declared in {MEAN, "nanmean"}
     if declared != registered and not is_mean and (one.name in MEANS or not is_own):
-        yield _contradiction(
-            f"the harness does not add up {one.name} as {declared}",
-            ("configs", task, "metric_list", one.place, "aggregation"),
-            registered,
-            declared,
-        )
+        message = f"the harness does not add up {one.name} as {declared}"
+        path = "configs", task, "metric_list", one.place, "aggregation"
+        yield _contradiction(message, path, registered, declared)
 
 
 def _shots(results: Results, task: str) -> Iterator[Violation]:
@@ -302,12 +268,8 @@ def _shots(results: Results, task: str) -> Iterator[Violation]:
     declared = config.get("num_fewshot")
     others = (declared, json.member(config.get("metadata"), "num_fewshot"))
     if shots.__class__ is int and declared.__class__ is int and shots not in others:
-        yield _contradiction(
-            f"n-shot of {task} is not num_fewshot of its configuration",
-            ("n-shot", task),
-            declared,
-            shots,
-        )
+        message = f"n-shot of {task} is not num_fewshot of its configuration"
+        yield _contradiction(message, ("n-shot", task), declared, shots)
 
 
 def _bound_figures(results: Results, task: str) -> Iterator[Violation]:
@@ -324,12 +286,8 @@ def _bound_figures(results: Results, task: str) -> Iterator[Violation]:
             continue
         expected = math.log2(perplexity)
         if not agrees(bits, expected) and not agrees(perplexity, _power_of_two(float(bits))):
-            yield _contradiction(
-                f"{figure.label} is not the binary logarithm of {other.key}",
-                ("results", task, key),
-                expected,
-                figure.value,
-            )
+            message = f"{figure.label} is not the binary logarithm of {other.key}"
+            yield _contradiction(message, ("results", task, key), expected, figure.value)
 
 
 def _power_of_two(exponent: float) -> float:
@@ -339,11 +297,11 @@ def _power_of_two(exponent: float) -> float:
         return math.inf
 
 
-def find_row_contradictions(facts: TaskFacts) -> Iterator[Violation]:
-    """Yield what the results contradict of a task: metrics that no list has, and the limit."""
-    if facts.task_results is None or not facts.totals.rows:
+@with_results
+def find_row_contradictions(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
+    """Yield contradictions between results and rows: metrics without an entry, and the limit."""
+    if not facts.totals.rows:
         return
-    task, results = facts.task_results
     listed = results.metric_list(task)
     is_generated = text_or_none(results.config(task).get("output_type")) not in LIKELIHOODS
     is_closed = not is_generated or all(one.name in REGISTERED for one in listed or ())
@@ -352,10 +310,8 @@ def find_row_contradictions(facts: TaskFacts) -> Iterator[Violation]:
         claimed = dict.fromkeys(one.metric for one in facts.figures() if not one.is_stderr)
         for metric in claimed:
             if metric not in names:
-                path = "configs", task, "metric_list"
-                yield _contradiction(
-                    f"{task} has a figure of {metric!r}, which it does not list", path
-                )
+                message = f"{task} has a figure of {metric!r}, which it does not list"
+                yield _contradiction(message, ("configs", task, "metric_list"))
     yield from _limit(facts, task, results)
 
 
@@ -374,108 +330,24 @@ def _limit(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]
         yield _contradiction(f"{message} for {task}", ("config", "limit"), None, found)
 
 
-def find_call_contradictions(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
-    """Report a row that was asked for otherwise than the configuration of its task says.
-
-    All rows of a task are asked for alike, so that one tells.
-    """
-    yield from _examples(row, plan)
-    yield from _prompt(row, plan)
-    yield from _continuations(row, plan)
-    shown = json.resolve(row, ("arguments", "gen_args_0", "arg_1"))
-    is_known = isinstance(shown, dict) and plan.generation is not None
-    if is_known and dumps(shown, sort_keys=True) != plan.generation:
-        yield LME306.violation(
-            "the row was generated with other arguments than generation_kwargs",
-            pointer="/arguments/gen_args_0/arg_1",
-            expected=loads(plan.generation or ""),
-            found=shown,
-        )
-    answers = row.get("resps")
-    listed = answers if isinstance(answers, list) else []
-    given = {len(one) for one in listed if isinstance(one, list)}
-    if plan.repeats is not None and given and given != {plan.repeats}:
-        yield LME306.violation(
-            "the row has another number of answers than the repeats of its task",
-            pointer="/resps",
-            expected=plan.repeats,
-            found=max(given),
-        )
+_OF_TASKS: Final = (
+    *(_metrics, _shots, _version, _identity, _arguments, _check_limit, _bound_figures),
+)
+"""Checks of the members of one task."""
 
 
-def _prompt(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
-    """Report a prompt without the instruction, the description or the question that it must have.
-
-    Servers get their messages as JSON.
-    """
-    prompt = hashed_prompt(row)
-    if prompt is None or prompt.startswith("[{"):
-        return
-    where = {"pointer": "/arguments/gen_args_0/arg_0", "found": prompt}
-    for text in plan.openings:
-        if text not in prompt:
-            message = "the prompt lacks the instruction or the description of its task"
-            yield LME306.violation(message, expected=text, **where)
-    question = None if plan.question is None else render_question(plan.question, row.get("doc"))
-    # Choices that are inputs stand in the place of a number.
-    is_choice = question is not None and question.strip().isdecimal()
-    if question and not is_choice and question.rstrip("\n") not in prompt:
-        message = "the prompt lacks the question that doc_to_text makes of its doc"
-        yield LME306.violation(message, expected=question, severity=Severity.WARNING, **where)
-
-
-def _continuations(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
-    """Report choices that are asked for with another delimiter, or are not those of the task."""
-    requests = row.get("arguments")
-    if plan.output_type != CHOICE or plan.is_chat or not isinstance(requests, dict):
-        return
-    shown = [json.member(one, "arg_1") for one in requests.values()]
-    wanted = [f"{plan.delimiter}{one}" for one in plan.choices]
-    for place, text in enumerate(one for one in shown if isinstance(one, str)):
-        expected = wanted[place % len(wanted)] if wanted else plan.delimiter
-        if not text.startswith(plan.delimiter) or (wanted and text not in wanted):
-            yield LME306.violation(
-                "a choice is not that of the configuration, after its delimiter",
-                pointer=f"/arguments/gen_args_{place}/arg_1",
-                expected=expected,
-                found=text,
-                severity=Severity.WARNING,
-            )
-            return
-
-
-def _examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
-    """Report a prompt with more or fewer examples before its question than the task has."""
-    if plan.question is None:
-        return
-    prompt, question = hashed_prompt(row), render_question(plan.question, row.get("doc"))
-    if prompt is None or not question or not prompt.endswith(question):
-        return
-    before, number = prompt[: -len(question)], None
-    if plan.shots == 0:
-        number = 1 if before else None
-    elif not plan.separator:
-        return
-    elif before.count(plan.separator) < plan.shots:
-        number = before.count(plan.separator)
-    elif len(begins := plan.question.partition("{{")[0].strip()) > 1 and "{{" in plan.question:
-        found = before.startswith(begins) + before.count(f"{plan.separator}{begins}")
-        number = found if found > plan.shots else None
-    if number is not None:
-        number_of_examples = "examples" if plan.shots == 0 else count_noun(number, "example")
-        yield LME306.violation(
-            f"the prompt has {number_of_examples} before its question, "
-            f"and num_fewshot is {plan.shots:,}",
-            pointer="/arguments/gen_args_0/arg_0",
-            expected=question if plan.shots == 0 else plan.shots,
-            found=prompt,
-        )
+def _compare(
+    message: str, path: tuple[str | int, ...], expected: Any, found: Any
+) -> Iterator[Violation]:
+    """Report a member that differs from another one; null is absent."""
+    if expected is not None and found is not None and found != expected:
+        yield _contradiction(message, path, expected, found)
 
 
 def _contradiction(
     message: str, path: tuple[str | int, ...], expected: Any = None, found: Any = None
 ) -> Violation:
-    return LME306.violation(message, pointer=pointer(path), expected=expected, found=found)
+    return LME306.violation(message, pointer(path), expected=expected, found=found)
 
 
 LME306: Final = declare_rule("LME306")

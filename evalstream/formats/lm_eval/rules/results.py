@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, parse_digest
-from evalstream.formats.lm_eval.rules.configurations import find_misfits
-from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import NO_STDERR, Results, show_value
+from evalstream.formats.lm_eval.rules.configurations import find_misfits, iterate_places
+from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
+from evalstream.formats.lm_eval.views import Results, show_value
 from evalstream.model.finding import Severity, Violation
-from evalstream.parsing import json
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.claims import find_open, find_refuted
 from evalstream.rules.declaration import declare_rule
@@ -18,18 +17,10 @@ from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judge import Judgement
 
 _OBJECTS: Final = (
-    "results",
-    "configs",
-    "versions",
-    "n-shot",
-    "n-samples",
-    "config",
-    "task_hashes",
-    "groups",
-    "group_subtasks",
-    "higher_is_better",
+    *("results", "configs", "versions", "n-shot", "n-samples", "config", "task_hashes"),
+    *("groups", "group_subtasks", "higher_is_better", "results/*", "configs/*", "n-samples/*"),
 )
-"""Members of the results that are objects where they are present."""
+"""Places of members that are objects where they are present."""
 
 
 class Siblings(NamedTuple):
@@ -41,66 +32,43 @@ class Siblings(NamedTuple):
 
 def _structure(document: Mapping[str, Any]) -> Iterator[Violation]:
     if "results" not in document:
-        yield LME106.violation(
-            "the results need the member 'results'", pointer="", keyword="required"
-        )
-    for name in _OBJECTS:
-        if name in document and not isinstance(document[name], dict):
-            yield _not_an_object((name,), document[name])
-    for name in ("results", "configs", "n-samples"):
-        for task, value in _members(document, name):
-            if not isinstance(value, dict):
-                yield _not_an_object((name, task), value)
-    for task, value in _members(document, "task_hashes"):
-        if parse_digest(value) is None:
-            yield _report_malformed(("task_hashes", task), value, DIGEST_SCHEMA, "a SHA-256")
-    yield from _counts(document)
+        yield LME106.violation("the results need the member 'results'", "", keyword="required")
+    for place in _OBJECTS:
+        for path, value in iterate_places(document, place):
+            if not isinstance(value, dict) and path[0] in document:
+                yield _wrong_type(path, value, f"{path[-1]} must be an object", "object")
+    for place, noun, expected, is_right in _FORMS:
+        for path, value in iterate_places(document, place):
+            if not is_right(value):
+                message, found = f"{path[-1]} must be {noun}", show_value(value)
+                yield LME106.violation(message, pointer(path), expected=expected, found=found)
     yield from _figures(document)
     for one in find_misfits(document):
-        yield LME106.violation(
-            one.message,
-            pointer=pointer(one.path),
-            expected=one.expected,
-            found=one.found,
-            severity=None if one.is_certain else Severity.WARNING,
-        )
+        severity = None if one.is_certain else Severity.WARNING
+        values = {"expected": one.expected, "found": one.found}
+        yield LME106.violation(one.message, pointer(one.path), severity=severity, **values)
 
 
-def _counts(document: Mapping[str, Any]) -> Iterator[Violation]:
-    """Report numbers of samples that are not integers."""
-    for task, counts in _members(document, "n-samples"):
-        for name in ("original", "effective"):
-            if isinstance(counts, dict) and counts.get(name).__class__ is not int:
-                path = "n-samples", task, name
-                yield _report_malformed(path, counts.get(name), {"type": "integer"}, "an integer")
-    for task, entry in _members(document, "results"):
-        has_length = isinstance(entry, dict) and "sample_len" in entry
-        length = json.member(entry, "sample_len")
-        if has_length and length.__class__ is not int:
-            path = "results", task, "sample_len"
-            yield _report_malformed(path, length, {"type": "integer"}, "an integer")
+def _is_integer(value: Any) -> bool:
+    return value.__class__ is int
 
 
-def _members(document: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
-    held = document.get(name)
-    return iter(held.items() if isinstance(held, dict) else ())
+_INTEGER: Final = "an integer", {"type": "integer"}, _is_integer
+
+_FORMS: Final = (
+    ("task_hashes/*", "a SHA-256", DIGEST_SCHEMA, parse_digest),
+    ("n-samples/*/original", *_INTEGER),
+    ("n-samples/*/effective", *_INTEGER),
+)
+"""The forms of members that an object must have: places, in words, as a schema, and their tests."""
 
 
-def _report_malformed(path: tuple[str, ...], value: Any, expected: Any, noun: str) -> Violation:
+def _wrong_type(path: tuple[str | int, ...], value: Any, message: str, kind: str) -> Violation:
     return LME106.violation(
-        f"{path[-1]} must be {noun}",
-        pointer=pointer(path),
-        expected=expected,
-        found=show_value(value),
-    )
-
-
-def _not_an_object(path: tuple[str, ...], value: Any) -> Violation:
-    return LME106.violation(
-        f"{path[-1]} must be an object, not {type_name(value)}",
-        pointer=pointer(path),
+        f"{message}, not {type_name(value)}",
+        pointer(path),
         keyword="type",
-        expected={"type": "object"},
+        expected={"type": kind},
         found=value,
     )
 
@@ -109,20 +77,18 @@ def _figures(document: Mapping[str, Any]) -> Iterator[Violation]:
     """Report figures that are no numbers; N/A stands for an error that was not computed."""
     results = Results(document)
     for task in results.tasks:
+        entry = results.entry(task)
+        length = entry.get("sample_len")
+        if "sample_len" in entry and length.__class__ is not int:
+            noun, expected, _ = _INTEGER
+            place = pointer(("results", task, "sample_len"))
+            values = {"expected": expected, "found": show_value(length)}
+            yield LME106.violation(f"sample_len must be {noun}", place, **values)
         for claim in results.figures(task):
             value = claim.value
-            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            is_absent = claim.is_stderr and value in (NO_STDERR, None)
-            if not (
-                is_number or is_absent or isinstance(value, (dict, list, str)) or value is None
-            ):
-                yield LME106.violation(
-                    f"a figure must be a number, not {type_name(value)}",
-                    pointer=claim.pointer,
-                    keyword="type",
-                    expected={"type": "number"},
-                    found=value,
-                )
+            if isinstance(value, bool):
+                path = "results", task, claim.key
+                yield _wrong_type(path, value, "a figure must be a number", "number")
 
 
 def _missing_samples(seen: Siblings) -> Iterator[Violation]:
@@ -132,7 +98,7 @@ def _missing_samples(seen: Siblings) -> Iterator[Violation]:
         if task not in seen.tasks:
             yield LME209.violation(
                 f"no samples file of {task} with the time of the results lies beside them",
-                pointer=pointer(("task_hashes", task)),
+                pointer(("task_hashes", task)),
             )
 
 
@@ -152,18 +118,18 @@ def _open(judgements: Iterable[Judgement]) -> Iterator[Violation]:
     return find_open(LME303, (claim for claim, _ in judgements))
 
 
-def _check_unclaimed(facts: TaskFacts) -> Iterator[Violation]:
+@with_results
+def _check_unclaimed(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
     """Report metrics of the rows that the results have no figure of."""
-    if facts.task_results is None or facts.is_unfiltered:
+    if facts.is_unfiltered:
         return
-    task, results = facts.task_results
     claimed = {(claim.metric, claim.filter) for claim in facts.figures() if not claim.is_stderr}
     for name, rows in facts.totals.filters.items() if results.entry(task) else ():
         for metric in rows.metrics:
             if (metric, name) not in claimed:
                 yield LME305.violation(
                     f"rows have {metric!r} under filter {name!r}, and {task} has no such figure",
-                    pointer=pointer(("results", task)),
+                    pointer(("results", task)),
                 )
 
 

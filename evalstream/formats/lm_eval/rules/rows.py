@@ -23,7 +23,8 @@ from evalstream.formats.lm_eval.row import (
     parse_digest,
     text_hash,
 )
-from evalstream.formats.lm_eval.row_scores import Derived, ScoringPlan, derive_scores, is_derived
+from evalstream.formats.lm_eval.row_scores import Derived, derive_scores, is_derived
+from evalstream.formats.lm_eval.scoring_plan import ScoringPlan
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.declaration import declare_rule
@@ -50,49 +51,42 @@ def row_structure(row: Mapping[str, Any]) -> Iterator[Violation]:
     for name, types in _TYPES.items():
         if name not in row:
             if name not in _OPTIONAL:
-                yield LME101.violation(
-                    f"a row needs the member {name!r}", pointer="", keyword="required"
-                )
+                yield _report_missing("a row", name)
         elif type(row[name]) not in types and (name != "target" or "filter" in row):
             yield _wrong_type(name, types, row[name])
     if "doc" not in row:
-        yield LME101.violation("a row needs the member 'doc'", pointer="", keyword="required")
+        yield _report_missing("a row", "doc")
     doc_id = row.get("doc_id")
     if doc_id.__class__ is int and not 0 <= doc_id <= MOST_DOC_ID:
-        yield LME101.violation(
-            "doc_id is not the number of a sample",
-            pointer="/doc_id",
-            expected={"minimum": 0, "maximum": MOST_DOC_ID},
-            found=doc_id,
-        )
+        expected = {"minimum": 0, "maximum": MOST_DOC_ID}
+        message = "doc_id is not the number of a sample"
+        yield LME101.violation(message, "/doc_id", expected=expected, found=doc_id)
     yield from _release_members(row)
     yield from _metrics(row)
 
 
 def _release_members(row: Mapping[str, Any]) -> Iterator[Violation]:
     """Report members that rows of a release have together, and of which a row has some."""
-    digests = [name for name in HASHES if name in row]
-    if digests and len(digests) < len(HASHES):
-        missing = next(name for name in HASHES if name not in row)
-        yield LME101.violation(
-            f"a row with {digests[0]} needs the member {missing!r}", pointer="", keyword="required"
-        )
-    if not digests and "filter" in row:
-        yield LME101.violation(
-            f"a row with filter needs the member {DOC!r}", pointer="", keyword="required"
-        )
+    missing = [name for name in HASHES if name not in row]
+    if missing and len(missing) < len(HASHES):
+        first = next(name for name in HASHES if name in row)
+        yield _report_missing(f"a row with {first}", missing[0])
+    if len(missing) == len(HASHES) and "filter" in row:
+        yield _report_missing("a row with filter", DOC)
     for name, other in (("metrics", "filter"), ("filter", "metrics")):
         if name in row and other not in row:
-            yield LME101.violation(
-                f"a row with {name} needs the member {other!r}", pointer="", keyword="required"
-            )
+            yield _report_missing(f"a row with {name}", other)
+
+
+def _report_missing(holder: str, name: str) -> Violation:
+    return LME101.violation(f"{holder} needs the member {name!r}", "", keyword="required")
 
 
 def _wrong_type(name: str, types: tuple[type, ...], value: Any) -> Violation:
     names = [_SCHEMA_NAMES[one] for one in types]
     return LME101.violation(
         f"{name} must be {' or '.join(names)}, not {type_name(value)}",
-        pointer=pointer((name,)),
+        pointer((name,)),
         keyword="type",
         expected={"type": names[0] if len(names) == 1 else names},
         found=value,
@@ -105,24 +99,18 @@ def _metrics(row: Mapping[str, Any]) -> Iterator[Violation]:
         return
     seen = set()
     for place, name in enumerate(listed):
-        at = pointer(("metrics", place))
+        details: dict[str, Any] = {"found": name}
         if not isinstance(name, str):
-            yield LME102.violation(
-                f"metrics must hold names, not {type_name(name)}",
-                pointer=at,
-                expected={"type": "string"},
-                found=name,
-            )
+            message = f"metrics must hold names, not {type_name(name)}"
+            details["expected"] = {"type": "string"}
         elif name not in row:
-            yield LME102.violation(
-                f"metrics lists {name!r}, and the row has no member of this name",
-                pointer=at,
-                found=name,
-            )
+            message = f"metrics lists {name!r}, and the row has no member of this name"
         elif name in seen:
-            yield LME102.violation(f"metrics lists {name!r} twice", pointer=at, found=name)
+            message = f"metrics lists {name!r} twice"
         else:
             seen.add(name)
+            continue
+        yield LME102.violation(message, pointer(("metrics", place)), **details)
 
 
 def row_digests(row: Mapping[str, Any], *, certain: bool) -> tuple[list[Violation], bool]:
@@ -160,7 +148,7 @@ def row_digests(row: Mapping[str, Any], *, certain: bool) -> tuple[list[Violatio
 
 
 def _actual(row: Mapping[str, Any], name: str, declared: str) -> str | None:
-    """Return the digest of what a row shows, None where it shows no such text."""
+    """Return the digest of a text of the row, None if the row has no such text."""
     if name == DOC:
         if "doc" not in row:
             return None
@@ -190,7 +178,7 @@ def _check_filtered(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Viola
         if not is_right:
             yield LME211.violation(
                 "filtered_resps is not what the filter makes of resps",
-                pointer="/filtered_resps",
+                "/filtered_resps",
                 expected=given,
                 found=row.get("filtered_resps"),
             )
@@ -205,7 +193,7 @@ def _check_derived(derived: Derived, value: Any) -> Iterator[Violation]:
     message = "counts another number of words or bytes" if is_weight else "does not follow"
     yield LME210.violation(
         f"{derived.metric} {message} from the row's answers and target",
-        pointer=pointer((derived.metric,)),
+        pointer((derived.metric,)),
         expected=list(expected) if isinstance(expected, tuple) else expected,
         found=value,
         severity=Severity.WARNING if is_weight else None,

@@ -1,4 +1,4 @@
-"""Rules over the rows of a samples file: which samples they are, and what the results say of them."""
+"""Rules over all rows of a samples file, and over the members of results about them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, TypeGuard
 
-from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import NO_FILTER
+from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
+from evalstream.formats.lm_eval.views import NO_FILTER, Results
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
@@ -57,33 +57,30 @@ def _uneven(facts: TaskFacts) -> Iterator[Violation]:
             )
 
 
-def _absent(facts: TaskFacts) -> Iterator[Violation]:
-    if facts.task_results is None or not facts.totals.rows or NO_FILTER in facts.totals.filters:
+@with_results
+def _absent(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
+    if not facts.totals.rows or NO_FILTER in facts.totals.filters:
         return
-    task, results = facts.task_results
     names = results.filters(task)
     known = set(names or [NONE])
     for name in facts.totals.filters if results.metric_list(task) is not None else ():
         if name not in known:
             message = f"rows have filter {name!r}, which the configuration of {task} does not have"
-            yield LME206.violation(message, pointer=pointer(("configs", task)), expected=names)
+            yield LME206.violation(message, pointer(("configs", task)), expected=names)
     for name in dict.fromkeys(names):
         if name not in facts.totals.filters:
             path = "configs", task, "filter_list", names.index(name), "name"
-            yield LME206.violation(f"no row has filter {name!r}", pointer=pointer(path), found=name)
+            yield LME206.violation(f"no row has filter {name!r}", pointer(path), found=name)
 
 
-def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
-    actual = facts.totals.task_hash()
-    if facts.task_results is None:
-        return
-    task, results = facts.task_results
-    declared = results.task_hash(task)
+@with_results
+def _task_hash(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
+    declared, actual = results.task_hash(task), facts.totals.task_hash()
     if declared == actual or not facts.totals.rows:
         return
     if declared is None:
         message = f"task_hashes has no hash for {task}, and its rows have digests"
-        yield LME204.violation(message, pointer="/task_hashes", severity=Severity.WARNING)
+        yield LME204.violation(message, "/task_hashes", severity=Severity.WARNING)
         return
     at: dict[str, Any] = {"pointer": pointer(("task_hashes", task)), "found": declared}
     if actual is None:
@@ -100,11 +97,11 @@ def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
     yield LME204.violation(message, expected=actual, **at)
 
 
-def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
+@with_results
+def _sample_count(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
     totals = facts.totals
-    if facts.task_results is None or totals.is_scattered or totals.repeats or totals.unkeyed:
+    if totals.is_scattered or totals.repeats or totals.unkeyed:
         return
-    task, results = facts.task_results
     declared, counts = results.samples(task), facts.totals.metric_counts
     effective, original = declared.get("effective"), declared.get("original")
     if _is_count(effective) and effective not in facts.sample_counts:
@@ -120,7 +117,7 @@ def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
     if original < effective:
         yield LME207.violation(
             f"original is {original:,}, fewer than the {effective:,} that were evaluated",
-            pointer=pointer(("n-samples", task, "original")),
+            pointer(("n-samples", task, "original")),
             expected={"minimum": effective},
             found=original,
         )
@@ -135,7 +132,7 @@ def _report_unlimited(task: str, samples: int, original: int) -> Violation:
     return LME207.violation(
         f"the rows have {samples:,} of {count_noun(original, 'sample')}: the call had no limit, and "
         "results do not record what --samples chose",
-        pointer=pointer(("n-samples", task, "original")),
+        pointer(("n-samples", task, "original")),
         found=original,
         severity=Severity.INFO,
     )
@@ -151,13 +148,13 @@ def _beyond(facts: TaskFacts, task: str, original: int, *, is_all: bool) -> Iter
             yield LME207.violation(
                 f"doc_id {rows.ids.highest}{of} is beyond the {count_noun(original, 'sample')} "
                 "of the dataset",
-                pointer=pointer(("n-samples", task, "original")),
+                pointer(("n-samples", task, "original")),
                 found=original,
             )
         elif is_all and (gap := rows.ids.first_gap()) < original:
             yield LME207.violation(
                 f"all samples were evaluated, and the rows{of} lack doc_id {gap}",
-                pointer=pointer(("n-samples", task, "effective")),
+                pointer(("n-samples", task, "effective")),
                 found=original,
             )
 
@@ -168,21 +165,19 @@ def _is_count(value: Any) -> TypeGuard[int]:
 
 def _miscounted(path: tuple[str, ...], declared: int, found: int, message: str) -> Violation:
     message = f"{path[-1]} is {declared:,}, and {message}"
-    return LME207.violation(message, pointer=pointer(path), expected=found, found=declared)
+    return LME207.violation(message, pointer(path), expected=found, found=declared)
 
 
-def _filters(facts: TaskFacts) -> Iterator[Violation]:
+@with_results
+def _filters(_facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
     """Report filters that the configuration has twice."""
-    if facts.task_results is None:
-        return
-    task, results = facts.task_results
     names = results.filters(task)
     times = Counter(names)
     for place, name in enumerate(names):
         if times[name] > 1 and names.index(name) != place:
             yield LME105.violation(
                 f"two filters of {task} are called {name!r}; rows show one of them",
-                pointer=pointer(("configs", task, "filter_list", place, "name")),
+                pointer(("configs", task, "filter_list", place, "name")),
                 found=name,
             )
 

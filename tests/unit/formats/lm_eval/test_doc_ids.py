@@ -1,9 +1,10 @@
 """The doc_ids of a filter are what a set of them would be."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.formats.lm_eval.doc_ids import CHUNK, DocIds, IdRuns
+from evalstream.formats.lm_eval.doc_ids import CHUNK, DocIds, IdRun, IdRuns
 
 PLACES = st.integers(0, 5) | st.integers(CHUNK - 3, CHUNK + 3) | st.integers(0, 3 * CHUNK)
 
@@ -51,5 +52,11 @@ def test_the_lowest_missing_id_is_found(
 ) -> None:
     missing = {doc_id for doc_id, _ in some} - {doc_id for doc_id, _ in others}
     assert ids_of(some).find_missing(ids_of(others)) == min(missing, default=None)
-    is_same = {doc_id for doc_id, _ in some} == {doc_id for doc_id, _ in others}
-    assert ids_of(some).is_same(ids_of(others)) == is_same
+
+
+@pytest.mark.parametrize("run", [IdRun(0, 9, 1, 1), IdRun(7, 20, 4, 2), IdRun(5, 1, 2, 1)])
+@pytest.mark.parametrize("number", [1, 3, 10])
+def test_a_run_knows_the_lines_of_multiples(run: IdRun, number: int) -> None:
+    ids = range(run.first, run.first + run.rows)
+    lines = [run.line - 1 + run.step * place for place, one in enumerate(ids) if one % number == 0]
+    assert list(run.lines_of_multiples(number)) == lines

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
 
-from evalstream.formats.inspect.score_values import known_number, to_float
-from evalstream.formats.inspect.views import same
+from evalstream.formats.inspect.values import known_number, same, score_to_float
 from evalstream.stats.claims.reducers import CannotCompute, reduce_repeats, reducer_named
 
 REDUCERS = (
@@ -25,7 +24,7 @@ VALUES = st.sampled_from(
 def reduced(values: list[Any], name: str | None) -> Any:
     reducer = reducer_named(name)
     assert reducer is not None
-    return reduce_repeats(values, reducer, to_float)
+    return reduce_repeats(values, reducer, score_to_float)
 
 
 @each(
@@ -47,7 +46,7 @@ def reduced(values: list[Any], name: str | None) -> Any:
 )
 def test_scores_as_numbers(value: Any, expected: float | None) -> None:
     assert known_number(value) == expected
-    assert to_float(value) == (expected or 0.0)
+    assert score_to_float(value) == (expected or 0.0)
 
 
 @each(

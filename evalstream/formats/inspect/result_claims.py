@@ -1,0 +1,290 @@
+"""The metrics of one result, judged by its scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from evalstream.formats.inspect.declarations import Declarations, Metric, result_metrics
+from evalstream.formats.inspect.metrics import (
+    Recomputer,
+    has_own_words,
+    inner_name,
+    is_bootstrap,
+    read_draws,
+    short_name,
+)
+from evalstream.formats.inspect.results import Scores
+from evalstream.formats.inspect.views import LogView
+from evalstream.model.claim import Reason, State
+from evalstream.model.text import count_noun
+from evalstream.parsing.json import text_or_none
+from evalstream.parsing.json_values import is_number
+from evalstream.stats.claims import kinds
+from evalstream.stats.claims.evidence import Evidence, sum_clusters
+from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
+from evalstream.stats.claims.kinds import ClaimKind, Figure
+from evalstream.stats.claims.reducers import CannotCompute
+from evalstream.stats.duplicates import ResultCoverage
+from evalstream.stats.score_sums import ScoreSums
+
+_KINDS: Final[Mapping[str, ClaimKind]] = {
+    "accuracy": kinds.MEAN,
+    "mean": kinds.MEAN,
+    "std": kinds.DEVIATION,
+    "var": kinds.VARIANCE,
+    "stderr": kinds.ERROR,
+    "bootstrap_stderr": kinds.ERROR,
+    "ci": kinds.INTERVAL,
+    "ci_wilson": kinds.INTERVAL,
+    "frequency": kinds.SHARE,
+    "krippendorff_alpha": kinds.ALPHA,
+    "perplexity_per_token": kinds.PERPLEXITY,
+    "perplexity_per_seq": kinds.PERPLEXITY,
+}
+"""The kinds of the harness's own metrics."""
+
+_SPREADS: Final = (kinds.DEVIATION, kinds.VARIANCE, kinds.ERROR, kinds.INTERVAL)
+"""Kinds of figures that are no scores."""
+
+_AVERAGES: Final = (
+    *(kinds.MEAN, kinds.AVERAGE, kinds.MEDIAN, kinds.MODE, kinds.LEAST, kinds.GREATEST),
+)
+"""Kinds of metrics whose figures lie in the range of the scores."""
+
+_ROUNDING: Final = 1e-14
+"""The share of the largest square that rounding may leave of a sum of squares."""
+
+_NEAR: Final = 1e-9
+"""The rounding of a mean."""
+
+_MOST: Final = 1e150
+"""Larger numbers have no square."""
+
+
+def result_label(result: Mapping[str, Any]) -> str:
+    """Return how messages call a result: its scorer, its name and its reducer."""
+    names = [text_or_none(result.get(name)) for name in ("scorer", "name", "reducer")]
+    return "/".join(dict.fromkeys(filter(None, names))) or "result"
+
+
+class ResultClaims:
+    """Judges the metrics of one result; without its scores all are open, if not out of bounds."""
+
+    def __init__(
+        self,
+        log: LogView,
+        declarations: Declarations,
+        index: int,
+        result: Mapping[str, Any],
+        scores: Scores | None,
+        reason: Reason,
+    ) -> None:
+        self._log, self._declarations, self._index = log, declarations, index
+        self._scorer, self._label = result.get("scorer", result.get("name")), result_label(result)
+        self._metrics = list(result_metrics(result))
+        self._scores, self._reason = scores, reason
+        self._recomputer = None if scores is None else Recomputer(scores)
+        self._sums: ScoreSums | None = None
+
+    def judgements(self) -> Iterator[Judgement]:
+        """Iterate over the judged metrics."""
+        following = iter(range(len(self._metrics)))
+        for place in following:
+            metric = self._metrics[place]
+            pair = self._metrics[place : place + 2]
+            if _are_ends(pair):
+                next(following)
+                yield self._judge_interval(pair)
+            else:
+                yield self._judge(metric)
+
+    def _judge(self, metric: Metric) -> Judgement:
+        declared = self._declarations.find_declaration(metric, self._scorer)
+        params = metric.params if declared is None else declared.params
+        name = short_name(declared, metric)
+        kind = _choose_kind(name, metric, params)
+        claim = self._claim(metric, kind)
+        if metric.value is not None and metric.value.__class__ not in (int, float):
+            return refute(claim, None, "the value is no number", self._rows)
+        if name is None:
+            return self._judge_own(claim, kind)
+        if name == "bootstrap_stderr" and self._rows and claim.value is not None:
+            claim = claim._replace(method="bootstrap", draws=read_draws(params))
+            return judge(claim, self._evidence())
+        try:
+            value = self._value(metric, params)
+        except CannotCompute as error:
+            return self._judge_bounds(claim, error.reason)
+        if value is None:
+            message = f"{metric.formula} gives no figure of this name"
+            return refute(claim, None, message, self._rows)
+        return self._compare(claim, value, params, inner_name(name, params))
+
+    def _value(self, metric: Metric, params: Mapping[str, Any]) -> float | None:
+        if self._recomputer is None:
+            raise CannotCompute(self._reason)
+        return self._recomputer.value(metric, params)
+
+    def _compare(
+        self, claim: Claim, value: float, params: Mapping[str, Any], inner: str
+    ) -> Judgement:
+        """Compare a claim with its one right value."""
+        claimed = math.nan if claim.shown is None else float(claim.shown)
+        has_own = has_own_words(params)
+        if claimed == value or (math.isnan(claimed) and math.isnan(value)):
+            return confirm(claim, _json(value), self._rows)
+        if claim.value is None or not math.isfinite(value):
+            if has_own:
+                return leave_open(claim, Reason.METHOD, self._rows, _json(value))
+            words = f"the {claim.kind.name} of {count_noun(self._rows, 'score')} is not the claim"
+            return refute(claim, _json(value), words, self._rows)
+        if inner in _ROOTS and self._is_rounding(claimed, value):
+            return confirm(claim, value, self._rows)
+        figure = Figure(f"the {claim.kind.name}", value)
+        exact = claim.kind._replace(
+            figures=lambda _evidence: (figure,), hints=kinds.no_figures, is_exact=not has_own
+        )
+        if has_own:
+            exact = exact._replace(bounds=kinds.no_bounds)
+        judgement = judge(claim._replace(kind=exact), self._number_of_rows())
+        if judgement.claim.state is State.OPEN:
+            return leave_open(claim, Reason.METHOD, self._rows, value)
+        return judgement
+
+    def _is_rounding(self, claimed: float, value: float) -> bool:
+        """Return whether a deviation near 0 is what rounding leaves of a difference of squares."""
+        numbers = () if self._scores is None else self._scores.numbers
+        scale = max(map(abs, numbers), default=0.0)
+        return (
+            0 <= claimed < _MOST
+            and value < _MOST
+            and scale < _MOST
+            and abs(claimed * claimed - value * value) <= _ROUNDING * scale * scale
+        )
+
+    def _judge_own(self, claim: Claim, kind: ClaimKind) -> Judgement:
+        """Judge a metric of the task's own: its mean confirms it, and bounds refute it."""
+        scores = self._scores
+        if scores is None or not scores.is_numeric or not len(scores):
+            return self._judge_bounds(claim, self._reason)
+        if claim.value is None:
+            return leave_open(claim, Reason.FORMULA, self._rows)
+        own = kinds.UNKNOWN._replace(name=kind.name, hints=kinds.no_figures)
+        if kind in _AVERAGES:
+            low, high = min(scores.numbers), max(scores.numbers)
+            # It may be a share of its own, also in percent.
+            bounds = min(0.0, low), 100 * max(1.0, high)
+            own = own._replace(bounds=lambda _evidence: bounds)
+        elif kind in _SPREADS:
+            own = own._replace(figures=kinds.no_figures, bounds=lambda _evidence: (0, None))
+        judgement = judge(claim._replace(kind=own), self._evidence())
+        if judgement.claim.state is State.OPEN:
+            return leave_open(claim, Reason.FORMULA, self._rows)
+        return judgement
+
+    def _judge_interval(self, pair: list[Metric]) -> Judgement:
+        """Judge the two ends of an interval from resampling."""
+        metric = pair[0]
+        declared = self._declarations.find_declaration(metric, self._scorer)
+        params = metric.params if declared is None else declared.params
+        ends = {one.name: one.value for one in pair}
+        level = params.get("level", 0.95)
+        claim = self._claim(metric, kinds.INTERVAL)._replace(
+            value=(_decimal(ends["lower"]), _decimal(ends["upper"])),
+            shown=ends,
+            method="bootstrap",
+            draws=read_draws(params),
+            level=float(level) if isinstance(level, (int, float)) else math.nan,
+        )
+        if self._scores is None:
+            return leave_open(claim, self._reason, self._rows)
+        if not len(self._scores):
+            wrong = refute(claim, {"lower": 0.0, "upper": 0.0}, "there are no scores", 0)
+            return confirm(claim, ends, 0) if not any(ends.values()) else wrong
+        try:
+            clusters = self._scores.clusters(params.get("cluster"))
+        except CannotCompute as error:
+            return leave_open(claim, error.reason, self._rows)
+        low, high = min(self._scores.numbers), max(self._scores.numbers)
+        if not low - _NEAR <= ends["lower"] <= ends["upper"] <= high + _NEAR:
+            message = f"means of resampled scores lie between {low:.6g} and {high:.6g}, in order"
+            return refute(claim, None, message, self._rows)
+        return judge(claim, self._evidence(clusters))
+
+    def _claim(self, metric: Metric, kind: ClaimKind) -> Claim:
+        value = metric.value
+        number = None if not _is_finite(value) else _decimal(value)
+        place = self._log.place_of_score(self._index, "metrics", metric.key, "value")
+        is_score = kind not in _SPREADS
+        label = f"{self._label} {metric.key}"
+        return Claim(place, label, kind, number, value, is_score=is_score)
+
+    def _judge_bounds(self, claim: Claim, reason: Reason) -> Judgement:
+        """Leave a claim open, unless it is outside the bounds of its kind."""
+        if claim.value is not None:
+            kind = claim.kind._replace(figures=kinds.no_figures)
+            judgement = judge(claim._replace(kind=kind), _NONE)
+            if judgement.claim.state is State.REFUTED:
+                return judgement
+        return leave_open(claim, reason, self._rows)
+
+    @property
+    def _rows(self) -> int:
+        return 0 if self._scores is None else len(self._scores)
+
+    def _number_of_rows(self) -> Evidence:
+        return Evidence(ScoreSums(rows=self._rows))
+
+    def _evidence(self, clusters: list[Any] | None = None) -> Evidence:
+        """Return exact sums over the scores."""
+        numbers = () if self._scores is None else self._scores.numbers
+        if self._sums is None:
+            self._sums = ScoreSums()
+            for number in numbers:
+                self._sums.add(None, number, None, failed=False, times=1)
+        rows = len(numbers)
+        cover = ResultCoverage(samples=rows, repeats=rows, squares=rows)
+        parts = None if clusters is None else sum_clusters(numbers, clusters)
+        return Evidence(self._sums, cover, clusters=parts)
+
+
+_ROOTS: Final = frozenset({"std", "stderr", "ci"})
+"""Metrics that are made of the root of a sum of squares."""
+
+_NONE: Final = Evidence(ScoreSums())
+
+
+def _choose_kind(name: str | None, metric: Metric, params: Mapping[str, Any]) -> ClaimKind:
+    if name is None:
+        short = metric.formula.rpartition("/")[2]
+        return kinds.kind_named(short) or kinds.UNKNOWN
+    inner = inner_name(name, params)
+    if inner == "frequency" and params.get("normalize") is False:
+        return kinds.COUNTS
+    return _KINDS.get(inner, kinds.UNKNOWN)
+
+
+def _are_ends(pair: list[Metric]) -> bool:
+    """Return whether two metrics are the ends of an interval from resampling."""
+    if [one.name for one in pair] != ["lower", "upper"] or not all(
+        _is_finite(one.value) for one in pair
+    ):
+        return False
+    low, high = pair
+    return low.formula == high.formula == "ci" and is_bootstrap("ci", low.params)
+
+
+def _is_finite(value: Any) -> bool:
+    return is_number(value) and math.isfinite(value)
+
+
+def _decimal(value: Any) -> Decimal:
+    return Decimal(repr(value))
+
+
+def _json(value: float) -> float | None:
+    """Return a number as JSON has it, None for NaN and infinite ones."""
+    return value if math.isfinite(value) else None

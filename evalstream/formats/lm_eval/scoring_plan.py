@@ -1,0 +1,171 @@
+"""The way in which the rows of a task were asked for and scored, from its configuration."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evalstream.formats.lm_eval.aggregations import REGISTERED, ordered_metrics
+from evalstream.formats.lm_eval.views import Results
+from evalstream.model.data_class import DataClass
+
+CHOICE: Final = "multiple_choice"
+LIKELIHOOD: Final = "loglikelihood"
+ROLLING: Final = "loglikelihood_rolling"
+GENERATE: Final = "generate_until"
+
+TAKE_FIRST: Final = '[{"function": "take_first"}]'
+"""The steps of the filter of tasks that declare none, as JSON."""
+
+DEFAULT_FILTERS: Final = (("none", TAKE_FIRST),)
+
+
+class ScoringPlan(DataClass, frozen=True):
+    """How the rows of a task were scored, by its configuration.
+
+    `metrics` are those that the harness itself scores, with the JSON of their options; `filters`
+    the chains by name, as JSON. `delimiter` stands before each choice, but not `is_chat`. `ordered`
+    names metrics whose numbers are added up in order. `question` is the template of the question
+    where prompts have nothing else but `shots` examples, each with `separator` after it.
+    `generation` is the JSON of the arguments of the generation, `repeats` the number of answers.
+    `openings` are texts that all prompts have, `choices` the choices that all docs share.
+    """
+
+    output_type: str = ""
+    metrics: tuple[tuple[str, str], ...] = ()
+    filters: tuple[tuple[str, str], ...] = ()
+    delimiter: str = " "
+    is_chat: bool = False
+    ordered: frozenset[str] = frozenset()
+    question: str | None = None
+    shots: int = 0
+    separator: str = ""
+    generation: str | None = None
+    repeats: int | None = None
+    openings: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether rows have nothing to be compared with."""
+        return not self.metrics and not self.filters
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether one row tells how all were asked for."""
+        told = (self.question, self.generation, self.repeats)
+        is_choice = self.output_type == CHOICE and not self.is_chat
+        return any(one is not None for one in told) or bool(self.openings) or is_choice
+
+
+def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
+    """Return the plan by which the rows of a task were scored."""
+    if task is None:
+        every = (ordered_metrics(results, name) for name in results.tasks)
+        return ScoringPlan(ordered=frozenset().union(*every))
+    config, listed = results.config(task), results.metric_list(task)
+    is_own = results.has_own_results(task) or listed is None
+    output_type = str(config.get("output_type"))
+    is_chat = results.document.get("chat_template") is not None
+    return ScoringPlan(
+        output_type,
+        () if is_own else tuple(_metrics(results, task, output_type)),
+        tuple(filter_steps(config)) if listed is not None else (),
+        str(config.get("target_delimiter", " ")),
+        is_chat,
+        ordered_metrics(results, task),
+        _question(results, task, is_chat=is_chat),
+        _count(config.get("num_fewshot")) or 0,
+        str(config.get("fewshot_delimiter", "\n\n")),
+        _generation(config) if listed is not None and output_type == GENERATE else None,
+        None if listed is None else _count(config.get("repeats")),
+        () if is_chat or listed is None else tuple(_openings(results, config)),
+        _shared_choices(config),
+    )
+
+
+def _openings(results: Results, config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the instruction and the description that each prompt begins with, without space."""
+    if config.get("output_type") == ROLLING:
+        return
+    for text in (results.document.get("system_instruction"), config.get("description")):
+        if isinstance(text, str) and text.strip() and not any(mark in text for mark in _MARKUP):
+            yield text.strip()
+
+
+def _shared_choices(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the choices that the configuration lists, none where docs have their own."""
+    found = config.get("doc_to_choice")
+    is_plain = isinstance(found, list) and all(
+        isinstance(one, str) and not any(mark in one for mark in _MARKUP) for one in found
+    )
+    return tuple(found) if is_plain and isinstance(found, list) else ()
+
+
+def _generation(config: Mapping[str, Any]) -> str | None:
+    given = config.get("generation_kwargs")
+    return json.dumps(given, sort_keys=True) if isinstance(given, dict) else None
+
+
+def _count(value: Any) -> int | None:
+    return value if value.__class__ is int else None
+
+
+def _metrics(results: Results, task: str, output_type: str) -> Iterator[tuple[str, str]]:
+    has_choices = results.config(task).get("doc_to_choice") is not None
+    if output_type == GENERATE and has_choices:
+        return  # the target is the number of a choice that the row does not show
+    for one in results.metric_list(task) or ():
+        is_known = one.name in REGISTERED and not one.options.get("hf_evaluate")
+        if is_known and one.name is not None:
+            yield one.name, json.dumps(dict(one.options), sort_keys=True)
+
+
+def filter_steps(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the filters with their steps; of several with one name the harness keeps the last."""
+    listed = config.get("filter_list")
+    if listed is None:
+        yield from DEFAULT_FILTERS
+    for one in listed if isinstance(listed, list) else ():
+        steps = one.get("filter") if isinstance(one, dict) else None
+        if isinstance(steps, list) and isinstance(one.get("name"), str):
+            yield one["name"], json.dumps(steps)
+
+
+_FIELD: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_MARKUP: Final = ("{%", "{#", "{{")
+
+
+def _question(results: Results, task: str, *, is_chat: bool) -> str | None:
+    """Return the template of prompts that have nothing but examples and question; else None."""
+    config, document = results.config(task), results.document
+    template, shots = config.get("doc_to_text"), config.get("num_fewshot")
+    others = ("description", "gen_prefix", "use_prompt", "doc_to_image", "doc_to_audio")
+    has_more = any(config.get(name) for name in others) or document.get("system_instruction")
+    is_plain = isinstance(template, str) and not any(
+        mark in _FIELD.sub("", template) for mark in _MARKUP
+    )
+    of_examples = config.get("fewshot_config")
+    is_same = not isinstance(of_examples, dict) or of_examples.get("doc_to_text") in (
+        None,
+        template,
+    )
+    has_number = shots.__class__ is int and (shots == 0 or is_same)
+    # The configuration of tasks in Python does not show how they make prompts.
+    is_listed = results.metric_list(task) is not None and config.get("output_type") != ROLLING
+    is_known = is_plain and is_listed and has_number and not has_more and not is_chat
+    return template if is_known and isinstance(template, str) else None
+
+
+def render_question(template: str, doc: Any) -> str | None:
+    """Return the question of a doc, None if the template needs more than its fields."""
+    if not isinstance(doc, dict):
+        return None
+    if template in doc:
+        return doc[template] if isinstance(doc[template], str) else None
+    fields = _FIELD.findall(template)
+    if not fields or not all(type(doc.get(name)) in (str, int) for name in fields):
+        return None
+    return _FIELD.sub(lambda found: str(doc[found[1]]), template)
