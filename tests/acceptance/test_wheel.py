@@ -39,7 +39,14 @@ def unpacked_wheel(checkout: Path, folder: Path, **environment: str) -> Path:
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpacked_wheel(REPOSITORY, tmp_path_factory.mktemp("wheel"))
+    """The wheel of the checkout, with the library that was compiled when it was installed."""
+    folder = tmp_path_factory.mktemp("wheel")
+    compiler = folder / "compiler"
+    compiler.write_text(
+        f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncp {binding.LIBRARY} "$2"\n'
+    )
+    compiler.chmod(0o755)
+    return unpacked_wheel(REPOSITORY, folder, CC=str(compiler))
 
 
 @pytest.fixture(scope="module")
