@@ -176,10 +176,8 @@ def test_each_single_byte_counts(number: int) -> None:
     line = written(changed(bare(sound(number)), "input/formatted", ...), separators=(",", ":"))
     odd = itertools.cycle(b'"\\,:{}[]0-. \x00\x80e+\t;x\x7f/')
     spoilt = [line[:place] + line[place + 1 :] for place in range(len(line))]
-    for place, others in (
-        (place, itertools.islice(odd, 11 if is_deep() else 5)) for place in range(len(line))
-    ):
-        for one in others:
+    for place in range(len(line)):
+        for one in itertools.islice(odd, 11 if is_deep() else 5):
             spoilt.append(line[:place] + bytes([one]) + line[place + 1 :])
             spoilt.append(line[:place] + bytes([one]) + line[place:])
     accepted = [one for one in spoilt if taken(within, one)]
