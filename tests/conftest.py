@@ -1,5 +1,6 @@
 """What all tests share: helpers, and the option that rewrites goldens and transcripts."""
 
+import gc
 import json
 import sys
 from collections.abc import Callable
@@ -41,6 +42,12 @@ def pytest_configure(config: pytest.Config) -> None:
         suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("untimed")
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected out of every later search for garbage, and whole in forks."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header() -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import attestations as dsse
 import pytest
 from commands import command, environment, run_command
+from depth import is_deep
 from paths import EXAMPLES, PAIRS
 
 import evalstream
@@ -178,7 +179,7 @@ def test_a_changed_byte_of_the_statements_is_refused(folder: Path, flip: int) ->
     }
     keys = read_trusted_keys([str(folder / "trusted.pem")])
     assert AttestationFile(str(path), keys).verify(run, Options()) == ([], "trusted.pem")
-    for place in range(len(data)):
+    for place in range(0, len(data), 1 if is_deep() else 4):
         changed = bytearray(data)
         changed[place] ^= flip
         path.write_bytes(changed)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from commands import DEVNULL, command, run_command, shell_environment
+from depth import deep
 from paths import EXAMPLES, REPOSITORY
 
 import evalstream
@@ -243,6 +244,7 @@ def test_the_action_reads_settings_only_if_it_is_told_to(
     assert both.returncode == 0
 
 
+@pytest.mark.deep
 def test_the_action_runs_no_module_of_the_checkout(checkout: Path, tmp_path: Path) -> None:
     harm = tmp_path / "harm"
     for name in ("venv", "pip", "ensurepip", "evalstream", "orjson", "sitecustomize", "tempfile"):
@@ -305,7 +307,13 @@ esac
 
 @pytest.mark.parametrize(
     ("reference", "attested", "is_taken"),
-    [("TAG", 0, True), ("c0ffee", 0, True), ("main", 0, False), ("", 0, False), ("TAG", 1, False)],
+    [
+        ("TAG", 0, True),
+        deep("c0ffee", 0, True),
+        ("main", 0, False),
+        ("", 0, False),
+        ("TAG", 1, False),
+    ],
 )
 def test_the_wheel_of_the_very_commit_is_taken(
     reference: str, attested: int, is_taken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -125,14 +125,18 @@ def test_the_first_pages_show_real_output(page: str) -> None:
 @pytest.mark.parametrize("path", PAGES, ids=NAMES.get)
 def test_python_examples_run(path: Path, tmp_path: Path, environment: dict[str, str]) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
-    program = tmp_path / "test_example.py"
-    for code in re.findall(r"```python\n(.*?)```", TEXTS[path], re.DOTALL):
+    programs = []
+    for number, code in enumerate(re.findall(r"```python\n(.*?)```", TEXTS[path], re.DOTALL)):
         if "import evalstream" in code and "dask_jobqueue" not in code:
+            program = tmp_path / f"test_example{number}.py"
             program.write_text(code, encoding="utf-8")
-            runner = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if "def test_" in code else []
-            subprocess.run(
-                [sys.executable, *runner, program], check=True, cwd=tmp_path, env=environment
-            )
+            programs.append(program.name)
+    tests = [name for name in programs if "def test_" in (tmp_path / name).read_text("utf-8")]
+    run_all = "import runpy, sys\nfor name in sys.argv[1:]: runpy.run_path(name, None, '__main__')"
+    calls = [["-c", run_all, *[name for name in programs if name not in tests]]]
+    calls += [["-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]] if tests else []
+    for call in calls if programs else []:
+        subprocess.run([sys.executable, *call], check=True, cwd=tmp_path, env=environment)
 
 
 @each("path", PAGES, ids=NAMES.get)

@@ -191,7 +191,7 @@ def test_a_killed_call_leaves_all_or_nothing(tmp_path: Path) -> None:
     began = time.monotonic()
     run_command(call, cwd=folder, env=environment(), check=True, capture_output=True)
     lasts = time.monotonic() - began
-    for number, moment in enumerate((0.6, 0.8, 0.9, 0.95, 1)):
+    for number, moment in enumerate((0.6, 0.9, 1)):
         shutil.rmtree(folder / "tables", ignore_errors=True)
         stop = signal.SIGTERM if number % 2 else signal.SIGKILL
         with Process(call, cwd=folder, env=environment(), stderr=-3, stdout=-3) as done:
@@ -263,7 +263,7 @@ def test_memory_is_flat(folder: Path) -> None:
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
     )
     peaks = []
-    for count in (2_000, 12_000):
+    for count in (500, 4_000):
         call = [sys.executable, "-c", code, str(count), str(folder / f"{count}.parquet")]
         done = subprocess.run(call, env=environment(), capture_output=True, text=True, check=True)
         peaks.append(int(done.stdout))

@@ -20,7 +20,7 @@ from evalstream.reporters import REPORTERS, reporter_type
 
 STORED = ("json", "jsonl")
 INPUTS = (["examples"], ["examples/run.jsonl"], ["examples/tampered"], ["torn.jsonl"], ["gone"])
-MUTATIONS = examples(250)
+MUTATIONS = examples(200)
 JUNK: tuple[Any, ...] = (
     None, [], {}, -1, 10**30, 10**400, 1e308, 2.5, 1.0, 0, 5, "x", "", True, float("inf"),
     float("nan"), [[[[[]]]]], {"a": 1}, "\ud800", "passed", "error", 2**63, [None], {"ES401": 1},

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from commands import SECONDS, Process, command, environment, started, until, wait_for
+from depth import deep
 from each import each
 from rows import DETAILS, bytes_of, line_of, sound_rows, write_run
 
@@ -81,8 +82,9 @@ def _fed(process: Process, data: bytes) -> None:
 
 
 @each("ways", WAYS, ids=" ".join)
-@pytest.mark.parametrize("jobs", ["1", "2"])
-@pytest.mark.parametrize("data", [SOME, MANY], ids=["some", "many"])
+@pytest.mark.parametrize(
+    ("data", "jobs"), [(SOME, "1"), (MANY, "2"), deep(SOME, "2"), deep(MANY, "1")]
+)
 def test_what_went_through_is_counted(
     tmp_path: Path, data: bytes, jobs: str, ways: tuple[str, ...]
 ) -> None:
@@ -183,7 +185,7 @@ def test_a_seal_that_was_not_written_says_so(
     assert (aggregate.read_text() == text) if not late else not aggregate.exists()
 
 
-@pytest.mark.parametrize(("number", "code"), SIGNALS, ids=["term", "int"])
+@pytest.mark.parametrize(("number", "code"), [SIGNALS[0], deep(*SIGNALS[1])], ids=["term", "int"])
 def test_a_seal_that_was_written_ends_with_its_own_code(
     tmp_path: Path, number: int, code: int
 ) -> None:

@@ -1,45 +1,29 @@
 """Continuous integration fails where too many tests are skipped."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from paths import REPOSITORY, TESTS
 
-SKIPPING = """\
-import conftest
-import pytest
 
-conftest.MOST_SKIPPED = 3  # a test for each of the real number would take long
-
-@pytest.mark.parametrize("number", range({count}))
-def test_skipped(number):
-    pytest.skip("not here")
-
-def test_passed():
-    pass
-"""
-
-
-@pytest.mark.parametrize(
-    ("count", "option", "code"), [(3, "--few-skips", 0), (4, "--few-skips", 1), (4, "--quiet", 0)]
-)
+@pytest.mark.parametrize(("count", "is_asked", "code"), [(3, True, 0), (4, True, 1), (4, False, 0)])
 def test_too_many_skips_fail_where_it_is_asked(
-    count: int, option: str, code: int, tmp_path: Path
+    count: int,
+    is_asked: bool,
+    code: int,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    module = tmp_path / "test_module.py"
-    module.write_text(SKIPPING.format(count=count), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-c", os.devnull, "-p", "conftest", option, str(module)],
-        env={**os.environ, "PYTHONPATH": f"{TESTS}{os.pathsep}{REPOSITORY}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == code, done.stdout
-    assert ("tests were skipped, more than" in done.stdout) == (code == 1)
+    conftest = request.config.pluginmanager.get_plugin(str(TESTS / "conftest.py"))
+    monkeypatch.setattr(conftest, "MOST_SKIPPED", 3)
+    lines: list[str] = []
+    reporter = SimpleNamespace(stats={"skipped": [None] * count}, write_line=lines.append)
+    plugins = SimpleNamespace(get_plugin={"terminalreporter": reporter}.get)
+    config = SimpleNamespace(pluginmanager=plugins, getoption={"--few-skips": is_asked}.get)
+    session = SimpleNamespace(config=config, exitstatus=0)
+    conftest.pytest_sessionfinish(session)
+    assert session.exitstatus == code
+    assert bool(lines) == ("tests were skipped, more than" in "".join(lines)) == bool(code)
 
 
 def test_continuous_integration_asks() -> None:

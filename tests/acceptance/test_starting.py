@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import SECONDS, command, environment, until
+from commands import PIPE, SECONDS, Process, command, environment, run_command, until
 from depth import is_deep
 from paths import EXAMPLES
 from rows import bytes_of, sound_rows, write_run
@@ -138,9 +138,8 @@ def test_a_check_of_several_runs_loads_no_rules_of_other_formats(tmp_path: Path)
 def test_an_unknown_document_is_no_rows_however_it_comes(tmp_path: Path, text: str) -> None:
     place = tmp_path / "x.json"
     place.write_text(text)
-    command = [sys.executable, "-m", "evalstream", "check"]
     named, piped = (
-        subprocess.run([*command, name], input=text, capture_output=True, text=True, check=False)
+        run_command(command("check", name), input=text, capture_output=True, text=True, check=False)
         for name in (str(place), "-")
     )
     assert named.returncode == piped.returncode == 3
@@ -149,8 +148,7 @@ def test_an_unknown_document_is_no_rows_however_it_comes(tmp_path: Path, text: s
 
 @pytest.mark.parametrize("pause", [0.0, 0.3])
 def test_one_document_behind_another_is_seen_however_late(pause: float) -> None:
-    command = [sys.executable, "-m", "evalstream", "check", "-"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with Process(command("check", "-"), stdin=PIPE, stdout=PIPE) as process:
         assert process.stdin is not None
         process.stdin.write(b'{\n "foo": 1\n}\n')
         process.stdin.flush()
@@ -163,8 +161,8 @@ def test_one_document_behind_another_is_seen_however_late(pause: float) -> None:
     "text", ['{\n "foo": 1\n', '{"foo": 1}\n', '{"foo": 1}\n{"foo": 2}\n', "{\n"]
 )
 def test_what_is_no_document_counts_as_rows(text: str) -> None:
-    command = [sys.executable, "-m", "evalstream", "check", "-"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    words = command("check", "-")
+    done = run_command(words, input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 1
 
 
@@ -182,7 +180,7 @@ def test_a_signal_in_the_first_instants_has_its_exit_code(tmp_path: Path, number
         "from evalstream import __main__\nos.write(1, b'x')\n__main__.main()\n"
     )
     # Each signal has moments of its own; in a deep search each has all of them.
-    for step in range(20) if is_deep() else range(SIGNALS.index(number), 20, len(SIGNALS)):
+    for step in range(20) if is_deep() else range(2 * SIGNALS.index(number), 20, 6):
         with subprocess.Popen(
             [sys.executable, str(script), "check", "-"],
             stdin=subprocess.PIPE,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from depth import examples, some
+from depth import deep, examples, some
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import EXAMPLES, PAIRS, REPOSITORY
@@ -146,8 +146,15 @@ def test_a_declared_path_never_leads_out(
     assert datastore.counts == {"ES009" if leads_out else "ES902": 1}
 
 
-@pytest.mark.parametrize("declared", ["../secret.jsonl", "/etc/passwd", "secret.jsonl"])
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("declared", "jobs"),
+    [
+        ("../secret.jsonl", 1),
+        ("/etc/passwd", 2),
+        *(deep(name, jobs) for name in ("../secret.jsonl", "secret.jsonl") for jobs in (1, 2)),
+        deep("/etc/passwd", 1),
+    ],
+)
 def test_nothing_outside_is_opened_or_listed(
     store: Path, claims: Path, rows: Path, declared: str, jobs: int
 ) -> None:

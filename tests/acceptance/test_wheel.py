@@ -50,7 +50,14 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def unpacked(copied: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpacked_wheel(copied, tmp_path_factory.mktemp("wheel"))
+    """A wheel with the library that was compiled when the checkout was installed."""
+    folder = tmp_path_factory.mktemp("wheel")
+    compiler = folder / "compiler"
+    compiler.write_text(
+        f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncp {binding.LIBRARY} "$2"\n'
+    )
+    compiler.chmod(0o755)
+    return unpacked_wheel(copied, folder, CC=str(compiler))
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def may_mount() -> bool:
 
 
 @pytest.mark.skipif(not may_mount(), reason="only root can mount")
-@pytest.mark.parametrize("mount", some(list(MOUNTS), 2))
+@pytest.mark.parametrize("mount", some(list(MOUNTS), 1))
 def test_an_unusable_folder_for_shared_memory(mount: str, tmp_path: Path) -> None:
     (tmp_path / "many").mkdir()
     for number in range(80):

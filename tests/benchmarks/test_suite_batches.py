@@ -215,6 +215,7 @@ def test_memory_is_measured_for_more_and_more_runs(tmp_path: Path) -> None:
     assert states(section) <= {State.UNJUDGED, State.UNKNOWN}
 
 
+@pytest.mark.deep
 def test_a_ledger_answers_and_each_check_is_noted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

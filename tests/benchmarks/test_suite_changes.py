@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from depth import some
 
 from benchmarks.generate.runs import generate
 from benchmarks.harness.budgets import State
@@ -15,7 +16,7 @@ TINY = changes.Scale(60_000, 3, 1, judges=False)
 NOTHING = Measurement(0, 0, 0, None, 0, "", "")
 
 
-@pytest.mark.parametrize("section", changes.SECTIONS.values(), ids=changes.SECTIONS)
+@pytest.mark.parametrize("section", some(list(changes.SECTIONS.values()), 1))
 def test_every_command_gives_a_right_answer(
     tmp_path: Path, section: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ TINY = comparisons.Scale(60_000, 1, judges=False)
 NOTHING = Measurement(0, 0, 0, None, 0, "", "")
 
 
+@pytest.mark.deep
 def test_every_command_gives_a_right_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,6 +150,7 @@ def test_other_findings_than_the_generator_knows_are_wrong(tmp_path: Path, name:
         answer(task_of(CONTENDERS["evalstream-1"], other))
 
 
+@pytest.mark.deep
 def test_a_ledger_must_answer_for_every_run(tmp_path: Path) -> None:
     material = WORKLOADS["unchanged"].make(tmp_path, SMALL)
     answer(task_of(CONTENDERS["evalstream-1"], material))

@@ -6,6 +6,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from compared_runs import Files, assert_as_reference, assert_equal_comparisons, report_of
 from comparison_reference import ReferenceRun, read_run
 from corpus import CORPUS, expectations, needs_corpus
@@ -63,6 +64,7 @@ def test_a_changed_copy_of_a_real_run(name: str, tmp_path: Path) -> None:
     assert said or not copy.stat().st_size
 
 
+@pytest.mark.deep
 @needs_corpus
 def test_real_runs_and_themselves() -> None:
     for name, files in RUNS.items():

@@ -45,7 +45,7 @@ def assert_fixed(folder: Path) -> list[Outcome]:
     return done
 
 
-@each("source", some(list(sources()), 54), ids=lambda source: source.name)
+@each("source", some(list(sources()), 20), ids=lambda source: source.name)
 def test_odd_runs_are_fixed_or_stay(source: Source, tmp_path: Path) -> None:
     assert_fixed(source.written(tmp_path / "source"))
 
@@ -83,7 +83,7 @@ def spoilt(case: str, how: str, folder: Path) -> bool:
 @pytest.mark.parametrize("how", SPOILS)
 def test_a_new_seal_hides_nothing(how: str, tmp_path: Path) -> None:
     statuses: Counter[tuple[str, bool]] = Counter()
-    cases = some(link_cases(), 30)
+    cases = some(link_cases(), 12)
     for case in cases:
         folder = tmp_path / case
         if not spoilt(case, how, folder):

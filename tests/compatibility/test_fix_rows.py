@@ -60,6 +60,7 @@ def places_of(applied: list[Applied]) -> Iterator[str]:
     return (one.example.pointer for one in applied)
 
 
+@pytest.mark.deep
 @needs_corpus
 def test_rows_of_the_corpus_keep_no_null_and_no_value_in_a_map_of_texts() -> None:
     changed: Counter[str] = Counter()

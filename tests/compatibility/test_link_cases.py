@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, expectations, needs_corpus
+from depth import some
 from each import each
 
 import evalstream
@@ -170,7 +171,7 @@ def expected_findings(case: str) -> set[tuple[str, Severity]]:
     return {(code, severity) for code, severity in expected if code in CATALOGUE}
 
 
-every_case = each("case", list(CASES))
+every_case = each("case", some(list(CASES), 24))
 every_case_with_rows = each(
     "case", [name for name, facts in CASES.items() if facts["samples_file_present"]]
 )

@@ -9,7 +9,7 @@ import pytest
 from aggregate_reference import Shapeless, migrate_aggregate
 from aggregate_reference import Supplied as Given
 from corpus import CORPUS, expectations, lines_of, needs_corpus
-from depth import deep, examples
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_sources import sources
@@ -97,8 +97,9 @@ def corpus_aggregates() -> Iterator[bytes]:
             yield text
 
 
+@pytest.mark.deep
 @needs_corpus
-@pytest.mark.parametrize("how", [deep({}), SUPPLIES["fill"], deep(SUPPLIES["all"])])
+@pytest.mark.parametrize("how", [{}, SUPPLIES["fill"], SUPPLIES["all"]])
 def test_aggregates_of_the_corpus_are_migrated_as_by_the_reference(how: dict[str, Any]) -> None:
     validator = builtin_validator("eee/0.3.0/aggregate")
     counts = dict.fromkeys(("migrated", "needs", "old"), 0)

@@ -49,7 +49,7 @@ def migrated(source: Path, target: Path, **how: Any) -> list[Outcome]:
 SOURCES = list(sources())
 
 
-@each("source", some(SOURCES, 54), ids=lambda source: source.name)
+@each("source", some(SOURCES, 20), ids=lambda source: source.name)
 def test_odd_runs_are_migrated_or_refused(source: Source, tmp_path: Path) -> None:
     folder, target = source.written(tmp_path / "source"), tmp_path / "target"
     (outcome,) = migrated(folder, target)
@@ -121,8 +121,8 @@ def test_md5_hashes_need_to_be_computed_again(rehash: str, tmp_path: Path) -> No
 @needs_corpus
 @each(
     ("case", "rehash"),
-    [(case, "keep") for case in link_cases()]
-    + [(case, "json-list") for case in some(link_cases(), 20)],
+    [(case, "keep") for case in some(link_cases(), 20)]
+    + [(case, "json-list") for case in some(link_cases(), 8)],
     group=32,
 )
 def test_no_fault_of_a_pair_is_hidden(case: str, rehash: str, tmp_path: Path) -> None:
@@ -176,6 +176,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Out
     return target, made
 
 
+@pytest.mark.deep
 @needs_corpus
 def test_pairs_of_the_corpus_are_migrated(store: tuple[Path, dict[str, Outcome]]) -> None:
     target, made = store
@@ -186,6 +187,7 @@ def test_pairs_of_the_corpus_are_migrated(store: tuple[Path, dict[str, Outcome]]
     assert not errors_in(target, profile="datastore")
 
 
+@pytest.mark.deep
 @needs_corpus
 def test_migrated_pairs_are_those_of_the_reference(store: tuple[Path, dict[str, Outcome]]) -> None:
     _, made = store
@@ -230,6 +232,7 @@ def test_a_second_migration_changes_nothing(store: tuple[Path, dict[str, Outcome
     assert files_of(target) == before
 
 
+@pytest.mark.deep
 @needs_upstream
 @needs_corpus
 def test_upstream_accepts_what_was_migrated(store: tuple[Path, dict[str, Outcome]]) -> None:
@@ -260,6 +263,7 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Ou
     return target, made
 
 
+@pytest.mark.deep
 @needs_corpus
 def test_single_aggregates_are_migrated_or_refused_for_what_is_wrong_with_them(
     single: tuple[Path, dict[str, Outcome]],
@@ -276,6 +280,7 @@ def test_single_aggregates_are_migrated_or_refused_for_what_is_wrong_with_them(
     assert not errors_in(target, profile="datastore")
 
 
+@pytest.mark.deep
 @needs_corpus
 def test_listed_samples_become_rows(single: tuple[Path, dict[str, Outcome]]) -> None:
     _, made = single
@@ -309,6 +314,7 @@ def test_listed_samples_become_rows(single: tuple[Path, dict[str, Outcome]]) -> 
     assert count == 7
 
 
+@pytest.mark.deep
 @needs_upstream
 @needs_corpus
 def test_upstream_accepts_migrated_aggregates(single: tuple[Path, dict[str, Outcome]]) -> None:

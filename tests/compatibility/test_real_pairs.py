@@ -59,7 +59,7 @@ RECIPES = {
 
 def parameters(entries: list[Pair], name: str) -> Any:
     """Run a test for each entry, named by a member of it."""
-    return each("pair", some(entries, 60), lambda entry: str(entry[name]), group=8)
+    return each("pair", some(entries, 20), lambda entry: str(entry[name]), group=8)
 
 
 every_pair = parameters(PAIRS, "id")

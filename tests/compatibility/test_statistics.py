@@ -207,7 +207,7 @@ def test_the_expansion_is_near_the_bootstrap_of_scipy() -> None:
     error = float(scipy.stats.sem(values))
     for method, interval in zip(("percentile", "bca"), found, strict=True):
         expected = scipy.stats.bootstrap(
-            (values,), np.mean, n_resamples=2000, method=method, rng=1, batch=100
+            (values,), np.mean, n_resamples=1000, method=method, rng=1, batch=100
         ).confidence_interval
         assert interval.method.endswith("(Cornish-Fisher)")
         assert interval.low == pytest.approx(expected.low, abs=0.2 * error)

@@ -351,7 +351,7 @@ def test_an_answer_is_found_in_one_of_many_turns() -> None:
 
 
 @needs_corpus
-@each("path", some(sorted((CORPUS / "eee-pairs").glob("*/")), 60), lambda path: path.name, group=16)
+@each("path", some(sorted((CORPUS / "eee-pairs").glob("*/")), 20), lambda path: path.name, group=16)
 def test_both_ways_find_the_same_leaks_in_real_rows(path: Path) -> None:
     codes = ("ES312", "ES316")
     quickly, slow = (evalstream.check(path, engine=name, select=codes) for name in ("auto", "rust"))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from depth import deep
+from depth import deep, some
 from each import each
 from edits import apply_case
 from paths import EXAMPLES
@@ -25,7 +25,9 @@ SAFE, UNSAFE = main_format().repairs
 ALONE = Options(jobs=1)
 
 MAIN_RULES = [rule for code, rule in CATALOGUE.items() if code.startswith("ES")]
-each_main_rule = each("rule", MAIN_RULES, lambda rule: rule.code, group=32)
+REPAIRED = [rule for rule in MAIN_RULES if rule.repair is not None]
+OTHERS = [rule for rule in MAIN_RULES if rule.repair is None]
+each_main_rule = each("rule", [*REPAIRED, *some(OTHERS, 40)], lambda rule: rule.code, group=8)
 every_side = pytest.mark.parametrize("side", ["bad", deep("good")])
 
 

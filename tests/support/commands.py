@@ -33,9 +33,6 @@ PIPE, DEVNULL, STDOUT = subprocess.PIPE, subprocess.DEVNULL, subprocess.STDOUT
 SECONDS = 120
 """After so long a process that does not end is stuck, however busy the machine is."""
 
-PLAIN = {"check", "export", "fix", "merge", "migrate", "report", "salvage", "seal"}
-"""Commands that load little more than a check."""
-
 
 def command(*arguments: str) -> list[str]:
     """Return a command that checks something with this package."""
@@ -53,11 +50,11 @@ def environment() -> dict[str, str]:
 
 
 @cache
-def _server(loaded: str) -> str:
+def _server() -> str:
     """Start a server, which ends with this process, and return the path of its socket."""
     path = os.path.join(tempfile.mkdtemp(prefix="program-"), "socket")
     server = subprocess.Popen(
-        [sys.executable, SUPPORT / "program_server.py", path, EXAMPLES, loaded],
+        [sys.executable, SUPPORT / "program_server.py", path, EXAMPLES],
         stdin=PIPE,
         stdout=PIPE,
         cwd=REPOSITORY,
@@ -82,7 +79,7 @@ def shell_environment(folder: Path) -> dict[str, str]:
     """
     programs = folder / "bin"
     programs.mkdir()
-    client = [sys.executable, "-IS", str(SUPPORT / "program_client.py"), _server("everything")]
+    client = [sys.executable, "-IS", str(SUPPORT / "program_client.py"), _server()]
     (programs / "evalstream").write_text(f'#!/bin/sh\nexec {shlex.join(client)} "$@"\n')
     (programs / "evalstream").chmod(0o755)
     return {
@@ -106,8 +103,7 @@ def closed_pipe() -> Iterator[int]:
 class Process:
     """A call of the program, with the interface of `subprocess.Popen`.
 
-    `closed` are descriptors that are so from the beginning. What the process has loaded is that of
-    a "check", or "everything".
+    `closed` are descriptors that are so from the beginning.
     """
 
     def __init__(
@@ -123,13 +119,11 @@ class Process:
         bufsize: int = -1,
         start_new_session: bool = False,
         closed: Sequence[int] = (),
-        loaded: str = "",
     ) -> None:
         given = [os.fspath(word) for word in words]
         start = command()
         assert given[: len(start)] == start, given
         arguments = given[len(start) :]
-        is_plain = arguments[:1] and arguments[0] in PLAIN and not {"-h", "--help"} & {*arguments}
         request = {
             "arguments": arguments,
             "folder": str(Path(cwd or ".").absolute()),
@@ -146,7 +140,7 @@ class Process:
         ends.append(ends[1] if stderr == STDOUT else self._open(2, stderr, bufsize, text=text))
         data = marshal.dumps(request)
         self._call = socket.socket(socket.AF_UNIX)
-        self._call.connect(_server(loaded or ("check" if is_plain else "everything")))
+        self._call.connect(_server())
         socket.send_fds(self._call, [len(data).to_bytes(8, "big")], ends)
         self._call.sendall(data)
         for number in self._to_close:

@@ -3,15 +3,15 @@
 import contextlib
 import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dask_machine import start_machine
 from paths import REPOSITORY, SUPPORT
 
 from evalstream.executors.dask import backend as dask
@@ -35,7 +35,7 @@ class Machines:
     def __init__(self, folder: Path, workers: int) -> None:
         self._folder = folder
         self.file = folder / "scheduler.json"
-        self.scheduler = self._start("dask_scheduler", "--port", "0", "--scheduler-file")
+        self.scheduler = self._start("scheduler", "--port", "0")
         self.workers = [self.add() for _ in range(workers)]
         end = time.monotonic() + STARTS_SECONDS
         while not (self.file.exists() and self.file.read_text().rstrip().endswith("}")):
@@ -43,27 +43,20 @@ class Machines:
             time.sleep(0.05)
         self.address = json.loads(self.file.read_text())["address"]
 
-    def add(self) -> subprocess.Popen[bytes]:
+    def add(self) -> ForkServerProcess:
         """Start a worker."""
         options = ["--nthreads", "1", "--memory-limit", "1GB", "--no-nanny"]
-        return self._start("dask_worker", *options, "--scheduler-file")
+        return self._start("worker", *options, "--local-directory", str(self._folder))
 
-    def _start(self, program: str, *options: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", f"distributed.cli.{program}", *options, str(self.file)]
-        if program == "dask_worker":
-            command += ["--local-directory", str(self._folder)]
-        return subprocess.Popen(
-            [*command, "--host", "127.0.0.1", "--no-dashboard"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=environment(),
-        )
+    def _start(self, name: str, *options: str) -> ForkServerProcess:
+        shared = ["--scheduler-file", str(self.file), "--host", "127.0.0.1", "--no-dashboard"]
+        return start_machine(name, [*options, *shared])
 
     def stop(self) -> None:
         """End every process in any case."""
         for process in (*self.workers, self.scheduler):
             process.kill()
-            process.wait()
+            process.join()
 
 
 def environment() -> dict[str, str]:

@@ -27,8 +27,8 @@ def is_deep() -> bool:
 
 
 def examples(number: int) -> int:
-    """Return the number of inputs that a property draws: a fifth of those of a deep search."""
-    return number if is_deep() else max(number // 5, 10)
+    """Return the number of inputs that a property draws: a tenth of those of a deep search."""
+    return number if is_deep() else max(number // 10, 8)
 
 
 def some(cases: Sequence[T], number: int) -> list[T]:

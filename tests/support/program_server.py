@@ -12,32 +12,33 @@ import select
 import signal
 import socket
 import sys
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
 from typing import Any, NoReturn
 
-from commands import PLAIN
-
 import evalstream.__main__ as program
 from evalstream import check, compare
 from evalstream.cli.command import COMMANDS, load_command
+from evalstream.cli.typer_app import run_by_typer
+from evalstream.io.output import Output
+from evalstream.model.errors import UsageError
+from evalstream.reporters import REPORTERS, reporter_type
 
 
-def load(examples: Path, *, everything: bool) -> None:
-    """Load what a plain check uses, or what any call does, by using it."""
-    check(examples / "run.jsonl", jobs=1)
-    for name in PLAIN:
+def load(examples: Path) -> None:
+    """Load what calls use, by making some."""
+    for form in REPORTERS:
+        with Output(os.devnull) as output:
+            check(examples, jobs=1, reporter=reporter_type(form)(output))
+    for name in COMMANDS:
         load_command(name)
-    if everything:
-        from evalstream.cli.typer_app import run_by_typer
-
-        for name in COMMANDS:
-            load_command(name)
-        store = examples / "compare" / "data" / "tiny_sums" / "acme"
-        compare([store / "acorn-7b", store / "acorn-3b"])
-        with redirect_stdout(StringIO()), suppress(SystemExit):
-            run_by_typer(["--help"])
+    store = examples / "compare" / "data" / "tiny_sums" / "acme"
+    compare([store / "acorn-7b", store / "acorn-3b"])
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        for words in (["--help"], ["check", "--no-such"], ["check", "x", "-f", "no"]):
+            with suppress(SystemExit, UsageError):
+                run_by_typer(words)
     gc.collect()
     gc.freeze()
 
@@ -151,7 +152,7 @@ def end_process(code: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    load(Path(sys.argv[2]), everything=sys.argv[3] == "everything")
+    load(Path(sys.argv[2]))
     os.setsid()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(sys.argv[1])

@@ -6,6 +6,8 @@ A module of tests imports the fixtures that it uses and names them in its `__all
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 
 import pytest
 from stores import Faults, ForwardingServer, ObjectServer, Server, put
@@ -27,6 +29,10 @@ CREDENTIALS = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_EC2_METADATA_DISABLED": "true",
 }
+
+
+# What all connections know of S3 is read once.
+_loader = cache(import_module("botocore.loaders").create_loader)
 
 
 @dataclass
@@ -84,6 +90,7 @@ def web(site: ObjectServer) -> Iterator[Store]:
 def s3(bucket: ForwardingServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     # Connections to the servers of other tests are not this one's.
     s3fs.S3FileSystem.clear_instance_cache()
+    monkeypatch.setattr("botocore.session.create_loader", _loader)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{bucket.address}")
     for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)

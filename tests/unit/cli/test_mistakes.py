@@ -61,7 +61,6 @@ def run(line: str, folder: Path = EXAMPLES) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        loaded="everything",
     )
 
 
@@ -167,7 +166,6 @@ def test_an_empty_name_is_wrong_usage(words: list[str]) -> None:
         capture_output=True,
         text=True,
         check=False,
-        loaded="everything",
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "empty" in done.stderr

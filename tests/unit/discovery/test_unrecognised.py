@@ -411,7 +411,7 @@ def test_no_first_line_hides_the_rows_behind_it(
 
 def test_no_first_line_hides_what_cannot_be_read(store: Path) -> None:
     line = json.dumps(HIDING["a finding"]).encode() + b"\n"
-    make(store, "other.jsonl.gz", gzip.compress(line * 10_000) + b"\x1f\x8b\x08")
+    make(store, "other.jsonl.gz", gzip.compress(line * 4_000) + b"\x1f\x8b\x08")
     assert outcome(store)[0] == 1
 
 

@@ -460,7 +460,7 @@ def test_a_page_of_many_runs_and_findings_is_small() -> None:
             found=long,
             sample_id=long,
         )
-        for number in range(10_000)
+        for number in range(3_000)
     )
     page = page_of(outcome(*runs), *found)
     text = checked(page).text

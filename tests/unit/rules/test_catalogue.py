@@ -180,7 +180,7 @@ def test_a_row_that_only_a_rule_in_preview_finds_is_accepted(rows: Path) -> None
     assert rejected.read_bytes() == b""
 
 
-@each("code", some(list(CATALOGUE), 60))
+@each("code", some(list(CATALOGUE), 24))
 def test_a_rule_finds_the_same_in_preview_and_fails_no_run(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -297,11 +297,8 @@ def test_a_baseline_elsewhere_names_whole_paths(store: Path, tmp_path: Path) -> 
     assert {one["file"] for one in entries(store / "known.jsonl")} == {"a/run.jsonl", "b/run.jsonl"}
 
 
-@pytest.mark.parametrize("more", [{"jobs": 1}, {"jobs": 2}, {"ledger": "../ledger"}, {"dask": ""}])
+@pytest.mark.parametrize("more", [{"jobs": 1}, {"jobs": 2}, {"ledger": "../ledger"}])
 def test_batches_and_ledgers_agree(store: Path, more: dict[str, Any]) -> None:
-    if "dask" in more:
-        pytest.importorskip("distributed")
-        more = {"executor": "serial"}
     for number in range(40):
         (store / f"{number}.jsonl").write_bytes(spoilt(number % 8))
     check(write_baseline="known.jsonl", **more)

@@ -285,6 +285,7 @@ FOREIGN = {
 """Where real records lie in the directory of another model: the store's own gate warns of these."""
 
 
+@pytest.mark.deep
 @needs_corpus
 def test_what_is_told_of_a_store_of_real_records() -> None:
     lay_out_store(Path())

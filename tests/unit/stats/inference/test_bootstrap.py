@@ -77,7 +77,7 @@ def test_intervals_scale_with_the_values(scale: float) -> None:
         assert other[:2] == pytest.approx([scale * one.low, scale * one.high], rel=1e-9)
 
 
-@pytest.mark.parametrize("some", [normal(300), [round(x, 1) for x in normal(3000)]])
+@pytest.mark.parametrize("some", [normal(300), [round(x, 1) for x in normal(1000)]])
 def test_draws_by_counts_and_one_by_one_agree(
     monkeypatch: pytest.MonkeyPatch, some: list[float]
 ) -> None:
