@@ -20,7 +20,7 @@ from rows import REPORTERS, Row, bounded, bytes_of, line_of, reported, sound_row
 import evalstream
 from evalstream.engine import block_tasks
 from evalstream.model.row_record import ABSENT, RowRecords, pack
-from evalstream.stats import duplicates
+from evalstream.stats import duplicate_index, duplicates
 from evalstream.stats.duplicate_index import BYTES_PER_ROW, DuplicateIndex
 from evalstream.stats.duplicates import (
     MOST_MARKS,
@@ -195,12 +195,16 @@ Found = tuple[list[DuplicateMatch], dict[int, ResultCoverage], bool]
 def indexed(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found:
     """Find what is odd block by block; say also what is covered, and whether it took the disk.
 
-    The compiled table and the dict must say the same, whatever memory each takes.
+    The compiled table and the dict must say the same, whatever memory each takes, and wherever the
+    records are.
     """
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(duplicates, "WORTH_A_TABLE", 1 << 60)
         found = indexed_once(entries, sizes, limit)
         patched.setattr(duplicates, "WORTH_A_TABLE", 0)
+        assert indexed_once(entries, sizes, limit)[:2] == found[:2]
+        # Even the first records go to the file, and then to parts where the tables are too large.
+        patched.setattr(duplicate_index, "RECORDS_SHARE", 1 << 60)
         assert indexed_once(entries, sizes, limit)[:2] == found[:2]
     return found
 
