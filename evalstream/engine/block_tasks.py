@@ -78,6 +78,8 @@ def run_blocks(plan: BlockPlan, function: Callable[[Block], Result]) -> Iterator
     from evalstream.executors.base import run_in_order
 
     backend = plan.backend or serial.backend()
+    if plan.backend is not None and not backend.inherit_modules:
+        plan.source.digest_in_thread()
     # All rows read of a stream were already passed on, and are used before it ends.
     for result in run_in_order(backend, function, plan.blocks, tasks_raise_stopped=is_stream):
         if plan.backend is not None:

@@ -18,6 +18,10 @@ from evalstream.model.signals import STOPPING
 LINE_END_BYTES: Final = 1 << 14
 """How many of the last bytes of a piece are looked at first, to read up to the end of a line."""
 
+SHORT_HEAD_BYTES: Final = MEBIBYTE
+HEAD_LINES: Final = 256
+"""Size of the head of a large file that has more than so many lines in it: formats read no more."""
+
 SHORTER: Final = "the file became shorter while it was read"
 
 
@@ -38,8 +42,13 @@ class FileSource:
         self._done = 0
 
     def head(self, size: int = 8 * MEBIBYTE) -> bytes:
-        """Return the first bytes, at most `size`."""
+        """Return the first bytes, at most `size`; fewer of a large file of short lines."""
         self._file.seek(0)
+        if self.size > size:
+            self._head = self._file.read(SHORT_HEAD_BYTES) or b""
+            if self._head.count(b"\n") > HEAD_LINES:
+                return self._head
+            self._file.seek(0)
         self._head = self._file.read(min(size, self.size)) or b""
         return self._head
 

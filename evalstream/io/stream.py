@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Final
 
 from evalstream.io.digest import BackgroundDigest, RunningDigest
+from evalstream.io.file import HEAD_LINES, SHORT_HEAD_BYTES
 from evalstream.io.readers import READ_BYTES
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Bytes, ByteStream
 from evalstream.model.errors import CannotCheck
@@ -77,10 +78,12 @@ class StreamSource:
     def head(self, size: int = HEAD_BYTES) -> bytes:
         """Return the first bytes, at most `size`, or the lines that arrive before an idle period.
 
-        They are kept for the blocks.
+        Of rows that are short it returns fewer. They are kept for the blocks.
         """
         deadline = None
         while len(self._head) < size and not self._ended and self._should_read_on(deadline):
+            if len(self._head) >= SHORT_HEAD_BYTES and _has_many_rows(self._head):
+                break
             data = self._read()
             self._head += data
             if deadline is None and b"\n" in data:
@@ -270,6 +273,11 @@ class StreamSource:
 
         rest = self._rests[offset] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by close() or by the caller of rest()
         return rest
+
+
+def _has_many_rows(head: bytearray) -> bool:
+    """Tell whether some bytes surely begin with lines of rows, and have all that formats read."""
+    return head.startswith(b"{") and b"}\n{" in head and head.count(b"\n") > HEAD_LINES
 
 
 class LineBuffer:

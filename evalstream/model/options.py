@@ -281,7 +281,7 @@ class Options(DataClass, frozen=True):
         200, "The deepest nesting that is checked.", Group.ADVANCED, "N", named_only=True
     )
     memory_limit: int = option(
-        38 * MEBIBYTE,
+        22 * MEBIBYTE,
         "Bytes for the identities of rows; more go to disk.",
         Group.ADVANCED,
         "N",

@@ -22,16 +22,19 @@ BYTES_PER_LATER_ROW: Final = 980
 BYTES_PER_GROUPED_ROW: Final = 700
 """More bytes for a row whose input an earlier row shows under another sample."""
 
+RECORDS_SHARE: Final = 8
+"""Records may take one in so many bytes of the limit; the tables need the others."""
+
 _MOST_BYTES_PER_ROW: Final = BYTES_PER_ROW + BYTES_PER_LATER_ROW + BYTES_PER_GROUPED_ROW
 
 
 class DuplicateIndex:
     """Compares the rows of a file with all earlier rows of the same file.
 
-    While all rows fit in `memory_limit` bytes, `add` returns the matches of each block at once.
-    Above the limit the records go to a temporary file, `is_spilled` becomes true, and
-    `late_matches` returns the matches of all later rows, ordered by line. `coverage` is complete
-    once `late_matches` is exhausted.
+    `add` returns the matches of each block at once while the tables that find them fit in
+    `memory_limit` bytes; the records themselves go to a temporary file before. Above the limit
+    records are searched in parts: `is_spilled` becomes true, and `late_matches` returns the matches
+    of all later rows, ordered by line. `coverage` is complete once `late_matches` is exhausted.
     """
 
     def __init__(self, memory_limit: int) -> None:
@@ -53,6 +56,8 @@ class DuplicateIndex:
 
     def add(self, block: RowRecords, shift: int) -> Iterable[DuplicateMatch]:
         """Add the rows of the next block, which starts `shift` lines into the file."""
+        if self._spill is None and not self._store.is_in_file:
+            self._move_records(len(block))
         if self._spill is None and not self._fits(len(block)):
             self._spill = self._move_to_disk()
         if self._spill is not None:
@@ -73,18 +78,28 @@ class DuplicateIndex:
 
     def close(self) -> None:
         """Delete the temporary files."""
+        self._store.close()
         if self._spill is not None:
             self._spill.close()
 
     def _fits(self, more: int) -> bool:
-        used = (self._rows + more) * RECORD_BYTES
+        used = 0 if self._store.is_in_file else (self._rows + more) * RECORD_BYTES
         used += self._samples.size(more) + self._inputs.size(more)
         used += self._samples.grouped * BYTES_PER_LATER_ROW
         used += self._inputs.grouped * BYTES_PER_GROUPED_ROW
         return used <= self._limit
 
+    def _move_records(self, more: int) -> None:
+        """Move the records to a file, from which the tables read them, before they are too many."""
+        most = self._limit // RECORDS_SHARE
+        if not self._rows or (self._rows + more) * RECORD_BYTES <= most:
+            return
+        file = self._store.to_file()
+        self._samples.read_from(file)
+        self._inputs.read_from(file)
+
     def _move_to_disk(self) -> Spill:
-        """Move every record to disk; the matches of these rows are already reported."""
+        """Move every record to parts; the matches of these rows are already reported."""
         from evalstream.stats.spill import Spill
 
         store, self._store = self._store, RowStore()

@@ -7,10 +7,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from os import pread
+from typing import IO, TYPE_CHECKING, Final
 
 from evalstream.model.data_class import DataClass, NamedTuple, field
-from evalstream.model.row_record import ABSENT, MARK_AT, PLACE_AT, SAMPLE_AT, RowRecord, RowRecords
+from evalstream.model.row_record import (
+    ABSENT,
+    MARK_AT,
+    PLACE_AT,
+    RECORD_BYTES,
+    SAMPLE_AT,
+    RowRecord,
+    RowRecords,
+)
 from evalstream.stats.score_sums import fixed_point
 
 if TYPE_CHECKING:
@@ -41,6 +50,14 @@ class FirstSeenIndex:
         if self._table is not None:
             return self._table.size(more)
         return (self._rows + more) * BYTES_PER_KEY
+
+    def read_from(self, file: int) -> None:
+        """Read the digests from a file, by its descriptor, that holds the records of all rows.
+
+        A dict keeps them in memory.
+        """
+        if self._table is not None:
+            self._table.read_from(file)
 
     def add(self, block: RowRecords) -> list[int] | None:
         """Add rows, and return for each the number of the first row with the same digest.
@@ -225,30 +242,68 @@ def _covers(block: RowRecords) -> Sequence[tuple[int, int, int, int]] | None:
 
 
 class RowStore:
-    """The records of rows, block by block."""
+    """The records of rows, block by block; in a temporary file from `to_file` on."""
 
     def __init__(self) -> None:
-        self._blocks: list[tuple[int, int, RowRecords]] = []
+        self._starts: list[tuple[int, int]] = []
+        self._blocks: list[RowRecords] = []
         self._rows = 0
+        self._file: IO[bytes] | None = None
+
+    @property
+    def is_in_file(self) -> bool:
+        """Whether the records are in a file."""
+        return self._file is not None
 
     def add(self, block: RowRecords, shift: int) -> None:
         """Add some rows, whose lines start `shift` lines into the file."""
-        self._blocks.append((self._rows, shift, block))
+        self._starts.append((self._rows, shift))
         self._rows += len(block)
+        if self._file is None:
+            self._blocks.append(block)
+        else:
+            self._file.write(block.data)
+            self._file.flush()
+
+    def to_file(self) -> int:
+        """Move all records to a file, in their order, and return its descriptor."""
+        import tempfile
+
+        self._file = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by close()
+        for block in self._blocks:
+            self._file.write(block.data)
+        self._file.flush()
+        self._blocks.clear()
+        return self._file.fileno()
 
     def row(self, number: int) -> tuple[RowRecord, int]:
         """Return the record of a row, by its number from 0, and its line in the file."""
-        place = bisect_right(self._blocks, number, key=itemgetter(0)) - 1
-        start, shift, block = self._blocks[place]
-        record = block.record(number - start)
+        place = bisect_right(self._starts, number, key=itemgetter(0)) - 1
+        start, shift = self._starts[place]
+        if self._file is None:
+            record = self._blocks[place].record(number - start)
+        else:
+            data = pread(self._file.fileno(), RECORD_BYTES, number * RECORD_BYTES)
+            record = RowRecords(data).record(0)
         return record, record.line + shift
 
     def release(self) -> Iterator[tuple[int, RowRecords]]:
         """Iterate over all blocks with their first line numbers, and remove them from the store."""
         self._blocks.reverse()
-        while self._blocks:
-            _, shift, block = self._blocks.pop()
-            yield shift, block
+        if self._file is not None:
+            self._file.seek(0)
+        stops = [*(start for start, _ in self._starts[1:]), self._rows]
+        for (start, shift), stop in zip(self._starts, stops, strict=False):
+            if self._file is None:
+                yield shift, self._blocks.pop()
+            else:
+                yield shift, RowRecords(self._file.read((stop - start) * RECORD_BYTES))
+        self.close()
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        if self._file is not None:
+            self._file.close()
 
 
 class SampleIndex:
@@ -264,7 +319,7 @@ class SampleIndex:
         self._firsts, self._store = FirstSeenIndex(SAMPLE_AT), store
         self._groups: dict[bytes, SampleGroup] = {}
         self._rows = 0
-        self.size = self._firsts.size
+        self.size, self.read_from = self._firsts.size, self._firsts.read_from
 
     def add(self, block: RowRecords, shift: int) -> list[DuplicateMatch]:
         """Add rows, whose lines start `shift` lines into the file, and return their matches."""

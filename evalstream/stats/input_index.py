@@ -22,7 +22,7 @@ class InputIndex:
         self._same = _SameSampleRows()
         self._groups: dict[bytes, InputGroup] = {}
         self._rows = 0
-        self.size = self._firsts.size
+        self.size, self.read_from = self._firsts.size, self._firsts.read_from
 
     def add(self, block: RowRecords, shift: int) -> list[DuplicateMatch]:
         """Add rows, whose lines start `shift` lines into the file, and return their matches."""

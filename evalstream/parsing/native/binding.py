@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import struct
 import sys
 import weakref
@@ -29,7 +30,7 @@ from importlib import import_module
 from itertools import accumulate, pairwise
 from mmap import ACCESS_COPY, mmap
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from evalstream.model.row_record import RECORD_BYTES
 from evalstream.model.sample_record import ROW_BYTES
@@ -255,6 +256,7 @@ _SHORT: Final = (
     "ignore_shapes",
     "settle_likeness",
     "index_bytes",
+    "read_digests_from",
 )
 """Functions that take less time than other threads take to let go of the interpreter again."""
 
@@ -300,8 +302,10 @@ def _declare(loaded: ctypes.CDLL) -> None:
     loaded.settle_likeness.argtypes = c_void_p, c_uint64, c_uint64
     loaded.scan_lines.argtypes = c_void_p, POINTER(_Scan)
     loaded.new_index.restype = c_void_p
-    loaded.new_index.argtypes = ()
+    loaded.new_index.argtypes = (c_uint64,)
     loaded.free_index.argtypes = (c_void_p,)
+    loaded.read_digests_from.restype = None
+    loaded.read_digests_from.argtypes = c_void_p, c_int
     loaded.add_records.restype = c_int64
     numbers = c_uint64, c_uint64, c_uint64
     loaded.add_records.argtypes = c_void_p, c_char_p, *numbers, c_void_p
@@ -377,6 +381,9 @@ class ScannerConfig:
         self.pointers = tuple(map(pointer, (_Tables(*tables[:4]), demands, hasher)))
 
 
+Room = TypeVar("Room", bound=ctypes.Array[Any])
+
+
 class Scanner:
     """Looks at the lines of blocks, one block after the other, for one thread at a time.
 
@@ -393,11 +400,10 @@ class Scanner:
         self._rows = (c_uint64 * (len(COLUMNS) * MOST_ROWS))()
         self._kinds = ctypes.create_string_buffer(_KIND.size * MOST_KINDS)
         self._unlisted = (c_uint64 * (2 * MOST_LIKENESSES))()
-        self._records = ctypes.create_string_buffer(RECORD_BYTES * MOST_RECORDS)
-        self._links = (c_uint64 * (LINK_WORDS * MOST_RECORDS))()
-        self._samples = ctypes.create_string_buffer(ROW_BYTES * MOST_RECORDS)
-        # Mapped for this process alone, so that pages that no text needs take no memory.
-        self._texts = (c_char * TEXT_BYTES).from_buffer(mmap(-1, TEXT_BYTES, access=ACCESS_COPY))
+        self._records = _map_room(c_char * (RECORD_BYTES * MOST_RECORDS))
+        self._links = _map_room(c_uint64 * (LINK_WORDS * MOST_RECORDS))
+        self._samples = _map_room(c_char * (ROW_BYTES * MOST_RECORDS))
+        self._texts = _map_room(c_char * TEXT_BYTES)
         self._setting: ScannerConfig | None = None
         self._data = b""
         self._scan = _Scan(
@@ -543,29 +549,52 @@ class Scanner:
         return ctypes.string_at(start, size.value)
 
 
+def _map_room(kind: type[Room]) -> Room:
+    """Map memory for this process alone: pages that nothing needs take none."""
+    return kind.from_buffer(mmap(-1, ctypes.sizeof(kind), access=ACCESS_COPY))
+
+
+_UNREADABLE: Final = -2
+
+UNREADABLE_RECORD: Final = "a row record in a temporary file cannot be read"
+
+
 class Index:
     """Finds for each digest of 16 bytes the first row that has it. Raises MemoryError."""
 
     def __init__(self, loaded: ctypes.CDLL) -> None:
-        self._library, self._handle = loaded, loaded.new_index()
+        seed = int.from_bytes(os.urandom(8))
+        self._library, self._handle = loaded, loaded.new_index(seed)
         if not self._handle:
             raise MemoryError
         weakref.finalize(self, loaded.free_index, self._handle).atexit = False
         # It points into them.
-        self._added: list[bytes] = []
+        self._added: list[bytes] | None = []
+
+    def read_from(self, file: int) -> None:
+        """Read the digests from a file from now on, and release the records.
+
+        The file, by its descriptor, holds all records in their order, also those to be added.
+        """
+        self._library.read_digests_from(self._handle, file)
+        self._added = None
 
     def add(self, records: bytes, place: int) -> list[int] | None:
         """Take the digests that stand at `place` in records; return the first row of each.
 
-        Rows count from 0 over all that were taken. None says that each is the first.
+        Rows count from 0 over all that were taken. None says that each is the first. Raises
+        OSError if the file cannot be read.
         """
-        self._added.append(records)
+        if self._added is not None:
+            self._added.append(records)
         count = len(records) // RECORD_BYTES
         firsts = array("Q", bytes(8 * count))
         address, _ = firsts.buffer_info()
         fresh = self._library.add_records(
             self._handle, records, count, RECORD_BYTES, place, address
         )
+        if fresh == _UNREADABLE:
+            raise OSError(UNREADABLE_RECORD)
         if fresh < 0:
             raise MemoryError
         return None if fresh == count else firsts.tolist()

@@ -1,14 +1,26 @@
+/* For pread. */
+#define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
+
 #include "index.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { FIRST_BUCKETS = 1 << 10, FIRST_BATCHES = 16, AHEAD = 16 };
+/* Each part of the table grows by itself, and at another time, as they begin with different sizes: the
+   memory for all grows evenly. */
+enum { PARTS = 64, FIRST_BUCKETS = PARTS, FIRST_BATCHES = 16, AHEAD = 16, DIGEST = 16 };
 
 /* The first row with a digest: part of a hash of it, and the number of the row, from 1; 0 in an
    empty bucket. The digest stands in the record: most rows are new, and are never looked at again. */
 struct entry {
     uint32_t tag, number;
+};
+
+struct table {
+    struct entry *entries;
+    uint64_t buckets, taken; /* at most three in four are taken */
 };
 
 /* Records that were added together, and the number of the first, from 0. */
@@ -18,38 +30,64 @@ struct batch {
 };
 
 struct index {
-    struct entry *entries;
-    uint64_t buckets; /* a power of two, of which at most two in three are taken */
-    uint64_t taken, rows;
+    uint64_t seed;
+    struct table table[PARTS];
+    uint64_t rows;
     struct batch *batches;
     uint64_t batch_count, batch_room;
+    int file; /* with all records in their order, and -1 while they are in memory */
 };
 
-struct index *new_index(void) {
+struct index *new_index(uint64_t seed) {
     struct index *const index = calloc(1, sizeof *index);
     if (!index)
         return NULL;
-    index->entries = calloc(FIRST_BUCKETS, sizeof *index->entries);
-    index->buckets = FIRST_BUCKETS;
-    if (!index->entries) {
-        free(index);
-        return NULL;
+    index->seed = seed | 1;
+    index->file = -1;
+    for (uint64_t part = 0; part < PARTS; part++) {
+        struct table *const table = &index->table[part];
+        table->buckets = FIRST_BUCKETS + part * FIRST_BUCKETS / (4 * PARTS);
+        table->entries = calloc(table->buckets, sizeof *table->entries);
+        if (!table->entries) {
+            free_index(index);
+            return NULL;
+        }
     }
     return index;
 }
 
 void free_index(struct index *index) {
-    if (index) {
-        free(index->entries);
+    for (int part = 0; index && part < PARTS; part++)
+        free(index->table[part].entries);
+    if (index)
         free(index->batches);
-    }
     free(index);
 }
 
-static inline uint32_t tag_of(const byte *digest) {
+void read_digests_from(struct index *index, int file) {
+    index->file = file;
+    free(index->batches);
+    index->batches = NULL;
+    index->batch_count = index->batch_room = 0;
+}
+
+/* The seed keeps the writer of a file from making digests that have one tag. */
+static inline uint32_t tag_of(const struct index *index, const byte *digest) {
     uint64_t words[2];
     memcpy(words, digest, sizeof words);
-    return (uint32_t)((words[0] ^ (words[1] * 0x9E3779B97F4A7C15u)) >> 32);
+    return (uint32_t)((words[0] ^ (words[1] * index->seed)) >> 32);
+}
+
+static inline struct table *table_of(struct index *index, uint32_t tag) {
+    return &index->table[tag % PARTS];
+}
+
+static inline uint64_t first_bucket(const struct table *table, uint32_t tag) {
+    return tag * table->buckets >> 32;
+}
+
+static inline uint64_t next_bucket(const struct table *table, uint64_t bucket) {
+    return bucket + 1 == table->buckets ? 0 : bucket + 1;
 }
 
 static const byte *digest_of_row(const struct index *index, uint64_t row) {
@@ -65,48 +103,83 @@ static const byte *digest_of_row(const struct index *index, uint64_t row) {
     return batch->digests + (row - batch->first) * batch->size;
 }
 
-/* Return the entry of a digest, or the empty one where it belongs. */
-static struct entry *entry_of(struct index *index, uint32_t tag, const byte *digest) {
-    const uint64_t mask = index->buckets - 1;
-    uint64_t bucket = tag & mask;
-    for (; index->entries[bucket].number; bucket = (bucket + 1) & mask)
-        if (index->entries[bucket].tag == tag &&
-            !memcmp(digest_of_row(index, index->entries[bucket].number - 1), digest, 16))
-            break;
-    return &index->entries[bucket];
+/* Where the digests of records stand: at a place of each, which has so many bytes. */
+struct layout {
+    uint64_t place, size;
+};
+
+/* Tell whether a row has a digest; write to `failed` whether its record cannot be read. */
+static bool has_row_digest(
+    const struct index *index, struct layout layout, uint64_t row, const byte *digest, bool *failed
+) {
+    byte known[DIGEST];
+    if (index->file < 0)
+        return !memcmp(digest_of_row(index, row), digest, DIGEST);
+    const off_t at = (off_t)(row * layout.size + layout.place);
+    if (pread(index->file, known, DIGEST, at) != DIGEST) {
+        *failed = true;
+        return true;
+    }
+    return !memcmp(known, digest, DIGEST);
 }
 
-/* Return how many buckets there have to be for more digests. */
-static uint64_t buckets_for(const struct index *index, uint64_t more) {
-    uint64_t buckets = index->buckets;
-    while ((index->taken + more) * 3 > buckets * 2)
-        buckets *= 2;
+/* Return the entry of a digest, or the empty one where it belongs. */
+static struct entry *entry_of(
+    struct index *index, struct layout layout, uint32_t tag, const byte *digest, bool *failed
+) {
+    const struct table *const table = table_of(index, tag);
+    uint64_t bucket = first_bucket(table, tag);
+    for (; table->entries[bucket].number; bucket = next_bucket(table, bucket)) {
+        const struct entry *const entry = &table->entries[bucket];
+        if (entry->tag == tag && has_row_digest(index, layout, entry->number - 1, digest, failed))
+            break;
+    }
+    return &table->entries[bucket];
+}
+
+/* Return how many buckets a table of so many has, once it has room for more entries. */
+static uint64_t buckets_for(uint64_t buckets, uint64_t entries) {
+    while (entries * 4 > buckets * 3)
+        buckets += buckets / 4;
     return buckets;
 }
 
-/* Make room for more digests. */
-static bool grow(struct index *index, uint64_t more) {
-    const uint64_t buckets = buckets_for(index, more);
-    if (buckets == index->buckets)
+/* Make room for more entries. */
+static bool grow(struct table *table, uint64_t more) {
+    struct table grown = *table;
+    grown.buckets = buckets_for(table->buckets, table->taken + more);
+    if (grown.buckets == table->buckets)
         return true;
-    struct entry *const entries = calloc(buckets, sizeof *entries);
-    if (!entries)
+    grown.entries = calloc(grown.buckets, sizeof *grown.entries);
+    if (!grown.entries)
         return false;
-    for (uint64_t old = 0; old < index->buckets; old++) {
-        if (!index->entries[old].number)
+    for (uint64_t old = 0; old < table->buckets; old++) {
+        if (!table->entries[old].number)
             continue;
-        uint64_t bucket = index->entries[old].tag & (buckets - 1);
-        while (entries[bucket].number)
-            bucket = (bucket + 1) & (buckets - 1);
-        entries[bucket] = index->entries[old];
+        uint64_t bucket = first_bucket(&grown, table->entries[old].tag);
+        while (grown.entries[bucket].number)
+            bucket = next_bucket(&grown, bucket);
+        grown.entries[bucket] = table->entries[old];
     }
-    free(index->entries);
-    index->entries = entries;
-    index->buckets = buckets;
+    free(table->entries);
+    *table = grown;
+    return true;
+}
+
+/* Make room for more digests, so many bytes apart. */
+static bool grow_all(struct index *index, const byte *digests, uint64_t count, uint64_t size) {
+    uint64_t more[PARTS] = {0};
+    for (uint64_t number = 0; number < count; number++)
+        more[tag_of(index, digests + number * size) % PARTS]++;
+    for (int part = 0; part < PARTS; part++)
+        if (!grow(&index->table[part], more[part]))
+            return false;
     return true;
 }
 
 static bool add_batch(struct index *index, const byte *digests, uint64_t size) {
+    if (index->file >= 0)
+        return true;
     if (index->batch_count == index->batch_room) {
         const uint64_t room = index->batch_room ? 2 * index->batch_room : FIRST_BATCHES;
         struct batch *const batches = realloc(index->batches, room * sizeof *batches);
@@ -124,32 +197,43 @@ int64_t add_records(
     uint64_t *firsts
 ) {
     const byte *const digests = records + place;
-    const uint64_t before = index->taken;
-    if (count > UINT32_MAX - index->rows || !grow(index, count) ||
+    int64_t fresh = 0;
+    bool failed = false;
+    if (count > UINT32_MAX - index->rows || !grow_all(index, digests, count, size) ||
         !add_batch(index, digests, size))
         return -1;
     for (uint64_t number = 0; number < count; number++) {
         if (number + AHEAD < count) {
-            const uint32_t next = tag_of(digests + (number + AHEAD) * size);
-            __builtin_prefetch(&index->entries[next & (index->buckets - 1)], 1);
+            const uint32_t next = tag_of(index, digests + (number + AHEAD) * size);
+            const struct table *const table = table_of(index, next);
+            __builtin_prefetch(&table->entries[first_bucket(table, next)], 1);
         }
         const byte *const digest = digests + number * size;
-        const uint32_t tag = tag_of(digest);
-        struct entry *const entry = entry_of(index, tag, digest);
+        const uint32_t tag = tag_of(index, digest);
+        struct entry *const entry =
+            entry_of(index, (struct layout){place, size}, tag, digest, &failed);
+        if (failed)
+            return -2;
         if (!entry->number) {
             *entry = (struct entry){tag, (uint32_t)index->rows + 1};
-            index->taken++;
+            table_of(index, tag)->taken++;
+            fresh++;
         }
         firsts[number] = entry->number - 1;
         index->rows++;
     }
-    return (int64_t)(index->taken - before);
+    return fresh;
 }
 
 uint64_t index_bytes(const struct index *index, uint64_t more) {
-    const uint64_t buckets = buckets_for(index, more);
-    const uint64_t before = buckets == index->buckets ? 0 : index->buckets;
-    return (buckets + before) * sizeof *index->entries +
+    uint64_t buckets = 0, largest = 0;
+    for (int part = 0; part < PARTS; part++) {
+        const struct table *const table = &index->table[part];
+        const uint64_t after = buckets_for(table->buckets, table->taken + 2 * more / PARTS);
+        buckets += after;
+        largest = after > table->buckets && table->buckets > largest ? table->buckets : largest;
+    }
+    return (buckets + largest) * sizeof(struct entry) +
            (2 * index->batch_room + FIRST_BATCHES) * sizeof *index->batches;
 }
 

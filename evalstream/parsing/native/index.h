@@ -9,20 +9,25 @@
 /* Which rows are the first to have a digest: a hash table that grows. */
 struct index;
 
-/* Return an empty index, NULL if there is no memory. */
-EXPORT struct index *new_index(void);
+/* Return an empty index, NULL if there is no memory. The seed decides where digests are looked for. */
+EXPORT struct index *new_index(uint64_t seed);
 EXPORT void free_index(struct index *index);
 
 /* Take more rows, numbered on from 0: records of `size` bytes, in which a digest of 16 bytes
-   stands at `place`; they must last as long as the index. Write for each the number of the first row
-   with the same digest. Return how many are first themselves, -1 if there is no memory, or no number
-   below 2^32 - 1 for one; the index then has the same rows as before. */
+   stands at `place`; they must last as long as the index reads digests in memory. Write for each the
+   number of the first row with the same digest. Return how many are first themselves; -1 if there is
+   no memory, or no number below 2^32 - 1 for one: the index then has the same rows as before; -2 if
+   a record cannot be read from the file: the index is then of no more use. */
 EXPORT int64_t add_records(
     struct index *index, const byte *records, uint64_t count, uint64_t size, uint64_t place,
     uint64_t *firsts
 );
 
-/* Return how many bytes of memory an index takes, at most, while it takes `more` digests. */
+/* From now on read the digests of known rows from a file, an open one, in which the records of all rows
+   stand in their order, those that are being added, too. */
+EXPORT void read_digests_from(struct index *index, int file);
+
+/* Return how many bytes of memory an index takes while it takes `more` digests that differ by chance. */
 EXPORT uint64_t index_bytes(const struct index *index, uint64_t more);
 
 /* Rows of one result with one repeat mark, and the sum of the first words of their samples. */

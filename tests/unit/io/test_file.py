@@ -60,3 +60,18 @@ def test_an_empty_file_in_place_of_another_starts_the_time_anew(wait: Wait, tmp_
     other.touch()
     _, seconds = wait(rows, 10, (6, lambda: os.replace(other, rows)))
     assert seconds == pytest.approx(16, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"), [(b"x" * 99 + b"\n", 1 << 20), (b"x" * 9_999 + b"\n", 2 << 20)]
+)
+def test_a_large_file_of_short_lines_has_a_short_head(
+    line: bytes, expected: int, tmp_path: Path
+) -> None:
+    path, data = tmp_path / "rows.jsonl", line * ((3 << 20) // len(line))
+    path.write_bytes(data)
+    source = follow.FileSource(str(path), 1 << 20)
+    assert source.head(2 << 20) == data[:expected]
+    assert b"".join(bytes(block.data) for block in source.blocks(1 << 19)) == data
+    assert source.head(1 << 30) == data
+    source.close()

@@ -90,7 +90,10 @@ def test_both_languages_know_the_same_structures() -> None:
         assert getattr(binding, name) == 1 << int(bit)
 
 
-def test_the_index_finds_the_first_row_of_each_digest_in_all_batches() -> None:
+@pytest.mark.parametrize("moves_after", [None, 0, 2000])
+def test_the_index_finds_the_first_row_of_each_digest_in_all_batches(
+    tmp_path: Path, moves_after: int | None
+) -> None:
     loaded = binding.library()
     assert loaded is not None
     chance = random.Random(5)
@@ -102,13 +105,34 @@ def test_the_index_finds_the_first_row_of_each_digest_in_all_batches() -> None:
     expected = [digests.index(digest) for digest in digests]
     found: list[int] = []
     sizes = itertools.cycle([1, 700, 0, 33, 1500])
+    file = (tmp_path / "records").open("w+b", buffering=0)
+    is_in_file = False
     while len(found) < len(digests):
+        if not is_in_file and moves_after is not None and len(found) >= moves_after:
+            is_in_file = True
+            index.read_from(file.fileno())
         some = digests[len(found) : len(found) + next(sizes)]
         records = b"".join(bytes(8) + digest + bytes(RECORD_BYTES - 24) for digest in some)
         start = len(found)
+        file.write(records)
         found += index.add(records, 8) or range(start, start + len(some))
     assert found == expected
     assert index.size(0) < 24 * len(digests)
+    file.truncate(0)
+    if is_in_file:
+        with pytest.raises(OSError, match="cannot be read"):
+            index.add(records, 8)
+    file.close()
+
+
+def test_the_index_grows_evenly() -> None:
+    loaded = binding.library()
+    assert loaded is not None
+    chance, index = random.Random(5), binding.Index(loaded)
+    for rows in range(1_000, 40_001, 1_000):
+        records = b"".join(chance.randbytes(RECORD_BYTES) for _ in range(1_000))
+        assert index.add(records, 8) is None
+        assert rows < 5_000 or 10 * rows < index.size(0) < 14 * rows
 
 
 def test_a_known_row_gives_known_columns() -> None:
