@@ -42,6 +42,7 @@ class DuplicateIndex:
         self._store = RowStore()
         self._samples, self._inputs = SampleIndex(self._store), InputIndex(self._store)
         self._rows = self._reported = 0
+        self._may_move_records = True
         self._spill: Spill | None = None
 
     @property
@@ -56,7 +57,7 @@ class DuplicateIndex:
 
     def add(self, block: RowRecords, shift: int) -> Iterable[DuplicateMatch]:
         """Add the rows of the next block, which starts `shift` lines into the file."""
-        if self._spill is None and not self._store.is_in_file:
+        if self._spill is None and self._may_move_records:
             self._move_records(len(block))
         if self._spill is None and not self._fits(len(block)):
             self._spill = self._move_to_disk()
@@ -90,13 +91,18 @@ class DuplicateIndex:
         return used <= self._limit
 
     def _move_records(self, more: int) -> None:
-        """Move the records to a file, from which the tables read them, before they are too many."""
+        """Move the records to a file, from which the tables read them, before they are too many.
+
+        Where no file can be written they stay in memory, up to the limit.
+        """
         most = self._limit // RECORDS_SHARE
         if not self._rows or (self._rows + more) * RECORD_BYTES <= most:
             return
+        self._may_move_records = False
         file = self._store.to_file()
-        self._samples.read_from(file)
-        self._inputs.read_from(file)
+        if file is not None:
+            self._samples.read_from(file)
+            self._inputs.read_from(file)
 
     def _move_to_disk(self) -> Spill:
         """Move every record to parts; the matches of these rows are already reported."""

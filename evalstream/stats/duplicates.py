@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from enum import IntEnum
 from operator import itemgetter
 from os import pread
@@ -265,16 +266,22 @@ class RowStore:
             self._file.write(block.data)
             self._file.flush()
 
-    def to_file(self) -> int:
-        """Move all records to a file, in their order, and return its descriptor."""
+    def to_file(self) -> int | None:
+        """Move all records to a file, in their order, and return its descriptor.
+
+        Returns None, and keeps the records in memory, if no temporary file can be written.
+        """
         import tempfile
 
-        self._file = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by close()
-        for block in self._blocks:
-            self._file.write(block.data)
-        self._file.flush()
-        self._blocks.clear()
-        return self._file.fileno()
+        with ExitStack() as failing, suppress(OSError):
+            file = failing.enter_context(tempfile.TemporaryFile(prefix="evalstream-"))
+            file.writelines(block.data for block in self._blocks)
+            file.flush()
+            failing.pop_all()
+            self._file = file
+            self._blocks.clear()
+            return file.fileno()
+        return None
 
     def row(self, number: int) -> tuple[RowRecord, int]:
         """Return the record of a row, by its number from 0, and its line in the file."""

@@ -3,12 +3,13 @@
 import hashlib
 import itertools
 import math
+import tempfile
 import tracemalloc
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import pytest
 from depth import deep, examples
@@ -240,6 +241,26 @@ def test_exactly_what_is_odd_is_found(entries: list[Entry], sizes: list[int], ro
     assert covers == naive_cover(entries)
     # Records may be in a file; what finds equal ones is in memory.
     assert spilled or 2 * BYTES_PER_KEY * len(entries) <= limit
+
+
+def test_records_stay_in_memory_where_no_file_can_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[str] = []
+
+    def refuse(*, prefix: str) -> IO[bytes]:
+        tried.append(prefix)
+        raise PermissionError(prefix)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(duplicate_index, "RECORDS_SHARE", 1 << 60)
+    entries = [
+        Entry(bytes([n % 5]) * 16, bytes([n]) * 16, n, 0, 0, 0, 0, 1.0, 0, 0) for n in range(20)
+    ]
+    found, covers, is_spilled = indexed_once(entries, [4] * 4, 1 << 20)
+    assert (found, covers, is_spilled) == (naive(entries), naive_cover(entries), False)
+    assert found
+    assert len(tried) == 1
 
 
 @given(entries=ENTRIES, sizes=st.lists(st.integers(0, 9), max_size=6))
