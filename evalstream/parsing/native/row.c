@@ -16,16 +16,19 @@ void start_facts(struct facts *facts) {
     facts->outputs.most = MOST_OUTPUTS;
     facts->said.span = facts->said_room;
     facts->said.most = MOST_SAID;
+    facts->asked.span = facts->asked_room;
+    facts->told.span = facts->told_room;
+    facts->asked.most = facts->told.most = MOST_ASKED;
 }
 
 void clear_facts(struct facts *facts) {
     for (int slot = 0; slot < SLOT_COUNT; slot++)
         facts->slot[slot].kind = ABSENT;
     facts->references.count = facts->choices.count = facts->answered.count = 0;
-    facts->outputs.count = facts->said.count = 0;
+    facts->outputs.count = facts->said.count = facts->asked.count = facts->told.count = 0;
     facts->says_more = false;
     facts->turns = facts->assistants = facts->tools = facts->calls = facts->calls_before = facts->answers = 0;
-    facts->odd_references = facts->is_exact = facts->is_bare = facts->is_asked = false;
+    facts->odd_references = facts->is_exact = facts->is_bare = false;
     facts->doubts = NO_CHECK;
     if (!++facts->generation) {
         /* After four billion rows: no bucket may seem to be this row's. */
@@ -154,9 +157,8 @@ static void end_turn(struct facts *facts, const struct value *turn) {
         facts->doubts |= ES305;
     facts->assistants += is(role, "assistant");
     facts->tools += is(role, "tool");
-    if (!facts->is_asked && facts->slot[TURN_CONTENT].kind == STRING &&
-        facts->slot[RAW].kind == STRING)
-        facts->is_asked = holds(&facts->slot[TURN_CONTENT].span, text_of(facts, RAW));
+    if (facts->slot[TURN_CONTENT].kind == STRING && !is(role, "assistant"))
+        add(is(role, "user") ? &facts->asked : &facts->told, text_of(facts, TURN_CONTENT));
     if (role->escaped || is(role, "assistant")) {
         add_text(facts, &facts->said, &facts->slot[TURN_CONTENT]);
         facts->says_more |= facts->slot[TURN_CONTENT].kind == ARRAY;
@@ -644,13 +646,25 @@ static bool may_miscount(const struct facts *facts, enum slot slot, size_t count
     return is_a_number(facts, slot) && number_of(facts, slot) != (double)count;
 }
 
+/* Tell whether a turn surely holds input.raw, or a user's turn is a part of it. */
+static bool is_asked(const struct facts *facts) {
+    const struct span *const raw = text_of(facts, RAW);
+    for (size_t one = 0; one < facts->asked.count; one++)
+        if (holds(&facts->asked.span[one], raw) || holds(raw, &facts->asked.span[one]))
+            return true;
+    for (size_t one = 0; one < facts->told.count; one++)
+        if (holds(&facts->told.span[one], raw))
+            return true;
+    return false;
+}
+
 /* Return the rules that may object to what is said of a transcript: its counts, and its kind. */
 static uint32_t doubts_of_transcript(
     const struct facts *facts, const struct demands *demands, bool agentic
 ) {
     const bool is_real = agentic ? facts->calls > 0 : facts->assistants > 1 && !facts->tools;
     const enum kind turns = facts->slot[TURN_COUNT].kind;
-    uint32_t doubts = (is_real ? NO_CHECK : ES315) | (facts->is_asked ? NO_CHECK : ES320);
+    uint32_t doubts = (is_real ? NO_CHECK : ES315) | (is_asked(facts) ? NO_CHECK : ES320);
     if (turns == ABSENT || (turns == NULL_KIND && demands->counts_turns) ||
         may_miscount(facts, TURN_COUNT, facts->turns) ||
         may_miscount(facts, CALL_COUNT, facts->calls))

@@ -13,6 +13,7 @@ enum {
     MOST_CALLS = 4096,
     MOST_OUTPUTS = 64,
     MOST_SAID = 1024,
+    MOST_ASKED = 4,
     CALL_BUCKETS = 2 * MOST_CALLS,
     INTERACTIONS = 3,
 };
@@ -127,6 +128,7 @@ struct facts {
     struct value slot[SLOT_COUNT]; /* ABSENT ones too */
     struct spans references, choices, answered;
     struct spans outputs, said;    /* texts of the output, and of the assistant's turns */
+    struct spans asked, told;      /* texts of the first turns of users, and of others */
     bool says_more;                /* there are more of those than are kept */
     size_t turns, assistants, tools;
     size_t calls, calls_before;    /* in the whole row, and before this turn */
@@ -135,12 +137,12 @@ struct facts {
     bool odd_references;           /* one of them is not a string */
     bool is_exact;                 /* an answer may be an exact match */
     bool is_bare;                  /* an answer may be the output as it is */
-    bool is_asked;                 /* a turn holds input.raw */
     uint32_t doubts;               /* rules that may have something to say, as bits */
     uint32_t generation;           /* of the entries in `bucket` that are this row's */
     struct span reference_room[MOST_REFERENCES], choice_room[MOST_CHOICES];
     struct span answered_room[MOST_ANSWERED], call[MOST_CALLS];
     struct span output_room[MOST_OUTPUTS], said_room[MOST_SAID];
+    struct span asked_room[MOST_ASKED], told_room[MOST_ASKED];
     struct {
         uint32_t generation, call;
     } bucket[CALL_BUCKETS];

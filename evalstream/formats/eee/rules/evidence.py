@@ -327,7 +327,7 @@ def _chooses_right(row: Row, result: Result | None) -> bool | None:
     """
     answers, sample = row.get("answer_attribution"), row.get("input")
     reference, choices = member(sample, "reference"), member(sample, "choices")
-    if (result.id if result is not None else row.get("evaluation_result_id")) not in _BY_LIKELIHOOD:
+    if (result.id if result is not None else row.get("evaluation_result_id")) != _BY_LIKELIHOOD:
         return None
     if answers.__class__ is not list or len(answers) != 1 or choices.__class__ is not list:
         return None
@@ -342,8 +342,8 @@ def _chooses_right(row: Row, result: Result | None) -> bool | None:
     return choices.index(value) == int(number)
 
 
-_BY_LIKELIHOOD: Final = frozenset({"acc"})
-"""The results of lm-eval whose score says whether the most likely choice is the target."""
+_BY_LIKELIHOOD: Final = "acc"
+"""The result of lm-eval whose score says whether the most likely choice is the target."""
 
 
 def _is_decimal(choice: Any) -> bool:

@@ -104,10 +104,10 @@ def _attribution_source(context: RowContext) -> RowCheck:
                     )
                 )
             foreign = foreign or doubt is Severity.INFO
-            if source in _USUAL_PLACES and _differs_from_output(answer, row):
+            if source in _USUAL_PLACES and _is_not_in_output(answer, row):
                 violations.append(
                     ES303.violation(
-                        "extracted_value is not the output, though extraction_method is none",
+                        "extracted_value is not in the output, though extraction_method is none",
                         pointer=f"/answer_attribution/{place}/extracted_value",
                         found=answer["extracted_value"],
                     )
@@ -117,14 +117,14 @@ def _attribution_source(context: RowContext) -> RowCheck:
     return check
 
 
-def _differs_from_output(answer: Any, row: Row) -> bool:
-    """Tell whether an answer that no method extracted is another text than the output."""
+def _is_not_in_output(answer: Any, row: Row) -> bool:
+    """Tell whether an answer that no method extracted is in none of the outputs."""
     method, value = member(answer, "extraction_method"), member(answer, "extracted_value")
     if value.__class__ is not str or not is_no_method(method):
         return False
     output: Any = member(row.get("output"), "raw")
     texts = (output or [""]) if output.__class__ is list else [output]
-    return all(text.__class__ is str and text.strip() != value.strip() for text in texts)
+    return all(text.__class__ is str and value.strip() not in text for text in texts)
 
 
 def _score_out_of_bounds(context: RowContext) -> RowCheck | None:
