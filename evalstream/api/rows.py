@@ -294,7 +294,7 @@ class _Sink(FindingSink):
 
 
 def _in_memory(text: RuleText) -> RuleText:
-    """Return what is said of a rule, with a remedy that fits rows in memory."""
+    """Return the texts of a rule, with a remedy that fits rows in memory."""
     if COMMAND not in text.fix:
         return text
     return text._replace(fix=f"When a file holds these rows, {text.fix[0].lower()}{text.fix[1:]}")

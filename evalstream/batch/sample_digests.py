@@ -156,7 +156,7 @@ _EXPECTED: Final = """
 
 
 class SampleDigest(NamedTuple):
-    """The digests of a sample: of its id and its repeat, and of all else that is said of it."""
+    """The digests of a sample: of its id and its repeat, and of its other members."""
 
     line: int
     identity: bytes

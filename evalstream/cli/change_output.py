@@ -60,7 +60,7 @@ class ChangeOutput:
             self._file.write(report_line(outcome_as_dict(outcome, show_values=self._show_values)))
 
     def finish(self) -> None:
-        """Write what all outcomes amount to."""
+        """Write the totals of all outcomes."""
         for line in self._report.lines():
             sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
@@ -77,7 +77,7 @@ def run_changes(
     force: bool,
     progress: bool | None,
 ) -> None:
-    """Fix or migrate runs, and write their outcomes and what all amount to."""
+    """Fix or migrate runs, and write their outcomes and the totals."""
     with (
         guard_output(),
         ChangeOutput(summary, report, show_values=options.show_values, force=force) as output,

@@ -233,7 +233,7 @@ REPORT: Final = OutputKind("a report of evalstream", _is_report)
 
 
 def announce(report: Report, output: str, noun: str) -> None:
-    """Say on stderr what became of all runs, and in which file the report is."""
+    """Write to stderr the verdict of all runs, and which file holds the report."""
     name = on_one_line(printable(output))
     sys.stderr.write(f"evalstream: {verdict_line(report)}; {noun} in {name}\n")
     sys.stderr.flush()

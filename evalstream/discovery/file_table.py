@@ -37,7 +37,7 @@ class FileEntry(NamedTuple):
 
 
 class KnownFile(NamedTuple):
-    """A file of a tree, by its path below the root, and what is known about it.
+    """A file of a tree: its path below the root, and its properties.
 
     `look` is its kind, `rows` are the rows found for an aggregate. `leads_out` is the path that the
     aggregate declares, if it leads out of the tree. Rows may be `claimed` by an aggregate.
@@ -137,7 +137,7 @@ class FileTable:
         self._kept.change("UPDATE file SET claimed = 1 WHERE key = ?", keys)
 
     def find_file(self, path: str) -> KnownFile | None:
-        """Return what is known about a file, or None if the tree does not contain it."""
+        """Return the properties of a file, or None if the tree does not contain it."""
         found = self._kept.rows(f"SELECT {_COLUMNS} FROM file WHERE key = ?", listing_key(path))  # noqa: S608 - ours
         return _make_known_file(found[0]) if found else None
 

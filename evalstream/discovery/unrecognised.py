@@ -186,7 +186,7 @@ class Leftovers:
             self._counts[other] += count - len(first)
 
     def of(self, path: str, *, is_list: bool = False) -> Unrecognised | None:
-        """Return what is left in the folder, or list, that the user named as `path`, or None."""
+        """Return the unknown files of the folder or list that is named `path`, or None."""
         kinds = tuple(
             Counted(kind, self._counts[kind], tuple(self._first[kind]))
             for kind in KINDS

@@ -102,7 +102,7 @@ class OpenRows(DataClass):
 
     @property
     def has_mappings(self) -> bool:
-        """Whether rows came as mappings, whose bytes nobody knows."""
+        """Whether rows came as mappings, which have no bytes."""
         return self.held_lines is not None and self.held_lines.has_mappings
 
     def rest(self, offset: int) -> IO[bytes] | None:

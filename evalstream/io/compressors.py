@@ -1,4 +1,4 @@
-"""Compressors of gzip, zstandard, bzip2 and xz, and a writer that compresses what it is given.
+"""Compressors of gzip, zstandard, bzip2 and xz, and a writer that compresses.
 
 The same bytes give the same compressed bytes: no time and no name is stored.
 """
@@ -227,7 +227,7 @@ class DigestedTarget:
         self._digest.start()
 
     def finish(self) -> dict[str, str]:
-        """Write what is left, and return the hex digests by algorithm. Raises CannotWrite."""
+        """Write the remaining bytes; return the hex digests by algorithm. Raises CannotWrite."""
         if self._compressing is not None:
             self._compressing.finish()
         return self._digest.result()

@@ -78,7 +78,7 @@ class FileSource:
             self._digest.start()
 
     def checksums(self) -> dict[str, str]:
-        """Read what is left, and return the digests of all bytes by algorithm. Raises OSError."""
+        """Read the remaining bytes; return digests of all bytes by algorithm. Raises OSError."""
         if self._digest is None:
             return {}
         for _ in self._pieces(READ_BYTES):

@@ -115,7 +115,7 @@ class HeldRows(ByteStream):
         return b"".join(gathered)
 
     def wait(self, _seconds: float) -> bool:
-        """Return True: nobody else waits for the rows."""
+        """Return True: no other reader waits for the rows."""
         return True
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ class FedRows(ByteStream):
         self.findings += map(self.lines.place, findings)
 
     def leave(self) -> None:
-        """Let the other thread go on: nobody reads any more."""
+        """Let the other thread go on: reading has ended."""
         self._is_over = True
         self._is_wanted.release()
 

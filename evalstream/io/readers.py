@@ -171,7 +171,7 @@ class ReadAhead:
         raise self._last
 
     def wait(self, _seconds: float) -> bool:
-        """Return True: the reader waits for nobody."""
+        """Return True: the reader waits for no other thread."""
         return True
 
     def close(self) -> None:

@@ -307,7 +307,7 @@ class RunSummary(DataClass):
         }
 
     def _states(self) -> dict[str, Any]:
-        """Return what is known of few runs."""
+        """Return the members that few runs have."""
         states = {
             "incomplete_reason": self.incomplete_reason,
             "remark": self.remark,

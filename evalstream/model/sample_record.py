@@ -24,7 +24,7 @@ _ROW: Final = struct.Struct("=QQQQQQdQQQQQ")
 
 
 class SampleFlag(IntFlag):
-    """What is said of a row or a sample, as bits."""
+    """Bit flags of a row or a sample."""
 
     RIGHT = 1
     """is_correct is true, in every row of the sample."""
@@ -99,7 +99,7 @@ class SampleScore(NamedTuple):
 
 
 class PairFlag(IntFlag):
-    """What is said of a matched pair of samples, beside the flags of both sides, as bits."""
+    """Bit flags of a matched pair of samples, beside the flags of both sides."""
 
     OTHER_PROMPT = 1 << 32
     """Both prompts are known, and differ."""

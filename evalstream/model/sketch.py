@@ -69,7 +69,7 @@ class Histogram(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """What the rows amount to along the file: each bin stands for `lines` lines, in their order.
+    """A profile of the rows along the file: each bin stands for `lines` lines, in their order.
 
     `rows` counts rows, `scored` those with a score, and `scores` adds the scores. `errors`,
     `warnings` and `infos` count all findings about single lines, shown or not, but for those about

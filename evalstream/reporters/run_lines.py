@@ -32,7 +32,7 @@ def run_spans(run: RunSummary) -> list[Span]:
 
 
 class RunLines:
-    """Writes the runs of a report, the worst last, and then what all amount to.
+    """Writes the runs of a report, the worst last, and then their totals.
 
     Of more than a few runs those that need attention have a line each, with the reason, unless
     everything is listed; the others are counted.
@@ -161,7 +161,7 @@ def _documents(run: RunSummary, shown: Callable[[str], Span]) -> list[Part]:
 
 
 def _outcome(run: RunSummary) -> list[Part]:
-    """Return what a run amounts to, what was verified of it, and what was not."""
+    """Return a run's totals, and which checks were made."""
     parts = [Part(": ", clauses(summary.amounts(run)))]
     checked: list[Span] = []
     for text, is_ok in summary.list_verified(run):

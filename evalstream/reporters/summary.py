@@ -99,7 +99,7 @@ def sort_runs(
 
 
 def total_lines(report: Report) -> Iterator[str]:
-    """Say what was not checked, and last what all runs amount to if there are several."""
+    """List what was not checked, and last the totals if there are several runs."""
     totals = report.totals
     if unchecked := unchecked_line(totals):
         yield unchecked
@@ -179,7 +179,7 @@ COVERED: Final[Mapping[str | None, str]] = {
 
 
 def run_line(run: RunSummary) -> str:
-    """Say in one line what became of a run."""
+    """Describe the outcome of a run in one line."""
     name = run.file or run.aggregate or ""
     if run.file and run.aggregate:
         name = f"{run.file} with {run.aggregate}"

@@ -1,1 +1,1 @@
-"""What rows amount to: counts, score sums, duplicates, links between runs."""
+"""Totals of rows: counts, score sums, duplicates, links between runs."""

@@ -155,7 +155,7 @@ The tokens are in the order of TOKENS; None is what it does not say, and the end
 
 
 class BlockSketch(NamedTuple):
-    """What the lines of a block amount to; lines count from 0 within the block.
+    """The profile of the lines of a block; lines count from 0 within the block.
 
     `rows` has a 1 for each line that is a row, else a 0. `found` counts findings by line for each
     severity that occurs, and `many` lists severity, line and count beside that. `scored` are the

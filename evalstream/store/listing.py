@@ -61,7 +61,7 @@ class Listing:
     def join(
         self, table: ObjectTable, findings: StoreFindings, drift: Drift
     ) -> Iterator[ListedContent]:
-        """Report what no snapshot lists, flag in the table what is there, and yield the chosen."""
+        """Report files that no snapshot lists, flag those in the table, and yield the chosen."""
         for one in self._others:
             if one.path.startswith(layout.OBJECTS):
                 found = _join_object(one, table, findings)

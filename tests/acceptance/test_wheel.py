@@ -38,19 +38,25 @@ def unpacked_wheel(checkout: Path, folder: Path, **environment: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpacked_wheel(REPOSITORY, tmp_path_factory.mktemp("wheel"))
-
-
-@pytest.fixture(scope="module")
-def without_compiler(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel of a copy of the checkout, built where the compiler does not work."""
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what a wheel is made of: a build writes into the folder, where other tests read."""
     copy = tmp_path_factory.mktemp("checkout")
     for name in NEEDED:
         source = REPOSITORY / name
         take = shutil.copytree if source.is_dir() else shutil.copy2
         take(source, copy / name)
-    return unpacked_wheel(copy, tmp_path_factory.mktemp("pure"), CC="false")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def unpacked(copied: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked_wheel(copied, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def without_compiler(copied: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel that was built where the compiler does not work."""
+    return unpacked_wheel(copied, tmp_path_factory.mktemp("pure"), CC="false")
 
 
 @pytest.mark.deep

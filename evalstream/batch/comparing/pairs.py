@@ -128,7 +128,7 @@ def _describe_copies(
 def _same_answers(
     match: MetricMatch, flips: FlipStore, labels: tuple[str, str]
 ) -> tuple[list[str], dict[int, str]]:
-    """Return what is said of equal answers with other scores: warnings, and conflicts by metric.
+    """Return findings about equal answers with different scores: warnings, conflicts by metric.
 
     A judge may score one answer in two ways; of other scorers no verdict is given.
     """

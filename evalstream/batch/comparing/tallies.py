@@ -1,4 +1,4 @@
-"""What the samples of two runs amount to, metric by metric, while they are joined."""
+"""Tallies of the samples of two runs, metric by metric, while the samples are joined."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class _Total:
 
 
 class ChangeReport:
-    """Collects outcomes; `lines` says in the end what they amount to."""
+    """Collects outcomes; `lines` sums them up at the end."""
 
     def __init__(
         self, words: Words, *, is_dry: bool, diff: bool = False, show_values: bool = True
@@ -162,7 +162,7 @@ class ChangeReport:
         yield self._summary()
 
     def as_dict(self) -> dict[str, object]:
-        """Return what the outcomes amount to, as the last line of a report in JSON."""
+        """Return the totals of the outcomes, as the last line of a report in JSON."""
         changes = [
             {
                 "class": change.kind.change_class.value,

@@ -89,7 +89,7 @@ def _start_cluster(distributed: Any, workers: int) -> Any:
     """Start a cluster on this machine with TLS: who reaches a scheduler can run code on it."""
     import dask
 
-    # Workers would sample their own stacks a hundred times a second, for a page that nobody sees.
+    # Workers would sample their own stacks a hundred times a second, for a page that is not shown.
     with dask.config.set({"distributed.worker.profile.enabled": False}):
         return distributed.LocalCluster(
             n_workers=workers,

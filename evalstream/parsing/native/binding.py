@@ -76,7 +76,7 @@ class StopReason(IntEnum):
 
 
 class Flag:
-    """What is said of a line, as bits; `row.h` says what each means."""
+    """Bit flags of a line; `row.h` explains each."""
 
     TAKEN: Final = 1
     UNANSWERED: Final = 2

@@ -22,7 +22,7 @@ MOST_TEXT_BYTES: Final = 1 << 22
 """What one call of the scanner has room for; a row with a larger doc is left."""
 
 DEEPEST: Final = 100
-"""No row that is nested deeper is taken, so that a higher limit of the user changes nothing."""
+"""The scanner takes no deeper row, so that a higher limit of the user changes nothing."""
 
 _MOST_NAMES: Final = 64
 _RUN_WORDS: Final = 6

@@ -162,7 +162,7 @@ def _codes(run: RunSummary) -> Markup | None:
 
 
 def _verified_table(run: RunSummary) -> Markup:
-    """Return the table of what was verified; what was not is said as well."""
+    """Return the table of checks that were made, and of those that were not."""
     verified = run.verified
     if verified is None:
         return tag("p", _without_seal(run))

@@ -1,4 +1,4 @@
-"""For people: findings grouped by rule, equal ones joined, then what became of each run."""
+"""For people: findings grouped by rule, equal ones joined, then a line for each run."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TextReporter(Recognized):
 
 
 class LiveTextReporter:
-    """Writes each finding as it comes, and in the end what became of each run."""
+    """Writes each finding as it comes, and at the end a line for each run."""
 
     def __init__(self, output: Sink, style: Style = PLAIN) -> None:
         self._lines = LineWriter(output, style)
