@@ -756,7 +756,7 @@ def test_published_figures_without_rows_do_not_pass(tmp_path: Path) -> None:
 def test_the_version_has_a_key_of_its_own(tmp_path: Path) -> None:
     pair = Pair("0.2.0", scores=(1,))
     turns = [
-        {"turn_idx": 0, "role": "user", "content": "go"},
+        {"turn_idx": 0, "role": "user", "content": "question s0?"},
         {
             "turn_idx": 1,
             "role": "assistant",
