@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from evalstream.api.arguments import Input, describe_type
 from evalstream.api.reports import Report, with_tables
 from evalstream.batch.single import check_any
-from evalstream.discovery.inputs import find_all
+from evalstream.discovery.inputs import AUTO, find_all
 from evalstream.discovery.overlap import without_overlap
 from evalstream.engine.routing import check_routing, refuse_foreign, routed_files
 from evalstream.formats.registry import CATALOGUE
@@ -28,12 +28,13 @@ from evalstream.model.finding import Finding, FindingList, KnownFinding
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report as Outcome
 from evalstream.model.report import RunSummary, Totals
-from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.run import MAIN_FORMAT, STDIN, NoInput, Run
 from evalstream.model.text import on_one_line
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import checked_options, reported_options
 
 if TYPE_CHECKING:
+    from evalstream.batch.partition import FolderPartition
     from evalstream.batch.parts import PartReporter
     from evalstream.batch.shards import Shard
 
@@ -112,8 +113,17 @@ def check_inputs(
     _keep_baseline(options, written)
     found = _runs(inputs, aggregate, inputs_file, options, written, progress=progress)
     part = _part(shard, findings.reporter)
+    shared = None
+    if part is not None and aggregate is None and inputs_file is None:
+        shared = _divide(inputs, options, written, part[0])
     outcome = partial(
-        _outcome, found, ledger=ledger, overwrite=overwrite, part=part, progress=progress
+        _outcome,
+        found,
+        ledger=ledger,
+        overwrite=overwrite,
+        part=part,
+        partition=shared,
+        progress=progress,
     )
     try:
         if not options.has_baseline:
@@ -192,12 +202,14 @@ def _outcome(
     ledger: str | None,
     overwrite: bool,
     part: tuple[Shard, PartReporter] | None,
+    partition: FolderPartition | None = None,
     progress: bool,
 ) -> tuple[Sequence[RunSummary], Totals]:
     """Check one run alone, or many as a batch; `end_run` may change the summary of each."""
     if options.sealing is not None:
         found = _to_seal(found)
-    first = list(islice(found, 2))
+    # With a partition a shard may need no search.
+    first = list(islice(found, 2 if partition is None else 0))
     refuse_foreign(options.routing)
     for name, value in _of_one_run(options):
         _check_one_run(name, value, first, options, alone=ledger is None and part is None)
@@ -213,9 +225,22 @@ def _outcome(
         ledger=ledger,
         overwrite=overwrite,
         shard=part,
+        partition=partition,
         progress=progress,
         end_run=end_run,
     )
+
+
+def _divide(
+    inputs: Iterable[str], options: Options, written: Outputs, shard: Shard
+) -> FolderPartition | None:
+    """Divide the one folder that is checked by names, or return None if all must be searched."""
+    from evalstream.batch.partition import is_divisible, partition_folder
+
+    is_plain = options.input_format in (AUTO, MAIN_FORMAT) and not _of_one_run(options)
+    if not is_plain or not is_divisible(inputs) or not written.are_apart(inputs):
+        return None
+    return partition_folder(next(iter(inputs)), options.exclude, shard)
 
 
 def _is_for_cluster(options: Options) -> bool:

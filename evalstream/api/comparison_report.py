@@ -16,7 +16,6 @@ from evalstream.api.tables import (
 )
 from evalstream.model import comparison
 from evalstream.model.text import on_one_line
-from evalstream.reporters.comparison.html import HtmlComparison
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +70,9 @@ class ComparisonReport(comparison.ComparisonReport):
         return "\n".join(map(on_one_line, filter(None, lines)))
 
     def _repr_html_(self) -> str:
+        # Only notebooks need pages.
+        from evalstream.reporters.comparison.html import HtmlComparison
+
         page = Text()
         reporter = HtmlComparison(page)
         reporter.begin(self)

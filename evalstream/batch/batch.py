@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from evalstream.batch.cross_run.index import CrossRunIndex
 from evalstream.batch.cross_run.report import report_cross_run
 from evalstream.batch.fingerprint import verdict_options
 from evalstream.batch.packing import RunResult
+from evalstream.batch.partition import FolderPartition
 from evalstream.batch.parts import PartFile, PartReporter, PartTrailer
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.results import ResultStore
@@ -54,16 +56,21 @@ def check_many(
     ledger: str | None,
     overwrite: bool,
     shard: tuple[Shard, PartReporter] | None,
+    partition: FolderPartition | None = None,
     progress: bool,
     end_run: Callable[[RunSummary], None] | None = None,
 ) -> Outcome:
     """Check runs and return their summaries and totals; with a shard, its results go to its part.
 
+    With a partition, `found` is read only if the shard needs all runs.
     With `overwrite` the ledger may replace another file. `end_run` may change the summary of a run
     after its findings were shown.
     """
     own_shard, part = shard or (None, None)
-    with closing(RunPlan(found, own_shard)) as plan, closing(CrossRunIndex()) as cross_run_index:
+    with (
+        closing(RunPlan(found, own_shard, partition)) as plan,
+        closing(CrossRunIndex()) as cross_run_index,
+    ):
 
         def settle(number: int, _: RunSummary, __: int) -> None:
             if end_run is not None:
@@ -95,8 +102,9 @@ def check_many(
             partial = bool(unreached) or STOPPING.raised is not None
             part.links(cross_run_index.parts())
             settings = verdict_options(options)
+            planned = plan.count if partition is None or partition.is_whole else None
             part.write_trailer(
-                PartTrailer(own_shard, plan.digest, plan.count, plan.own_count, settings, partial)
+                PartTrailer(own_shard, plan.digest, planned, plan.own_count, settings, partial)
             )
     return _outcome(results, unreached, lost, gone)
 
@@ -106,7 +114,7 @@ def merge_many(
     parts: Sequence[PartFile], options: Options, show: Callable[[Finding], None]
 ) -> Outcome:
     """Return the summaries and totals of all parts. Raises CannotCheck where they overlap."""
-    results = ResultStore(iter(range(parts[0].trailer.planned)), show)
+    results = ResultStore(iter(sorted(chain.from_iterable(part.numbers for part in parts))), show)
     with closing(CrossRunIndex()) as cross_run_index:
         for part in parts:
             for run in part.runs():

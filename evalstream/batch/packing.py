@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby, islice
 from typing import Final, NamedTuple
@@ -47,8 +46,7 @@ class RunResult(NamedTuple):
     findings: Iterable[Finding]
 
 
-@dataclass(frozen=True, slots=True)
-class RunBundle:
+class RunBundle(NamedTuple):
     """Several small runs that one task checks."""
 
     runs: tuple[PlannedRun, ...]

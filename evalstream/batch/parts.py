@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evalstream._version import __version__
 from evalstream.batch.serialize import encode_run
@@ -21,28 +21,31 @@ from evalstream.parsing import json
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import Recognized
 
-FORMAT_VERSION: Final = 3
+FORMAT_VERSION: Final = 4
 """The version of the format of parts."""
 
 MOST_SHARDS: Final = 1_000_000
 """Most shards of a batch."""
 
+MOST_NUMBER: Final = 1 << 53
+"""Bound of the numbers of runs, between which there are gaps."""
+
 TRAILER_BYTES: Final = 1 << 16
 """Upper limit of the length of the last line."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartTrailer:
+class PartTrailer(NamedTuple):
     """The content of the last line of a part.
 
-    `plan` digests the names of all runs in their order, of which there are `planned`; `runs` of
-    them are in this part. `options` are those that affect the report, `partial` means that the
-    check was stopped, and `digest` is the SHA-256 of all lines before.
+    `plan` digests the names of all runs in their order, or of the files that were divided.
+    `planned` is the number of all runs, None in a shard that did not look for all; `runs` of them
+    are in this part. `options` are those that affect the report, `partial` means that the check was
+    stopped, and `digest` is the SHA-256 of all lines before.
     """
 
     shard: Shard
     plan: str
-    planned: int
+    planned: int | None
     runs: int
     options: dict[str, Any]
     partial: bool
@@ -100,8 +103,7 @@ class PartReporter(Recognized):
         self._output.write(line)
 
 
-@dataclass(frozen=True, slots=True)
-class PartRun:
+class PartRun(NamedTuple):
     """One run of a part."""
 
     number: int
@@ -118,24 +120,28 @@ def is_part(path: str) -> bool:
 
 
 class PartFile:
-    """A part in a file. Raises CannotCheck where it is not a complete part; OSError."""
+    """A part in a file. Raises CannotCheck where it is not a complete part; OSError.
+
+    `numbers` are those of its runs, once it is verified.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.trailer = self._read_trailer()
+        self.numbers = array("q")
 
     def runs(self) -> Iterator[PartRun]:
         """Iterate over the runs, in the order of their numbers."""
         findings: list[Finding] = []
-        for line, values in self._lines():
+        for line, values in self._lines(b'{"run":', b'{"code":'):
             if "code" in values:
                 with self._refuse_invalid(line):
                     findings.append(decode_stored_finding(values))
-            elif "run" in values:
+            else:
                 if values.get("findings") != len(findings):
                     raise self._error("the number of findings of a run does not match")
                 number = values.get("number")
-                if type(number) is not int or not 0 <= number < self.trailer.planned:
+                if type(number) is not int or not 0 <= number < MOST_NUMBER:
                     raise self._error(f"line {line:,}: /number: expected the number of a run")
                 with self._refuse_invalid(line):
                     run = decode_stored_run(values["run"])
@@ -144,22 +150,26 @@ class PartFile:
 
     def links(self, add: Callable[[Mapping[str, Any]], None]) -> None:
         """Pass on the links of the runs; `add` raises ValueError and its likes for others."""
-        for line, values in self._lines():
-            if "links" in values:
-                with self._refuse_invalid(line):
-                    add(values["links"])
+        for line, values in self._lines(b'{"links":'):
+            with self._refuse_invalid(line):
+                add(values["links"])
 
     def verify(self) -> None:
         """Read the part once. Raises CannotCheck where its bytes changed after it was written."""
         digest = hashlib.sha256()
         for line in self._raw():
             digest.update(line)
+            if line.startswith(b'{"run":'):
+                number = line[line.rfind(b',"number":') + 10 :].split(b",", 1)[0]
+                self.numbers.append(int(number) if number.isdigit() else 0)
         if digest.hexdigest() != self.trailer.digest:
             raise self._error("its content changed after it was written")
 
-    def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Iterate over the lines before the last, with their numbers."""
+    def _lines(self, *beginnings: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Iterate over the lines that begin like this, with their numbers."""
         for number, line in enumerate(self._raw(), 1):
+            if not line.startswith(beginnings):
+                continue
             with self._refuse_invalid(number):
                 values = json.read_back(line)
                 if not isinstance(values, dict):
@@ -215,8 +225,8 @@ class PartFile:
 
 def _check_trailer(values: Mapping[str, Any]) -> None:
     """Raise TypeError or ValueError for a trailer whose values are of other types."""
-    for name, kind in _TRAILER.items():
-        if type(values[name]) is not kind:
+    for name, kinds in _TRAILER.items():
+        if type(values[name]) not in kinds:
             raise TypeError(name)
     if type(values["tool"]["version"]) is not str:
         raise TypeError("tool")
@@ -224,16 +234,16 @@ def _check_trailer(values: Mapping[str, Any]) -> None:
         raise ValueError("shard")
 
 
-_TRAILER: Final[Mapping[str, type]] = {
-    "tool": dict,
-    "shard": int,
-    "of": int,
-    "plan": str,
-    "planned": int,
-    "runs": int,
-    "options": dict,
-    "partial": bool,
-    "digest": str,
+_TRAILER: Final[Mapping[str, tuple[type, ...]]] = {
+    "tool": (dict,),
+    "shard": (int,),
+    "of": (int,),
+    "plan": (str,),
+    "planned": (int, type(None)),
+    "runs": (int,),
+    "options": (dict,),
+    "partial": (bool,),
+    "digest": (str,),
 }
 """The types of the values in the last line."""
 
@@ -267,7 +277,7 @@ def open_parts(paths: Sequence[str]) -> list[PartFile]:
                 f"{part.path}: the check of this shard was stopped before its last run; run it "
                 "again; nothing was merged"
             )
-    _refuse_missing(seen, first.trailer)
+    _refuse_missing(seen, first.trailer.shard.of)
     for part in parts:
         part.verify()
     return [seen[number] for number in sorted(seen)]
@@ -279,7 +289,7 @@ def _refuse_other_batch(part: PartFile, first: PartFile) -> None:
         ("number of shards", own.shard.of, expected.shard.of),
         ("version of evalstream", own.tool, expected.tool),
         ("options", own.options, expected.options),
-        ("list of runs", (own.plan, own.planned), (expected.plan, expected.planned)),
+        ("list of runs", own.plan, expected.plan),
     ):
         if one != other:
             raise CannotCheck(
@@ -287,17 +297,17 @@ def _refuse_other_batch(part: PartFile, first: PartFile) -> None:
             )
 
 
-def _refuse_missing(seen: dict[int, PartFile], trailer: PartTrailer) -> None:
-    missing = [number for number in range(1, trailer.shard.of + 1) if number not in seen]
+def _refuse_missing(seen: dict[int, PartFile], shards: int) -> None:
+    missing = [number for number in range(1, shards + 1) if number not in seen]
     if missing:
         named = ", ".join(map(str, missing[:MOST_NAMED]))
         more = f" and {len(missing) - MOST_NAMED:,} more" if len(missing) > MOST_NAMED else ""
+        raise CannotCheck(f"missing shards of {shards:,}: {named}{more}; nothing was merged")
+    trailers = [part.trailer for part in seen.values()]
+    runs = sum(trailer.runs for trailer in trailers)
+    counts = {trailer.planned for trailer in trailers if trailer.planned is not None}
+    for planned in sorted(counts - {runs}):
         raise CannotCheck(
-            f"missing shards of {trailer.shard.of:,}: {named}{more}; nothing was merged"
-        )
-    runs = sum(part.trailer.runs for part in seen.values())
-    if runs != trailer.planned:
-        raise CannotCheck(
-            f"the parts contain {runs:,} of {trailer.planned:,} runs because files changed "
+            f"the parts contain {runs:,} of {planned:,} runs because files changed "
             "between the shards; nothing was merged"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import heapq
 import os
 import pickle
 import sqlite3
@@ -11,13 +10,11 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from evalstream.batch.partition import FolderPartition, NumberedRun, divide
 from evalstream.batch.shards import Shard
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.model.run import STDIN, NoInput, Run
-
-COST_OF_A_RUN: Final = 256 << 10
-"""Fixed cost of a run, as the number of bytes of rows that take the same time."""
 
 STREAM: Final = 1 << 62
 """The planned size of a stream: it comes first, because its writer may be waiting."""
@@ -39,10 +36,16 @@ class RunPlan:
     """All runs of a call, in a temporary database.
 
     With a shard only its runs are returned; the numbers stay those of all runs. `count` is the
-    number of all inputs, `runs` the number of those that are runs. The caller closes it.
+    number of all inputs, `runs` the number of those that are runs. With a partition of which the
+    shard did not search everything, both are those of the shard. The caller closes it.
     """
 
-    def __init__(self, found: Iterable[Run | NoInput], shard: Shard | None = None) -> None:
+    def __init__(
+        self,
+        found: Iterable[Run | NoInput],
+        shard: Shard | None = None,
+        partition: FolderPartition | None = None,
+    ) -> None:
         self._base = sqlite3.connect("", isolation_level=None)
         self._base.executescript(
             """
@@ -54,8 +57,10 @@ class RunPlan:
         )
         self.count = self.runs = 0
         try:
-            self.digest = self._store(found)
-            if shard is not None:
+            self.digest = self._store(found) if partition is None else partition.digest
+            if partition is not None:
+                self._store_numbered(partition.number_runs(found))
+            elif shard is not None:
                 self._drop_other_shards(shard)
         except BaseException:
             self.close()
@@ -103,26 +108,26 @@ class RunPlan:
         digest = hashlib.sha256()
         for number, item in enumerate(found):
             digest.update(f"{_name(item)}\n".encode())
-            row = (number, _size(item), pickle.dumps(item))
-            self._base.execute("INSERT INTO runs VALUES (?, ?, ?, 1)", row)
-            self.count += 1
-            self.runs += isinstance(item, Run)
+            self._add(number, item)
         return digest.hexdigest()
 
-    def _drop_other_shards(self, shard: Shard) -> None:
-        """Drop the runs of other shards: each run goes to the shard with the least work so far.
+    def _store_numbered(self, found: Iterable[NumberedRun]) -> None:
+        """Store the inputs of the shard, and count all."""
+        for number, is_own, item in found:
+            self._add(number, item, is_own=is_own)
 
-        This is Graham's longest processing time rule (1969): no shard has more than 4/3 of the work
-        that the best division would give it.
-        """
-        loads = [(0, number) for number in range(1, shard.of + 1)]
-        others = []
-        query = "SELECT number, size FROM runs ORDER BY size DESC, number"
-        for number, size in self._base.execute(query):
-            load, least = loads[0]
-            heapq.heapreplace(loads, (load + size + COST_OF_A_RUN, least))
-            if least != shard.number:
-                others.append((number,))
+    def _add(self, number: int, item: Run | NoInput, *, is_own: bool = True) -> None:
+        if is_own:
+            row = (number, _size(item), pickle.dumps(item))
+            self._base.execute("INSERT INTO runs VALUES (?, ?, ?, 1)", row)
+        self.count += 1
+        self.runs += isinstance(item, Run)
+
+    def _drop_other_shards(self, shard: Shard) -> None:
+        """Drop the runs of other shards."""
+        sizes = (size for (size,) in self._base.execute("SELECT size FROM runs ORDER BY number"))
+        owners = enumerate(divide(sizes, shard.of))
+        others = ((number,) for number, owner in owners if owner != shard.number)
         self._base.executemany("UPDATE runs SET ours = 0 WHERE number = ?", others)
 
 

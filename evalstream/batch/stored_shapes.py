@@ -170,7 +170,10 @@ def _find_wrong_count(value: Any, counts: Any) -> tuple[Any, ...] | None:
     else:
         keys = range(len(value)) if isinstance(value, list) and ... in counts else ()
     for key in keys:
-        within = _find_wrong_count(value[key], counts.get(key, counts.get(...)))
+        one, kind = value[key], counts.get(key, counts.get(...))
+        if type(one) is int and kind.__class__ is str and -LARGEST <= one <= LARGEST:
+            continue
+        within = _find_wrong_count(one, kind)
         if within is not None:
             return (key, *within)
     return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import PurePosixPath
 from typing import Final
 
 from evalstream.io import file_names
@@ -63,7 +62,7 @@ def _from_data(root: str, folder: str, declared: str) -> str | None:
 
     There the path chooses among many folders: it must name a data file and must not be hidden.
     """
-    parts = PurePosixPath(declared).parts
+    parts = [part for part in declared.split("/") if part not in ("", os.curdir)]
     if not file_names.ends_like_ours(declared) or any(part.startswith(".") for part in parts):
         return None
     above = _parts(split_root(root)[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector, LaterViolation
@@ -18,11 +19,12 @@ from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import JudgedClaim
-from evalstream.model.errors import CannotCheck
+from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Finding, Locator, PlacedViolation, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.run import Run
+from evalstream.model.signals import Stopped
 from evalstream.parsing.json import UTF8_MARK, Parsed
 from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.limits import FindingLimiter, refuse_many_values
@@ -226,6 +228,38 @@ class DocumentCheck:
             self._changed.add(name)
             self.note(changed_while_read(change), name)
             self.cannot(f"{name} changed while it was checked: {change}")
+
+    def refuse(self, violation: Violation, file: str | None, reason: str) -> None:
+        """Note a violation for whose sake a document, or a part of it, is not checked."""
+        self.note(violation, file)
+        self.cannot(reason)
+
+    @contextmanager
+    def reading(
+        self,
+        describe_progress: Callable[[], str],
+        file: str | None = None,
+        miss: Callable[[str], None] | None = None,
+    ) -> Iterator[None]:
+        """Note why a document, by default the run's first, is not read to its end.
+
+        `miss` receives the reason for the verdict, in place of `cannot`.
+        """
+        miss, rule = miss or self.cannot, ES001
+        try:
+            yield
+            return
+        except BrokenCompression as error:
+            rule, reason = ES002, str(error)
+        except BrokenPipeError:
+            raise
+        except (OSError, CannotCheck) as error:
+            reason = f"cannot be read: {describe_error(error)}"
+        except Stopped as stopped:
+            miss(f"stopped by {stopped.name} after {describe_progress()}")
+            return
+        self.note(rule.violation(reason), file)
+        miss(reason if file is None else f"{file} {reason}")
 
     def cannot(self, reason: str | None) -> None:
         """Note why something could not be checked; only the first reason is reported."""

@@ -19,6 +19,7 @@ from evalstream.model.block import ByteStream
 from evalstream.model.finding import Position, Violation
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
+from evalstream.parsing.limits import too_many_bytes
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules.syntax import ES108, explain
 
@@ -92,18 +93,25 @@ def _start(reader: ByteStream) -> bytes:
     return start
 
 
-def pieces(reader: ByteStream) -> Iterator[bytes]:
-    """Iterate over the bytes of a stream."""
+def pieces(reader: ByteStream, most: int | None = None) -> Iterator[bytes]:
+    """Iterate over the bytes of a stream. Raises TooLarge for more than `most`."""
+    size = 0
     while data := reader.read():
         STOPPING.check()
+        size += len(data)
+        if most is not None and size > most:
+            raise too_many_bytes(most)
         yield data
 
 
-def copy_to_disk(reader: ByteStream) -> IO[bytes]:
-    """Copy a stream to disk, for an archive whose parts are read in another order."""
+def copy_to_disk(reader: ByteStream, most: int | None = None) -> IO[bytes]:
+    """Copy a stream to disk, to read it again or in another order.
+
+    Raises TooLarge for more than `most` bytes.
+    """
     copy = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by the caller
     try:
-        for piece in pieces(reader):
+        for piece in pieces(reader, most):
             copy.write(piece)
         copy.flush()
     except BaseException:

@@ -209,7 +209,8 @@ class _Workers:
         if not self._was_replaced:
             notify("a worker process died; what it was checking is checked again")
         self._was_replaced = True
-        self.executor.shutdown(wait=False, cancel_futures=True)
+        # Once the threads of the old one have ended, new workers can be forked.
+        self.executor.shutdown(wait=True, cancel_futures=True)
         self.executor = self._backend.start()
 
 
@@ -252,7 +253,7 @@ def _run_alone(
         try:
             return executor.submit(function, task).result()
         except backend.broken:
-            executor.shutdown(wait=False, cancel_futures=True)
+            continue
         finally:
             executor.shutdown(wait=True, cancel_futures=True)
     error = WorkerLost(

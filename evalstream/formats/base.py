@@ -77,11 +77,12 @@ class Format(Protocol):
     @property
     def versions(self) -> Mapping[str, Sequence[str]]:
         """The documents that have a schema, by version."""
+        return {}
 
     places: ClassVar[Mapping[str, Place]]
     """The place in a run of each kind of document."""
 
-    options: ClassVar[Set[str]]
+    options: ClassVar[Set[str]] = frozenset()
     """The options it understands, of those that `OPTIONS` in discovery lists."""
 
     is_sure: ClassVar[bool] = True

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
-from evalstream.model.data_class import DataClass
-
 MOST_PLACES: Final = 3
 """Number of lines that are kept of each change."""
 
@@ -79,16 +77,22 @@ def make_applied(
     return Applied(Change(kind, where if place is None else place), Example(where, before, after))
 
 
-class Occurrences(DataClass):
+class Occurrences:
     """How often a change was made: in how many rows or documents, and the first of them.
 
     `lines` are the numbers of the first lines, empty for a document. `shown` is an example of the
     first, or what makes it.
     """
 
-    times: int
-    lines: tuple[int, ...] = ()
-    shown: Example | Callable[[], Example] | None = None
+    __slots__ = ("lines", "shown", "times")
+
+    def __init__(
+        self,
+        times: int,
+        lines: tuple[int, ...] = (),
+        shown: Example | Callable[[], Example] | None = None,
+    ) -> None:
+        self.times, self.lines, self.shown = times, lines, shown
 
     @property
     def example(self) -> Example | None:
@@ -102,6 +106,9 @@ class Occurrences(DataClass):
         return own == (other.times, other.lines, other.example)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Occurrences({self.times!r}, {self.lines!r}, {self.example!r})"
 
 
 class ChangeTally:

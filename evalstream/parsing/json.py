@@ -84,11 +84,15 @@ class Parsed(NamedTuple):
 
 def is_finite(value: Any) -> bool:
     """Tell whether a value contains no infinite number and no NaN."""
-    if isinstance(value, dict):
-        return all(map(is_finite, value.values()))
-    if isinstance(value, list):
-        return all(map(is_finite, value))
-    return not isinstance(value, float) or isfinite(value)
+    parts = value.values() if isinstance(value, dict) else value
+    # Without a call for each number and text, as every aggregate is looked through.
+    for part in parts if isinstance(value, (dict, list)) else (value,):
+        if isinstance(part, float):
+            if not isfinite(part):
+                return False
+        elif isinstance(part, (dict, list)) and not is_finite(part):
+            return False
+    return True
 
 
 def pointer(path: Any) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from xxhash import xxh64_intdigest
 
 from evalstream.io.digest import digest128
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.options import SampleRequest
 from evalstream.model.sample_record import UNKNOWN, BlockSamples, GroupLabel, SampleRow
 from evalstream.parsing import json
@@ -52,6 +54,54 @@ def fold(text: str) -> str:
     from unicodedata import normalize
 
     return " ".join(normalize("NFKC", normalize("NFKC", text).casefold()).split())
+
+
+class FoldedLetter(NamedTuple):
+    """What `fold` makes of a letter that does not join the one before it.
+
+    `first` and `last` are the combining classes of its ends. A letter stays behind the one before
+    it if its `first` is 0, or not below the `last` of that one.
+    """
+
+    first: int
+    last: int
+    text: bytes
+
+
+@lru_cache(maxsize=1 << 16)
+def fold_letter(letter: str) -> FoldedLetter | None:
+    """Return how a letter is folded, None for one that may join the letter before it.
+
+    Source: Unicode Standard Annex 15; only second letters of compositions join others.
+    """
+    from unicodedata import combining, normalize
+
+    once = normalize("NFKC", letter).casefold()
+    apart = normalize("NFKD", letter), normalize("NFKD", once)
+    first = combining(letter)
+    if any(text[0] in _second_letters() or combining(text[0]) != first for text in apart):
+        return None
+    if first and {letter} != {once, *apart}:
+        return None
+    text = "".join(" " if one.isspace() else one for one in normalize("NFKC", once))
+    return FoldedLetter(first, max(combining(one[-1]) for one in apart), encode_text(text))
+
+
+@lru_cache
+def _second_letters() -> frozenset[str]:
+    """Return the letters that normal forms join to the letter before them."""
+    from unicodedata import decomposition
+
+    pairs = (decomposition(chr(letter)).split() for letter in range(_COMPOSED))
+    seconds = (chr(int(pair[1], 16)) for pair in pairs if len(pair) == 2 and pair[0][0] != "<")
+    return frozenset([*seconds, *map(chr, _HANGUL_PARTS)])
+
+
+_COMPOSED: Final = 0x20000
+"""Letters from here on are not composed of others."""
+
+_HANGUL_PARTS: Final = range(0x1160, 0x1200)
+"""Vowels and finals, which join the letters before them by a rule."""
 
 
 def text_identity(text: bytes, seed: int = 0) -> tuple[int, int]:

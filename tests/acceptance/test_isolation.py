@@ -211,7 +211,7 @@ OTHERS: dict[str, tuple[str, Callable[[Path], None]]] = {
         lambda place: shutil.copytree(EXAMPLES / "infereval", place, dirs_exist_ok=True),
     ),
     "evalguard": (
-        "evalstream.formats.evalguard.checker:_Check._parse_file",
+        "evalstream.formats.evalguard.reader:FolderReader._parse_file",
         lambda place: shutil.copytree(EXAMPLES / "evalguard", place, dirs_exist_ok=True),
     ),
     "inspect": (

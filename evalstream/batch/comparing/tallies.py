@@ -232,5 +232,7 @@ def _count(flags: Mapping[int, int], wanted: int) -> int:
 
 def _by_metric(records: Array, numbers: Array) -> Iterator[tuple[int, Array]]:
     """Iterate over records by the numbers of their metrics."""
-    for metric in np.unique(numbers).tolist():
-        yield metric, records.compress(numbers == metric)
+    # For distinct values alone `np.unique` imports numpy.ma, which takes longer than all of this.
+    metrics = np.flatnonzero(np.bincount(numbers.astype(np.int64))).tolist()
+    for metric in metrics:
+        yield metric, records if len(metrics) == 1 else records.compress(numbers == metric)

@@ -19,13 +19,12 @@ from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRow
-from evalstream.parsing.json import fast, member, text_or_none
+from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats.sample_digests import (
     InputDigests,
     encode_text,
-    folded_digest,
     id_digest,
     read_cluster,
     sample_text,
@@ -212,18 +211,6 @@ def sample_row(
     )
 
 
-def row_cluster(request: SampleRequest, line: bytes) -> int:
-    """Return the digest of the cluster of a row that the scanner accepts; see `read_cluster`."""
-    if request.cluster is not None:
-        return read_cluster(request, fast(line))
-    try:
-        row = {"input": _decode_input(line).input}
-    except _UNREADABLE:
-        row = fast(line)
-    covered = row_view.hash_input(row)
-    return UNKNOWN if covered is None else folded_digest(covered[0], _choices(row))
-
-
 def _input_digests(row: Mapping[str, Any]) -> InputDigests | None:
     covered = row_view.hash_input(row)
     if covered is None:
@@ -286,16 +273,9 @@ class _Row(msgspec.Struct, gc=False):
     token_usage: _Usage | None = None
 
 
-class _Shown(msgspec.Struct, gc=False):
-    """The input of a row alone."""
-
-    input: Any = None
-
-
 _UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 """What msgspec raises; before 0.21 its own errors have another class."""
 
-_decode_input: Final = msgspec.json.Decoder(_Shown).decode
 _decode: Final = msgspec.json.Decoder(_Row).decode
 
 

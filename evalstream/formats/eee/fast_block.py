@@ -54,6 +54,7 @@ FIRST_ROWS: Final = 64
 """How many lines of a block are listed at first: after them it is known which need no words."""
 
 _CLUSTER: Final = SampleRow._fields.index("cluster")
+_LINE: Final = SampleRow._fields.index("line")
 _WORD: Final = struct.Struct("=Q")
 _DOUBLE: Final = struct.Struct("=d")
 
@@ -74,11 +75,12 @@ def _score_key(word: int, flags: int) -> tuple[float | None, bool | None, bool]:
 
 def lists_all_rows(context: RowContext) -> bool:
     """Tell whether Python looks at each row, and not only at those that are not sound."""
+    samples = context.options.samples
     return (
         len(context.results) > 1
         or lists_samples(context)
         or context.links
-        or context.options.samples is not None
+        or (samples is not None and samples.cluster is not None)
     )
 
 
@@ -254,19 +256,38 @@ class FastBlock:
 
     def _sample(self, rows: ScannedRows, request: SampleRequest) -> None:
         """Add the rows to those of a comparison with other runs."""
-        words = rows.samples({scope: group.number for scope, group in self._known.items()})
-        reads_all = request.cluster is not None
-        # The scanner folds ASCII texts alone.
-        digests = enumerate(words[_CLUSTER::ROW_WORDS])
-        unread = [row for row, digest in digests if reads_all or digest == UNKNOWN]
-        if unread:
-            from evalstream.formats.eee.compared import row_cluster
+        from evalstream.stats.sample_digests import read_cluster
 
-            starts, stops = map(rows.column, ("start", "stop"))
-            for row in unread:
-                line = self._data[starts[row] : stops[row]]
-                words[_CLUSTER + row * ROW_WORDS] = row_cluster(request, line)
+        words = rows.samples({scope: group.number for scope, group in self._known.items()})
+        if request.cluster is None:
+            self._fold(rows, words)
+        else:
+            ends = zip(rows.column("start"), rows.column("stop"), strict=True)
+            found = [read_cluster(request, json.fast(self._data[slice(*both)])) for both in ends]
+            words[_CLUSTER::ROW_WORDS] = array("Q", found)
         self._groups.sample(words.tobytes())
+
+    def _fold(self, rows: ScannedRows, words: array[int]) -> None:
+        """Digest the questions with letters that the scanner cannot fold, and let it learn them."""
+        from evalstream.stats.sample_digests import APART, fold_letter, folded_digest
+
+        digests = enumerate(words[_CLUSTER::ROW_WORDS])
+        unread = {words[row * ROW_WORDS + _LINE]: row for row, one in digests if one == UNKNOWN}
+        if not unread:
+            return
+        letters = set[str]()
+        listed = zip(rows.column("line"), rows.column("flags"), strict=True)
+        questions, choices = rows.texts("raw", "reference"), rows.texts("options", "prompt")
+        for place, (line, flags) in enumerate(listed):
+            if line in unread and not flags & Flag.UNCOVERED:
+                texts = (questions[place] + choices[place]).split(APART)
+                raw, *options = [text.decode(errors="surrogatepass") for text in texts]
+                words[unread[line] * ROW_WORDS + _CLUSTER] = folded_digest(raw, options)
+                letters.update(raw, *options)
+        for letter in letters:
+            folded = None if letter.isascii() else fold_letter(letter)
+            if folded is not None:
+                self._scanner.learn_fold(letter, *folded)
 
     def _add_links(self, place: int, words: Sequence[int]) -> None:
         links = self._known[place].links

@@ -133,7 +133,7 @@ class RowGroups:
             return group
         except KeyError:
             # 1, 1.0 and true are equal as keys, but rules that check types distinguish them.
-            if any(part.__class__ not in _PLAIN for part in key):
+            if not _PLAIN.issuperset(map(type, key)):
                 return self._made(row, line)
             group = self._known[key] = self._made(row, line)
             return group

@@ -18,7 +18,7 @@ from evalstream.formats.evalguard.documents import (
 )
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.file_names import Exclusion
-from evalstream.io.remote import is_remote
+from evalstream.io.remote import is_local, is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 
@@ -74,7 +74,7 @@ def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[
 
 def iterate_files(path: str, exclude: Iterable[str] = ()) -> Iterator[File]:
     """Yield the files of an input in order, without excluded ones."""
-    if path == STDIN or is_remote(path):
+    if not is_local(path):
         yield File(path, (), "")
     elif os.path.isdir(path):
         yield from _files_below(path, exclude)

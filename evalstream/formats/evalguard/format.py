@@ -34,7 +34,6 @@ class EvalGuardFormat(FolderFormat):
     rule_modules = ("documents", "references", "schema_files", "scores")
     versions: Mapping[str, Sequence[str]] = {documents.VERSION: sorted(SCHEMAS)}
     places: ClassVar[Mapping[str, Place]] = dict.fromkeys((*KINDS, MANIFEST, RESPONSE), "rows")
-    options = frozenset()
     has_answers = False
     kept_logs = (LM_EVAL,)
     has_yaml = True

@@ -29,7 +29,7 @@ from evalstream.stats.claims.judge import Claim, is_outside_bounds, leave_open, 
 from evalstream.stats.claims.kinds import Bounds, ClaimKind
 
 Check = Callable[[FolderItem], Iterator[Violation]]
-"""Returns what is wrong with a document among others."""
+"""Returns the violations of a document among others."""
 
 
 class Response(NamedTuple):
@@ -42,7 +42,7 @@ class Response(NamedTuple):
     def violations(
         self, documents: DocumentCheck, folder: Folder, check: Check
     ) -> Iterator[Violation]:
-        """Yield what is wrong with the response and, by `check`, with the documents in it.
+        """Yield the violations of the response and, by `check`, of the documents in it.
 
         References lead to the documents of the folder, if that was named, too.
         """
@@ -134,7 +134,7 @@ def claims_of_response(response: Response, folder: Folder) -> Iterator[JudgedCla
 def _judge(
     label: str, place: str, kind: ClaimKind, number: Any, bounds: Bounds
 ) -> Iterator[JudgedClaim]:
-    """Judge a figure by its bounds; what is no number is none."""
+    """Judge a figure by its bounds, unless it is no number."""
     if number is None or (isinstance(number, float) and not math.isfinite(number)):
         return
     value = Decimal(str(number))

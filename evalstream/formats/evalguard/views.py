@@ -47,7 +47,7 @@ LAYOUTS: Final = {
     frozenset({POLICIES}): POLICIES,
     frozenset({SPECIFICATION, POLICIES}): "both layouts",
 }
-"""What a folder is called, by the layouts that its documents show."""
+"""The name of a folder's layout, by the layouts that its documents show."""
 
 
 class Document(NamedTuple):

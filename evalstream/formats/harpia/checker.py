@@ -55,7 +55,7 @@ MISSING: Final = (
     "no output was given, so no score was checked",
     "no input was given, so what was requested is not known",
 )
-"""What is not known without a log, without an output, and without an input."""
+"""The remarks about runs without a log, without an output, and without an input."""
 
 
 class ReadDocument(NamedTuple):
@@ -207,8 +207,8 @@ def _check_rules(
 
 def _too_deep(documents: DocumentCheck, path: str) -> None:
     name = printable(path)
-    documents.note(ES113.violation("nested too deep to be checked"), name)
-    documents.cannot(f"{name} is nested too deep to be checked")
+    reason = "nested too deep to be checked"
+    documents.refuse(ES113.violation(reason), name, f"{name} is {reason}")
 
 
 def _document(documents: DocumentCheck, path: str | None, kind: str) -> ReadDocument | None:
@@ -228,14 +228,13 @@ def _document(documents: DocumentCheck, path: str | None, kind: str) -> ReadDocu
     elif not isinstance(parsed.value, wanted):
         words = " or a list" if kind == OUTPUT else ""
         found = type_name(parsed.value)
-        documents.note(ES109.violation(f"{noun} must be an object{words}, not {found}"), name)
-        documents.cannot(f"{name} could not be read as {noun}")
+        violation = ES109.violation(f"{noun} must be an object{words}, not {found}")
+        documents.refuse(violation, name, f"{name} could not be read as {noun}")
         return None
     else:
         replaced = frozenset(issue.pointer for issue in parsed.issues if issue.replaced)
         return ReadDocument(parsed.value, text.removeprefix(UTF8_MARK), replaced)
-    documents.note(ES005.violation(message), name)
-    documents.cannot(f"{name}: {message}")
+    documents.refuse(ES005.violation(message), name, f"{name}: {message}")
     return None
 
 

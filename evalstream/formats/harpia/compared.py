@@ -1,4 +1,4 @@
-"""What a log gives to a comparison: its records as samples, its metrics, its answers."""
+"""The input of comparisons from a log: its records as samples, its metrics, its answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RESULT: Final = "result"
 
 
 class KnownInstance(NamedTuple):
-    """What a comparison reads of an instance: its input, None if unknown, and its cluster."""
+    """The facts about an instance for comparisons: its input, None if unknown, and its cluster."""
 
     shown: sample_digests.InputDigests | None
     cluster: int

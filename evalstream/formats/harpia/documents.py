@@ -219,7 +219,7 @@ def holds_records(head: bytes) -> bool:
 
 
 def spread_records(head: bytes) -> str | None:
-    """Return what is wrong with a log whose records lie on several lines or in one object.
+    """Return the message about a log whose records lie on several lines or in one object.
 
     It is None for a log with one record in each line, for an array, and for a record that is longer
     than the first bytes of the log.

@@ -12,7 +12,7 @@ from evalstream.formats.harpia.documents import INPUT, LOG, NAME, OUTPUT, detect
 from evalstream.io.beginning import read_beginning
 from evalstream.io.file_names import is_json_name, is_packed_name, is_rows_name
 from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.remote import is_local
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.peek import LINES
@@ -53,7 +53,7 @@ def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[
 
 def kind_of_file(path: str) -> str | None:
     """Return the kind of a file; the name decides for one that cannot be parsed."""
-    if path == STDIN or is_remote(path) or not os.path.isfile(path):
+    if not is_local(path) or not os.path.isfile(path):
         return LOG
     file = read_beginning(path)
     kind = detect_kind(file)

@@ -22,7 +22,6 @@ class HarpiaFormat(PairedFormat):
     prefix = "HAR"
     noun = "log line"
     rule_modules = ("input", "results")
-    versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {
         LOG: "rows",
         OUTPUT: "aggregate",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from evalstream.formats.harpia import documents
+from evalstream.formats.harpia.values import identifier
 from evalstream.formats.harpia.views import InputMetric
 from evalstream.model.finding import Violation
 from evalstream.model.text import with_article
 from evalstream.parsing.json import pointer, short_text, type_name
 from evalstream.rules.base import Rule
+from evalstream.rules.members import is_a
 
 INSTANCE_MEMBERS: Final = ("id", "input", "actual-output", "expected-output")
 METRIC_MEMBERS: Final = ("id", "enable", "parameters")
@@ -31,17 +33,15 @@ def require_one_spelling(
             yield rule.violation(f"the same member in several spellings: {keys}", pointer=place)
 
 
-def require_text(
-    rule: Rule, place: str, value: Any, name: str, *, filled: bool = False
+def require_member(
+    rule: Rule, place: str, value: Mapping[str, Any], name: str, wanted: str
 ) -> Iterator[Violation]:
-    """Require a string member, which must not be empty if it is to be `filled`."""
+    """Require a member of a type, which is given in words."""
     found = documents.find_member(value, name)
     if found is None:
         yield rule.violation(f"{name} is missing", pointer=place)
-    elif not isinstance(found.value, str):
-        yield wrong_type(rule, place, found, "a string")
-    elif filled and not found.value:
-        yield rule.violation(f"{name} is empty", pointer=at(place, found))
+    elif not _TYPES[wanted].accepts(found.value):
+        yield wrong_type(rule, place, found, wanted)
 
 
 def require_name(rule: Rule, metric: InputMetric) -> Iterator[Violation]:
@@ -55,14 +55,6 @@ def require_name(rule: Rule, metric: InputMetric) -> Iterator[Violation]:
         yield rule.violation(f"{found.key} is empty", pointer=at(metric.pointer, found))
     else:
         yield wrong_type(rule, metric.pointer, found, "a string")
-
-
-def require_parameters(rule: Rule, metric: InputMetric) -> Iterator[Violation]:
-    """Require an object of parameters."""
-    if metric.parameters is None:
-        yield rule.violation("parameters is missing", pointer=metric.pointer)
-    elif not isinstance(metric.parameters.value, dict):
-        yield wrong_type(rule, metric.pointer, metric.parameters, "an object")
 
 
 def require_score(
@@ -101,19 +93,28 @@ def wrong_type(rule: Rule, place: str, found: documents.Member, wanted: str) -> 
     kind = type_name(found.value)
     message = f"{short_text(found.key)} must be {wanted}, not {with_article(kind)}"
     return rule.violation(
-        message, pointer=at(place, found), expected={"type": _TYPES[wanted]}, found=found.value
+        message, pointer=at(place, found), expected={"type": _TYPES[wanted].name}, found=found.value
     )
 
 
-_TYPES: Final[Mapping[str, str | list[str]]] = {
-    "a string": "string",
-    "a string or an integer": ["string", "integer"],
-    "a list of strings": "array",
-    "true or false": "boolean",
-    "a number": "number",
-    "an object": "object",
+class _WantedType(NamedTuple):
+    """The name of a type in JSON Schema, and what accepts its values."""
+
+    name: str | list[str]
+    accepts: Callable[[Any], bool]
+
+
+_TYPES: Final = {
+    "a string": _WantedType("string", is_a(str)),
+    "a string or an integer": _WantedType(
+        ["string", "integer"], lambda value: identifier(value) is not None
+    ),
+    "a list of strings": _WantedType("array", is_a(list)),
+    "true or false": _WantedType("boolean", is_a(bool)),
+    "a number": _WantedType("number", is_a(int, float)),
+    "an object": _WantedType("object", is_a(dict)),
 }
-"""Type names of JSON Schema by the words used in messages."""
+"""Types by the words that messages have for them."""
 
 
 def is_empty(value: Any) -> bool:

@@ -83,8 +83,8 @@ class _Check:
             except (OSError, CannotCheck) as error:
                 reason = f"cannot be read: {describe_error(error)}"
             if kind is None or kind in self._paths:
-                self._documents.note(ES005.violation(reason), printable(path))
-                self._documents.cannot(f"{printable(path)}: {reason}")
+                name = printable(path)
+                self._documents.refuse(ES005.violation(reason), name, f"{name}: {reason}")
             else:
                 self._paths[kind] = path
         for kind in (RUN_SPEC, SCENARIO):
@@ -140,7 +140,7 @@ class _Check:
         return summary
 
     def _compare_instances(self) -> Instances:
-        """Note what contradicts between requests and entries, and return what they amount to."""
+        """Note contradictions between requests and entries, and return the facts about both."""
         found, facts = self._found, InstanceFacts()
         times = Counter(one.name for one in found.claimed or ())
         compared = about_instances.Compared(

@@ -40,7 +40,7 @@ class Claimed(NamedTuple):
 
 
 class Instances(NamedTuple):
-    """What the instances of a run give.
+    """The facts about the instances of a run.
 
     `totals` are None where there are no statistics of instances, and `has_requests` says whether
     there are requests. With `is_whole` all of them were read. In a windowed run there is no worst

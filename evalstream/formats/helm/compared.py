@@ -1,4 +1,4 @@
-"""What a run gives to a comparison: its instances as samples, its metrics, its answers."""
+"""The input of comparisons from a run: its instances as samples, its metrics, its answers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import Any, Final
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.helm.claims import is_score
 from evalstream.formats.helm.documents import REQUESTS, STATE
-from evalstream.formats.helm.files import find_beside, is_local
+from evalstream.formats.helm.files import find_beside
 from evalstream.formats.helm.requests import Request, find_malformed, read_request, text_of
 from evalstream.formats.helm.rules.documents import check_entry
 from evalstream.formats.helm.statistics import InstanceEntry, instance_key, make_entry
 from evalstream.io.file_state import Watch
+from evalstream.io.remote import is_local
 from evalstream.io.spill_table import SpillTable, decode_name
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
@@ -83,7 +84,7 @@ class EntrySamples:
         self._inputs = SpillTable(_INPUTS)
 
     def close(self) -> None:
-        """Delete what is kept of the requests."""
+        """Delete the stored digests of the requests."""
         self._inputs.close()
 
     def add_input(self, request: Request) -> None:

@@ -23,7 +23,7 @@ STATE: Final = "scenario_state"
 RUN_SPEC: Final = "run_spec"
 SCENARIO: Final = "scenario"
 SUMMARY: Final = "summary"
-"""What helm-summarize writes of instances or requests, which repeats the others."""
+"""The output of helm-summarize about instances or requests, which repeats the others."""
 
 NOUNS: Final = {
     ENTRIES: "statistics of instances",

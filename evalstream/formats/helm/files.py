@@ -17,9 +17,9 @@ from evalstream.formats.helm.documents import (
     kind_of_file,
 )
 from evalstream.io.beginning import read_beginning
-from evalstream.io.remote import is_remote
+from evalstream.io.remote import is_local
 from evalstream.model.errors import UsageError
-from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.run import NoInput, Run
 
 
 def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
@@ -65,11 +65,6 @@ def find_beside(folder: str) -> dict[str, str]:
     found = {kind: path for kind, path in paths.items() if is_local(path) and os.path.isfile(path)}
     is_run = any(detect_kind(read_beginning(path)) for path in found.values())
     return found if is_run else {}
-
-
-def is_local(path: str) -> bool:
-    """Return whether a path is that of a local file or folder."""
-    return path != STDIN and not is_remote(path)
 
 
 def _make_runs(found: dict[str, list[str]]) -> Iterator[Run]:

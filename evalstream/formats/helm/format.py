@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place
@@ -28,7 +28,6 @@ class HelmFormat(PairedFormat):
     prefix = "HLM"
     noun = "instance"
     rule_modules = ("documents", "instances", "figures")
-    versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {
         ENTRIES: "rows",
         STATISTICS: "aggregate",
@@ -37,7 +36,6 @@ class HelmFormat(PairedFormat):
         SCENARIO: "inputs",
         SUMMARY: "inputs",
     }
-    options = frozenset()
     is_source = True
     listing_names = documents.SUMMARIES
 

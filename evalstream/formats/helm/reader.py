@@ -1,4 +1,4 @@
-"""Read the documents of a run, the large ones in constant memory, and note what is wrong."""
+"""Read the documents of a run, the large ones in constant memory, and note their violations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.engine.positions import envelope_locator, envelope_mover, move_behind, place_in_part
-from evalstream.engine.row_pass import BREAKS, describe_error
+from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.helm.claims import Claimed
 from evalstream.formats.helm.documents import NOUNS, REQUESTS, STATE
 from evalstream.formats.helm.entries import EntryCollector
@@ -32,16 +32,12 @@ from evalstream.formats.helm.totals import RunTotals
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.spill_table import encode_name
-from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Position, Violation
-from evalstream.model.signals import Stopped
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element, Piece
 from evalstream.parsing.json import FAST_DEPTH
 from evalstream.parsing.native.items import ItemPlace, KeepingScanner, item_library
 from evalstream.parsing.object_splitter import ObjectSplitter
-from evalstream.rules.base import Rule
-from evalstream.rules.inputs import ES001, ES002
 
 if TYPE_CHECKING:
     from evalstream.formats.helm.compared import EntrySamples
@@ -112,7 +108,7 @@ class RunReader:
             else:
                 stat = make_stat(one)
                 self.claimed.append(Claimed(place, make_name(one["name"]), stat, one))
-                violations = list(about_documents.check_members(stat, f"/{place}", one))
+                violations = list(about_documents.check_consistency(stat, f"/{place}", one))
             self._documents.note_all(violations, name)
 
     def read_requests(self, path: str) -> None:
@@ -133,29 +129,18 @@ class RunReader:
     def _stream(self, path: str, read: Callable[[str, Iterator[bytes]], None]) -> None:
         """Read a document in pieces, and report why it cannot be read."""
         name = printable(path)
-        try:
+        with self._documents.reading(
+            lambda: count_noun(self.count, "entry", "entries"), name, self._miss
+        ):
             reader, self._size = open_log(path, self._documents.watch)
             with closing(reader):
                 read(name, self._counted(pieces(begun(reader)[1])))
-        except BrokenCompression as error:
-            self._fail(ES002, name, str(error))
-        except BrokenPipeError:
-            raise
-        except (OSError, CannotCheck) as error:
-            self._fail(ES001, name, f"cannot be read: {describe_error(error)}")
-        except Stopped as stopped:
-            read_so_far = count_noun(self.count, "entry", "entries")
-            self._miss(f"stopped by {stopped.name} after {read_so_far}")
 
     def _counted(self, parts: Iterable[bytes]) -> Iterator[bytes]:
         for piece in parts:
             yield piece
             self._documents.size += len(piece)
             self._progress.advance(len(piece), self.count, self._documents.collector.errors)
-
-    def _fail(self, rule: Rule, name: str, reason: str) -> None:
-        self._documents.note(rule.violation(reason), name)
-        self._miss(f"{name} {reason}")
 
     def _miss(self, reason: str) -> None:
         """Note that instances are missing, so that figures over all of them are not known."""
@@ -175,7 +160,7 @@ class RunReader:
         place: str = "",
         move: Callable[[Position], Position] = lambda position: position,
     ) -> Any:
-        """Return the value of a text, or UNREADABLE, with what is wrong with it noted."""
+        """Return the value of a text, or UNREADABLE, and note its violations."""
 
         def note(violation: Violation, at: Position | None) -> None:
             where = place + (violation.pointer or "")
@@ -228,7 +213,7 @@ class RunReader:
     def _take_requests(
         self, name: str, piece: Piece, places: Sequence[ItemPlace], text: bytes
     ) -> None:
-        """Read the requests of which a scanner passes on what is read here."""
+        """Read requests from the members that a scanner passes on."""
         found = decode_requests(text)
         rows = None if found is None else self._make_rows(found, places)
         if rows is None:
@@ -242,19 +227,26 @@ class RunReader:
         self, found: Sequence[PlainRequest], places: Sequence[ItemPlace]
     ) -> list[RawRow] | None:
         """Return the rows of requests, None if one is of another model or malformed."""
-        rows, number_kind, model = [], self._store.number_kind, self.adapter.get("model")
+        rows, model = [], self.adapter.get("model")
         models = {None, model} if isinstance(model, str) else None
         for number, (one, place) in enumerate(zip(found, places, strict=True), self.count):
-            instance = one.instance
-            perturbation = read_perturbation(bytes(instance.perturbation))
+            perturbation = read_perturbation(bytes(one.instance.perturbation))
             if perturbation is None or (models and one.request.model not in models):
                 return None
-            splits = instance.split, instance.sub_split
-            kind = number_kind(perturbation, one.train_trial_index, None, *splits, one.is_plain)
-            scores = score_again(one, self.scored) if self.scored else None
-            where = number, place[2], place[3]
-            rows.append((str(instance.id).encode(), kind, *where, scores))
+            rows.append(self._make_row(one, perturbation, number, place[2], place[3]))
         return rows
+
+    def _make_row(
+        self, one: PlainRequest, perturbation: str, number: int, line: int, column: int | None
+    ) -> RawRow:
+        """Return the row of a request in the store."""
+        instance = one.instance
+        splits = instance.split, instance.sub_split
+        kind = self._store.number_kind(
+            perturbation, one.train_trial_index, None, *splits, one.is_plain
+        )
+        scores = score_again(one, self.scored)
+        return encode_name(str(instance.id)), kind, number, line, column, scores
 
     def _request(self, name: str, element: Element) -> None:
         place, violations = f"/{REQUESTS}/{self.count}", []
@@ -264,13 +256,10 @@ class RunReader:
         if value is UNREADABLE or violations:
             self._miss(f"a request of {name} could not be read")
         else:
-            request = read_request(value)
-            violations = list(check_model(request.model, self.adapter, place))
-            scores = score_again(convert_request(value), self.scored) if self.scored else None
-            id_, perturbation, trial = request.instance
-            kind = (perturbation, trial, None, *request.splits, request.is_plain)
+            request, plain = read_request(value), convert_request(value)
+            violations = list(check_model(plain.request.model, self.adapter, place))
             where = self.count, element.line, element.column
-            self._store.add([(encode_name(id_), self._store.number_kind(*kind), *where, scores)])
+            self._store.add([self._make_row(plain, request.instance.perturbation, *where)])
             if self._samples is not None:
                 self._samples.add_input(request)
         self._note_element(element, name, place, violations)

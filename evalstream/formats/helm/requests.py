@@ -1,4 +1,4 @@
-"""The requests of a run: which instance each is about, what was asked, and its scores again.
+"""The requests of a run: their instances, their inputs, and their scores, computed again.
 
 The formulas are those of crfm-helm 0.5.16 (`metrics/evaluate_reference_metrics.py`,
 compute_reference_metrics).
@@ -92,16 +92,10 @@ KEPT: Final[KeptMembers] = {
 
 
 class Request(NamedTuple):
-    """One request: its instance with split and sub-split, the model, and whether it is a plain one.
-
-    `value` is the JSON value. A plain request is the only one of its instance.
-    """
+    """One request with all of its members: its JSON value, and its instance."""
 
     value: Mapping[str, Any]
     instance: Instance
-    splits: tuple[str | None, str | None]
-    model: str | None
-    is_plain: bool
 
     @property
     def text(self) -> str:
@@ -110,7 +104,7 @@ class Request(NamedTuple):
 
     @property
     def completions(self) -> Sequence[Mapping[str, Any]]:
-        """What the model answered."""
+        """The answers of the model."""
         return [one for _, one in objects(member(self.value.get("result"), "completions"))]
 
     @property
@@ -131,7 +125,7 @@ class Request(NamedTuple):
 
 
 def find_malformed(value: Any) -> tuple[str, str] | None:
-    """Return the pointer of a member of a request that is malformed, and what is wrong."""
+    """Return the pointer of a member of a request that is malformed, and the message."""
     if not isinstance(value, dict):
         return "", f"a request must be an object, not {type_name(value)}"
     instance, trial = value.get("instance"), value.get("train_trial_index")
@@ -167,14 +161,7 @@ def read_request(value: Mapping[str, Any]) -> Request:
     """Return the request in a value that is not malformed."""
     instance = value["instance"]
     perturbation = perturbation_text(instance.get("perturbation"))
-    modes = (value.get("reference_index"), value.get("request_mode"))
-    return Request(
-        value,
-        Instance(str(instance["id"]), perturbation, value["train_trial_index"]),
-        (text_or_none(instance.get("split")), text_or_none(instance.get("sub_split"))),
-        text_or_none(member(value.get("request"), "model")),
-        modes == (None, None),
-    )
+    return Request(value, Instance(str(instance["id"]), perturbation, value["train_trial_index"]))
 
 
 def decode_requests(text: bytes) -> Sequence[PlainRequest] | None:
@@ -200,18 +187,26 @@ def read_perturbation(text: bytes) -> str | None:
     return perturbation_text(value) if isinstance(value, (dict, type(None))) else None
 
 
-def convert_request(value: Mapping[str, Any]) -> PlainRequest | None:
-    """Return a request that is not malformed, None where a member has another type."""
+def convert_request(value: Mapping[str, Any]) -> PlainRequest:
+    """Return a request that is not malformed; members of another type are left out."""
     instance = {key: one for key, one in value["instance"].items() if key != "perturbation"}
     try:
         return msgspec.convert({**value, "instance": instance}, PlainRequest)
     except msgspec.ValidationError:
-        return None
+        split, sub_split = (text_or_none(instance.get(name)) for name in ("split", "sub_split"))
+        model = text_or_none(member(value.get("request"), "model"))
+        modes = value.get("reference_index"), value.get("request_mode")
+        return PlainRequest(
+            _Instance(instance["id"], split, sub_split),
+            value["train_trial_index"],
+            _Asked(model),
+            reference_index=None if modes == (None, None) else 0,
+        )
 
 
-def score_again(request: PlainRequest | None, metrics: Sequence[str]) -> bytes | None:
+def score_again(request: PlainRequest, metrics: Sequence[str]) -> bytes | None:
     """Return the scores of a plain request by some metrics, None where they are not known."""
-    if request is None or not request.is_plain or request.instance.references is None:
+    if not metrics or not request.is_plain or request.instance.references is None:
         return None
     completions, references = request.result.completions, request.instance.references
     right = [one.output for one in references if one.tags and "correct" in one.tags]

@@ -47,7 +47,7 @@ CORE: Final = (
     *("classification_micro_f1", "classification_macro_f1", "f1_score", "rouge_l", "bleu_"),
     *("ifeval_strict_accuracy", "chain_of_thought_correctness", "math_equiv"),
 )
-"""What the names of metrics begin with that converters write (converters/helm/metrics.py)."""
+"""Prefixes of the names of metrics that converters write (converters/helm/metrics.py)."""
 
 _BATCH: Final = 1000
 
@@ -127,7 +127,7 @@ class HelmSource:
         return ""
 
     def close(self) -> None:
-        """Delete what is kept of the entries."""
+        """Delete the stored facts about the entries."""
         self._table.close()
 
     def _add_entries(self) -> None:

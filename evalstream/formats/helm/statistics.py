@@ -21,7 +21,7 @@ NEAR: Final = 1e-9
 
 ORIGINAL: Final = "original"
 WORST: Final = "worst"
-"""What figures over perturbations are computed on, beside `perturbed`."""
+"""The values of `computed_on` in figures over perturbations, beside `perturbed`."""
 
 FIGURES: Final = ("min", "max", "mean", "variance", "stddev")
 """The members of a statistic over at least one value, beside its sums."""
@@ -125,7 +125,7 @@ def perturbation_text(value: Mapping[str, Any] | None) -> str:
 
 
 def find_malformed(value: Any) -> tuple[str, str] | None:
-    """Return the member of a statistic that is malformed, "" for the whole, and what is wrong."""
+    """Return the member of a statistic that is malformed, "" for the whole, and the message."""
     if not isinstance(value, dict):
         return "", f"a statistic must be an object, not {type_name(value)}"
     try:
@@ -175,7 +175,7 @@ def find_contradiction(stat: Stat) -> tuple[str, float | None, str] | None:
 
 
 def _derive(stat: Stat, size: float) -> Iterator[tuple[str, float, float]]:
-    """Iterate over the figures that the others give, each with the size of what is summed."""
+    """Iterate over the figures that follow from others, each with the size of the summed values."""
     expected = stat.sum / stat.count
     yield "mean", expected, size
     variance = stat.sum_squared / stat.count - expected * expected

@@ -19,7 +19,7 @@ MOST_LAYOUTS: Final = 10_000
 """How many ways in which the rows of an id may differ are counted together."""
 
 _ROW_BYTES: Final = 350
-"""What a row takes beside its id."""
+"""The memory of a row beside its id."""
 
 _ADD: Final = "INSERT INTO row VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
@@ -34,7 +34,7 @@ its kind."""
 
 
 class RowKind(NamedTuple):
-    """What many rows have in common: `metric` is the first one of an entry, None for a request.
+    """The members that many rows share: `metric` is the first one of an entry, None for a request.
 
     A plain request is the only one of its instance.
     """
@@ -88,7 +88,7 @@ class InstanceStore:
         self._table: SpillTable | None = None
 
     def close(self) -> None:
-        """Delete what is kept."""
+        """Delete the stored rows."""
         if self._table is not None:
             self._table.close()
 
@@ -143,7 +143,7 @@ class _Alike:
 
 
 class InstanceFacts:
-    """What the rows of a run amount to.
+    """Counts over the rows of a run.
 
     `requested` and `described` count the different ids with requests and with statistics, and
     `scored` the instances whose scores follow from their requests; `unscored` is a request of

@@ -29,7 +29,7 @@ FLAGS: Final = ("robustness", "fairness")
 """The kinds of perturbations over which the worst case of an instance is taken."""
 
 LONE: Final = "lone"
-"""What stands for a perturbation in the sums over instances without a perturbed copy."""
+"""Stands for a perturbation in the sums over instances without a perturbed copy."""
 
 _PERPLEXITY: Final = "perplexity"
 _BITS: Final = "bits_per_byte"
@@ -53,7 +53,7 @@ class Total(NamedTuple):
 
 
 class Recomputed(NamedTuple):
-    """What the instances give for a statistic: its mean in each trial that has values.
+    """A statistic computed from the instances: its mean in each trial that has values.
 
     `rows` counts the instances, and `largest` bounds the numbers that were summed.
     """

@@ -10,9 +10,9 @@ from contextlib import closing
 from typing import Any, Final
 
 from evalstream.formats.infereval.compact import compact_benchmark
-from evalstream.formats.infereval.documents import EVALUATION, kind_by_members
+from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, kind_by_members
 from evalstream.formats.infereval.files import RereadDocument, whole_document
-from evalstream.formats.infereval.schema import benchmark_validator, is_valid, schema_violations
+from evalstream.formats.infereval.schema import document_validator, is_valid, schema_violations
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
 from evalstream.model.changes import SealedText
@@ -135,7 +135,7 @@ def _digests(forms: Sequence[Mapping[str, Any]], items: Iterable[Mapping[str, An
 
 
 def _around_items(form: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    """Return what is written before and after the items: members are sorted by name."""
+    """Return the texts before and after the items: members are sorted by name."""
     # The form always has analysts, bearers and context_builders before and other members after.
     before = _encode_value({key: value for key, value in form.items() if key < "items"})
     after = _encode_value({key: value for key, value in form.items() if key > "items"})
@@ -199,7 +199,7 @@ def benchmark_hashes(path: str, version: Any, options: Options) -> tuple[str, ..
     if compact is not None:
         return compute_hashes(compact.document, version, (item for _, item in compact.items))
     whole = whole_document(path)
-    if not is_valid(schema_violations(benchmark_validator(options.engine), whole)):
+    if not is_valid(schema_violations(document_validator(BENCHMARK, options.engine), whole)):
         return ()
     return compute_hashes(whole, version)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import chain
 from typing import Any, Final, NamedTuple
@@ -11,7 +11,6 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_locator, json_locator
 from evalstream.engine.row_pass import describe_error
 from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
-from evalstream.formats.infereval.catalogue import OF_BENCHMARK_ITEMS, OF_BENCHMARKS, OF_EVALUATIONS
 from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.documents import (
     BENCHMARK,
@@ -23,15 +22,9 @@ from evalstream.formats.infereval.documents import (
 from evalstream.formats.infereval.files import NOT_OURS, RereadDocument
 from evalstream.formats.infereval.format import FORMAT
 from evalstream.formats.infereval.items import ItemPass, parse_envelope
-from evalstream.formats.infereval.rules.copies import missing_items
-from evalstream.formats.infereval.rules.samples import INF308, open_votes
+from evalstream.formats.infereval.rules import copies, design, ids, samples
 from evalstream.formats.infereval.rules.structure import INF101
-from evalstream.formats.infereval.schema import (
-    benchmark_validator,
-    evaluation_validator,
-    is_valid,
-    schema_violations,
-)
+from evalstream.formats.infereval.schema import document_validator, is_valid, schema_violations
 from evalstream.formats.infereval.sound_items import is_plain
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Evaluation
 from evalstream.io.names import printable
@@ -41,13 +34,27 @@ from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import Run
-from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.parsing.limits import MOST_JSON_BYTES, refuse_many_values
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
-from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005
 from evalstream.rules.syntax import ObjectReading
+
+OF_EVALUATIONS: Final = (INF101, copies.INF301, copies.INF302, samples.INF307)
+"""The rules that check the part of an evaluation outside its items."""
+
+OF_BENCHMARKS: Final = (
+    *(INF101, design.INF204, design.INF205, design.INF206, design.INF207),
+    *(ids.INF208, ids.INF210, design.INF211),
+)
+"""The rules that check a benchmark as a whole."""
+
+OF_BENCHMARK_ITEMS: Final = (
+    *(INF101, design.INF201, design.INF202, design.INF203),
+    *(ids.INF209, ids.INF210, design.INF211),
+)
+"""The rules that check an item of a benchmark."""
 
 UNCOMPARED: Final = "there was no benchmark to compare it with"
 """Why the verdict of an evaluation that was checked alone is unconfirmed."""
@@ -84,20 +91,13 @@ class EvaluationCheck:
         """Check the run and return its summary."""
         if self._run.aggregate is not None:
             self._read = read_benchmark(self._documents, self._run.aggregate)
+        reading = self._documents.reading(lambda: count_noun(self._rows, "item"))
         try:
-            with closing(self._document()) as document:
+            with reading, closing(self._document()) as document:
                 self._check(document)
-                self._compare_reads(document)
-        except BrokenCompression as error:
-            self._fail(ES002, str(error))
-        except BrokenPipeError:
-            raise
-        except (OSError, CannotCheck) as error:
-            self._fail(ES001, f"cannot be read: {describe_error(error)}")
-        except Stopped as stopped:
-            self._documents.cannot(
-                f"stopped by {stopped.name} after {count_noun(self._rows, 'item')}"
-            )
+                difference = document.difference()
+                if difference is not None:
+                    self._documents.note_change(difference)
         finally:
             self._progress.end()
         return self._close_check()
@@ -127,7 +127,7 @@ class EvaluationCheck:
         if found is None or not self._is_evaluation(document, found, breaks_off=breaks_off):
             return
         if not breaks_off:
-            shape = schema_violations(evaluation_validator(self._options.engine), found)
+            shape = schema_violations(document_validator(EVALUATION, self._options.engine), found)
             self._documents.note_all(
                 violation for violation in shape if violation.pointer not in self._replaced
             )
@@ -143,7 +143,8 @@ class EvaluationCheck:
         if not envelope.is_whole:
             most = self._options.max_line_bytes
             limit = f"{most:,} bytes (--max-line-bytes)"
-            self._fail(ES003, f"the part outside the items is longer than {limit}")
+            reason = f"the part outside the items is longer than {limit}"
+            self._documents.refuse(ES003.violation(reason), None, reason)
             return None
         refuse_many_values(envelope.text)
         text = parse_envelope(envelope, self._options.max_depth)
@@ -166,7 +167,8 @@ class EvaluationCheck:
             return False
         if kind == EVALUATION or (breaks_off and found.keys() == {ITEMS}):
             return True
-        self._fail(ES005, f"this is {NOT_OURS}")
+        reason = f"this is {NOT_OURS}"
+        self._documents.refuse(ES005.violation(reason), None, reason)
         return False
 
     def _held_against(self, found: dict[str, Any], *, breaks_off: bool) -> Evaluation:
@@ -200,16 +202,16 @@ class EvaluationCheck:
 
     def _check_whole(self, evaluation: Evaluation) -> None:
         """Check the part outside the items, and which items exist."""
-        for rule in (INF101, *OF_EVALUATIONS):
+        for rule in OF_EVALUATIONS:
             self._documents.note_all(rule.apply(evaluation))
         benchmark, items = evaluation.benchmark, self._items
         if items is not None:
-            self._documents.note_all(open_votes(items.tally.claims()))
+            self._documents.note_all(samples.open_votes(items.tally.claims()))
         if benchmark is None or items is None:
             return
         missing = [name for name in benchmark.by_id if name not in items.found]
         if missing:
-            self._documents.note(missing_items(missing))
+            self._documents.note(copies.missing_items(missing))
 
     def _describe_compared(self, evaluation: Evaluation) -> Iterator[Checked]:
         """Say how many verdicts were compared with the responses that they are of."""
@@ -217,22 +219,13 @@ class EvaluationCheck:
         if items is None or not items.samples:
             return
         collector = self._documents.collector
-        if evaluation.reading is None or INF308.code not in collector.context.enabled_codes:
+        if evaluation.reading is None or samples.INF308.code not in collector.context.enabled_codes:
             yield Checked("no verdict compared with its response", None)
             return
         of = f"{items.answered:,} of {count_noun(items.samples, 'verdict')}"
-        differ = any(code == INF308.code for code, _ in collector.counts)
+        differ = any(code == samples.INF308.code for code, _ in collector.counts)
         is_ok = None if items.answered < items.samples else True
         yield Checked(f"{of} compared with the response", False if differ else is_ok)
-
-    def _compare_reads(self, document: RereadDocument) -> None:
-        difference = document.difference()
-        if difference is not None:
-            self._documents.note_change(difference)
-
-    def _fail(self, rule: Rule, reason: str) -> None:
-        self._documents.note(rule.violation(reason))
-        self._documents.cannot(reason)
 
     def _close_check(self) -> RunSummary:
         """Return the verdict: the run passes only if it was checked against a benchmark."""
@@ -285,8 +278,8 @@ def read_benchmark(documents: DocumentCheck, path: str) -> ReadBenchmark:
             text = b"" if compact is not None else document.whole()
     except (OSError, CannotCheck) as error:
         rule = ES002 if isinstance(error, BrokenCompression) else ES001
-        documents.note(rule.violation(f"cannot be read: {describe_error(error)}"), name)
-        documents.cannot(f"{name} cannot be read: {describe_error(error)}")
+        reason = f"cannot be read: {describe_error(error)}"
+        documents.refuse(rule.violation(reason), name, f"{name} {reason}")
         return ReadBenchmark(None)
     if compact is not None:
         documents.size += compact.size
@@ -310,10 +303,10 @@ def _check_value(
     documents: DocumentCheck, reading: ObjectReading, value: dict[str, Any], name: str
 ) -> ReadBenchmark:
     if kind_by_members(value.keys()) != BENCHMARK:
-        documents.note(ES005.violation(f"this is {NOT_OURS}"), name)
-        documents.cannot(f"{name} is not a benchmark")
+        violation = ES005.violation(f"this is {NOT_OURS}")
+        documents.refuse(violation, name, f"{name} is not a benchmark")
         return ReadBenchmark(None)
-    shape = schema_violations(benchmark_validator(documents.options.engine), value)
+    shape = schema_violations(document_validator(BENCHMARK, documents.options.engine), value)
     documents.note_all(reading.filter_violations(shape), name)
     benchmark = Benchmark(value)
     documents.note_all(reading.filter_violations(_violations(benchmark)), name)
@@ -328,16 +321,11 @@ def read_version(document: Any) -> str:
 
 def _violations(benchmark: Benchmark) -> Iterator[Violation]:
     """Yield what rules find in a benchmark as a whole, then in each of its items."""
-    for check in _checks(OF_BENCHMARKS):
-        yield from check(benchmark)
-    checks = _checks(OF_BENCHMARK_ITEMS)
+    for rule in OF_BENCHMARKS:
+        yield from rule.apply(benchmark)
     for index, value in benchmark.items:
         if benchmark.matches_schema and is_plain(value, benchmark):
             continue
         item = BenchmarkItem(index, value, benchmark)
-        for check in checks:
-            yield from check(item)
-
-
-def _checks(rules: Iterable[Rule]) -> list[Callable[[Any], Iterable[Violation]]]:
-    return [rule.record for rule in rules if rule.record is not None]
+        for rule in OF_BENCHMARK_ITEMS:
+            yield from rule.apply(item)

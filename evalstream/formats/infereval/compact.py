@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 from evalstream.engine.positions import envelope_locator, part_locator
 from evalstream.formats.infereval.documents import BENCHMARK, ITEMS, kind_by_members
-from evalstream.formats.infereval.schema import benchmark_item_validator, benchmark_validator, fits
+from evalstream.formats.infereval.schema import document_validator, fits, item_validator
 from evalstream.formats.infereval.views import Benchmark
 from evalstream.model.finding import Position
 from evalstream.model.options import Options
@@ -145,7 +145,7 @@ class _Reading:
         self.texts: list[bytes] = []
         self.ids: list[str] = []
         self.places = array("Q")
-        self._finite, self._schema = finite_check(engine), benchmark_item_validator(engine)
+        self._finite, self._schema = finite_check(engine), item_validator(BENCHMARK, engine)
 
     def take(self, elements: Iterable[Element]) -> bool:
         """Add items, and return whether all of them are free of defects."""
@@ -177,5 +177,7 @@ def _sound(text: bytes, engine: str) -> dict[str, Any] | None:
         return None
     if not isinstance(document, dict) or kind_by_members(document.keys()) != BENCHMARK:
         return None
-    is_sound = finite_check(engine)(document) and fits(benchmark_validator(engine), document)
+    is_sound = finite_check(engine)(document) and fits(
+        document_validator(BENCHMARK, engine), document
+    )
     return document if is_sound else None

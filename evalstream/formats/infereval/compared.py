@@ -1,4 +1,4 @@
-"""What an evaluation gives to a comparison: its items as samples, its settings, its answers."""
+"""The input of comparisons from an evaluation: its samples, its settings, its answers."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Inputs:
 
     @cached_property
     def _context(self) -> Sequence[Any] | None:
-        """What the ids of bearers depend on; nothing where their texts are known."""
+        """The context of the ids of bearers, empty where their texts are known."""
         if self.are_texts:
             return ()
         declared = self._evaluation.document.get("benchmark_hash")

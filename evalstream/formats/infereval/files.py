@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from typing import IO, Any, Final
 
 from xxhash import xxh3_128
 
+from evalstream.engine.log_reading import begun, copy_to_disk, open_log
 from evalstream.formats.base import other_formats
 from evalstream.formats.infereval import documents
-from evalstream.io.codecs import detect_compression
-from evalstream.io.compression import DecompressingReader
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
-from evalstream.io.readers import DescriptorReader, FileReader, PrefixedReader
-from evalstream.io.remote import RemoteReader, is_remote
-from evalstream.io.standard_input import stream_at
+from evalstream.io.readers import DescriptorReader
+from evalstream.io.remote import is_remote
 from evalstream.model.block import ByteStream
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
@@ -29,9 +26,6 @@ from evalstream.parsing.json import UTF8_MARK, fast
 from evalstream.parsing.limits import MOST_JSON_BYTES, is_device, refuse_many_values, too_many_bytes
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.peek import ARRAY, PEEK_BYTES, Peek, peek
-
-MAGIC_BYTES: Final = 6
-"""The number of bytes that show a compression."""
 
 
 class RereadDocument:
@@ -58,7 +52,8 @@ class RereadDocument:
             raise OSError("the name contains a NUL byte")
         if path == STDIN or (not is_remote(path) and comes_once(path)):
             endless = path != STDIN and is_device(os.stat(path))
-            self._kept = _copy_to_disk(path, MOST_JSON_BYTES if endless else most)
+            with closing(open_log(path, Watch())[0]) as reader:
+                self._kept = copy_to_disk(reader, MOST_JSON_BYTES if endless else most)
         elif not is_remote(path):
             self._opened = os.stat(path)
             if watch is not None:
@@ -76,13 +71,8 @@ class RereadDocument:
             return
         reader, digest = self._reader(), xxh3_128()
         try:
-            start = b""
-            while len(start) < MAGIC_BYTES and (data := reader.read()):
-                start += data
-            packed, reader = detect_compression(start), PrefixedReader(start, reader)
-            if packed is not None:
-                reader = DecompressingReader(reader, packed)
-            while data := reader.read():
+            _, content = begun(reader)
+            while data := content.read():
                 digest.update(data)
                 yield data
             self._reads.add(digest.digest())
@@ -113,7 +103,7 @@ class RereadDocument:
         if self._kept is not None:
             self._kept.seek(0)
             return DescriptorReader(self._kept.fileno())
-        return RemoteReader(self._path) if is_remote(self._path) else FileReader(self._path)
+        return open_log(self._path, Watch())[0]
 
 
 def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
@@ -216,36 +206,3 @@ def comes_once(path: str) -> bool:
     """Return whether a path can be read only once, such as a named pipe."""
     mode = os.stat(path).st_mode
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
-
-
-def _copy_to_disk(path: str, most: int | None) -> IO[bytes]:
-    """Copy an input that can be read only once to disk. Raises OSError, TooLarge and Stopped."""
-    copy = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by the document
-    try:
-        _copy(_once(path), copy, most)
-    except BaseException:
-        copy.close()
-        raise
-    return copy
-
-
-def _once(path: str) -> ByteStream:
-    if path == STDIN:
-        return stream_at(path).reader()
-    # Opening a named pipe waits for a writer.
-    with STOPPING.interruptible():
-        return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
-
-
-def _copy(reader: ByteStream, copy: IO[bytes], most: int | None) -> None:
-    size = 0
-    try:
-        while data := reader.read():
-            STOPPING.check()
-            size += len(data)
-            if most is not None and size > most:
-                raise too_many_bytes(most)
-            copy.write(data)
-        copy.flush()
-    finally:
-        reader.close()

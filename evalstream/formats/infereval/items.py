@@ -12,17 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_mover, move_behind, part_locator, place_violations
 from evalstream.engine.row_pass import BREAKS
-from evalstream.formats.infereval.catalogue import OF_ITEMS
 from evalstream.formats.infereval.claims import VerdictTally
-from evalstream.formats.infereval.documents import ITEMS
+from evalstream.formats.infereval.documents import EVALUATION, ITEMS
+from evalstream.formats.infereval.rules import samples
+from evalstream.formats.infereval.rules.copies import INF301
 from evalstream.formats.infereval.rules.design import INF201, INF202
 from evalstream.formats.infereval.rules.ids import INF208
-from evalstream.formats.infereval.rules.samples import (
-    INF303,
-    INF304,
-    iterate_answers,
-    wrong_number_of_samples,
-)
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.views import Evaluation, Item
@@ -117,9 +112,11 @@ def _explain_issues(issues: list[SyntaxIssue]) -> list[PlacedViolation]:
 ID_DIGEST_BYTES: Final = 16
 """The kept length of an item's id: about 150 bytes with its number, 1.5 GB for ten million."""
 
-_CHECKS: Final = tuple(
-    rule.record for rule in (INF201, INF202, *OF_ITEMS) if rule.record is not None
+OF_ITEMS: Final = (
+    *(INF201, INF202, INF301, samples.INF303, samples.INF304),
+    *(samples.INF305, samples.INF306, samples.INF308, samples.INF309),
 )
+"""The rules that check an item."""
 
 
 class ItemPass:
@@ -139,7 +136,10 @@ class ItemPass:
         self._depth = options.max_depth
         # The exact parser enforces a limit of nesting below that of the fast parser.
         self._is_shallow = options.max_depth < FAST_DEPTH
-        self._finite, self._schema = finite_check(options.engine), item_validator(options.engine)
+        self._finite, self._schema = (
+            finite_check(options.engine),
+            item_validator(EVALUATION, options.engine),
+        )
         self._seen: dict[bytes, int] = {}
         self._verdicts: int | None = None
         self.tally = VerdictTally()
@@ -252,7 +252,7 @@ class ItemPass:
         if self._verdicts is None and isinstance(verdicts, list):
             self._verdicts = len(verdicts)
         self.samples += sum(1 for _ in objects(value.get("samples")))
-        self.answered += sum(1 for _ in iterate_answers(value))
+        self.answered += sum(1 for _ in samples.iterate_answers(value))
         if self.samples:
             self._report_unsampled()
         if is_valid and is_sound(value, self._evaluation):
@@ -264,13 +264,13 @@ class ItemPass:
     def _unsound(self, value: dict[str, Any], line: int) -> Iterator[Violation]:
         item = Item(self.count, value, self._evaluation, self._verdicts)
         refuted = set()
-        for check in _CHECKS:
-            for violation in check(item):
-                if violation.code == INF303.code and not item.value.get("samples"):
+        for rule in OF_ITEMS:
+            for violation in rule.apply(item):
+                if violation.code == samples.INF303.code and not item.value.get("samples"):
                     if not self.samples:
                         self._unsampled.extend((self.count, line))
                         continue
-                elif violation.code == INF304.code:
+                elif violation.code == samples.INF304.code:
                     refuted.add((violation.pointer or "").split("/")[1])
                 yield violation
         self.tally.add(item, refuted)
@@ -280,7 +280,7 @@ class ItemPass:
         number = self._evaluation.samples
         if self._unsampled and number is not None:
             for place, line in zip(self._unsampled[::2], self._unsampled[1::2], strict=True):
-                violation = wrong_number_of_samples(0, number)
+                violation = samples.wrong_number_of_samples(0, number)
                 self._show(violation._replace(pointer=f"/{ITEMS}/{place}{violation.pointer}"), line)
             self._unsampled = array("Q")
 

@@ -14,11 +14,11 @@ from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, 
 from evalstream.formats.infereval.files import outline, peek_file
 from evalstream.io.file_names import is_json_name
 from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.remote import is_local
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
-from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json import canonical, text_or_none
 
 MOST_BESIDE: Final = 500
@@ -173,7 +173,7 @@ def benchmarks_beside(evaluation: str, id_: bytes) -> Iterator[str]:
 
     No other folder is looked into, and of a folder with very many documents only the first ones.
     """
-    if evaluation == STDIN or is_remote(evaluation):
+    if not is_local(evaluation):
         return
     folder = os.path.dirname(evaluation)
     with suppress(OSError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, VERSION
 from evalstream.formats.infereval.rules.design import INF207
@@ -17,33 +17,20 @@ from evalstream.parsing.schema_files import builtin_schema, builtin_validator
 from evalstream.rules.schema import explain_schema
 from evalstream.rules.syntax import ES113
 
-
-@lru_cache(maxsize=8)
-def item_validator(engine: str) -> Validator:
-    """Return the compiled part of the evaluation schema that checks one item."""
-    return _part(EVALUATION, "EvaluationItem", engine)
+_ITEMS: Final = {EVALUATION: "EvaluationItem", BENCHMARK: "BenchmarkItem"}
 
 
 @lru_cache(maxsize=8)
-def benchmark_item_validator(engine: str) -> Validator:
-    """Return the compiled part of the benchmark schema that checks one item."""
-    return _part(BENCHMARK, "BenchmarkItem", engine)
-
-
-def _part(kind: str, name: str, engine: str) -> Validator:
+def item_validator(kind: str, engine: str) -> Validator:
+    """Return the compiled part of a schema that checks one item of a document of a kind."""
     schema = builtin_schema(f"{NAME}/{VERSION}/{kind}")
     kept = {key: schema[key] for key in ("$schema", "$defs")}
-    return compile_schema({**kept, "$ref": f"#/$defs/{name}"}, engine)
+    return compile_schema({**kept, "$ref": f"#/$defs/{_ITEMS[kind]}"}, engine)
 
 
-def benchmark_validator(engine: str) -> Validator:
-    """Return the compiled schema of benchmarks."""
-    return builtin_validator(f"{NAME}/{VERSION}/{BENCHMARK}", engine)
-
-
-def evaluation_validator(engine: str) -> Validator:
-    """Return the compiled schema of evaluations."""
-    return builtin_validator(f"{NAME}/{VERSION}/{EVALUATION}", engine)
+def document_validator(kind: str, engine: str) -> Validator:
+    """Return the compiled schema of documents of a kind."""
+    return builtin_validator(f"{NAME}/{VERSION}/{kind}", engine)
 
 
 def schema_violations(validator: Validator, value: Any) -> list[Violation]:

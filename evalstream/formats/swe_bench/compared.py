@@ -1,4 +1,4 @@
-"""What a run gives to a comparison: its instances, and whether they are resolved."""
+"""The input of comparisons from a run: its instances, and whether they are resolved."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ from evalstream.formats.swe_bench.documents import (
     first_model,
     kind_of_file,
 )
-from evalstream.io.remote import is_remote
+from evalstream.io.remote import is_local
 from evalstream.model.errors import UsageError
-from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.run import NoInput, Run
 
 LOGS = ("logs/run_evaluation", "run_instance_logs")
 """Where the harness writes the logs of runs; the second is that of swebench 2.0."""
@@ -46,7 +46,7 @@ def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[
     """
     if inputs is not None:
         raise UsageError("SWE-bench has no document for --inputs-file")
-    if path == STDIN or is_remote(path) or not os.path.isfile(path):
+    if not is_local(path) or not os.path.isfile(path):
         yield Run(path, aggregate, format=NAME)
         return
     named = [(kind_of_file(one), one) for one in (path, aggregate) if one is not None]
@@ -69,7 +69,7 @@ def pair_documents(
     given = dict.fromkeys((path, kind) for kind, path in documents())
     files = _Files()
     for path, kind in given:
-        files.add(path, (kind_of_file(path) or kind) if named and _is_local(path) else kind)
+        files.add(path, (kind_of_file(path) or kind) if named and is_local(path) else kind)
     if named:
         files.add_neighbours()
     yield from files.runs()
@@ -83,7 +83,7 @@ class _Files:
 
     def add(self, path: str, kind: str) -> None:
         """Add a file once."""
-        self._by_kind.setdefault(kind, {})[os.path.normpath(path) if _is_local(path) else path] = (
+        self._by_kind.setdefault(kind, {})[os.path.normpath(path) if is_local(path) else path] = (
             None
         )
 
@@ -110,7 +110,7 @@ class _Files:
                 self.add(path, INSTANCE)
 
     def _add_found(self, path: str) -> None:
-        kind = kind_of_file(path) if _is_local(path) and is_plain_file(path) else None
+        kind = kind_of_file(path) if is_local(path) and is_plain_file(path) else None
         if kind is not None:
             self.add(path, kind)
 
@@ -143,7 +143,7 @@ class _Files:
         others = (RESULTS, DETAILS, GROUPS)
         about = [path for kind in others for path in self._of(kind) if _root(path) == folder]
         named = (os.path.join(folder, name) for name in METADATA_FILES)
-        metadata = [path for path in named if _is_local(path) and is_plain_file(path)]
+        metadata = [path for path in named if is_local(path) and is_plain_file(path)]
         rows = predictions[0] if len(predictions) == 1 else None
         unused = predictions if rows is None else []
         beside = (*about[1:], *metadata, *unused, *logs)
@@ -167,7 +167,7 @@ class _Files:
 def _find_predictions(report: str, predictions: list[str], *, is_only: bool) -> str | None:
     """Return the predictions that a run report is about, by the model that both name."""
     name = os.path.basename(report)
-    models = {path: first_model(path) for path in predictions if _is_local(path)}
+    models = {path: first_model(path) for path in predictions if is_local(path)}
     fitting = [path for path, model in models.items() if model and name.startswith(f"{model}.")]
     found = _nearest(report, fitting)
     if found is None and is_only and len(predictions) == 1:
@@ -219,7 +219,3 @@ def is_plain_file(path: str) -> bool:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except (OSError, ValueError):
         return False
-
-
-def _is_local(path: str) -> bool:
-    return path != STDIN and not is_remote(path)

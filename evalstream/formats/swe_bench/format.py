@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place
@@ -30,7 +30,6 @@ class SweBenchFormat(PairedFormat):
     prefix = "SWE"
     noun = "instance"
     rule_modules = ("documents", "lists", "instances", "figures")
-    versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {
         PREDICTIONS: "rows",
         INSTANCE: "rows",
@@ -41,7 +40,6 @@ class SweBenchFormat(PairedFormat):
         SETTINGS: "inputs",
         METADATA: "aggregate",
     }
-    options = frozenset()
     has_answers = False
     has_yaml = True
 

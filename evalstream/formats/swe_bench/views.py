@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, TypeGuard
 
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer
+from evalstream.rules.base import Rule
 
 TESTS: Final = "tests_status"
 DECIDING_TESTS: Final = ("FAIL_TO_PASS", "PASS_TO_PASS")
@@ -50,9 +51,14 @@ class Lists:
             self._places[name] = {one: place for place, one in reversed(list(enumerate(items)))}
         return self._places[name]
 
-    def at(self, name: str, one: str) -> str:
-        """Return the JSON Pointer of an id in a list."""
-        return pointer([self.key(name), self.places(name)[one]])
+    def about(self, rule: Rule, message: str, *path: str | int, **details: Any) -> PlacedInFile:
+        """Return a violation at a path in the document."""
+        return PlacedInFile(self.path, rule.violation(message, pointer=pointer(path), **details))
+
+    def about_id(self, rule: Rule, name: str, one: str, message: str) -> PlacedInFile:
+        """Return a violation about an id in a list; the message goes on after the id."""
+        place = self.key(name), self.places(name)[one]
+        return self.about(rule, f"{one} {message}", *place, found=one)
 
     def union(self, names: Iterable[str]) -> set[str]:
         """Return the ids of several lists."""
@@ -78,6 +84,11 @@ class InstanceOutcome(NamedTuple):
         """Whether the instance is resolved, by its tests if they say it."""
         return self.declared if self.derived is None else self.derived
 
+    def about(self, rule: Rule, message: str, *path: str, **details: Any) -> PlacedInFile:
+        """Return a violation at a path in the report."""
+        where = self.place + pointer(path)
+        return PlacedInFile(self.path, rule.violation(message, pointer=where, **details))
+
 
 class Prediction(NamedTuple):
     """One prediction; `patch` is None for none, `place` its JSON Pointer, `line` its line."""
@@ -93,6 +104,11 @@ class Prediction(NamedTuple):
     def is_empty(self) -> bool:
         """Whether the harness skips the prediction."""
         return not self.patch
+
+    def about(self, rule: Rule, message: str, *path: str, **details: Any) -> PlacedInFile:
+        """Return a violation at a path in the prediction."""
+        where = self.place + pointer(path)
+        return PlacedInFile(self.path, rule.violation(message, pointer=where, **details), self.line)
 
 
 class Submitted:

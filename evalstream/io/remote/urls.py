@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from evalstream.model.run import STDIN
 from evalstream.parsing.lazy_regex import LazyPattern
 
 HUB: Final = "hf"
@@ -14,6 +15,11 @@ _URL: Final = LazyPattern(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)")
 def is_remote(path: str) -> bool:
     """Tell whether a path is a URL, such as `s3://bucket/key`."""
     return "://" in path and _URL.match(path) is not None
+
+
+def is_local(path: str) -> bool:
+    """Tell whether a path is that of a local file or folder, not of standard input."""
+    return path != STDIN and not is_remote(path)
 
 
 def redact_url(url: str) -> str:

@@ -289,6 +289,8 @@ def _declare(loaded: ctypes.CDLL) -> None:
     loaded.new_scanner.restype = c_void_p
     loaded.new_scanner.argtypes = ()
     loaded.free_scanner.argtypes = (c_void_p,)
+    loaded.learn_fold.restype = None
+    loaded.learn_fold.argtypes = c_void_p, c_uint64, c_char_p, c_uint64
     pointers = POINTER(_Tables), POINTER(RowConstraints), POINTER(Hasher)
     loaded.start_block.argtypes = c_void_p, *pointers, c_int
     loaded.add_scope.argtypes = c_void_p, POINTER(_Scope)
@@ -510,6 +512,11 @@ class Scanner:
         """Give the scope of the new ids the next number, from 0 on; see `scanner.h`."""
         scope = _Scope(usual, listed, evaluation, name, result, doubts, place)
         self._library.add_scope(self._handle, byref(scope))
+
+    def learn_fold(self, letter: str, first: int, last: int, text: bytes) -> None:
+        """Learn how a letter beyond ASCII is folded; see `FoldedLetter`."""
+        fold = bytes((first, last)) + text
+        self._library.learn_fold(self._handle, ord(letter), fold, len(fold))
 
     def ignore_shapes(self, signature: int) -> None:
         """Let the shape of further rows with a signature be 0."""

@@ -1,5 +1,6 @@
 #include "scanner.h"
 
+#include "fold.h"
 #include "leak.h"
 
 #include <stdlib.h>
@@ -48,6 +49,7 @@ struct scanner {
     struct likeness likeness[MOST_LIKENESSES];
     uint16_t likeness_bucket[LIKENESS_BUCKETS]; /* numbers from 1 */
     struct facts facts;
+    struct folding folding;
 };
 
 void tell_sizes(uint64_t sizes[9]) {
@@ -85,7 +87,14 @@ struct scanner *new_scanner(void) {
     return scanner;
 }
 
-void free_scanner(struct scanner *scanner) { free(scanner); }
+void free_scanner(struct scanner *scanner) {
+    free_folding(&scanner->folding);
+    free(scanner);
+}
+
+void learn_fold(struct scanner *scanner, uint64_t letter, const byte *fold, uint64_t length) {
+    learn_letter(&scanner->folding, (uint32_t)letter, fold, length);
+}
 
 /* Tell whether there is room for as much as is known. */
 static bool has_room(const struct scanner *scanner) {
@@ -107,8 +116,9 @@ int start_block(
     scanner->hasher = *hasher;
     scanner->scopes = scanner->last_scope = scanner->letter_count = 0;
     scanner->signatures = scanner->last_signature = scanner->signature_bytes = 0;
+    if (scanner->likenesses)
+        memset(scanner->likeness_bucket, 0, sizeof scanner->likeness_bucket);
     scanner->likenesses = scanner->last_likeness = 0;
-    memset(scanner->likeness_bucket, 0, sizeof scanner->likeness_bucket);
     return false;
 }
 
@@ -273,15 +283,18 @@ void settle_likeness(struct scanner *scanner, uint64_t likeness, uint64_t slot) 
     scanner->likeness[likeness].slot = slot;
 }
 
-/* Tell whether a taken row is listed; otherwise it is counted, if it is not sound. */
-static bool must_list(struct scanner *scanner, const struct scan *scan, struct row *row) {
+/* Tell whether a taken row is listed; otherwise it is counted, if it is not sound. A row is listed in
+   any case if it `is_wanted`. */
+static bool must_list(
+    struct scanner *scanner, const struct scan *scan, struct row *row, bool is_wanted
+) {
     const bool is_sound =
         !row->signature && !row->doubts && !scanner->scope[row->scope].listed;
     row->likeness = NO_LIKENESS;
     if (is_sound)
-        return scanner->demands.lists_all;
+        return is_wanted;
     row->likeness = likeness_of(scanner, row);
-    if (row->likeness == NO_LIKENESS || scanner->likeness[row->likeness].slot == NO_SLOT)
+    if (is_wanted || row->likeness == NO_LIKENESS || scanner->likeness[row->likeness].slot == NO_SLOT)
         return true;
     struct unlisted *const unlisted = &scan->unlisted[scanner->likeness[row->likeness].slot];
     if (!unlisted->count++)
@@ -420,51 +433,23 @@ static void identify(
     sample->low = xxh64(texts + start, stop - start, other_seed(seed));
 }
 
-enum { BETWEEN_TEXTS = 0xff };
-
-static bool is_white(byte letter) {
-    return letter == ' ' || (letter >= '\t' && letter <= '\r') || (letter >= 28 && letter <= 31);
-}
-
-/* Write a text of ASCII letters in lower case, with one space for white space within it, to where
-   `to` is; texts are apart by a byte that UTF-8 does not use. Return its end, or NULL where there
-   are other letters. */
-static byte *write_folded(const byte *from, const byte *stop, byte *to) {
-    const byte *start = to;
-    for (bool waits = false; from < stop; from++) {
-        if (*from == BETWEEN_TEXTS) {
-            start = to + 1;
-            waits = false;
-        } else if (*from >= 0x80) {
-            return NULL;
-        } else if (is_white(*from)) {
-            waits = to > start;
-            continue;
-        } else if (waits) {
-            *to++ = ' ';
-            waits = false;
-        }
-        *to++ = *from >= 'A' && *from <= 'Z' ? *from + ('a' - 'A') : *from;
-    }
-    return to;
-}
-
-/* Digest the raw input and the choices, but for case and white space; they are written behind the
-   texts. Return 0 where Python has to: for other than ASCII letters, and without room. */
-static uint64_t digest_folded(const struct texts *texts, const struct row_texts *at) {
-    byte *const room = texts->data + texts->size;
-    const uint64_t most = at->reference - at->raw + at->prompt - at->options;
-    if (texts->capacity - texts->size < most)
-        return 0;
-    byte *end = write_folded(texts->data + at->raw, texts->data + at->reference, room);
-    end = end ? write_folded(texts->data + at->options, texts->data + at->prompt, end) : NULL;
+/* Digest the raw input and the choices, folded; they are written behind the texts. Return 0 where
+   Python has to: for letters that are not known, and without room. */
+static uint64_t digest_folded(
+    const struct folding *folding, const struct texts *texts, const struct row_texts *at
+) {
+    byte *const data = texts->data, *const room = data + texts->size;
+    const byte *const limit = data + texts->capacity;
+    byte *end = write_folded(folding, data + at->raw, data + at->reference, room, limit);
+    end = end ? write_folded(folding, data + at->options, data + at->prompt, end, limit) : NULL;
     return end ? digest_of(room, 0, (uint64_t)(end - room), 0) : 0;
 }
 
 static void write_sample(
-    const struct row *row, const struct texts *written, const struct record *record,
-    enum identity identity, struct sample *sample
+    const struct scanner *scanner, const struct row *row, const struct texts *written,
+    const struct record *record, struct sample *sample
 ) {
+    const enum identity identity = (enum identity)scanner->demands.identity;
     const struct row_texts *const at = &row->texts;
     const byte *const texts = written->data;
     const bool has_options = at->prompt > at->options, has_input = !(row->flags & UNCOVERED);
@@ -488,8 +473,10 @@ static void write_sample(
         sample->flags |= row->flags & IS_CORRECT ? IS_RIGHT : IS_WRONG;
     if (has_input) {
         sample->question = digest_of(texts, at->raw, at->reference, options);
-        sample->input = digest_of(texts, at->input, at->choices, options);
-        sample->cluster = digest_folded(written, at);
+        sample->input = identity == BY_INPUT
+                            ? sample->high + (sample->high == 0)
+                            : digest_of(texts, at->input, at->choices, options);
+        sample->cluster = digest_folded(&scanner->folding, written, at);
     }
     if (at->end > at->prompt)
         sample->prompt = digest_of(texts, at->prompt, at->end, 0);
@@ -575,8 +562,7 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
     if (scanner->demands.links)
         write_link(row, texts->data, record, &scan->links[scan->record_count]);
     if (scanner->demands.identity)
-        write_sample(row, texts, record, (enum identity)scanner->demands.identity,
-                     &scan->samples[scan->record_count]);
+        write_sample(scanner, row, texts, record, &scan->samples[scan->record_count]);
     return true;
 }
 
@@ -586,6 +572,14 @@ static uint64_t end_of_lines(const struct scan *scan) {
     while (stop && scan->bytes[stop - 1] != '\n')
         stop--;
     return stop;
+}
+
+/* Tell whether the question of a row that was just taken is for Python to digest. */
+static bool is_unread(
+    const struct scanner *scanner, const struct scan *scan, const struct row *row
+) {
+    return scanner->demands.identity && !(row->flags & UNCOVERED) &&
+           !scan->samples[scan->record_count].cluster;
 }
 
 int scan_lines(struct scanner *scanner, struct scan *scan) {
@@ -608,10 +602,11 @@ int scan_lines(struct scanner *scanner, struct scan *scan) {
         } else {
             if (!count_kind(scanner, scan, row))
                 return NO_MORE_ROOM;
+            const bool is_wanted = scanner->demands.lists_all || is_unread(scanner, scan, row);
             scan->record_count++;
-            if (must_list(scanner, scan, row))
+            if (must_list(scanner, scan, row, is_wanted))
                 scan->row_count++;
-            if (scanner->demands.lists_all)
+            if (is_wanted)
                 scan->byte_count = texts.size;
         }
         scan->at = row->stop + 1;

@@ -128,6 +128,12 @@ EXPORT const char *sources_digest(void);
 EXPORT struct scanner *new_scanner(void);
 EXPORT void free_scanner(struct scanner *scanner);
 
+/* Learn how a letter beyond ASCII is folded, as `struct folding` keeps it: questions without other
+   ones are digested here. */
+EXPORT void learn_fold(
+    struct scanner *scanner, uint64_t letter, const byte *fold, uint64_t length
+);
+
 /* Begin with a block. Scopes, signatures and likenesses are still known if the last block was checked
    for the same and `keeps` says so, unless there is little room for more: return whether they are.
    What the tables hold must last as long. Without a hasher no hash is looked at. */

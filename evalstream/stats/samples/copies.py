@@ -76,7 +76,7 @@ class CopyFinder:
 def _by_metric(records: Array, sizes: Array) -> Iterator[CopyGroups]:
     """Iterate over the groups of each metric; `sizes` are those of all groups, in their order."""
     starts = np.cumsum(sizes) - sizes
-    for metric in np.unique(records["metric"]).tolist():
+    for metric in np.flatnonzero(np.bincount(records["metric"].astype(np.int64))).tolist():
         own = records["metric"][starts] == metric
         firsts, some = starts[own], records[np.repeat(own, sizes)]
         first = firsts[np.argmin(records["line"][firsts + 1])]

@@ -78,12 +78,16 @@ class SampleStore:
         self.without_identity += len(found) - len(kept)
         if not len(kept):
             return
-        kept["line"] += np.uint64(shift)
+        if shift:
+            kept["line"] += np.uint64(shift)
         if len(numbers):
             if kept["group"].max() >= len(numbers):
                 raise ValueError("a group has no number")
-            kept["group"] = np.array(numbers, np.uint64)[kept["group"]]
-        if kept["group"].max() >= MOST_GROUPS:
+            if [*numbers] != [*range(len(numbers))]:
+                kept["group"] = np.array(numbers, np.uint64)[kept["group"]]
+        if max(numbers, default=0) >= MOST_GROUPS or (
+            not len(numbers) and kept["group"].max() >= MOST_GROUPS
+        ):
             raise ValueError("the number of a group is too large")
         self.records.add(kept)
 

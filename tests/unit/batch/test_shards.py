@@ -1,6 +1,7 @@
 """Shards of a batch and their merge: each run once, the same report, and nothing amiss merged."""
 
 import json
+import os
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,10 +16,13 @@ from rows import bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.api.check import merge
-from evalstream.batch.parts import FORMAT_VERSION, PartReporter
-from evalstream.batch.plan import COST_OF_A_RUN, RunPlan
+from evalstream.batch.partition import COST_OF_A_RUN
+from evalstream.batch.parts import FORMAT_VERSION, PartFile, PartReporter
+from evalstream.batch.plan import RunPlan
 from evalstream.batch.results import ResultStore
 from evalstream.batch.shards import Shard, parse_shard
+from evalstream.discovery import folder_pairs
+from evalstream.discovery.peek import AggregatePeek, peek_aggregate
 from evalstream.io.output import Output
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
@@ -263,3 +267,83 @@ def test_what_is_no_part_is_refused(folder: Path, text: bytes) -> None:
     two.write_bytes(text)
     with pytest.raises(CannotCheck, match=r"two\.jsonl"):
         merge([part(folder, "1/2"), two])
+
+
+@pytest.fixture
+def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Pairs whose names show them, with faults, and other files beside them."""
+    monkeypatch.chdir(tmp_path)
+    data = Path("data")
+    for number in range(12):
+        place = data / f"run-{number % 3}"
+        place.mkdir(parents=True, exist_ok=True)
+        rows = sound_rows()
+        if number in (2, 5):
+            rows[0] = {**rows[0], "evaluation": None, "sample_hash": "\ud800"}
+        name_pair(*write_run(place, bytes_of(rows)), place / f"r{number}")
+    (data / "README.md").write_text("# Runs")
+    (data / "run-1" / "r4b.jsonl").write_bytes(bytes_of(sound_rows()))
+    return data
+
+
+def name_pair(rows: Path, aggregate: Path, stem: Path) -> None:
+    """Give a pair the names that a store gives it."""
+    record = json.loads(aggregate.read_bytes())
+    record["detailed_evaluation_results"]["file_path"] = f"{stem.name}_samples.jsonl"
+    rows.rename(f"{stem}_samples.jsonl")
+    aggregate.unlink()
+    Path(f"{stem}.json").write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize("of", [2, 3])
+@pytest.mark.parametrize("claims_another", [False, True])
+def test_divided_pairs_give_the_report_of_one_check(
+    pairs: Path, of: int, claims_another: bool
+) -> None:
+    if claims_another:
+        other = pairs / "run-0" / "r6.json"
+        other.write_text(other.read_text().replace("r6_samples.jsonl", "r9_samples.jsonl"))
+    parts = [part(pairs, f"{number}/{of}") for number in range(1, of + 1)]
+    planned = [PartFile(str(one)).trailer.planned for one in parts]
+    assert planned[-1] == 15 if claims_another else 14
+    assert claims_another or planned[:-1] == [None] * (of - 1)
+    merged = written(Path("report"), JsonReporter, lambda **how: merge(parts, **how))
+    whole = written(Path("report"), JsonReporter, lambda **how: evalstream.check(pairs, **how))
+    assert merged == whole
+
+
+def test_a_shard_opens_the_aggregates_of_its_pairs_alone(
+    pairs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def look(path: str) -> AggregatePeek | None:
+        opened.append(path)
+        return peek_aggregate(path)
+
+    monkeypatch.setattr(folder_pairs, "peek_aggregate", look)
+    runs = PartFile(str(part(pairs, "1/3"))).trailer.runs
+    assert len(opened) == runs < 6
+
+
+def test_parts_of_divided_pairs_that_changed_are_not_merged(pairs: Path) -> None:
+    one = part(pairs, "1/2")
+    (pairs / "run-0" / "r99_samples.jsonl").write_bytes(bytes_of(sound_rows()))
+    with pytest.raises(CannotCheck, match="different list of runs"):
+        merge([one, part(pairs, "2/2")])
+
+
+def test_a_pair_that_is_lost_between_shards_is_missed(pairs: Path) -> None:
+    one = part(pairs, "1/2")
+    for aggregate in pairs.glob("*/r*.json"):
+        aggregate.write_text('{"summary": {}}')
+    with pytest.raises(CannotCheck, match="because files changed"):
+        merge([one, part(pairs, "2/2")])
+
+
+def test_an_output_among_the_inputs_of_another_shard_is_refused(pairs: Path) -> None:
+    for rows in pairs.glob("*/r*_samples.jsonl"):
+        with pytest.raises(UsageError, match="would overwrite the input"):
+            evalstream.check(
+                pairs, shard="1/3", outputs=[rows], reporter=PartReporter(Output(os.devnull))
+            )

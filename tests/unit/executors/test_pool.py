@@ -45,3 +45,21 @@ def test_workers_are_forked_only_while_no_other_thread_runs(
     assert pool._start_method() == "fork"
     monkeypatch.setattr(threading, "active_count", lambda: 2)
     assert pool._start_method() == "forkserver"
+
+
+def test_the_threads_of_a_dead_pool_end_before_workers_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside a thread no worker can be forked, and to start others takes ten times as long."""
+    waits: list[bool] = []
+
+    class Noted(pool._Pool):
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            waits.append(wait)
+            super().shutdown(wait, cancel_futures=cancel_futures)
+
+    monkeypatch.setattr(pool, "_Pool", Noted)
+    function = partial(content_or_die_once, str(tmp_path / "died"))
+    assert list(run_in_order(pool.backend(2), function, BLOCKS)) == EXPECTED
+    assert len(waits) > 2
+    assert all(waits)

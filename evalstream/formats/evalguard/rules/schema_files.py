@@ -50,7 +50,7 @@ _VARIABLE: Final = re.compile(r"\{[^{}]*\}")
 
 
 def check_schema(value: Mapping[str, Any], engine: str) -> Iterator[Violation]:
-    """Yield what is wrong with the schema, or the OpenAPI document, in a file."""
+    """Yield the violations of the schema, or the OpenAPI document, in a file."""
     if API in value:
         yield from _missing_endpoints(value)
         return

@@ -103,7 +103,7 @@ def _limits(one: Range, place: str) -> Iterator[Violation]:
 
 
 _ROUNDING: Final = 1e-9
-"""What a value may lie outside by, since 100 times a fraction may round up."""
+"""The tolerance beyond a bound, since 100 times a fraction may round up."""
 
 
 def _check_report(subject: FolderItem) -> Iterator[Violation]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.documents import find_member, find_misplaced
 from evalstream.formats.harpia.requirements import at
-from evalstream.formats.harpia.values import identifier, is_supervised
+from evalstream.formats.harpia.values import is_supervised
 from evalstream.formats.harpia.views import Input, InputInstance
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import with_article
@@ -17,20 +17,17 @@ from evalstream.rules.declaration import declare_rule
 
 
 def _malformed_metric(read: Input) -> Iterator[Violation]:
-    for metric in read.metrics or ():
-        if not isinstance(metric.value, dict):
-            yield demands.no_object(HAR104, "a metric", metric.pointer, metric.value)
+    for place, value, *_ in read.metrics or ():
+        if not isinstance(value, dict):
+            yield demands.no_object(HAR104, "a metric", place, value)
             continue
-        yield from demands.require_one_spelling(
-            HAR104, metric.pointer, metric.value, demands.METRIC_MEMBERS
-        )
-        yield from demands.require_text(HAR104, metric.pointer, metric.value, "id", filled=True)
-        enable = find_member(metric.value, "enable")
-        if enable is None:
-            yield HAR104.violation("enable is missing", pointer=metric.pointer)
-        elif not isinstance(enable.value, bool):
-            yield demands.wrong_type(HAR104, metric.pointer, enable, "true or false")
-        yield from demands.require_parameters(HAR104, metric)
+        yield from demands.require_one_spelling(HAR104, place, value, demands.METRIC_MEMBERS)
+        yield from demands.require_member(HAR104, place, value, "id", "a string")
+        name = find_member(value, "id")
+        if name is not None and name.value == "":
+            yield HAR104.violation("id is empty", pointer=at(place, name))
+        yield from demands.require_member(HAR104, place, value, "enable", "true or false")
+        yield from demands.require_member(HAR104, place, value, "parameters", "an object")
 
 
 def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
@@ -99,7 +96,8 @@ def _malformed_instance(read: Input) -> Iterator[Violation]:
             HAR102, instance.pointer, instance.value, demands.INSTANCE_MEMBERS
         )
         yield from _identity(instance)
-        yield from demands.require_text(HAR102, instance.pointer, instance.value, "input")
+        place, value = instance.pointer, instance.value
+        yield from demands.require_member(HAR102, place, value, "input", "a string")
         yield from _response(instance, older)
         yield from _references(instance)
     if older:
@@ -109,14 +107,11 @@ def _malformed_instance(read: Input) -> Iterator[Violation]:
 
 
 def _identity(instance: InputInstance) -> Iterator[Violation]:
-    found = find_member(instance.value, "id")
-    if found is None:
-        yield HAR102.violation("id is missing", pointer=instance.pointer)
-    elif identifier(found.value) is None:
-        yield demands.wrong_type(HAR102, instance.pointer, found, "a string or an integer")
-    elif found.value == "":
-        place = at(instance.pointer, found)
-        yield HAR102.violation("id is empty", pointer=place, severity=Severity.WARNING)
+    place, value = instance.pointer, instance.value
+    yield from demands.require_member(HAR102, place, value, "id", "a string or an integer")
+    found = find_member(value, "id")
+    if found is not None and found.value == "":
+        yield HAR102.violation("id is empty", pointer=at(place, found), severity=Severity.WARNING)
 
 
 def _response(instance: InputInstance, older: list[str]) -> Iterator[Violation]:

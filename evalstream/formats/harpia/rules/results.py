@@ -17,6 +17,7 @@ from evalstream.model.claim import Reason
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import short_text
+from evalstream.parsing.json_values import is_number
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
 from evalstream.rules.declaration import declare_rule
 
@@ -39,23 +40,19 @@ def _faulty_output(outcome: MetricOutcome) -> Iterator[Violation]:
 def _faulty_claim(claim: Score) -> Iterator[Violation]:
     """Check the output of one metric alone."""
     metric = claim.metric
-    if not isinstance(metric.value, dict):
-        yield demands.no_object(HAR201, "the output of a metric", metric.pointer, metric.value)
+    place, value = metric.pointer, metric.value
+    if not isinstance(value, dict):
+        yield demands.no_object(HAR201, "the output of a metric", place, value)
         return
-    yield from demands.require_one_spelling(
-        HAR201, metric.pointer, metric.value, demands.OUTPUT_MEMBERS
-    )
+    yield from demands.require_one_spelling(HAR201, place, value, demands.OUTPUT_MEMBERS)
     yield from demands.require_name(HAR201, metric)
-    yield from demands.require_parameters(HAR201, metric)
+    yield from demands.require_member(HAR201, place, value, "parameters", "an object")
     yield from demands.require_score(HAR201, metric, claim.score, "score")
-    elapsed = find_member(metric.value, "elapsed time")
-    if elapsed is None:
-        yield HAR201.violation("elapsed time is missing", pointer=metric.pointer)
-    elif isinstance(elapsed.value, bool) or not isinstance(elapsed.value, (int, float)):
-        yield demands.wrong_type(HAR201, metric.pointer, elapsed, "a number")
-    elif elapsed.value < 0:
-        place = at(metric.pointer, elapsed)
-        yield HAR201.violation("elapsed time is negative", pointer=place, found=elapsed.value)
+    yield from demands.require_member(HAR201, place, value, "elapsed time", "a number")
+    elapsed = find_member(value, "elapsed time")
+    if elapsed is not None and is_number(elapsed.value) and elapsed.value < 0:
+        message, where = "elapsed time is negative", at(place, elapsed)
+        yield HAR201.violation(message, pointer=where, found=elapsed.value)
 
 
 def _compare_with_input(outcome: MetricOutcome) -> Iterator[Violation]:
@@ -87,14 +84,12 @@ def _unrequested_output(outcome: MetricOutcome) -> Iterator[Violation]:
 def _faulty_record(record: Record) -> Iterator[Violation]:
     yield from demands.require_one_spelling(HAR301, "", record.value, demands.RECORD_MEMBERS)
     yield from demands.require_name(HAR301, record.metric)
-    yield from demands.require_parameters(HAR301, record.metric)
+    yield from demands.require_member(HAR301, "", record.value, "parameters", "an object")
     yield from demands.require_score(HAR301, record.metric, record.result, "result")
-    found, known = record.instance, record.known.instances
-    if found is None:
-        yield HAR301.violation("instance_id is missing", pointer="")
-    elif record.instance_id is None:
-        yield demands.wrong_type(HAR301, "", found, "a string or an integer")
-    elif known is not None and record.instance_id not in known:
+    wanted = "a string or an integer"
+    yield from demands.require_member(HAR301, "", record.value, "instance_id", wanted)
+    found, known, id_ = record.instance, record.known.instances, record.instance_id
+    if found is not None and id_ is not None and known is not None and id_ not in known:
         message = f"{found.key} is not the id of an instance in the input"
         yield HAR301.violation(message, pointer=at("", found), found=found.value)
     yield from _unknown_metric(record)

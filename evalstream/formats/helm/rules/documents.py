@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.helm import requests
@@ -17,25 +17,31 @@ from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer, resolve_pointer, type_name
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.rules.declaration import declare_rule
+from evalstream.rules.members import MemberRequirement, check_members, is_a
 
-_MEMBERS: Final[Mapping[str, Sequence[tuple[str, type, str]]]] = {
-    RUN_SPEC: (("adapter_spec", dict, "an object"), ("metric_specs", list, "a list")),
-    SCENARIO: (("name", str, "a text"),),
+_ADAPTER: Final = MemberRequirement("adapter_spec", "an object", is_a(dict))
+_METRICS: Final = MemberRequirement("metric_specs", "a list", is_a(list))
+_MEMBERS: Final = {
+    RUN_SPEC: (_ADAPTER, _METRICS),
+    SCENARIO: (MemberRequirement("name", "a text", is_a(str)),),
 }
 """The members of small documents that are read, or that all of them have."""
+
+_ENTRY: Final = (
+    MemberRequirement("instance_id", "a text", requests.is_instance_id),
+    MemberRequirement("train_trial_index", "a count", requests.is_trial),
+    MemberRequirement("stats", "a list", is_a(list)),
+    MemberRequirement("perturbation", "an object", is_a(dict, type(None)), is_needed=False),
+)
 
 
 def check_object(kind: str, value: Mapping[str, Any]) -> Iterator[Violation]:
     """Yield the members of a small document that are missing or malformed."""
-    for key, accepted, noun in _MEMBERS[kind]:
-        if not isinstance(value.get(key), accepted):
-            message = f"{key} must be {noun}" if key in value else f"{key} is missing"
-            where = pointer([key]) if key in value else ""
-            yield HLM101.violation(message, pointer=where, found=value.get(key))
+    return check_members(HLM101, value, _MEMBERS[kind])
 
 
 def check_statistic(value: Any, place: str) -> Iterator[Violation]:
-    """Yield what is malformed in a statistic."""
+    """Yield the malformed members of a statistic."""
     found = find_malformed(value)
     if found is not None:
         key, message = found
@@ -44,34 +50,25 @@ def check_statistic(value: Any, place: str) -> Iterator[Violation]:
 
 
 def check_entry(value: Any, place: str) -> Iterator[Violation]:
-    """Yield what is malformed in the statistics of an instance."""
+    """Yield the malformed members of the statistics of an instance."""
     if not isinstance(value, dict):
         message = f"an entry must be an object, not {type_name(value)}"
         yield HLM101.violation(message, pointer=place)
         return
-    for key, is_sound, noun in (
-        ("instance_id", requests.is_instance_id(value.get("instance_id")), "a text"),
-        ("train_trial_index", requests.is_trial(value.get("train_trial_index")), "a count"),
-        ("stats", isinstance(value.get("stats"), list), "a list"),
-        ("perturbation", isinstance(value.get("perturbation"), (dict, type(None))), "an object"),
-    ):
-        if not is_sound:
-            where = place + pointer([key]) if key in value else place
-            message = f"{key} must be {noun}" if key in value else f"{key} is missing"
-            yield HLM101.violation(message, pointer=where, found=value.get(key))
+    yield from check_members(HLM101, value, _ENTRY, place)
     for index, stat in enumerate(list_or_empty(value.get("stats"))):
         yield from check_statistic(stat, f"{place}/stats/{index}")
 
 
 def check_request(value: Any, place: str) -> Iterator[Violation]:
-    """Yield what is malformed in a request."""
+    """Yield the first malformed member of a request."""
     found = requests.find_malformed(value)
     if found is not None:
         where, message = found
         yield HLM101.violation(message, pointer=place + where, found=resolve_pointer(value, where))
 
 
-def check_members(
+def check_consistency(
     stat: Stat, place: str, value: Mapping[str, Any] | None = None
 ) -> Iterator[Violation]:
     """Yield a contradiction between the members of a statistic; `value` is its JSON value."""
@@ -92,7 +89,7 @@ def check_values(found: InstanceEntry, place: str) -> Iterator[Violation]:
         if not (
             is_single and stat.sum_squared == value * value and 0 == stat.variance == stat.stddev
         ):
-            yield from check_members(stat, f"{place}/stats/{index}")
+            yield from check_consistency(stat, f"{place}/stats/{index}")
         if first is not None and name[1:3] != first[1:3]:
             message = f"{name.name} is of another split than {first.name} of the same instance"
         elif name.perturbation != found.instance.perturbation:

@@ -16,7 +16,7 @@ from evalstream.rules.declaration import declare_rule
 
 
 class Compared(NamedTuple):
-    """What the requests and entries of instances are compared in.
+    """How the requests and entries of instances are compared.
 
     Every instance has an entry that begins with `first_of_basic`, unless it is None. A windowed run
     has several requests and entries for one instance. Metrics in `repeats` may stand in several

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem
@@ -24,40 +24,74 @@ def _repeated_ids(benchmark: Benchmark) -> Iterator[Violation]:
                 yield INF208.violation(message, pointer=pointer(place), found=given)
 
 
+_Reference = tuple[tuple[str | int, ...], Any, str]
+"""The path of an id, the id, and the kind of what it names; other values than texts name nothing."""
+
+_BEARER: Final = "bearer"
+_FAMILY: Final = "family"
+_ITEM: Final = "item"
+
+_UNKNOWN: Final = {
+    _BEARER: "no bearer has this id",
+    _FAMILY: "not an ordinal family of the benchmark",
+    _ITEM: "no item has this id",
+}
+
+
+def _report_unknown(
+    rule: Rule, benchmark: Benchmark, references: Iterable[_Reference]
+) -> Iterator[Violation]:
+    """Yield the references to what the benchmark does not have."""
+    families = benchmark.families
+    ids = {_BEARER: benchmark.bearers, _FAMILY: families, _ITEM: benchmark.by_id}
+    for path, name, kind in references:
+        known = ids[kind]
+        if isinstance(name, str) and known is not None and name not in known:
+            expected = expect_one(families) if kind == _FAMILY else None
+            place = pointer(path)
+            yield rule.violation(_UNKNOWN[kind], pointer=place, expected=expected, found=name)
+
+
+def _list_references(names: Any, kind: str, *path: str | int) -> Iterator[_Reference]:
+    """Iterate over the references in a list."""
+    return (((*path, place), name, kind) for place, name in numbered_texts(names))
+
+
 def _unknown_bearers(item: BenchmarkItem) -> Iterator[Violation]:
-    target = object_or_empty(item.value.get("rsr_target"))
-    for path, given in (
-        (("premises",), item.value.get("premises")),
-        (("conclusions",), item.value.get("conclusions")),
+    value, target = item.value, object_or_empty(item.value.get("rsr_target"))
+    for path, names in (
+        (("premises",), value.get("premises")),
+        (("conclusions",), value.get("conclusions")),
         (("rsr_target", "X"), target.get("X")),
         (("rsr_target", "A"), target.get("A")),
     ):
-        yield from _not_bearers(item.benchmark, INF209, given, ("items", item.number, *path))
-
-
-def _not_bearers(
-    benchmark: Benchmark, rule: Rule, given: Any, path: tuple[str | int, ...]
-) -> Iterator[Violation]:
-    """Report the strings of a list that are not ids of bearers."""
-    for place, name in numbered_texts(given):
-        if benchmark.bearers is not None and name not in benchmark.bearers:
-            yield rule.violation(
-                "no bearer has this id", pointer=pointer((*path, place)), found=name
-            )
+        found = _list_references(names, _BEARER, "items", item.number, *path)
+        yield from _report_unknown(INF209, item.benchmark, found)
 
 
 def _cross_references(facts: Benchmark | BenchmarkItem) -> Iterator[Violation]:
     if isinstance(facts, BenchmarkItem):
         yield from _references_of_item(facts)
-        return
-    benchmark, document = facts, facts.document
+    else:
+        yield from _report_unknown(INF210, facts, _iterate_references(facts.document))
+
+
+def _iterate_references(document: Mapping[str, Any]) -> Iterator[_Reference]:
+    """Iterate over the references in a benchmark outside its items."""
     for name, tiers in object_or_empty(document.get("ordinal_families")).items():
-        yield from _not_bearers(benchmark, INF210, tiers, ("ordinal_families", name))
-    yield from _unknown_families(benchmark)
+        yield from _list_references(tiers, _BEARER, "ordinal_families", name)
+    for name, bearer in object_or_empty(document.get("bearers")).items():
+        family = object_or_empty(bearer).get("ordinal_family")
+        yield ("bearers", name, "ordinal_family"), family, _FAMILY
+    for index, rule in objects(document.get("copresence_rules")):
+        path = "copresence_rules", index, "families"
+        yield from _list_references(rule.get("families"), _FAMILY, *path)
     for index, rule in objects(document.get("entailment_rules")):
         for name in ("antecedent", "consequent"):
-            yield from _not_a_bearer(benchmark, rule.get(name), ("entailment_rules", index, name))
-    yield from _unknown_items(benchmark)
+            yield ("entailment_rules", index, name), rule.get(name), _BEARER
+    for index, regularity in objects(document.get("regularities")):
+        path = "regularities", index, "test_item_ids"
+        yield from _list_references(regularity.get("test_item_ids"), _ITEM, *path)
 
 
 def _references_of_item(item: BenchmarkItem) -> Iterator[Violation]:
@@ -69,49 +103,12 @@ def _references_of_item(item: BenchmarkItem) -> Iterator[Violation]:
     yield from _step(item.benchmark, step, item.number)
 
 
-def _unknown_families(benchmark: Benchmark) -> Iterator[Violation]:
-    document, families = benchmark.document, benchmark.families
-    for name, bearer in object_or_empty(document.get("bearers")).items():
-        family = object_or_empty(bearer).get("ordinal_family")
-        yield from _not_a_family(families, family, ("bearers", name, "ordinal_family"))
-    for index, rule in objects(document.get("copresence_rules")):
-        for place, family in numbered_texts(rule.get("families")):
-            path = ("copresence_rules", index, "families", place)
-            yield from _not_a_family(families, family, path)
-
-
-def _unknown_items(benchmark: Benchmark) -> Iterator[Violation]:
-    for index, regularity in objects(benchmark.document.get("regularities")):
-        for place, item in numbered_texts(regularity.get("test_item_ids")):
-            if item not in benchmark.by_id:
-                path = ("regularities", index, "test_item_ids", place)
-                yield INF210.violation("no item has this id", pointer=pointer(path), found=item)
-
-
-def _not_a_family(
-    families: Mapping[str, list[str]], family: Any, path: tuple[str | int, ...]
-) -> Iterator[Violation]:
-    if isinstance(family, str) and family not in families:
-        message = "not an ordinal family of the benchmark"
-        yield INF210.violation(
-            message, pointer=pointer(path), expected=expect_one(families), found=family
-        )
-
-
-def _not_a_bearer(
-    benchmark: Benchmark, bearer: Any, path: tuple[str | int, ...]
-) -> Iterator[Violation]:
-    known = benchmark.bearers
-    if isinstance(bearer, str) and known is not None and bearer not in known:
-        yield INF210.violation("no bearer has this id", pointer=pointer(path), found=bearer)
-
-
 def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator[Violation]:
     """Compare a monotonicity step with the ordinal family that it refers to."""
     path = ("items", index, "monotonicity_step")
     family, tier, number = (step.get(name) for name in ("family", "tier", "tier_index"))
-    yield from _not_a_bearer(benchmark, step.get("fixed"), (*path, "fixed"))
-    yield from _not_a_family(benchmark.families, family, (*path, "family"))
+    named = (((*path, "fixed"), step.get("fixed"), _BEARER), ((*path, "family"), family, _FAMILY))
+    yield from _report_unknown(INF210, benchmark, named)
     tiers = benchmark.families.get(family) if isinstance(family, str) else None
     if tiers is None or not isinstance(tier, str):
         return

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from evalstream.formats.swe_bench.views import (
+    TESTS,
     InstanceOutcome,
     Lists,
     PlacedInFile,
+    Prediction,
+    derive,
     is_natural,
     is_texts,
 )
-from evalstream.parsing.json import pointer, type_name
+from evalstream.model.finding import Violation
+from evalstream.parsing.json import type_name
 from evalstream.rules.declaration import declare_rule
+from evalstream.rules.members import MemberRequirement, check_members, is_a
 
 LISTS: Final = (
     *("completed", "resolved", "unresolved", "error", "submitted", "empty_patch", "incomplete"),
@@ -24,70 +30,91 @@ LISTS: Final = (
 _NEEDED: Final = ("completed", "resolved", "unresolved", "error")
 
 
-def check_report(lists: Lists) -> Iterator[PlacedInFile]:
+def _require_count(key: str, *, is_needed: bool) -> MemberRequirement:
+    expected = {"type": "integer", "minimum": 0}
+    return MemberRequirement(key, "a count", is_natural, expected, is_needed)
+
+
+def _require_ids(key: str, *, is_needed: bool = True) -> MemberRequirement:
+    return MemberRequirement(key, "a list of ids", is_texts, {"type": "array"}, is_needed)
+
+
+def _require_flag(key: str, *, is_needed: bool = True) -> MemberRequirement:
+    return MemberRequirement(key, "true or false", is_a(bool), {"type": "boolean"}, is_needed)
+
+
+def _require_text(key: str, *types: type, is_needed: bool = False) -> MemberRequirement:
+    return MemberRequirement(key, "a text", is_a(*types), {"type": "string"}, is_needed)
+
+
+_REPORT: Final = (
+    _require_count("total_instances", is_needed=True),
+    *(_require_count(f"{name}_instances", is_needed=name in _NEEDED) for name in LISTS),
+    *(_require_ids(f"{name}_ids", is_needed=name in _NEEDED) for name in LISTS),
+)
+_OUTCOME: Final = (
+    _require_flag("resolved"),
+    _require_flag("patch_successfully_applied"),
+    _require_flag("patch_exists", is_needed=False),
+    MemberRequirement(
+        *(TESTS, "lists of tests", lambda tests: derive({TESTS: tests}) is not None),
+        *({"type": "object"}, False),
+    ),
+)
+_PREDICTION: Final = (
+    _require_text("instance_id", str, is_needed=True),
+    _require_text("model_name_or_path", str, type(None)),
+    _require_text("model_patch", str, type(None)),
+)
+
+
+def _check(
+    value: Mapping[str, Any], requirements: Sequence[MemberRequirement], place: str = ""
+) -> Iterator[Violation]:
+    return check_members(SWE101, value, requirements, place, names_type=True)
+
+
+def check_report(lists: Lists) -> Iterable[PlacedInFile]:
     """Yield the members of a run report that are missing or malformed, and repeated ids."""
-    value = lists.value
-    for key in ("total_instances", *(f"{name}_instances" for name in LISTS)):
-        is_needed = key in {"total_instances", *(f"{name}_instances" for name in _NEEDED)}
-        if (key in value or is_needed) and not is_natural(value.get(key)):
-            yield _report_malformed(
-                lists.path, value, key, "a count", {"type": "integer", "minimum": 0}
-            )
-    for name in LISTS:
-        key = lists.key(name)
-        if (key in value or name in _NEEDED) and not is_texts(value.get(key)):
-            yield _report_malformed(lists.path, value, key, "a list of ids", {"type": "array"})
-    yield from check_repeated_ids(lists, LISTS)
+    malformed = (PlacedInFile(lists.path, one) for one in _check(lists.value, _REPORT))
+    return chain(malformed, _find_repeated_ids(lists, LISTS))
 
 
-def check_results(lists: Lists) -> Iterator[PlacedInFile]:
+def check_results(lists: Lists) -> Iterable[PlacedInFile]:
     """Yield the members of a submission's results that are no lists of ids, and repeated ids."""
-    for key, found in lists.value.items():
-        if not is_texts(found):
-            yield _report_malformed(
-                lists.path, lists.value, key, "a list of ids", {"type": "array"}
-            )
-    yield from check_repeated_ids(lists, lists.value)
+    found = _check(lists.value, [_require_ids(key) for key in lists.value])
+    malformed = (PlacedInFile(lists.path, one) for one in found)
+    return chain(malformed, _find_repeated_ids(lists, lists.value))
 
 
 def check_outcome(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
     """Yield the members of an instance's report that are missing or malformed."""
-    for name in ("resolved", "patch_successfully_applied", "patch_exists"):
-        is_needed = name != "patch_exists"
-        found = outcome.value.get(name)
-        if (name in outcome.value or is_needed) and not isinstance(found, bool):
-            yield _report_malformed(
-                *(outcome.path, outcome.value, name, "true or false", {"type": "boolean"}),
-                place=outcome.place,
-            )
-    if outcome.derived is None:
-        yield _report_malformed(
-            *(outcome.path, outcome.value, "tests_status", "lists of tests", {"type": "object"}),
-            place=outcome.place,
-        )
+    found = _check(outcome.value, _OUTCOME, outcome.place)
+    return (PlacedInFile(outcome.path, one) for one in found)
 
 
-def check_repeated_ids(lists: Lists, names: Any) -> Iterator[PlacedInFile]:
+def check_prediction(record: Any, place: str) -> Violation | None:
+    """Return the first violation of a prediction that is malformed, None for a sound one."""
+    if isinstance(record, dict):
+        return next(_check(record, _PREDICTION, place), None)
+    message = f"a prediction must be an object, not {type_name(record)}"
+    return SWE101.violation(message, pointer=place, found=record)
+
+
+def report_second(prediction: Prediction) -> PlacedInFile:
+    """Return the violation of a second prediction for an instance."""
+    message = "a second prediction for it"
+    return prediction.about(SWE102, message, "instance_id", found=prediction.id)
+
+
+def _find_repeated_ids(lists: Lists, names: Iterable[str]) -> Iterator[PlacedInFile]:
     """Yield ids that stand twice in one list."""
     for name in names:
-        first = lists.places(name)
+        first, key = lists.places(name), lists.key(name)
         for place, one in enumerate(lists.items(name) or ()):
             if first[one] != place:
-                message = f"{one} stands in {lists.key(name)} more than once"
-                where = pointer([lists.key(name), place])
-                yield PlacedInFile(lists.path, SWE102.violation(message, pointer=where, found=one))
-
-
-def _report_malformed(
-    path: str, value: Mapping[str, Any], key: str, noun: str, expected: Any, *, place: str = ""
-) -> PlacedInFile:
-    if key not in value:
-        violation = SWE101.violation(f"{key} is missing", pointer=place)
-    else:
-        message = f"{key} must be {noun}, not {type_name(value[key])}"
-        where, found = place + pointer([key]), value[key]
-        violation = SWE101.violation(message, pointer=where, expected=expected, found=found)
-    return PlacedInFile(path, violation)
+                message = f"{one} stands in {key} more than once"
+                yield lists.about(SWE102, message, key, place, found=one)
 
 
 SWE101: Final = declare_rule("SWE101")

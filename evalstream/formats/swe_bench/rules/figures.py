@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from evalstream.formats.swe_bench.claims import OUTCOMES
@@ -17,11 +18,8 @@ def check_list_figures(path: str, judgements: Sequence[Judgement]) -> Iterator[P
     # The rules about instances report what is wrong with a list, and with reports alone.
     figures = [one for one in judgements if one.claim.label != OUTCOMES]
     claims = [one.claim for one in judgements]
-    for violation in find_refuted(SWE401, figures):
-        yield PlacedInFile(path, violation)
-    for violation in find_rounded(SWE401, claims):
-        yield PlacedInFile(path, violation)
-    for violation in find_open(SWE402, claims):
+    refuted, rounded = find_refuted(SWE401, figures), find_rounded(SWE401, claims)
+    for violation in chain(refuted, rounded, find_open(SWE402, claims)):
         yield PlacedInFile(path, violation)
 
 

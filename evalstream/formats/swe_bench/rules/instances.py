@@ -7,6 +7,7 @@ from typing import Final
 
 from evalstream.formats.swe_bench.documents import LOG_FOLDERS, model_folder
 from evalstream.formats.swe_bench.views import (
+    TESTS,
     InstanceOutcome,
     Lists,
     PlacedInFile,
@@ -15,6 +16,7 @@ from evalstream.formats.swe_bench.views import (
 )
 from evalstream.model.finding import Severity
 from evalstream.parsing.json import pointer
+from evalstream.rules.base import Rule
 from evalstream.rules.declaration import declare_rule
 
 
@@ -22,33 +24,27 @@ def check_resolution(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
     """Yield an outcome that its own tests contradict."""
     if outcome.declared is not None and outcome.derived not in (None, outcome.declared):
         why = "tests_status has failures" if outcome.declared else "all tests are successes"
-        if "tests_status" not in outcome.value:
+        if TESTS not in outcome.value:
             why = "there is no tests_status"
-        violation = SWE302.violation(
-            f"resolved is {str(outcome.declared).lower()}, and {why}",
-            pointer=outcome.place + pointer(["resolved"]),
-            expected=outcome.derived,
-            found=outcome.declared,
-        )
-        yield PlacedInFile(outcome.path, violation)
+        message = f"resolved is {str(outcome.declared).lower()}, and {why}"
+        shown = {"expected": outcome.derived, "found": outcome.declared}
+        yield outcome.about(SWE302, message, "resolved", **shown)
 
 
 def check_patch(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
-    """Yield a resolved instance whose patch is said to be missing or not applied."""
+    """Yield a resolved instance whose patch the report calls missing or not applied."""
     wrong = {"patch_successfully_applied": False, "patch_exists": False, "patch_is_None": True}
     for name, value in wrong.items() if outcome.declared else ():
         if outcome.value.get(name) is value:
             message = f"resolved is true, and {name} is {str(value).lower()}"
-            shown = {"expected": not value, "found": value}
-            where = outcome.place + pointer([name])
-            yield PlacedInFile(outcome.path, SWE302.violation(message, pointer=where, **shown))
+            yield outcome.about(SWE302, message, name, expected=not value, found=value)
 
 
 def check_folder(outcome: InstanceOutcome, folder: str) -> Iterator[PlacedInFile]:
     """Yield a report that is about another instance than the folder that it lies in."""
     if outcome.id != folder:
         message = f"this report is in the folder of {folder}, and is about {outcome.id}"
-        yield PlacedInFile(outcome.path, SWE307.violation(message, pointer=outcome.place))
+        yield outcome.about(SWE307, message)
 
 
 def check_outcomes(run: Submitted) -> Iterator[PlacedInFile]:
@@ -75,53 +71,43 @@ def check_predictions(run: Submitted) -> Iterator[PlacedInFile]:
                 found = run.predictions.get(one)
                 has_patch = found is not None and not found.is_empty
                 if has_patch != (name == "resolved"):
-                    noun = "a" if has_patch else "no"
-                    yield _report_listed(
-                        run.results, name, one, f"the predictions have {noun} patch of it"
-                    )
+                    why = f"the predictions have {'a' if has_patch else 'no'} patch of it"
+                    yield _contradict(SWE305, run.results, name, one, why)
     yield from _check_models(run)
 
 
 def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFile]:
-    evaluated = lists.union(("completed", "error", "empty_patch"))
+    evaluated, errors = lists.union(("completed", "error", "empty_patch")), lists.places("error")
     for one, found in run.outcomes.items():
         is_resolved = found.is_resolved
         wrong = {True: "unresolved", False: "resolved", None: ""}[is_resolved]
         if one in lists.places(wrong):
             word = "resolved" if is_resolved else "not resolved"
-            yield _report_contradiction(lists, wrong, one, f"its report says that it is {word}")
-        elif one in lists.places("error"):
-            yield _report_contradiction(lists, "error", one, "it has a report")
+            yield _contradict(SWE301, lists, wrong, one, f"its report says that it is {word}")
+        elif one in errors:
+            yield _contradict(SWE301, lists, "error", one, "it has a report")
         elif one not in evaluated:
             message = f"{one} has a report, and the run report does not list it as evaluated"
             # Another call may have evaluated what this one did not submit.
             severity = Severity.ERROR if one in lists.places("submitted") else None
-            violation = SWE303.violation(message, pointer=found.place, severity=severity)
-            yield PlacedInFile(found.path, violation)
-    errors = lists.places("error")
+            yield found.about(SWE303, message, severity=severity)
     for one in lists.places("completed"):
         if one not in run.outcomes and one not in errors:
-            message = f"{one} was completed, and its report is not among the logs"
-            where = lists.at("completed", one)
-            yield PlacedInFile(lists.path, SWE304.violation(message, pointer=where, found=one))
+            yield lists.about_id(SWE304, "completed", one, f"was completed, {_NO_REPORT}")
 
 
 def _check_result_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFile]:
     resolved = lists.places("resolved")
     for one, found in run.outcomes.items():
         if one in resolved and found.is_resolved is False:
-            yield _report_contradiction(
-                lists, "resolved", one, "its report says that it is not resolved"
-            )
+            why = "its report says that it is not resolved"
+            yield _contradict(SWE301, lists, "resolved", one, why)
         elif one not in resolved and found.is_resolved:
             message = f"{one} is not in the list, and its report says that it is resolved"
-            yield PlacedInFile(lists.path, SWE301.violation(message, pointer=pointer(["resolved"])))
-    if run.outcomes:
-        for one in resolved:
-            if one not in run.outcomes:
-                message = f"{one} is resolved, and its report is not among the logs"
-                where = lists.at("resolved", one)
-                yield PlacedInFile(lists.path, SWE304.violation(message, pointer=where, found=one))
+            yield lists.about(SWE301, message, "resolved")
+    for one in resolved if run.outcomes else ():
+        if one not in run.outcomes:
+            yield lists.about_id(SWE304, "resolved", one, f"is resolved, {_NO_REPORT}")
     yield from _check_details(run, dict.fromkeys(resolved, True))
 
 
@@ -136,19 +122,16 @@ def _check_details(run: Submitted, resolved: dict[str, bool | None]) -> Iterator
             continue
         expected = resolved.get(one, False)
         if isinstance(declared, bool) and expected is not None and declared != expected:
-            noun = "the results do not" if declared else "the results"
-            if run.results is None:
-                noun = "its report does not" if declared else "its report"
-            verb = "say" if declared or noun == "the results" else "says"
-            message = f"{noun} {verb} that {one} is resolved"
+            noun, verb = ("its report", "says") if run.results is None else ("the results", "say")
+            words = f"{'does' if run.results is None else 'do'} not say" if declared else verb
+            message = f"{noun} {words} that {one} is resolved"
             where, shown = pointer([one, "resolved"]), {"expected": expected, "found": declared}
             yield PlacedInFile(path, SWE301.violation(message, pointer=where, **shown))
     if run.results is not None:
         for one in run.results.places("resolved"):
             if one not in details:
-                yield _report_contradiction(
-                    run.results, "resolved", one, "the details do not have it"
-                )
+                why = "the details do not have it"
+                yield _contradict(SWE301, run.results, "resolved", one, why)
 
 
 def _check_report_predictions(
@@ -156,17 +139,15 @@ def _check_report_predictions(
 ) -> Iterator[PlacedInFile]:
     for one in lists.places("submitted"):
         if one not in predictions:
-            yield _report_listed(lists, "submitted", one, "there is no prediction for it")
+            yield _contradict(SWE305, lists, "submitted", one, "there is no prediction for it")
     for one, found in predictions.items():
         if lists.items("submitted") is not None and one not in lists.places("submitted"):
             message = f"the run report does not list {one} as submitted"
-            place = found.place + pointer(["instance_id"])
-            violation = SWE305.violation(message, pointer=place, found=one)
-            yield PlacedInFile(found.path, violation, found.line)
+            yield found.about(SWE305, message, "instance_id", found=one)
         for name in ("completed", "error") if found.is_empty else ("empty_patch",):
             if one in lists.places(name):
                 noun = "no patch" if found.is_empty else "a patch"
-                yield _report_listed(lists, name, one, f"its prediction has {noun}")
+                yield _contradict(SWE305, lists, name, one, f"its prediction has {noun}")
 
 
 def _check_models(run: Submitted) -> Iterator[PlacedInFile]:
@@ -176,34 +157,31 @@ def _check_models(run: Submitted) -> Iterator[PlacedInFile]:
         first = first or found
         if found.model != first.model:
             message = f"the first prediction is of {first.model}"
-            yield _of_model(found, message, first.model, Severity.WARNING)
+            yield _report_model(found, message, first.model, Severity.WARNING)
             break
     path = next((found.path for found in run.outcomes.values()), "")
     parts = path.split("/")
     if first is None or first.model is None or len(parts) < 5 or parts[-5] not in LOG_FOLDERS:
         return
     if model_folder(first.model) != parts[-3]:
-        yield _of_model(first, f"the logs are in the folder of the model {parts[-3]}", parts[-3])
+        message = f"the logs are in the folder of the model {parts[-3]}"
+        yield _report_model(first, message, parts[-3])
 
 
-def _of_model(
+def _report_model(
     prediction: Prediction, message: str, expected: str | None, severity: Severity | None = None
 ) -> PlacedInFile:
-    place = prediction.place + ("" if prediction.model is None else "/model_name_or_path")
+    path = () if prediction.model is None else ("model_name_or_path",)
     shown = {"expected": expected, "found": prediction.model, "severity": severity}
-    violation = SWE308.violation(message, pointer=place, **shown)
-    return PlacedInFile(prediction.path, violation, prediction.line)
+    return prediction.about(SWE308, message, *path, **shown)
 
 
-def _report_contradiction(lists: Lists, name: str, one: str, why: str) -> PlacedInFile:
-    message, where = f"{one} is in {lists.key(name)}, and {why}", lists.at(name, one)
-    return PlacedInFile(lists.path, SWE301.violation(message, pointer=where, found=one))
+def _contradict(rule: Rule, lists: Lists, name: str, one: str, why: str) -> PlacedInFile:
+    """Return the violation of an id that should not be in a list."""
+    return lists.about_id(rule, name, one, f"is in {lists.key(name)}, and {why}")
 
 
-def _report_listed(lists: Lists, name: str, one: str, why: str) -> PlacedInFile:
-    message, where = f"{one} is in {lists.key(name)}, and {why}", lists.at(name, one)
-    return PlacedInFile(lists.path, SWE305.violation(message, pointer=where, found=one))
-
+_NO_REPORT: Final = "and its report is not among the logs"
 
 SWE301: Final = declare_rule("SWE301")
 SWE302: Final = declare_rule("SWE302")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Final
 
@@ -44,61 +45,60 @@ def check_result_lists(lists: Lists) -> Iterator[PlacedInFile]:
 
 def check_groups(path: str, groups: Mapping[str, Any], lists: Lists) -> Iterator[PlacedInFile]:
     """Yield the counts of resolved instances by group that are not those of the results."""
-    resolved = lists.places("resolved")
+    for message, place, details in _compare_groups(groups, lists.places("resolved")):
+        yield PlacedInFile(path, SWE205.violation(message, pointer=pointer(place), **details))
+
+
+def _compare_groups(
+    groups: Mapping[str, Any], resolved: Collection[str]
+) -> Iterator[tuple[str, Sequence[str], Mapping[str, Any]]]:
+    """Yield a message, a path and details for each count that differs."""
     counts = [one.get("resolved") if isinstance(one, dict) else None for one in groups.values()]
-    if all("/" in name for name in groups):
-        repositories = [one.rpartition("-")[0].replace("__", "/") for one in resolved]
-        for name in sorted({*repositories} - groups.keys()):
-            message = (
-                f"{name} is missing, which has {repositories.count(name):,} resolved instances"
-            )
-            yield PlacedInFile(path, SWE205.violation(message, pointer=""))
-        for name, found in zip(groups, counts, strict=True):
-            expected = repositories.count(name)
-            if found != expected:
-                message = f"{expected:,} instances of {name} are in the list resolved"
-                where, shown = pointer([name, "resolved"]), {"expected": expected, "found": found}
-                yield PlacedInFile(path, SWE205.violation(message, pointer=where, **shown))
+    if not all("/" in name for name in groups):
+        total, number = sum(count for count in counts if is_natural(count)), len(resolved)
+        if total != number:
+            message = f"the groups have {total:,} resolved instances, the results {number:,}"
+            yield message, (), {}
         return
-    total = sum(count for count in counts if is_natural(count))
-    if total != len(resolved):
-        message = f"the groups have {total:,} resolved instances, the results {len(resolved):,}"
-        yield PlacedInFile(path, SWE205.violation(message, pointer=""))
+    repositories = Counter(one.rpartition("-")[0].replace("__", "/") for one in resolved)
+    for name in sorted(repositories.keys() - groups.keys()):
+        message = f"{name} is missing, which has {repositories[name]:,} resolved instances"
+        yield message, (), {}
+    for name, found in zip(groups, counts, strict=True):
+        expected = repositories[name]
+        if found != expected:
+            message = f"{expected:,} instances of {name} are in the list resolved"
+            yield message, (name, "resolved"), {"expected": expected, "found": found}
 
 
 def _check_counts(lists: Lists) -> Iterator[PlacedInFile]:
-    for name in LISTS:
-        items = lists.items(name)
-        if items is not None:
-            yield from _check_count(lists, f"{name}_instances", len(items), lists.key(name))
+    """Yield the counts that are not the lengths of their lists."""
+    counted = [(f"{name}_instances", lists.key(name), lists.items(name)) for name in LISTS]
     containers = lists.value.get("unstopped_containers")
-    if isinstance(containers, list):
-        key = "unstopped_instances"
-        yield from _check_count(lists, key, len(containers), "unstopped_containers")
+    listed = containers if isinstance(containers, list) else None
+    counted.append(("unstopped_instances", "unstopped_containers", listed))
+    for key, member, items in counted:
+        if items is not None:
+            yield from _check_count(lists, key, len(items), f"{member} has")
     # Releases before 2.0.3 list neither what was submitted nor what is incomplete.
     is_whole = lists.items("incomplete") is not None or lists.items("submitted") is None
     if is_whole and all(lists.items(name) is not None for name in _WAYS[:2]):
-        yield from _check_count(lists, "total_instances", len(lists.union(_WAYS)), "the lists")
+        total = len(lists.union(_WAYS))
+        yield from _check_count(lists, "total_instances", total, "the lists have")
 
 
 def _check_count(lists: Lists, key: str, expected: int, listed: str) -> Iterator[PlacedInFile]:
     found = lists.value.get(key)
     if is_natural(found) and found != expected:
-        verb = "have" if listed == "the lists" else "has"
-        message = f"{listed} {verb} {expected:,} instances"
-        violation = SWE201.violation(
-            message, pointer=pointer([key]), expected=expected, found=found
-        )
-        yield PlacedInFile(lists.path, violation)
+        message = f"{listed} {expected:,} instances"
+        yield lists.about(SWE201, message, key, expected=expected, found=found)
 
 
 def _check_apart(lists: Lists, pairs: tuple[tuple[str, str], ...]) -> Iterator[PlacedInFile]:
     for one, other in pairs:
         for name in lists.places(one):
             if name in lists.places(other):
-                message = f"{name} is in {lists.key(one)}, too"
-                where = lists.at(other, name)
-                yield PlacedInFile(lists.path, SWE202.violation(message, pointer=where, found=name))
+                yield lists.about_id(SWE202, other, name, f"is in {lists.key(one)}, too")
 
 
 def _check_within(
@@ -107,13 +107,11 @@ def _check_within(
     """Yield ids of some lists that none of others has, if all of these are there."""
     if any(lists.items(name) is None for name in outer):
         return
-    known = lists.union(outer)
+    known, wanted = lists.union(outer), " or ".join(map(lists.key, outer))
     for name in inner:
         for one in lists.places(name):
             if one not in known:
-                wanted = " or ".join(map(lists.key, outer))
-                message, where = f"{one} is not in {wanted}", lists.at(name, one)
-                yield PlacedInFile(lists.path, SWE203.violation(message, pointer=where, found=one))
+                yield lists.about_id(SWE203, name, one, f"is not in {wanted}")
 
 
 def _check_reasons(lists: Lists) -> Iterator[PlacedInFile]:
@@ -123,20 +121,17 @@ def _check_reasons(lists: Lists) -> Iterator[PlacedInFile]:
     if not isinstance(reasons, dict) or any(lists.items(name) is None for name in names):
         return
     failed = lists.union(names)
-    for one in reasons:
+    for one, reason in reasons.items():
         if one not in failed:
             message = f"{one} has a reason and is in neither list of failures"
-            where = pointer(["failure_reasons", one])
-            yield PlacedInFile(
-                lists.path, SWE204.violation(message, pointer=where, found=reasons[one])
-            )
+            yield lists.about(SWE204, message, "failure_reasons", one, found=reason)
     open_ids = lists.union(("unresolved", "error"))
     for name in names:
         for one in lists.places(name):
-            if one not in reasons or one not in open_ids:
-                lacks = "has no reason" if one not in reasons else "is not unresolved or an error"
-                where, message = lists.at(name, one), f"{one} {lacks}"
-                yield PlacedInFile(lists.path, SWE204.violation(message, pointer=where, found=one))
+            if one not in reasons:
+                yield lists.about_id(SWE204, name, one, "has no reason")
+            elif one not in open_ids:
+                yield lists.about_id(SWE204, name, one, "is not unresolved or an error")
 
 
 SWE201: Final = declare_rule("SWE201")

@@ -1,38 +1,62 @@
 """What a row gives to a comparison is the same from its line and from the parsed row."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from compared_records import collected
+from rows import sound_rows
 
-from evalstream.formats.eee.compared import row_cluster, sample_row
-from evalstream.model.options import SampleRequest
-from evalstream.parsing.json import fast
+from evalstream.stats import sample_digests
 
-LINES = {
-    "text": '{"input": {"raw": "Wo  \ufb01?", "reference": ["a"], "choices": ["\u00c4", "b"]}}',
-    "one reference": '{"input": {"raw": "\u00df", "reference": "a", "choices": null}}',
-    "no text": '{"input": {"raw": 1, "reference": "a"}}',
-    "no input": '{"output": {"raw": "\u00df"}}',
-    "null": '{"input": null}',
-    "a long number": '{"input": {"raw": "\u00df", "reference": []}, "metadata": {"n": 1'
-    + "0" * 400
-    + "}}",
-}
+INPUTS: list[Any] = [
+    {"raw": "Wo  \ufb01?", "reference": ["a"], "choices": ["\u00c4", "b"]},
+    {"raw": "\u00dcber  uns", "reference": [], "choices": ["x"]},
+    {"raw": "\u00fcber uns", "reference": ["b"], "choices": ["X "]},
+    {"raw": "unter uns", "reference": ["b"]},
+    {"raw": 1, "reference": "a"},
+    None,
+]
 
 
-@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 @pytest.mark.parametrize("cluster", [None, "/input/raw"])
-def test_the_cluster_of_a_line_is_that_of_its_row(line: str, cluster: str | None) -> None:
-    request = SampleRequest("input", cluster)
-    row: dict[str, Any] = fast(line.encode())
-    whole = sample_row(row, request, 1, 0, is_scored=True)
-    assert row_cluster(request, line.encode()) == whole.cluster
-
-
-def test_questions_that_differ_in_case_and_space_share_a_cluster() -> None:
-    request = SampleRequest("input")
-    one, same, other = (
-        f'{{"input": {{"raw": "{raw}", "reference": []}}}}'.encode()
-        for raw in ("\u00dcber  uns", "\u00fcber uns", "unter uns")
+def test_the_cluster_of_a_line_is_that_of_its_row(tmp_path: Path, cluster: str | None) -> None:
+    rows = sound_rows(count=2 * len(INPUTS))
+    for row, shown in zip(rows, 2 * INPUTS, strict=True):
+        row["input"] = {**row["input"], **shown} if shown else shown
+    path = tmp_path / "run.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    fast, exact = (
+        {
+            line: one.cluster
+            for (line, _), one in collected(path, "sample_id", cluster, **more)[1].items()
+        }
+        for more in ({}, {"engine": "rust"})
     )
-    assert row_cluster(request, one) == row_cluster(request, same) != row_cluster(request, other)
+    assert fast == exact
+    assert len(fast) == 2 * len(INPUTS)
+    assert fast[1] == fast[7] != fast[2]
+    assert (fast[2] == fast[3]) is (cluster is None)
+    assert fast[3] != fast[4]
+    assert fast[6] == 0
+
+
+@pytest.mark.parametrize(("raw", "most"), [("Caf\u00e9?", 64), ("Cafe\u0301?", 200)])
+def test_letters_that_join_no_other_are_folded_by_the_scanner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raw: str, most: int
+) -> None:
+    digested = []
+    digest = sample_digests.folded_digest
+    monkeypatch.setattr(
+        sample_digests, "folded_digest", lambda *texts: digested.append(texts) or digest(*texts)
+    )
+    path = tmp_path / "run.jsonl"
+    rows = sound_rows(count=200)
+    for number, row in enumerate(rows):
+        row["input"] = {**row["input"], "raw": f"{raw} {number}"}
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = collected(path)
+    assert len({one.cluster for one in found.samples.values()}) == 200
+    assert len(digested) <= most
+    assert len(digested) == 200 or most == 64

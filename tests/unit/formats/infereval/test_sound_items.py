@@ -9,9 +9,8 @@ from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalstream.formats.infereval.catalogue import OF_ITEMS
+from evalstream.formats.infereval.items import OF_ITEMS
 from evalstream.formats.infereval.rules.copies import has_same_fields
-from evalstream.formats.infereval.rules.design import INF201, INF202
 from evalstream.formats.infereval.rules.samples import INF309
 from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.views import Benchmark, Evaluation, Item
@@ -58,7 +57,7 @@ PLACES = st.sampled_from(
 def is_reported(item: dict[str, Any], evaluation: Evaluation) -> bool:
     """Tell whether a rule finds something in an item."""
     facts = Item(0, item, evaluation)
-    rules = [rule.record for rule in (INF201, INF202, *OF_ITEMS)]
+    rules = [rule.record for rule in OF_ITEMS]
     return any(violation for rule in rules if rule is not None for violation in rule(facts))
 
 

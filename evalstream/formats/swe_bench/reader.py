@@ -1,0 +1,221 @@
+"""Read the documents of a run of SWE-bench, and note the violations of each alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, Final
+
+from evalstream.engine.documents import DocumentCheck
+from evalstream.formats.swe_bench.documents import (
+    DETAILS,
+    GROUPS,
+    INSTANCE,
+    METADATA,
+    NAME,
+    NOUNS,
+    PREDICTIONS,
+    REPORT,
+    REPORT_FILE,
+    RESULTS,
+    SETTINGS,
+    detect_kind,
+    is_outcome,
+)
+from evalstream.formats.swe_bench.rules import documents as about_documents
+from evalstream.formats.swe_bench.rules import instances as about_instances
+from evalstream.formats.swe_bench.views import (
+    Lists,
+    PlacedInFile,
+    Prediction,
+    Submitted,
+    iterate_predictions,
+    read_outcome,
+)
+from evalstream.io.beginning import Beginning
+from evalstream.io.file_names import is_yaml_name
+from evalstream.io.names import printable
+from evalstream.model.errors import CannotCheck
+from evalstream.model.run import STDIN
+from evalstream.parsing.json import type_name
+from evalstream.parsing.json_values import parse_or_none
+from evalstream.parsing.peek import LINES, PEEK_BYTES
+from evalstream.rules.inputs import ES005
+from evalstream.rules.syntax import ES103, ES109, read_object
+
+NOT_OURS: Final = f"not a document of SWE-bench ({NAME})"
+
+
+class RunReader:
+    """Reads the documents of a run, and notes the violations of each alone."""
+
+    def __init__(self, documents: DocumentCheck) -> None:
+        self._documents, self.found = documents, Submitted()
+
+    @property
+    def count(self) -> int:
+        """The number of instances."""
+        found = self.found
+        details = () if found.details is None else found.details[1]
+        report = () if found.report is None else found.report.union(about_documents.LISTS)
+        sets = (found.outcomes, found.predictions or (), details)
+        return max(len(report), *map(len, sets))
+
+    def read(self, path: str) -> None:
+        """Read one document of any kind."""
+        text, name = self._documents.uncompressed(path), printable(path)
+        if text is None:
+            return
+        if is_yaml_name(path):
+            self._metadata(path, text)
+            return
+        if self._is_known_as_broken(path, text):
+            return
+        text = self._documents.without_mark(text, name)
+        if os.path.basename(path) == REPORT_FILE and is_outcome(parse_or_none(text)):
+            self._outcome(path, self._parse(path, text))
+            return
+        # The name decides whether a stream has lines; other names are those of files.
+        seen = Beginning("" if path == STDIN else path, text[:PEEK_BYTES], lambda: text)
+        kind = detect_kind(seen)
+        if kind == PREDICTIONS and seen.seen.kind == LINES:
+            self._add_predictions(path, self._lines(path, text))
+            return
+        value = self._parse(path, text)
+        if value is not None and kind is None:
+            violation = ES005.violation(f"this is {NOT_OURS}")
+            self._documents.refuse(violation, name, f"{name}: {violation.message}")
+        elif value is not None and kind == PREDICTIONS:
+            self._add_predictions(path, ((None, *one) for one in iterate_predictions(value)))
+        elif value is not None:
+            self._document(path, str(kind), value)
+
+    def _is_known_as_broken(self, path: str, text: bytes) -> bool:
+        """Tell whether a report of an instance is broken, and the run report says so.
+
+        The harness lists such an instance as completed and as an error (`make_run_report`).
+        """
+        report, folder = self.found.report, os.path.basename(os.path.dirname(path))
+        if report is None or os.path.basename(path) != REPORT_FILE:
+            return False
+        if folder not in report.places("completed") or folder not in report.places("error"):
+            return False
+        try:
+            return "resolved" not in json.loads(text)[folder]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return True
+
+    def _parse(self, path: str, text: bytes) -> Any:
+        """Return the value of a JSON document, None if it cannot be read."""
+        name = printable(path)
+        parsed = self._documents.parse(text, name)
+        if parsed is None:
+            return None
+        if not isinstance(parsed.value, (dict, list)):
+            kind = type_name(parsed.value)
+            violation = ES109.violation(f"a document must be an object, not {kind}")
+            self._documents.refuse(violation, name, f"{name} could not be read")
+            return None
+        return parsed.value
+
+    def _lines(self, path: str, text: bytes) -> Iterator[tuple[int, str, Any]]:
+        """Iterate over the predictions on lines."""
+        name, offset, lines = printable(path), 0, text.split(b"\n")
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                is_torn, depth = number == len(lines), self._documents.options.max_depth
+                reading = read_object(line, depth, torn=is_torn, noun="a prediction", offset=offset)
+                for one in reading.violations:
+                    self._documents.note(one.violation, name, number)
+                if reading.value is None:
+                    self._documents.cannot(f"a prediction of {name} could not be read")
+                else:
+                    yield number, "", reading.value
+            offset += len(line) + 1
+
+    def _add_predictions(self, path: str, records: Iterable[tuple[int | None, str, Any]]) -> None:
+        """Add predictions, of which the last of an instance counts."""
+        if self.found.predictions is not None:
+            self._documents.cannot("several files of predictions: name the one that was evaluated")
+            return
+        found: dict[str, Prediction] = {}
+        name = printable(path)
+        for line, place, record in records:
+            violation = about_documents.check_prediction(record, place)
+            if violation is not None:
+                self._documents.note(violation, name, line)
+                self._documents.cannot(f"a prediction of {name} could not be read")
+                continue
+            id_, model = record["instance_id"], record.get("model_name_or_path")
+            one = Prediction(path, id_, model, record.get("model_patch"), place, line)
+            if id_ in found:
+                self.note([about_documents.report_second(one)])
+            found[id_] = one
+        self.found.predictions = found
+
+    def _document(self, path: str, kind: str, value: Any) -> None:
+        found = self.found
+        if kind == REPORT:
+            found.report = Lists(path, value, "_ids")
+            self.note(about_documents.check_report(found.report))
+        elif kind == RESULTS:
+            found.results = Lists(path, value)
+            self.note(about_documents.check_results(found.results))
+        elif kind == INSTANCE:
+            self._outcome(path, value)
+        elif kind == DETAILS:
+            found.details = path, value
+        elif kind == GROUPS:
+            found.groups.append((path, value))
+        elif kind == SETTINGS:
+            message = "the settings of a run hold nothing that can be checked"
+            name = printable(path)
+            self._documents.refuse(ES005.violation(message), name, f"{name}: {message}")
+        else:
+            raise ValueError(f"no such kind of document: {kind}")
+
+    def _outcome(self, path: str, value: dict[str, Any]) -> None:
+        is_placed = os.path.basename(path) == REPORT_FILE
+        folder = os.path.basename(os.path.dirname(path)) if is_placed else ""
+        outcome = read_outcome(path, folder, value)
+        if outcome is None:
+            noun = NOUNS[INSTANCE]
+            violation = about_documents.SWE101.violation(f"this is not {noun}", pointer="")
+            name = printable(path)
+            self._documents.refuse(violation, name, f"{name} could not be read as {noun}")
+            return
+        self.note(about_documents.check_outcome(outcome))
+        self.note(about_instances.check_resolution(outcome))
+        self.note(about_instances.check_patch(outcome))
+        if folder and outcome.place:
+            self.note(about_instances.check_folder(outcome, folder))
+        self.found.outcomes[folder or outcome.id or path] = outcome
+
+    def _metadata(self, path: str, text: bytes) -> None:
+        """Read the metadata of a submission."""
+        from evalstream.parsing.yaml import find_marks, read_yaml
+        from evalstream.parsing.yaml_scalars import settle_scalars
+
+        name = printable(path)
+        try:
+            seen = read_yaml(text, self._documents.options.max_depth)
+        except CannotCheck as error:
+            self._documents.cannot(f"{name} cannot be read: {error}")
+            return
+        if seen.issues:
+            message = f"{NOUNS[METADATA]} cannot be read: {seen.issues[0].message}"
+            self._documents.note(ES103.violation(message), name, seen.issues[0].line)
+        if not seen.readable:
+            self._documents.cannot(f"{name} could not be read")
+            return
+        value = seen.value if seen.is_plain else settle_scalars(seen.value, seen.marks.mark)[0]
+        if isinstance(value, dict):
+            self._documents.locate(partial(find_marks, seen.marks), name)
+            self.found.metadata = path, value
+
+    def note(self, placed: Iterable[PlacedInFile]) -> None:
+        """Note violations in the documents that they are about."""
+        for path, violation, line in placed:
+            self._documents.note(violation, printable(path), line)
