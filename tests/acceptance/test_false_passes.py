@@ -356,6 +356,29 @@ def hashed_by_the_harness(*prompts: str, target: str | None = None) -> Change:
     return change
 
 
+def chosen(*answers: str) -> Change:
+    """Let rows be of a multiple choice, as the converter of lm-eval's logs writes them."""
+
+    def change(pair: Pair) -> None:
+        pair.results[0]["evaluation_result_id"] = "acc"
+        says(NAME, "acc")(pair)
+        for place, (row, answer) in enumerate(zip(pair.rows, answers, strict=True)):
+            row["evaluation_result_id"] = "acc"
+            row["input"] |= {"reference": ["0"], "choices": ["Paris", "Lyon"]}
+            row["output"]["raw"] = [answer]
+            row["answer_attribution"][0] |= {"extracted_value": answer, "extraction_method": "none"}
+            pair.rows[place] = hashed(row, pair.recipe)
+
+    return change
+
+
+def without_references(pair: Pair) -> None:
+    """Take the references out of all rows, and hash them again."""
+    for row in pair.rows:
+        row["input"]["reference"] = []
+    pair.rows = [hashed(row, pair.recipe) for row in pair.rows]
+
+
 def says_in_rows(name: str, value: Any) -> Change:
     """Give the input of each row one more member."""
     return lambda pair: [row["input"].update({name: value}) for row in pair.rows]
@@ -484,6 +507,10 @@ def graded(pair: Pair) -> None:
         ("0.2.0", hashed_by_the_harness("question s0?", "question s1? "), "ES410"),
         ("0.3.0", hashed_by_the_harness("", "", target="answer to s0"), "ES410"),
         ("0.3.0", hashed_by_the_harness("of another form"), "ES410"),
+        ("0.3.0", both(hashed_by_the_harness("", target="5"), without_references), "ES410"),
+        # An answer that another row has, or nobody.
+        ("0.3.0", chosen("Lyon", "Paris", "Paris", "Lyon"), "ES808"),
+        ("0.3.0", chosen("Paris", "Paris", "Paris", "Lyon"), "ES808"),
         # Samples that are listed have no rows, or others have.
         ("0.3.0", listed("s0", "s1", "s2", "s3", "s4", number=5), "ES609"),
         ("0.3.0", listed("s0", "s1", "s2", "s9"), "ES609"),
@@ -614,6 +641,12 @@ def one_third_in_single_precision(pair: Pair) -> None:
         ("0.3.0", hashed_by_the_harness("", target="answer to s0")),
         ("0.3.0", both(hashed_by_the_harness("other"), says_in_rows("formatted", "a prompt"))),
         ("0.3.0", listed("s0", "s1", "s2", "s3")),
+        ("0.3.0", both(hashed_by_the_harness("", target=""), without_references)),
+        ("0.3.0", chosen("Paris", "Paris", "Lyon", "Lyon")),
+        (
+            "0.3.0",
+            both(chosen("Lyon", "Paris", "Lyon", "Lyon"), says_in_rows("choices", ["1", "2"])),
+        ),
     ],
 )
 def test_its_honest_neighbour_passes(tmp_path: Path, version: str, change: Change) -> None:
@@ -723,7 +756,7 @@ def test_published_figures_without_rows_do_not_pass(tmp_path: Path) -> None:
 def test_the_version_has_a_key_of_its_own(tmp_path: Path) -> None:
     pair = Pair("0.2.0", scores=(1,))
     turns = [
-        {"turn_idx": 0, "role": "user", "content": "go"},
+        {"turn_idx": 0, "role": "user", "content": "question s0?"},
         {
             "turn_idx": 1,
             "role": "assistant",

@@ -16,16 +16,19 @@ void start_facts(struct facts *facts) {
     facts->outputs.most = MOST_OUTPUTS;
     facts->said.span = facts->said_room;
     facts->said.most = MOST_SAID;
+    facts->asked.span = facts->asked_room;
+    facts->told.span = facts->told_room;
+    facts->asked.most = facts->told.most = MOST_ASKED;
 }
 
 void clear_facts(struct facts *facts) {
     for (int slot = 0; slot < SLOT_COUNT; slot++)
         facts->slot[slot].kind = ABSENT;
     facts->references.count = facts->choices.count = facts->answered.count = 0;
-    facts->outputs.count = facts->said.count = 0;
+    facts->outputs.count = facts->said.count = facts->asked.count = facts->told.count = 0;
     facts->says_more = false;
-    facts->turns = facts->assistants = facts->calls = facts->calls_before = facts->answers = 0;
-    facts->odd_references = facts->is_exact = false;
+    facts->turns = facts->assistants = facts->tools = facts->calls = facts->calls_before = facts->answers = 0;
+    facts->odd_references = facts->is_exact = facts->is_bare = false;
     facts->doubts = NO_CHECK;
     if (!++facts->generation) {
         /* After four billion rows: no bucket may seem to be this row's. */
@@ -117,7 +120,30 @@ static void add_text(struct facts *facts, struct spans *texts, const struct valu
         facts->says_more = true;
 }
 
-enum { OF_TRANSCRIPTS = ES302 | ES303 | ES304 | ES305 | ES306 | ES315 };
+enum { OF_TRANSCRIPTS = ES302 | ES303 | ES304 | ES305 | ES306 | ES315 | ES320 };
+
+/* Tell whether a text surely holds another one, both as they are written: no match begins within an
+   escape. */
+static bool holds(const struct span *text, const struct span *part) {
+    enum { MOST_TRIES = 16, GLANCE = 64, LONGEST_ESCAPE = 6 };
+    const byte *at = text->start, *const stop = text->start + text->length;
+    const size_t glance = part->length < GLANCE ? part->length : GLANCE;
+    if (!part->length)
+        return false;
+    for (int tries = 0; tries < MOST_TRIES && (size_t)(stop - at) >= part->length; at++) {
+        at = memchr(at, *part->start, (size_t)(stop - at) - part->length + 1);
+        if (!at)
+            return false;
+        if (memcmp(at, part->start, glance))
+            continue;
+        const size_t before = (size_t)(at - text->start);
+        const size_t back = before < LONGEST_ESCAPE ? before : LONGEST_ESCAPE;
+        if (!memchr(at - back, '\\', back) && !memcmp(at, part->start, part->length))
+            return true;
+        tries++;
+    }
+    return false;
+}
 
 static void end_turn(struct facts *facts, const struct value *turn) {
     const struct span *const role = text_of(facts, TURN_ROLE);
@@ -130,6 +156,9 @@ static void end_turn(struct facts *facts, const struct value *turn) {
     if (!answers_calls(facts, role))
         facts->doubts |= ES305;
     facts->assistants += is(role, "assistant");
+    facts->tools += is(role, "tool");
+    if (facts->slot[TURN_CONTENT].kind == STRING && !is(role, "assistant"))
+        add(is(role, "user") ? &facts->asked : &facts->told, text_of(facts, TURN_CONTENT));
     if (role->escaped || is(role, "assistant")) {
         add_text(facts, &facts->said, &facts->slot[TURN_CONTENT]);
         facts->says_more |= facts->slot[TURN_CONTENT].kind == ARRAY;
@@ -169,9 +198,8 @@ static struct span bare(const byte *start, size_t length) {
 
 static byte folded(byte one) { return one >= 'A' && one <= 'Z' ? (byte)(one | 0x20) : one; }
 
-/* Tell whether the method of an answer may be exact_match, however it is written. */
-static bool may_be_exact(const struct span *method) {
-    static const char first[] = "exact";
+/* Tell whether the method of an answer may begin with a word, however it is written. */
+static bool may_begin_with(const struct span *method, const char *first) {
     const struct span text = bare(method->start, method->length);
     if (method->escaped || !method->ascii)
         return true;
@@ -204,7 +232,8 @@ bool keep_fact(struct walk *walk, enum slot slot, const struct value *value) {
         return true;
     case AN_ANSWER:
         facts->answers++;
-        facts->is_exact |= may_be_exact(text_of(facts, ANSWER_METHOD));
+        facts->is_exact |= may_begin_with(text_of(facts, ANSWER_METHOD), "exact");
+        facts->is_bare |= may_begin_with(text_of(facts, ANSWER_METHOD), "none");
         return true;
     case OUTPUT_TEXT:
     case AN_OUTPUT_TEXT:
@@ -497,6 +526,37 @@ static bool may_be_underived(const struct facts *facts, const struct demands *de
            (is_wrong && (may_contradict(score, false, demands) || contradicts(score, false)));
 }
 
+/* Return the place of a text among others; their number where it is none of them as it is written. */
+static size_t place_of(const struct spans *texts, const struct span *text) {
+    size_t place = 0;
+    while (place < texts->count && !same(text, &texts->span[place]))
+        place++;
+    return place;
+}
+
+/* Tell whether an answer that is the output as it is may be another text. */
+static bool may_not_be_output(const struct facts *facts) {
+    return facts->is_bare &&
+           (facts->answers > 1 ||
+            place_of(&facts->outputs, text_of(facts, ANSWER_VALUE)) == facts->outputs.count);
+}
+
+/* Tell whether an answer may be another choice than the score says, which the reference numbers. */
+static bool may_be_another_choice(const struct facts *facts) {
+    size_t number = 0;
+    if (!facts->is_bare || facts->answers != 1 || facts->references.count != 1 ||
+        !facts->choices.count)
+        return false;
+    const struct span *const reference = &facts->references.span[0];
+    for (size_t digit = 0; digit < reference->length && digit < 5; digit++) {
+        if (reference->start[digit] < '0' || reference->start[digit] > '9')
+            return reference->escaped;
+        number = number * 10 + (size_t)(reference->start[digit] - '0');
+    }
+    const size_t place = place_of(&facts->choices, text_of(facts, ANSWER_VALUE));
+    return place == facts->choices.count || score_of(facts) != (place == number);
+}
+
 /* Tell whether a key ends before the colon at `at`, in JSON or in JSON within a string. */
 static bool ends_key(const struct value *json, const byte *at) {
     const ptrdiff_t least = json->kind == STRING ? 4 : 2;
@@ -586,13 +646,25 @@ static bool may_miscount(const struct facts *facts, enum slot slot, size_t count
     return is_a_number(facts, slot) && number_of(facts, slot) != (double)count;
 }
 
+/* Tell whether a turn surely holds input.raw, or a user's turn is a part of it. */
+static bool is_asked(const struct facts *facts) {
+    const struct span *const raw = text_of(facts, RAW);
+    for (size_t one = 0; one < facts->asked.count; one++)
+        if (holds(&facts->asked.span[one], raw) || holds(raw, &facts->asked.span[one]))
+            return true;
+    for (size_t one = 0; one < facts->told.count; one++)
+        if (holds(&facts->told.span[one], raw))
+            return true;
+    return false;
+}
+
 /* Return the rules that may object to what is said of a transcript: its counts, and its kind. */
 static uint32_t doubts_of_transcript(
     const struct facts *facts, const struct demands *demands, bool agentic
 ) {
-    const bool is_real = agentic ? facts->calls > 0 : facts->assistants > 1;
+    const bool is_real = agentic ? facts->calls > 0 : facts->assistants > 1 && !facts->tools;
     const enum kind turns = facts->slot[TURN_COUNT].kind;
-    uint32_t doubts = is_real ? NO_CHECK : ES315;
+    uint32_t doubts = (is_real ? NO_CHECK : ES315) | (is_asked(facts) ? NO_CHECK : ES320);
     if (turns == ABSENT || (turns == NULL_KIND && demands->counts_turns) ||
         may_miscount(facts, TURN_COUNT, facts->turns) ||
         may_miscount(facts, CALL_COUNT, facts->calls))
@@ -646,6 +718,8 @@ bool judge(
     *doubts |= doubts_of_values(facts, demands, flags) | doubts_of_kind(facts, interaction);
     *doubts |= doubts_of_answer(facts, demands, single, flags);
     *doubts |= may_be_underived(facts, demands) || may_differ_from_log(facts) ? ES808 : NO_CHECK;
+    *doubts |= may_be_another_choice(facts) ? ES808 : NO_CHECK;
+    *doubts |= may_not_be_output(facts) ? ES303 : NO_CHECK;
     if (!single)
         *doubts |= doubts_of_transcript(facts, demands, interaction == AGENTIC);
     else if (!is_at_most(facts, TURN_COUNT, ONE_EXCHANGE) || !is_at_most(facts, CALL_COUNT, 0))

@@ -13,6 +13,7 @@ enum {
     MOST_CALLS = 4096,
     MOST_OUTPUTS = 64,
     MOST_SAID = 1024,
+    MOST_ASKED = 4,
     CALL_BUCKETS = 2 * MOST_CALLS,
     INTERACTIONS = 3,
 };
@@ -41,7 +42,7 @@ enum recipe { RECIPES(NAME_OF_RECIPE) RECIPE_COUNT };
 #define CHECKS(check)                                                                              \
     check(ES301) check(ES302) check(ES303) check(ES304) check(ES305) check(ES306) check(ES307)     \
     check(ES308) check(ES309) check(ES310) check(ES311) check(ES312) check(ES313) check(ES314)     \
-    check(ES315) check(ES316) check(ES410) check(ES710) check(ES808)
+    check(ES315) check(ES316) check(ES320) check(ES410) check(ES710) check(ES808)
 
 #define NAME_OF_CHECK(code) PLACE_OF_##code,
 enum check_place { CHECKS(NAME_OF_CHECK) };
@@ -127,18 +128,21 @@ struct facts {
     struct value slot[SLOT_COUNT]; /* ABSENT ones too */
     struct spans references, choices, answered;
     struct spans outputs, said;    /* texts of the output, and of the assistant's turns */
+    struct spans asked, told;      /* texts of the first turns of users, and of others */
     bool says_more;                /* there are more of those than are kept */
-    size_t turns, assistants;
+    size_t turns, assistants, tools;
     size_t calls, calls_before;    /* in the whole row, and before this turn */
     size_t answers;
     enum interaction interaction;
     bool odd_references;           /* one of them is not a string */
     bool is_exact;                 /* an answer may be an exact match */
+    bool is_bare;                  /* an answer may be the output as it is */
     uint32_t doubts;               /* rules that may have something to say, as bits */
     uint32_t generation;           /* of the entries in `bucket` that are this row's */
     struct span reference_room[MOST_REFERENCES], choice_room[MOST_CHOICES];
     struct span answered_room[MOST_ANSWERED], call[MOST_CALLS];
     struct span output_room[MOST_OUTPUTS], said_room[MOST_SAID];
+    struct span asked_room[MOST_ASKED], told_room[MOST_ASKED];
     struct {
         uint32_t generation, call;
     } bucket[CALL_BUCKETS];

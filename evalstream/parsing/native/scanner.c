@@ -359,7 +359,7 @@ static enum answer has_logged_hash(
     return has_digest(&scanner->hasher, text, length, hash->span.start) ? YES : NO;
 }
 
-/* Compare input.raw and a single reference with what lm-eval hashed, by SHA-256. */
+/* Compare input.raw and a single reference, or none, with what lm-eval hashed, by SHA-256. */
 static void check_log(const struct scanner *scanner, const struct texts *texts, struct row *row) {
     enum { SHA256_BYTES = 32, APART = 0xFF };
     const struct value *const formatted = &scanner->facts.slot[FORMATTED];
@@ -370,7 +370,7 @@ static void check_log(const struct scanner *scanner, const struct texts *texts, 
     const byte *const end = texts->data + row->texts.choices;
     const byte *const apart = memchr(raw, APART, (size_t)(end - raw));
     const byte *const target = apart ? apart + 1 : end;
-    const bool single = apart && !memchr(target, APART, (size_t)(end - target));
+    const bool single = !memchr(target, APART, (size_t)(end - target));
     const enum answer prompted =
         has_logged_hash(scanner, PROMPT_HASH, raw, (size_t)((apart ? apart : end) - raw));
     const enum answer targeted =

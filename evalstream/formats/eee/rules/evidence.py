@@ -158,6 +158,14 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     best = 1 if scale.best is None else scale.best
     if score not in (worst, best) or not _scores_one_answer(row, result, library):
         return
+    at: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
+    is_chosen = _chooses_right(row, result)
+    if is_chosen is not None and score != (best if is_chosen else worst):
+        is_not = "" if is_chosen else "not "
+        message = f"extracted_value is {is_not}the choice that the reference numbers, but the score"
+        message += f" is the {'worst' if is_chosen else 'best'} of its metric"
+        expected = best if is_chosen else worst
+        yield ES808.violation(message, expected=expected, severity=Severity.WARNING, **at)
     attributed = _exact_answer(row)
     if attributed is None:
         return
@@ -170,7 +178,6 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
         if is_right
         else "extracted_value is not the reference, but the score is the best of its metric"
     )
-    at: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
     message += f" (answer {place}, extraction_method exact_match)"
     yield ES808.violation(message, expected=best if is_right else worst, **at)
 
@@ -305,6 +312,42 @@ def _exact_answer(row: Row) -> tuple[int, str] | None:
         return None
     words = method.strip().lower().replace("-", "_").replace(" ", "_")
     return (place, value) if words == "exact_match" else None
+
+
+def is_no_method(method: Any) -> bool:
+    """Tell whether an extraction_method says that the answer is the output as it is."""
+    return method.__class__ is str and method.strip().lower() == "none"
+
+
+def _chooses_right(row: Row, result: Result | None) -> bool | None:
+    """Tell whether the answer is the choice whose number, from 0, is the reference.
+
+    The converter of lm-eval writes such rows, and the most likely choice as the answer, which is
+    what `acc` looks at. None for other rows, and where a number could be a choice itself.
+    """
+    answers, sample = row.get("answer_attribution"), row.get("input")
+    reference, choices = member(sample, "reference"), member(sample, "choices")
+    if (result.id if result is not None else row.get("evaluation_result_id")) != _BY_LIKELIHOOD:
+        return None
+    if answers.__class__ is not list or len(answers) != 1 or choices.__class__ is not list:
+        return None
+    value = member(answers[0], "extracted_value")
+    number = reference[0] if reference.__class__ is list and len(reference) == 1 else reference
+    if not is_no_method(member(answers[0], "extraction_method")) or choices.count(value) != 1:
+        return None
+    if number.__class__ is not str or not (number.isascii() and number.isdecimal()):
+        return None
+    if len(number) > 4 or int(number) >= len(choices) or any(map(_is_decimal, choices)):
+        return None
+    return choices.index(value) == int(number)
+
+
+_BY_LIKELIHOOD: Final = "acc"
+"""The result of lm-eval whose score says whether the most likely choice is the target."""
+
+
+def _is_decimal(choice: Any) -> bool:
+    return choice.__class__ is not str or choice.strip().isdecimal()
 
 
 def _is_reference(value: str, row: Row) -> bool | None:

@@ -24,15 +24,16 @@ DIGITS: Final = 64
 def compare_log(row: Mapping[str, Any]) -> str | None:
     """Return whether input.raw and a single reference have the hashes that lm-eval logged.
 
-    It hashes the prompt, which converters write as input.raw, and the text of the target. None
-    where the row has no such hashes, or a prompt of its own in input.formatted.
+    It hashes the prompt, which converters write as input.raw, and the text of the target, which is
+    empty where there is no reference. None where the row has no such hashes, or a prompt of its own in input.formatted.
     """
     metadata, covered = row.get("metadata"), row_view.hash_input(row)
     if covered is None or member(row.get("input"), "formatted") is not None:
         return None
     raw, reference = covered
     references = [reference] if isinstance(reference, str) else reference
-    texts = {"prompt_hash": raw, "target_hash": references[0] if len(references) == 1 else None}
+    target = None if len(references) > 1 else "".join(references)
+    texts = {"prompt_hash": raw, "target_hash": target}
     found = {_has_hash(text, member(metadata, name)) for name, text in texts.items()}
     if False in found:
         return UNLIKE_LOG

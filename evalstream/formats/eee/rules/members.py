@@ -31,6 +31,11 @@ _URL = LazyPattern(
     r"[A-Za-z][A-Za-z0-9+.-]*:\S+|(?://)?[\w-]+(?:\.[\w-]+)+(?::[0-9]+)?(?:[/?#]\S*)?"
 )
 
+_PRETRAINED = LazyPattern(r"""(?<![\w])pretrained['"]?\s*[=:]\s*['"]?([^,'"}\s]+)""")
+_ON_TOP = LazyPattern(r"(?<![\w])(?:peft|delta|gguf_file)(?![\w])")
+_HUB_NAME = LazyPattern(r"[\w-][\w.-]*(?:/[\w.-]+)?")
+"""A model of lm-eval, what is loaded on top of it, and a name that is no path."""
+
 MINUTE: Final = 60.0
 DAY: Final = 86_400.0
 """Dates without a time zone may be this many seconds off."""
@@ -135,6 +140,7 @@ def _implausible_member(aggregate: Aggregate) -> Iterator[Violation]:
     document = aggregate.document
     retrieved = _seconds(document.get("retrieved_timestamp"))
     yield from _check_evaluated(document, "", retrieved)
+    yield from _loaded_model(object_or_empty(document.get("model_info")))
     source = object_or_empty(document.get("source_metadata"))
     for name in ("source_organization_url", "source_organization_logo_url"):
         yield from _address(source.get(name), f"/source_metadata/{name}")
@@ -147,6 +153,25 @@ def _implausible_member(aggregate: Aggregate) -> Iterator[Violation]:
             object_or_empty(result.get("generation_config")).get("generation_args")
         )
         yield from _generation(generation, f"{where}/generation_config/generation_args")
+
+
+def _loaded_model(model: Mapping[str, Any]) -> Iterator[Violation]:
+    """Report arguments of lm-eval that load a model by another name than that of the aggregate.
+
+    Its converter takes the id from them. A path, or weights on top of a model, may be renamed.
+    """
+    known = model.get("id")
+    arguments = object_or_empty(model.get("additional_details")).get("model_args")
+    if not isinstance(known, str) or not isinstance(arguments, str):
+        return
+    loaded = _PRETRAINED.search(arguments)
+    if loaded is None or _ON_TOP.search(arguments) or not _HUB_NAME.fullmatch(loaded[1]):
+        return
+    names = [name.rpartition("/")[2].casefold() for name in (loaded[1], known)]
+    if names[0] != names[1]:
+        pointer = "/model_info/additional_details/model_args"
+        message = "model_args load another model than model_info.id"
+        yield ES710.violation(message, pointer=pointer, found=arguments)
 
 
 def _check_evaluated(
@@ -192,6 +217,15 @@ def _address(value: Any, pointer: str) -> Iterator[Violation]:
 
 
 def _metric(metric: Mapping[str, Any], where: str) -> Iterator[Violation]:
+    unit, most = metric.get("metric_unit"), to_float(metric.get("max_score"))
+    if most is not None and math.isfinite(most):
+        at: dict[str, Any] = {"pointer": f"{where}/max_score", "found": metric["max_score"]}
+        if unit == "proportion" and most > 1:
+            message = "max_score is above 1, though metric_unit is proportion"
+            yield ES710.violation(message, expected=at_most(1), **at)
+        if unit == "percent" and 0 < most <= 1:
+            message = "max_score is not above 1, though metric_unit is percent"
+            yield ES710.violation(message, expected=100, **at)
     names, texts = metric.get("level_names"), metric.get("level_metadata")
     if isinstance(names, list) and isinstance(texts, list) and len(texts) != len(names):
         message = (

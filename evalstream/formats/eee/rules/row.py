@@ -12,7 +12,7 @@ from typing import Any, Final
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result, is_alike, to_float
 from evalstream.formats.eee.context import RowContext, in_any_context
-from evalstream.formats.eee.rules.evidence import BINARY
+from evalstream.formats.eee.rules.evidence import BINARY, is_no_method
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
@@ -104,9 +104,27 @@ def _attribution_source(context: RowContext) -> RowCheck:
                     )
                 )
             foreign = foreign or doubt is Severity.INFO
+            if source in _USUAL_PLACES and _is_not_in_output(answer, row):
+                violations.append(
+                    ES303.violation(
+                        "extracted_value is not in the output, though extraction_method is none",
+                        pointer=f"/answer_attribution/{place}/extracted_value",
+                        found=answer["extracted_value"],
+                    )
+                )
         return [*violations, FOREIGN_SOURCE] if foreign else violations
 
     return check
+
+
+def _is_not_in_output(answer: Any, row: Row) -> bool:
+    """Tell whether an answer that no method extracted is in none of the outputs."""
+    method, value = member(answer, "extraction_method"), member(answer, "extracted_value")
+    if value.__class__ is not str or not is_no_method(method):
+        return False
+    output: Any = member(row.get("output"), "raw")
+    texts = (output or [""]) if output.__class__ is list else [output]
+    return all(text.__class__ is str and value.strip() not in text for text in texts)
 
 
 def _score_out_of_bounds(context: RowContext) -> RowCheck | None:

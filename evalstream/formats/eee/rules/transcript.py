@@ -25,6 +25,10 @@ _OTHER_ROLES: Final = frozenset({"system", "developer", "user", "human", "tool",
 """The roles in a transcript other than the model."""
 
 
+_USERS: Final = frozenset({"user", "human"})
+"""The roles of who asks."""
+
+
 def _turn_order(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         transcript = row_view.transcript(row, context.choose_version(row))
@@ -135,6 +139,9 @@ def _mislabelled_interaction(context: RowContext) -> RowCheck:
             return (
                 ES315.violation("interaction_type is agentic, but no turn calls a tool", **place),
             )
+        if kind == row_view.MULTI_TURN and any(map(_is_a_tool, turns)):
+            message = "interaction_type is multi_turn, but a tool answers in the transcript"
+            return (ES315.violation(message, **place),)
         spoken = sum(map(_may_be_the_model, turns))
         if kind == row_view.MULTI_TURN and spoken <= 1:
             message = f"interaction_type is multi_turn, but the assistant has {count_noun(spoken, 'turn')}"
@@ -165,6 +172,40 @@ def _two_transcripts(context: RowContext) -> RowCheck:
         return (ES319.violation(message, pointer=f"/{other}"),)
 
     return check
+
+
+def _question_not_asked(context: RowContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
+        transcript = row_view.transcript(row, context.choose_version(row))
+        question = member(row.get("input"), "raw")
+        if transcript is None or question.__class__ is not str or not question.strip():
+            return ()
+        turns = [(member(turn, "role"), member(turn, "content")) for turn in transcript[1]]
+        asked = [content for role, content in turns if _is_a_user(role)]
+        if not asked or not all(text.__class__ is str and text.strip() for text in asked):
+            return ()
+        question = _join_words(question)
+        # A question of several messages is joined in input.raw, and a template may wrap it.
+        if any(_join_words(text) in question for text in asked) or any(
+            content.__class__ is str and question in _join_words(content) for _, content in turns
+        ):
+            return ()
+        return (NOT_ASKED,)
+
+    return check
+
+
+def _is_a_user(role: Any) -> bool:
+    return role.__class__ is str and role.casefold() in _USERS
+
+
+def _join_words(text: str) -> str:
+    """Return a text with single spaces for its white space."""
+    return " ".join(text.split())
+
+
+def _is_a_tool(turn: Any) -> bool:
+    return bool(member(turn, "role") == "tool")
 
 
 def _may_be_the_model(turn: Any) -> bool:
@@ -209,4 +250,12 @@ ES319: Final = declare_rule(
     "ES319", row=_two_transcripts, reads=("/interactions", "/messages"), in_scanner=True
 )
 
-RULES: Final = (ES304, ES305, ES306, ES315, ES319)
+ES320: Final = declare_rule(
+    "ES320", row=_question_not_asked, reads=("/interactions", "/messages"), in_scanner=True
+)
+
+NOT_ASKED: Final = ES320.violation(
+    "no turn of the transcript holds input.raw", pointer="/input/raw"
+)
+
+RULES: Final = (ES304, ES305, ES306, ES315, ES319, ES320)

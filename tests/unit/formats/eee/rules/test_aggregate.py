@@ -626,6 +626,36 @@ def test_a_value_is_what_its_description_says(place: str, value: Any, expected: 
 
 
 @each(
+    ("member", "value", "place"),
+    [
+        ("metric_config", {"metric_unit": "proportion", "max_score": 1.0}, None),
+        ("metric_config", {"metric_unit": "proportion", "max_score": "Infinity"}, None),
+        ("metric_config", {"metric_unit": "points", "max_score": 10}, None),
+        ("metric_config", {"metric_unit": "proportion", "max_score": 10}, "max_score"),
+        ("metric_config", {"metric_unit": "percent", "max_score": 100.0}, None),
+        ("metric_config", {"metric_unit": "percent", "max_score": 1}, "max_score"),
+        ("model_args", "pretrained=acme/acorn-7b,dtype=float16", None),
+        ("model_args", "{'pretrained': 'Acme-AI/Acorn-7B'}", None),
+        ("model_args", "pretrained=/models/step-100", None),
+        ("model_args", "pretrained=other/oak-7b,peft=acme/acorn-7b", None),
+        ("model_args", "not_pretrained=other/oak-7b", None),
+        ("model_args", "pretrained=other/oak-7b", "model_args"),
+        ("model_args", "{'dtype': 'auto', 'pretrained': 'other/oak-7b'}", "model_args"),
+    ],
+)
+def test_bounds_fit_their_unit_and_arguments_their_model(
+    member: str, value: Any, place: str | None
+) -> None:
+    document = one_result()
+    if member == "model_args":
+        document["model_info"] |= {"id": "acme/acorn-7b", "additional_details": {member: value}}
+    else:
+        document["evaluation_results"][0][member] |= value
+    found = [pointer.rpartition("/")[2] for pointer, _ in said("ES710", document)]
+    assert found == ([] if place is None else [place])
+
+
+@each(
     ("scoring", "places"),
     [
         ({"judges": [JUDGE]}, []),

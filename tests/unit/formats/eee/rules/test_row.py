@@ -89,6 +89,8 @@ ANSWER = {
     "is_terminal": True,
 }
 
+BARE_ANSWER = {**ANSWER, "extraction_method": "None"}
+
 CASES: list[tuple[int, dict[str, Any], str]] = [
     (SINGLE, {}, ""),
     (AGENTIC, {}, ""),
@@ -218,6 +220,22 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (MULTI, {"interactions/1/role": "Human"}, "ES315"),
     (MULTI, {"interactions/1/role": "model"}, ""),
     (MULTI, {"interactions/1/role": "user", "interactions/3/role": "user"}, "ES315"),
+    (MULTI, {"interactions/2/role": "tool", "interactions/2/tool_call_id": "x"}, "ES305 ES315"),
+    (MULTI, {"interactions/0/content": "Name a colour."}, "ES320"),
+    (MULTI, {"interactions/0/content": "Name a colour.", "interactions/0/role": "Human"}, "ES320"),
+    (MULTI, {"interactions/0/content": "add 4 and 9"}, ""),
+    (MULTI, {"interactions/0/content": "A\nQuestion 5:  First add 4 and\n9, then double it."}, ""),
+    (MULTI, {"interactions/0/content": None}, ""),
+    (MULTI, {"interactions/0/content": "Name a colour.", "interactions/2/content": " "}, ""),
+    (MULTI, {"interactions/0/role": "x", "interactions/2/role": "y", "input/raw": "Who?"}, ""),
+    (MULTI, {"input/raw": " ", "interactions/0/content": "Name a colour."}, "ES311"),
+    (MULTI, {"input/raw": "n5", "interactions/0/content": "Say\n5"}, "ES320"),
+    (AGENTIC, {"interactions/0/content": "Name a colour."}, "ES320"),
+    (SINGLE, {"answer_attribution/0/extraction_method": "none"}, ""),
+    (SINGLE, {"answer_attribution": [BARE_ANSWER], "output/raw": "5\n"}, ""),
+    (SINGLE, {"answer_attribution": [BARE_ANSWER], "output/raw": "6"}, "ES303"),
+    (SINGLE, {"answer_attribution": [BARE_ANSWER], "output/raw": ""}, "ES303"),
+    (SINGLE, {"answer_attribution/0/extracted_value": "9", "output/raw": "6"}, ""),
     (AGENTIC, {"messages": []}, "ES319"),
     (AGENTIC, {"messages": None}, ""),
     (SINGLE, {"messages": [{"turn_idx": 0, "role": "user", "content": "x"}]}, ""),
@@ -609,9 +627,9 @@ def test_a_question_without_choices_must_not_end_in_its_reference(
 def test_an_assistants_turn_is_found_anywhere_in_a_question() -> None:
     raw = f"user: Which river?\nassistant: {SAID}\nuser: Sure?"
     row = changed(MULTI, {"interactions/1/content": SAID, "input/raw": raw})
-    assert codes(row) == {"ES312"}
+    assert codes(row) == {"ES312", "ES320"}
     row["input"]["raw"] = f"Somebody said that {SAID} Who was it?"
-    assert codes(row) == set()
+    assert codes(row) == {"ES320"}
 
 
 def test_inspect_is_known_by_its_generation_time() -> None:
@@ -712,8 +730,15 @@ def transcripts(draw: st.DrawFn, version: str) -> list[Row]:
     """Draw turns whose tool calls mostly have ids of their own and are mostly answered."""
     turns: list[Row] = []
     called: list[Any] = []
+    asks = draw(st.sampled_from([True, True, False]))
     for place in range(draw(st.integers(0, 6).map(lambda number: 6 - number))):
         turn: Row = {"turn_idx": draw(st.sampled_from([*30 * [place], 0, float(place)]))}
+        said = [
+            "Use the calculator",
+            "Question 2: Use the calculator to work out 123 * 45.",
+            "5535",
+        ]
+        turn["content"] = said[1] if asks else draw(st.sampled_from([*said, None, " "]))
         roles = ["assistant", "assistant", "assistant", "user", "model", "tool"]
         turn["role"] = draw(st.sampled_from(roles if called else roles[:-1]))
         if turn["role"] == "assistant":
@@ -747,7 +772,6 @@ def answers(key: str) -> st.SearchStrategy[list[Row]]:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_any_transcript_is_judged_alike_by_both_speeds(version: str) -> None:
     key = "messages" if version == "0.3.0" else "interactions"
-    found = []
 
     @given(
         turns=transcripts(version),
@@ -762,10 +786,10 @@ def test_any_transcript_is_judged_alike_by_both_speeds(version: str) -> None:
         row["evaluation"]["num_turns"] = len(turns) + excess
         calls = sum(len(turn.get("tool_calls", ())) for turn in turns)
         row["evaluation"]["tool_calls_count"] = calls
-        found.append(assert_quiet_is_right(row, ALONE))
+        assert_quiet_is_right(row, ALONE)
 
     agree()
-    assert any(found)
+    assert assert_quiet_is_right(changed(AGENTIC, {}, version), ALONE)
 
 
 VALUES = st.recursive(
