@@ -244,7 +244,6 @@ def test_the_action_reads_settings_only_if_it_is_told_to(
     assert both.returncode == 0
 
 
-@pytest.mark.deep
 def test_the_action_runs_no_module_of_the_checkout(checkout: Path, tmp_path: Path) -> None:
     harm = tmp_path / "harm"
     for name in ("venv", "pip", "ensurepip", "evalstream", "orjson", "sitecustomize", "tempfile"):
