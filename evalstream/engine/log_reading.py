@@ -56,8 +56,10 @@ def parse_plain(text: bytes) -> Any:
         return UNREADABLE
 
 
-def open_log(path: str, watch: Watch) -> tuple[ByteStream, int]:
+def open_log(path: str, watch: Watch | None = None) -> tuple[ByteStream, int]:
     """Open a log, and return its bytes as they are stored, and their number (0 if unknown).
+
+    `watch` is to notice whether a file changes.
 
     Raises OSError and CannotCheck.
     """
@@ -70,7 +72,8 @@ def open_log(path: str, watch: Watch) -> tuple[ByteStream, int]:
         with STOPPING.interruptible():
             return DescriptorReader(os.open(path, os.O_RDONLY), owned=True), 0
     status = os.stat(path)
-    watch.add(path, status)
+    if watch is not None:
+        watch.add(path, status)
     return FileReader(path), status.st_size
 
 

@@ -16,7 +16,6 @@ from evalstream.formats.helm.files import find_beside
 from evalstream.formats.helm.requests import Request, find_malformed, read_request, text_of
 from evalstream.formats.helm.rules.documents import check_entry
 from evalstream.formats.helm.statistics import InstanceEntry, instance_key, make_entry
-from evalstream.io.file_state import Watch
 from evalstream.io.remote import is_local
 from evalstream.io.spill_table import SpillTable, decode_name
 from evalstream.model.comparison import Answered, MetricName, RunDescription
@@ -217,7 +216,7 @@ def iterate_requests(path: str, options: Options) -> Iterator[Request]:
 
 def iterate_elements(path: str, splitter: ArraySplitter | ObjectSplitter) -> Iterator[Element]:
     """Iterate over the elements of a document's list. Raises OSError and CannotCheck."""
-    with closing(open_log(path, Watch())[0]) as reader:
+    with closing(open_log(path)[0]) as reader:
         for piece in pieces(begun(reader)[1]):
             yield from splitter.feed(piece)
         yield from (element for element in splitter.end() if element.whole)

@@ -52,7 +52,7 @@ class RereadDocument:
             raise OSError("the name contains a NUL byte")
         if path == STDIN or (not is_remote(path) and comes_once(path)):
             endless = path != STDIN and is_device(os.stat(path))
-            with closing(open_log(path, Watch())[0]) as reader:
+            with closing(open_log(path)[0]) as reader:
                 self._kept = copy_to_disk(reader, MOST_JSON_BYTES if endless else most)
         elif not is_remote(path):
             self._opened = os.stat(path)
@@ -103,7 +103,7 @@ class RereadDocument:
         if self._kept is not None:
             self._kept.seek(0)
             return DescriptorReader(self._kept.fileno())
-        return open_log(self._path, Watch())[0]
+        return open_log(self._path)[0]
 
 
 def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:

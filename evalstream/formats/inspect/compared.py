@@ -14,7 +14,6 @@ from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
 from evalstream.formats.inspect.links import without_ids
 from evalstream.formats.inspect.values import score_to_float, score_value
 from evalstream.formats.inspect.views import LogView, SampleView
-from evalstream.io.file_state import Watch
 from evalstream.io.remote import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.errors import CannotCheck
@@ -157,7 +156,7 @@ def answers(
     if path == STDIN or (not is_remote(path) and not os.path.isfile(path)):
         yield from (None for _ in places)
         return
-    reader, _ = open_log(path, Watch())
+    reader, _ = open_log(path)
     with closing(reader):
         start, whole = begun(reader)
         if not start.startswith(ZIP):

@@ -33,7 +33,6 @@ from evalstream.formats.inspect.source_settings import (
 from evalstream.formats.inspect.values import LETTERS, WORDS
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.io.beginning import read_beginning
-from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.errors import CannotCheck
@@ -141,7 +140,7 @@ def open_source(path: str, options: Options, _wanted: Wanted) -> InspectSource |
     """Return a log, None for a path that is not a log of Inspect. Raises OSError, CannotCheck."""
     if os.path.isdir(path) or detect_kind(read_beginning(path)) is None:
         return None
-    with closing(open_log(path, Watch())[0]) as reader:
+    with closing(open_log(path)[0]) as reader:
         start, _ = begun(reader)
     if start.startswith(ZIP[:2]) or path.lower().endswith(ENDING):
         header, reduced = _read_archive(path)
@@ -296,7 +295,7 @@ class _Opened:
         if os.path.isfile(self._path):
             self._file = open(self._path, "rb", buffering=0)
         else:
-            with closing(open_log(self._path, Watch())[0]) as reader:
+            with closing(open_log(self._path)[0]) as reader:
                 self._file = copy_to_disk(reader)
         number = self._file.fileno()
         self.archive = Archive(number, os.fstat(number).st_size, self._refuse, self._refuse)
@@ -361,7 +360,7 @@ def _elements(path: str, options: Options) -> Iterator[tuple[str, Any]]:
 
 
 def _iterate_elements(path: str, members: ObjectSplitter) -> Iterator[bytes]:
-    with closing(open_log(path, Watch())[0]) as reader:
+    with closing(open_log(path)[0]) as reader:
         _, whole = begun(reader)
         for piece in pieces(whole):
             for element in members.feed(piece):

@@ -71,11 +71,13 @@ void read_digests_from(struct index *index, int file) {
     index->batch_count = index->batch_room = 0;
 }
 
-/* The seed keeps the writer of a file from making digests that have one tag. */
+/* The seed keeps the writer of a file from making digests that have one tag: every bit of a digest changes
+   the sum of its words, multiplied by secret odd numbers, from the place of the bit on. */
 static inline uint32_t tag_of(const struct index *index, const byte *digest) {
     uint64_t words[2];
     memcpy(words, digest, sizeof words);
-    return (uint32_t)((words[0] ^ (words[1] * index->seed)) >> 32);
+    const uint64_t other = index->seed ^ 0x9E3779B97F4A7C14u;
+    return (uint32_t)((words[0] * index->seed + words[1] * other) >> 32);
 }
 
 static inline struct table *table_of(struct index *index, uint32_t tag) {

@@ -27,7 +27,7 @@ void clear_facts(struct facts *facts) {
     facts->references.count = facts->choices.count = facts->answered.count = 0;
     facts->outputs.count = facts->said.count = facts->asked.count = facts->told.count = 0;
     facts->says_more = false;
-    facts->turns = facts->assistants = facts->tools = facts->calls = facts->calls_before = facts->answers = 0;
+    facts->turns = facts->assistants = facts->calls = facts->calls_before = facts->answers = 0;
     facts->odd_references = facts->is_exact = facts->is_bare = false;
     facts->doubts = NO_CHECK;
     if (!++facts->generation) {
@@ -156,7 +156,6 @@ static void end_turn(struct facts *facts, const struct value *turn) {
     if (!answers_calls(facts, role))
         facts->doubts |= ES305;
     facts->assistants += is(role, "assistant");
-    facts->tools += is(role, "tool");
     if (facts->slot[TURN_CONTENT].kind == STRING && !is(role, "assistant"))
         add(is(role, "user") ? &facts->asked : &facts->told, text_of(facts, TURN_CONTENT));
     if (role->escaped || is(role, "assistant")) {
@@ -662,7 +661,7 @@ static bool is_asked(const struct facts *facts) {
 static uint32_t doubts_of_transcript(
     const struct facts *facts, const struct demands *demands, bool agentic
 ) {
-    const bool is_real = agentic ? facts->calls > 0 : facts->assistants > 1 && !facts->tools;
+    const bool is_real = agentic ? facts->calls > 0 : facts->assistants > 1;
     const enum kind turns = facts->slot[TURN_COUNT].kind;
     uint32_t doubts = (is_real ? NO_CHECK : ES315) | (is_asked(facts) ? NO_CHECK : ES320);
     if (turns == ABSENT || (turns == NULL_KIND && demands->counts_turns) ||

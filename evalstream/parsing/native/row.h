@@ -130,7 +130,7 @@ struct facts {
     struct spans outputs, said;    /* texts of the output, and of the assistant's turns */
     struct spans asked, told;      /* texts of the first turns of users, and of others */
     bool says_more;                /* there are more of those than are kept */
-    size_t turns, assistants, tools;
+    size_t turns, assistants;
     size_t calls, calls_before;    /* in the whole row, and before this turn */
     size_t answers;
     enum interaction interaction;

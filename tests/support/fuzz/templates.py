@@ -168,6 +168,7 @@ def _multi_turn(version: str) -> Row:
         {"turn_idx": place, "role": role, "content": f"turn {place}"}
         for place, role in enumerate(roles)
     ]
+    row[key][1]["content"] = row["input"]["raw"]
     row["answer_attribution"] = [_answer(4, f"{key}[4].content")]
     row["evaluation"] |= {"num_turns": 5, "tool_calls_count": 0}
     return row

@@ -92,14 +92,15 @@ def test_both_languages_know_the_same_structures() -> None:
 
 @pytest.mark.parametrize("moves_after", [None, 0, 2000])
 def test_the_index_finds_the_first_row_of_each_digest_in_all_batches(
-    tmp_path: Path, moves_after: int | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves_after: int | None
 ) -> None:
+    monkeypatch.setattr(binding.os, "urandom", bytes)
     loaded = binding.library()
     assert loaded is not None
     chance = random.Random(5)
     few = [chance.randbytes(16) for _ in range(40)]
-    # The upper half of the first word tells them apart at first, and is equal here.
-    alike = [struct.pack("<2IQ", number, 7, 0) for number in range(3000)]
+    # With a seed of 0 the upper half of the first word alone tells these apart at first.
+    alike = [struct.pack("<2IQ", number, 7, 0) for number in range(300)]
     digests = [*few, *alike, bytes(16), *chance.choices([*few, *alike, bytes(16)], k=5000)]
     index = binding.Index(loaded)
     expected = [digests.index(digest) for digest in digests]

@@ -222,7 +222,6 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (MULTI, {"interactions/1/role": "Human"}, "ES315"),
     (MULTI, {"interactions/1/role": "model"}, ""),
     (MULTI, {"interactions/1/role": "user", "interactions/3/role": "user"}, "ES315"),
-    (MULTI, {"interactions/2/role": "tool", "interactions/2/tool_call_id": "x"}, "ES305 ES315"),
     (MULTI, {"interactions/0/content": "Name a colour."}, "ES320"),
     (MULTI, {"interactions/0/content": "Name a colour.", "interactions/0/role": "Human"}, "ES320"),
     (MULTI, {"interactions/0/content": "add 4 and 9"}, ""),
