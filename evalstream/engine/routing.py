@@ -12,12 +12,12 @@ from typing import IO, Any, Final
 from evalstream.engine.result import BlockResult, LineStatus
 from evalstream.io.digest import RunningDigest
 from evalstream.io.names import printable
-from evalstream.io.output import Output, write_all, writing
+from evalstream.io.output import Output, unwritable, write_all, writing
 from evalstream.io.overwriting import UNMARKED, OutputKind, is_irregular, is_same_file
 from evalstream.io.remote import is_remote, redact_url
 from evalstream.model.block import MEBIBYTE, Block, Bytes
 from evalstream.model.data_class import replace
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import CannotWrite, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN
@@ -241,13 +241,16 @@ class RowRouter:
     def _write_through(self, data: Bytes) -> None:
         """Write rows to standard output, as long as it has a reader.
 
-        Raises BrokenPipeError for one that is gone, unless rows are written to files as well.
+        Raises BrokenPipeError for one that is gone, unless rows are written to files as well, and
+        CannotWrite.
         """
         if not self._has_reader:
             return
         try:
             write_all(sys.stdout.fileno(), data)
-        except BrokenPipeError:
+        except OSError as error:
+            if not isinstance(error, BrokenPipeError):
+                raise CannotWrite(unwritable("standard output", error)) from error
             if self._routing.end_with_reader or not self._files:
                 raise
             from evalstream.model.notices import notify

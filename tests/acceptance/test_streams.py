@@ -20,6 +20,7 @@ from commands import (
     environment,
     filtered,
     filtered_arguments,
+    run_command,
     started,
     until,
     wait_for,
@@ -546,6 +547,24 @@ def test_what_cannot_be_written_is_not_taken_for_a_violation_of_the_rows(
     assert (code, said) == (
         3,
         "evalstream: missing/rows cannot be written: No such file or directory\n",
+    )
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_standard_output_is_not_taken_for_rows_that_cannot_be_opened(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_bytes(GOOD * 50)
+    with open(tmp_path / "rows.jsonl", "rb") as rows, open("/dev/full", "wb") as full:
+        done = run_command(
+            command("check", "-", "--pass", "all"),
+            stdin=rows,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert done.stderr.decode() == (
+        "evalstream: standard output cannot be written: No space left on device; make room on its "
+        "disk, or name a file on another\n"
     )
 
 

@@ -159,7 +159,7 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     if score not in (worst, best) or not _scores_one_answer(row, result, library):
         return
     at: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
-    is_chosen = _chooses_right(row, result)
+    is_chosen = _chooses_right(row, result) if _is_by_lm_eval(library) else None
     if is_chosen is not None and score != (best if is_chosen else worst):
         is_not = "" if is_chosen else "not "
         message = f"extracted_value is {is_not}the choice that the reference numbers, but the score"
@@ -319,11 +319,17 @@ def is_no_method(method: Any) -> bool:
     return method.__class__ is str and method.strip().lower() == "none"
 
 
+def _is_by_lm_eval(library: str | None) -> bool:
+    """Tell whether lm-eval wrote a run, as far as it is known."""
+    return library is None or "".join(_words(library)).startswith("lmeval")
+
+
 def _chooses_right(row: Row, result: Result | None) -> bool | None:
     """Tell whether the answer is the choice whose number, from 0, is the reference.
 
     The converter of lm-eval writes such rows, and the most likely choice as the answer, which is
-    what `acc` looks at. None for other rows, and where a number could be a choice itself.
+    what `acc` looks at; others may count from 1. None for other rows, and where a number could be
+    a choice itself.
     """
     answers, sample = row.get("answer_attribution"), row.get("input")
     reference, choices = member(sample, "reference"), member(sample, "choices")

@@ -32,7 +32,7 @@ _URL = LazyPattern(
 )
 
 _PRETRAINED = LazyPattern(r"""(?<![\w])pretrained['"]?\s*[=:]\s*['"]?([^,'"}\s]+)""")
-_ON_TOP = LazyPattern(r"(?<![\w])(?:peft|delta|gguf_file)(?![\w])")
+_ON_TOP = LazyPattern(r"(?<![\w])(?:peft|delta|gguf_file|lora_local_path)(?![\w])")
 _HUB_NAME = LazyPattern(r"[\w-][\w.-]*(?:/[\w.-]+)?")
 """A model of lm-eval, what is loaded on top of it, and a name that is no path."""
 

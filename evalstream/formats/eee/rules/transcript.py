@@ -183,7 +183,7 @@ def _question_not_asked(context: RowContext) -> RowCheck:
             return ()
         question = _join_words(question)
         # A question of several messages is joined in input.raw, and a template may wrap it.
-        if any(_join_words(text) in question for text in asked) or any(
+        if any(one in question for text in asked for one in _spellings(text)) or any(
             content.__class__ is str and question in _join_words(content) for _, content in turns
         ):
             return ()
@@ -196,9 +196,20 @@ def _is_a_user(role: Any) -> bool:
     return role.__class__ is str and role.casefold() in _USERS
 
 
+def _spellings(text: str) -> Iterator[str]:
+    """Iterate over a text as it is, and as a list of messages in JSON or Python quotes it."""
+    from json import dumps
+
+    yield _join_words(text)
+    for quoted in (dumps(text), dumps(text, ensure_ascii=False), repr(text)):
+        yield _join_words(quoted[1:-1])
+
+
 def _join_words(text: str) -> str:
-    """Return a text with single spaces for its white space."""
-    return " ".join(text.split())
+    """Return a text with single spaces for its white space, and one form of each letter."""
+    from unicodedata import normalize
+
+    return " ".join(normalize("NFKC", text).split())
 
 
 def _may_be_the_model(turn: Any) -> bool:

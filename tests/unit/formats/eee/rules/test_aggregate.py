@@ -638,6 +638,7 @@ def test_a_value_is_what_its_description_says(place: str, value: Any, expected: 
         ("model_args", "{'pretrained': 'Acme-AI/Acorn-7B'}", None),
         ("model_args", "pretrained=/models/step-100", None),
         ("model_args", "pretrained=other/oak-7b,peft=acme/acorn-7b", None),
+        ("model_args", "pretrained=other/oak-7b,lora_local_path=acme/acorn-7b", None),
         ("model_args", "not_pretrained=other/oak-7b", None),
         ("model_args", "pretrained=other/oak-7b", "model_args"),
         ("model_args", "{'dtype': 'auto', 'pretrained': 'other/oak-7b'}", "model_args"),

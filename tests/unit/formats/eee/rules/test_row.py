@@ -89,6 +89,8 @@ ANSWER = {
     "is_terminal": True,
 }
 
+CHAT = [{"role": "user", "content": 'Say "\u00e9"\nor 5'}]
+CHAT_AS_JSON, CHAT_AS_PYTHON = json.dumps(CHAT), str(CHAT)
 BARE_ANSWER = {**ANSWER, "extraction_method": "None"}
 
 CASES: list[tuple[int, dict[str, Any], str]] = [
@@ -229,6 +231,11 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (MULTI, {"interactions/0/role": "x", "interactions/2/role": "y", "input/raw": "Who?"}, ""),
     (MULTI, {"input/raw": " ", "interactions/0/content": "Name a colour."}, "ES311"),
     (MULTI, {"input/raw": "n5", "interactions/0/content": "Say\n5"}, "ES320"),
+    (MULTI, {"input/raw": "Cafe\u0301?", "interactions/0/content": "Caf\u00e9?"}, ""),
+    (MULTI, {"input/raw": "Caf\u00e9?", "interactions/0/content": "Cave?"}, "ES320"),
+    (MULTI, {"input/raw": CHAT_AS_JSON, "interactions/0/content": 'Say "\u00e9"\nor 5'}, ""),
+    (MULTI, {"input/raw": CHAT_AS_PYTHON, "interactions/0/content": 'Say "\u00e9"\nor 5'}, ""),
+    (MULTI, {"input/raw": CHAT_AS_JSON, "interactions/0/content": 'Say "e"\nor 5'}, "ES320"),
     (AGENTIC, {"interactions/0/content": "Name a colour."}, "ES320"),
     (SINGLE, {"answer_attribution/0/extraction_method": "none"}, ""),
     (SINGLE, {"answer_attribution": [BARE_ANSWER], "output/raw": "5\n"}, ""),
@@ -456,6 +463,21 @@ def test_an_exact_match_is_judged_by_the_metric() -> None:
     assert codes(exact(), helm) == set()
     named = replace(context(metric_config={"metric_name": "exact_match"}), library="HELM")
     assert codes(exact(), named) == {"ES808"}
+
+
+def test_choices_are_numbered_from_0_by_lm_eval_alone() -> None:
+    chosen = {"answer_attribution": [{**BARE_ANSWER, "extracted_value": " red"}]}
+    chosen |= {"input/choices": [" red", " blue"], "input/reference": "1", "output/raw": " red"}
+    row = changed(SINGLE, chosen | {"evaluation_result_id": "acc"})
+    for library, expected in (
+        (None, {"ES808W"}),
+        ("lm_eval", {"ES808W"}),
+        ("LM Evaluation Harness", {"ES808W"}),
+        ("acme-eval", set()),
+    ):
+        within = replace(ALONE, library=library)
+        assert codes(row, within) == expected, library
+        assert_quiet_is_right(row, within)
 
 
 def test_several_references_are_judged_only_where_none_is_meant() -> None:
