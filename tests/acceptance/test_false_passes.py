@@ -360,6 +360,7 @@ def chosen(*answers: str) -> Change:
     """Let rows be of a multiple choice, as the converter of lm-eval's logs writes them."""
 
     def change(pair: Pair) -> None:
+        pair.document["eval_library"] = {"name": "lm_eval", "version": "0.4.9"}
         pair.results[0]["evaluation_result_id"] = "acc"
         says(NAME, "acc")(pair)
         for place, (row, answer) in enumerate(zip(pair.rows, answers, strict=True)):
