@@ -152,13 +152,21 @@ def _is_repeatable(
 ) -> TypeGuard[list[str]]:
     """Tell whether all inputs are folders whose files alone decide the report of a call."""
     return (
-        isinstance(inputs, list)
+        _are_folders(inputs, options, written)
         and options.executor != "dask"
-        and not (options.exclude or _of_one_run(options))
-        and not any(map(is_remote, inputs))
-        and all(map(os.path.isdir, inputs))
+        and not options.exclude
         # The entries of a public store, which give paths, lie in another folder than its objects.
         and not any("flat" in os.path.abspath(path).split(os.sep) for path in inputs)
+    )
+
+
+def _are_folders(inputs: Iterable[str], options: Options, written: Outputs) -> TypeGuard[list[str]]:
+    """Tell whether all inputs are local folders, without an output, and no option takes one run."""
+    return (
+        isinstance(inputs, list)
+        and not _of_one_run(options)
+        and not any(map(is_remote, inputs))
+        and all(map(os.path.isdir, inputs))
         and written.are_apart(inputs)
     )
 
@@ -235,12 +243,12 @@ def _divide(
     inputs: Iterable[str], options: Options, written: Outputs, shard: Shard
 ) -> FolderPartition | None:
     """Divide the one folder that is checked by names, or return None if all must be searched."""
-    from evalstream.batch.partition import is_divisible, partition_folder
+    from evalstream.batch.partition import partition_folder
 
-    is_plain = options.input_format in (AUTO, MAIN_FORMAT) and not _of_one_run(options)
-    if not is_plain or not is_divisible(inputs) or not written.are_apart(inputs):
+    is_main = options.input_format in (AUTO, MAIN_FORMAT)
+    if not is_main or not _are_folders(inputs, options, written) or len(inputs) != 1:
         return None
-    return partition_folder(next(iter(inputs)), options.exclude, shard)
+    return partition_folder(inputs[0], options.exclude, shard)
 
 
 def _is_for_cluster(options: Options) -> bool:

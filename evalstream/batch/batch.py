@@ -102,9 +102,12 @@ def check_many(
             partial = bool(unreached) or STOPPING.raised is not None
             part.links(cross_run_index.parts())
             settings = verdict_options(options)
-            planned = plan.count if partition is None or partition.is_whole else None
+            is_whole = partition is None or partition.is_whole
+            planned, named = (plan.count, plan.found) if is_whole else (None, None)
             part.write_trailer(
-                PartTrailer(own_shard, plan.digest, planned, plan.own_count, settings, partial)
+                PartTrailer(
+                    own_shard, plan.digest, planned, named, plan.own_count, settings, partial
+                )
             )
     return _outcome(results, unreached, lost, gone)
 

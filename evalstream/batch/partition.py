@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import os
 from array import array
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -115,8 +114,3 @@ def partition_folder(path: str, exclude: Iterable[str], shard: Shard) -> FolderP
     is_even = pairs.others * shard.of <= len(pairs)
     is_worth = LEAST_PAIRS * shard.of <= len(pairs) <= MOST_PAIRS
     return FolderPartition(pairs, shard) if is_even and is_worth and not is_public else None
-
-
-def is_divisible(inputs: Iterable[str]) -> bool:
-    """Tell whether the inputs are one local folder."""
-    return isinstance(inputs, list) and len(inputs) == 1 and os.path.isdir(inputs[0])

@@ -38,14 +38,16 @@ class PartTrailer(NamedTuple):
     """The content of the last line of a part.
 
     `plan` digests the names of all runs in their order, or of the files that were divided.
-    `planned` is the number of all runs, None in a shard that did not look for all; `runs` of them
-    are in this part. `options` are those that affect the report, `partial` means that the check was
-    stopped, and `digest` is the SHA-256 of all lines before.
+    `planned` is the number of all runs and `found` the digest of their names, None in a shard that
+    did not look for all; `runs` of them are in this part. `options` are those that affect the
+    report, `partial` means that the check was stopped, and `digest` is the SHA-256 of all lines
+    before.
     """
 
     shard: Shard
     plan: str
     planned: int | None
+    found: str | None
     runs: int
     options: dict[str, Any]
     partial: bool
@@ -87,6 +89,7 @@ class PartReporter(Recognized):
             "of": trailer.shard.of,
             "plan": trailer.plan,
             "planned": trailer.planned,
+            "found": trailer.found,
             "runs": trailer.runs,
             "options": trailer.options,
             "partial": trailer.partial,
@@ -209,6 +212,7 @@ class PartFile:
                 Shard(values["shard"], values["of"]),
                 values["plan"],
                 values["planned"],
+                values["found"],
                 values["runs"],
                 values["options"],
                 values["partial"],
@@ -240,6 +244,7 @@ _TRAILER: Final[Mapping[str, tuple[type, ...]]] = {
     "of": (int,),
     "plan": (str,),
     "planned": (int, type(None)),
+    "found": (str, type(None)),
     "runs": (int,),
     "options": (dict,),
     "partial": (bool,),
@@ -310,4 +315,8 @@ def _refuse_missing(seen: dict[int, PartFile], shards: int) -> None:
         raise CannotCheck(
             f"the parts contain {runs:,} of {planned:,} runs because files changed "
             "between the shards; nothing was merged"
+        )
+    if len({trailer.found for trailer in trailers} - {None}) > 1:
+        raise CannotCheck(
+            "the shards found other runs because files changed between them; nothing was merged"
         )

@@ -36,8 +36,9 @@ class RunPlan:
     """All runs of a call, in a temporary database.
 
     With a shard only its runs are returned; the numbers stay those of all runs. `count` is the
-    number of all inputs, `runs` the number of those that are runs. With a partition of which the
-    shard did not search everything, both are those of the shard. The caller closes it.
+    number of all inputs, `runs` the number of those that are runs, and `found` the digest of their
+    names. With a partition of which the shard did not search everything, they are those of the
+    shard. `digest` is equal in all shards. The caller closes it.
     """
 
     def __init__(
@@ -57,11 +58,13 @@ class RunPlan:
         )
         self.count = self.runs = 0
         try:
-            self.digest = self._store(found) if partition is None else partition.digest
-            if partition is not None:
-                self._store_numbered(partition.number_runs(found))
-            elif shard is not None:
-                self._drop_other_shards(shard)
+            if partition is None:
+                self.digest = self.found = self._store(_number_all(found))
+                if shard is not None:
+                    self._drop_other_shards(shard)
+            else:
+                self.digest = partition.digest
+                self.found = self._store(partition.number_runs(found))
         except BaseException:
             self.close()
             raise
@@ -103,25 +106,17 @@ class RunPlan:
             found = pickle.loads(run)  # noqa: S301 - our own temporary database
             yield PlannedRun(number, found, size % STREAM, size == STREAM)
 
-    def _store(self, found: Iterable[Run | NoInput]) -> str:
-        """Store and count the inputs; return the digest of all names."""
+    def _store(self, found: Iterable[NumberedRun]) -> str:
+        """Store the inputs of the shard, and count all; return the digest of all names."""
         digest = hashlib.sha256()
-        for number, item in enumerate(found):
-            digest.update(f"{_name(item)}\n".encode())
-            self._add(number, item)
-        return digest.hexdigest()
-
-    def _store_numbered(self, found: Iterable[NumberedRun]) -> None:
-        """Store the inputs of the shard, and count all."""
         for number, is_own, item in found:
-            self._add(number, item, is_own=is_own)
-
-    def _add(self, number: int, item: Run | NoInput, *, is_own: bool = True) -> None:
-        if is_own:
-            row = (number, _size(item), pickle.dumps(item))
-            self._base.execute("INSERT INTO runs VALUES (?, ?, ?, 1)", row)
-        self.count += 1
-        self.runs += isinstance(item, Run)
+            digest.update(f"{_name(item)}\n".encode())
+            if is_own:
+                row = (number, _size(item), pickle.dumps(item))
+                self._base.execute("INSERT INTO runs VALUES (?, ?, ?, 1)", row)
+            self.count += 1
+            self.runs += isinstance(item, Run)
+        return digest.hexdigest()
 
     def _drop_other_shards(self, shard: Shard) -> None:
         """Drop the runs of other shards."""
@@ -129,6 +124,11 @@ class RunPlan:
         owners = enumerate(divide(sizes, shard.of))
         others = ((number,) for number, owner in owners if owner != shard.number)
         self._base.executemany("UPDATE runs SET ours = 0 WHERE number = ?", others)
+
+
+def _number_all(found: Iterable[Run | NoInput]) -> Iterator[NumberedRun]:
+    """Iterate over the inputs of a call with their numbers."""
+    return (NumberedRun(number, True, one) for number, one in enumerate(found))
 
 
 def _name(found: Run | NoInput) -> str:

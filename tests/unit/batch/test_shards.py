@@ -341,6 +341,19 @@ def test_a_pair_that_is_lost_between_shards_is_missed(pairs: Path) -> None:
         merge([one, part(pairs, "2/2")])
 
 
+def test_pairs_that_change_in_opposite_ways_between_shards_are_missed(pairs: Path) -> None:
+    """One is in no shard then, and the other in two: their number is right."""
+    own = [run.summary.aggregate for run in PartFile(str(part(pairs, "1/2"))).runs()]
+    first, second = (Path(str(aggregate)) for aggregate in own[:2])
+    data, other = first.read_bytes(), b'{"summary": {}}'
+    first.write_bytes(other)
+    one = part(pairs, "1/2")
+    first.write_bytes(data)
+    second.write_bytes(other)
+    with pytest.raises(CannotCheck, match="because files changed"):
+        merge([one, part(pairs, "2/2")])
+
+
 def test_an_output_among_the_inputs_of_another_shard_is_refused(pairs: Path) -> None:
     for rows in pairs.glob("*/r*_samples.jsonl"):
         with pytest.raises(UsageError, match="would overwrite the input"):
