@@ -111,7 +111,7 @@ class BatchScheduler:
         """
         options = self._options
         jobs = options.jobs or usable_cores()
-        if options.executor == "serial" or (jobs == 1 and options.executor != "dask"):
+        if options.executor == "serial":
             return serial.backend()
         if options.executor == "dask":
             from evalstream.executors.dask import backend as dask
