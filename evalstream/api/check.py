@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from evalstream.api.arguments import (
     Engine,
@@ -33,9 +33,6 @@ from evalstream.model.options import Options, RowRouting, Sealing
 from evalstream.model.run import MAIN_FORMAT, STDIN, Run
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import checked_options
-
-if TYPE_CHECKING:
-    pass
 
 PerFileIgnores = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 

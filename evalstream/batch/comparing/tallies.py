@@ -18,6 +18,7 @@ from evalstream.stats.inference.paired import PairedScores, is_bit
 from evalstream.stats.samples.copies import CopyGroups
 from evalstream.stats.samples.drift import DriftedPair, DriftKind
 from evalstream.stats.samples.joining import Joined
+from evalstream.stats.samples.record_store import list_distinct
 
 _RIGHT, _WRONG, _FAILED = map(int, (SampleFlag.RIGHT, SampleFlag.WRONG, SampleFlag.FAILED))
 _FAILED_A: Final = np.uint64(_FAILED)
@@ -232,7 +233,6 @@ def _count(flags: Mapping[int, int], wanted: int) -> int:
 
 def _by_metric(records: Array, numbers: Array) -> Iterator[tuple[int, Array]]:
     """Iterate over records by the numbers of their metrics."""
-    # For distinct values alone `np.unique` imports numpy.ma, which takes longer than all of this.
-    metrics = np.flatnonzero(np.bincount(numbers.astype(np.int64))).tolist()
+    metrics = list_distinct(numbers)
     for metric in metrics:
         yield metric, records if len(metrics) == 1 else records.compress(numbers == metric)

@@ -99,8 +99,9 @@ def _samples(facts: RunFacts, expected: int) -> Iterator[Violation]:
         return
     if samples != expected:
         message = f"--expect-samples is {expected:,}, but {whose} {count_noun(samples, 'sample')}"
-        found = ES802.violation(message, expected=expected, found=samples, about_rows=True)
-        yield found._replace(severity=Severity.ERROR)
+        yield ES802.violation(
+            message, expected=expected, found=samples, severity=Severity.ERROR, about_rows=True
+        )
 
 
 def _by_result(facts: RunFacts) -> set[int]:

@@ -19,7 +19,7 @@ from evalstream.engine.log_reading import (
     pieces,
 )
 from evalstream.engine.positions import envelope_locator, envelope_mover
-from evalstream.engine.row_pass import BREAKS, describe_error
+from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.base import other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
 from evalstream.formats.inspect.claims import ClaimCheck
@@ -31,18 +31,16 @@ from evalstream.formats.inspect.views import LogView
 from evalstream.io.progress import Progress
 from evalstream.model.block import ByteStream
 from evalstream.model.claim import JudgedClaim
-from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Finding, Position
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
-from evalstream.model.signals import Stopped
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import Element
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
-from evalstream.rules.inputs import ES001, ES002, ES003, ES005
+from evalstream.rules.inputs import ES003, ES005
 
 NOT_OURS = f"not a log of Inspect; {other_formats()}"
 
@@ -69,23 +67,15 @@ class _Check:
     def run(self, path: str) -> None:
         """Read the log, and report why it cannot be read."""
         try:
-            reader, size = open_log(path, self._documents.watch)
-            with closing(reader):
-                self._progress.begin(self._documents.name, size)
-                start, whole = begun(reader)
-                if start.startswith(ZIP[:2]) or path.lower().endswith(ENDING):
-                    self._archive(path, whole)
-                else:
-                    self._json(whole)
-        except BrokenCompression as error:
-            self._fail(ES002, str(error))
-        except BrokenPipeError:
-            raise
-        except (OSError, CannotCheck) as error:
-            self._fail(ES001, f"cannot be read: {describe_error(error)}")
-        except Stopped as stopped:
-            read = count_noun(self._log.totals.samples, "sample")
-            self._documents.cannot(f"stopped by {stopped.name} after {read}")
+            with self._documents.reading(lambda: count_noun(self._log.totals.samples, "sample")):
+                reader, size = open_log(path, self._documents.watch)
+                with closing(reader):
+                    self._progress.begin(self._documents.name, size)
+                    start, whole = begun(reader)
+                    if start.startswith(ZIP[:2]) or path.lower().endswith(ENDING):
+                        self._archive(path, whole)
+                    else:
+                        self._json(whole)
         finally:
             self._progress.end()
 
@@ -196,8 +186,7 @@ class _Check:
         self._log.finish(view, has_summaries=has_summaries)
 
     def _fail(self, rule: Rule, reason: str) -> None:
-        self._documents.note(rule.violation(reason))
-        self._documents.cannot(reason)
+        self._documents.refuse(rule.violation(reason), None, reason)
 
     def summary(self) -> RunSummary:
         """Return the verdict."""

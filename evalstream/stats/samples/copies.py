@@ -9,7 +9,13 @@ import numpy as np
 
 from evalstream.model.sample_record import UNKNOWN
 from evalstream.stats.arrays import Array
-from evalstream.stats.samples.record_store import RecordStore, mark_starts, read_together, sort_rows
+from evalstream.stats.samples.record_store import (
+    RecordStore,
+    list_distinct,
+    mark_starts,
+    read_together,
+    sort_rows,
+)
 
 MEMORY_BYTES: Final = 1 << 22
 """How much of the pairs stays in memory."""
@@ -76,7 +82,7 @@ class CopyFinder:
 def _by_metric(records: Array, sizes: Array) -> Iterator[CopyGroups]:
     """Iterate over the groups of each metric; `sizes` are those of all groups, in their order."""
     starts = np.cumsum(sizes) - sizes
-    for metric in np.flatnonzero(np.bincount(records["metric"].astype(np.int64))).tolist():
+    for metric in list_distinct(records["metric"]):
         own = records["metric"][starts] == metric
         firsts, some = starts[own], records[np.repeat(own, sizes)]
         first = firsts[np.argmin(records["line"][firsts + 1])]

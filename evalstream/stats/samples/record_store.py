@@ -154,6 +154,15 @@ def sort_rows(*columns: Array) -> Array:
     return order
 
 
+def list_distinct(numbers: Array) -> list[int]:
+    """Return small numbers in order, each once.
+
+    For distinct values alone `np.unique` imports numpy.ma, which takes longer.
+    """
+    present: list[int] = np.flatnonzero(np.bincount(numbers.astype(np.int64))).tolist()
+    return present
+
+
 def mark_starts(*columns: Array) -> Array:
     """Return which rows begin a group of rows with the same values, which follow each other."""
     is_start = np.zeros(len(columns[0]), bool)

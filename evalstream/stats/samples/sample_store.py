@@ -83,11 +83,8 @@ class SampleStore:
         if len(numbers):
             if kept["group"].max() >= len(numbers):
                 raise ValueError("a group has no number")
-            if [*numbers] != [*range(len(numbers))]:
-                kept["group"] = np.array(numbers, np.uint64)[kept["group"]]
-        if max(numbers, default=0) >= MOST_GROUPS or (
-            not len(numbers) and kept["group"].max() >= MOST_GROUPS
-        ):
+            kept["group"] = np.array(numbers, np.uint64)[kept["group"]]
+        if kept["group"].max() >= MOST_GROUPS:
             raise ValueError("the number of a group is too large")
         self.records.add(kept)
 

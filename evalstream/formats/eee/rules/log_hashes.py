@@ -25,7 +25,8 @@ def compare_log(row: Mapping[str, Any]) -> str | None:
     """Return whether input.raw and a single reference have the hashes that lm-eval logged.
 
     It hashes the prompt, which converters write as input.raw, and the text of the target, which is
-    empty where there is no reference. None where the row has no such hashes, or a prompt of its own in input.formatted.
+    empty where there is no reference. None where the row has no such hashes, or a prompt of its own
+    in input.formatted.
     """
     metadata, covered = row.get("metadata"), row_view.hash_input(row)
     if covered is None or member(row.get("input"), "formatted") is not None:
