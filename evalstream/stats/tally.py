@@ -76,7 +76,8 @@ class Tally(DataClass):
     `scores` sums up the rows that join a result, by the result's index in the aggregate.
     `without_result` counts rows without an evaluation_result_id, `unjoined` those that join no
     result and have no finding about their ids, `unlisted` those whose sample is not in the
-    sample_ids of their result, by its index; `noise` counts lines that were skipped. Lines count
+    sample_ids of their result, by its index; `noise` counts lines that were skipped. Keys of
+    `habits` are what rows of a file usually have in common, and whether a row has it. Lines count
     from 1 within the tallied rows.
     """
 
@@ -94,6 +95,7 @@ class Tally(DataClass):
     unlisted: FirstSeenCounter[int] = field(default_factory=FirstSeenCounter)
     unjoined: FirstSeenCounter[None] = field(default_factory=FirstSeenCounter)
     noise: FirstSeenCounter[None] = field(default_factory=FirstSeenCounter)
+    habits: FirstSeenCounter[tuple[str | int, ...]] = field(default_factory=FirstSeenCounter)
     scores: dict[int, ScoreSums] = field(default_factory=dict)
 
     @property
@@ -117,6 +119,7 @@ class Tally(DataClass):
         self.unlisted.merge(later.unlisted, shift)
         self.unjoined.merge(later.unjoined, shift)
         self.noise.merge(later.noise, shift)
+        self.habits.merge(later.habits, shift)
         for place, scores in later.scores.items():
             self.scores.setdefault(place, ScoreSums()).merge(scores)
         self.lines += later.lines

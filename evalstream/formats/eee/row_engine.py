@@ -30,8 +30,11 @@ from evalstream.formats.eee.row_digests import (
 )
 from evalstream.formats.eee.row_groups import RowGroups, is_aggregated_notice, notice_key
 from evalstream.formats.eee.row_reader import Row, RowReader, parse
-from evalstream.formats.eee.rules import coverage, sample_hash
+from evalstream.formats.eee.rules import coverage, habits, sample_hash
+from evalstream.formats.eee.rules.evidence import ES808
 from evalstream.formats.eee.rules.log_hashes import ALGORITHM, ES410, compare_log
+from evalstream.formats.eee.rules.row import ES303
+from evalstream.formats.eee.rules.transcript import ES320
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
 from evalstream.model.finding import Severity, Violation
@@ -98,6 +101,21 @@ class RowEngine:
     def compares_log(self) -> bool:
         """Whether inputs are compared with the hashes that a harness logged."""
         return ES410.code in self.context.enabled_codes and self.context.algorithm == ALGORITHM
+
+    @cached_property
+    def habits(self) -> list[tuple[str, Callable[[Row], bool | None]]]:
+        """What rows of a file usually have in common, by its name."""
+        known = (
+            (ES320, habits.PROMPT, habits.asks_question),
+            (ES303, habits.SOURCE, habits.has_source),
+        )
+        enabled = self.context.enabled_codes
+        return [(name, keeps) for rule, name, keeps in known if rule.code in enabled]
+
+    @cached_property
+    def judges(self) -> bool:
+        """Whether rows are counted by what they call right answers."""
+        return ES808.code in self.context.enabled_codes
 
     @cached_property
     def check_hash(self) -> sample_hash.HashCheck:
@@ -390,6 +408,10 @@ class _Pass:
             form = compare_log(entry.row) if self._engine.compares_log else None
             if form is not None:
                 tally.hash_forms.add(form, entry.number)
+            for habit, keeps in self._engine.habits:
+                kept = keeps(entry.row)
+                if kept is not None:
+                    tally.habits.add((habit, kept), entry.number)
 
     def _explain(self, entry: _Entry) -> bool:
         """Add the violations of a line that was not accepted; tell whether it is a row."""
@@ -449,6 +471,13 @@ class _Pass:
                 bool(row.get("error")),
             )
         scores[key] = scores.get(key, 0) + 1
+        is_right = habits.judgement(*key[:2], failed=key[2])
+        answered = (
+            habits.is_reference(row) if is_right is not None and self._engine.judges else None
+        )
+        if answered is not None:
+            habit = habits.ANSWER, group.place, answered, is_right
+            self._tally.habits.add(habit, entry.number)
 
     def _identify(self, entry: _Entry) -> None:
         """Create a row's record."""

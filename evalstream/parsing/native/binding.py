@@ -97,6 +97,12 @@ class Flag:
     WRONG_HASH: Final = 32768
     LIKE_LOG: Final = 65536
     UNLIKE_LOG: Final = 131072
+    PROMPTED: Final = 1 << 18
+    UNPROMPTED: Final = 1 << 19
+    SOURCED: Final = 1 << 20
+    UNSOURCED: Final = 1 << 21
+    REFERRED: Final = 1 << 22
+    RIVAL: Final = 1 << 23
 
 
 DOUBTFUL_HASH: Final = 1 << 30

@@ -1,4 +1,4 @@
-#include "row.h"
+#include "habits.h"
 
 #include <math.h>
 #include <string.h>
@@ -122,27 +122,41 @@ static void add_text(struct facts *facts, struct spans *texts, const struct valu
 
 enum { OF_TRANSCRIPTS = ES302 | ES303 | ES304 | ES305 | ES306 | ES315 | ES320 };
 
-/* Tell whether a text surely holds another one, both as they are written: no match begins within an
-   escape. */
-static bool holds(const struct span *text, const struct span *part) {
-    enum { MOST_TRIES = 16, GLANCE = 64, LONGEST_ESCAPE = 6 };
-    const byte *at = text->start, *const stop = text->start + text->length;
-    const size_t glance = part->length < GLANCE ? part->length : GLANCE;
-    if (!part->length)
-        return false;
-    for (int tries = 0; tries < MOST_TRIES && (size_t)(stop - at) >= part->length; at++) {
-        at = memchr(at, *part->start, (size_t)(stop - at) - part->length + 1);
-        if (!at)
-            return false;
-        if (memcmp(at, part->start, glance))
+/* Tell whether what stands at a place of a JSON string is a part of an escape that begins before. */
+static bool is_within_escape(const byte *start, const byte *at) {
+    enum { LONGEST_ESCAPE = 6 };
+    for (ptrdiff_t back = 1; back < LONGEST_ESCAPE && back <= at - start; back++) {
+        const byte *slash = at - back;
+        if (*slash != '\\')
             continue;
-        const size_t before = (size_t)(at - text->start);
-        const size_t back = before < LONGEST_ESCAPE ? before : LONGEST_ESCAPE;
-        if (!memchr(at - back, '\\', back) && !memcmp(at, part->start, part->length))
-            return true;
-        tries++;
+        while (slash > start && slash[-1] == '\\')
+            slash--;
+        const bool begins = (at - back - slash) % 2 == 0;
+        return begins && back < (at[1 - back] == 'u' ? LONGEST_ESCAPE : 2);
     }
     return false;
+}
+
+enum answer finds(const struct span *text, const struct span *part) {
+    enum { MOST_TRIES = 16, GLANCE = 64 };
+    const byte *at = text->start, *const stop = text->start + text->length;
+    const size_t glance = part->length < GLANCE ? part->length : GLANCE;
+    for (int tries = 0; part->length && (size_t)(stop - at) >= part->length; at++) {
+        at = memchr(at, *part->start, (size_t)(stop - at) - part->length + 1);
+        if (!at)
+            return NO;
+        if (memcmp(at, part->start, glance))
+            continue;
+        if (!memcmp(at, part->start, part->length) && !is_within_escape(text->start, at))
+            return YES;
+        if (++tries == MOST_TRIES)
+            return PERHAPS;
+    }
+    return NO;
+}
+
+static bool holds(const struct span *text, const struct span *part) {
+    return finds(text, part) == YES;
 }
 
 static void end_turn(struct facts *facts, const struct value *turn) {
@@ -186,16 +200,13 @@ static bool add_reference(struct facts *facts, const struct value *value) {
 
 static bool is_space(byte one) { return one == ' ' || (one >= '\t' && one <= '\r') || (one >= 0x1C && one <= 0x1F); }
 
-/* Return a text without the white space around it. */
-static struct span bare(const byte *start, size_t length) {
+struct span bare(const byte *start, size_t length) {
     for (; length && is_space(*start); start++, length--) {
     }
     for (; length && is_space(start[length - 1]); length--) {
     }
     return (struct span){.start = start, .length = length, .ascii = true};
 }
-
-static byte folded(byte one) { return one >= 'A' && one <= 'Z' ? (byte)(one | 0x20) : one; }
 
 /* Tell whether the method of an answer may begin with a word, however it is written. */
 static bool may_begin_with(const struct span *method, const char *first) {
@@ -322,7 +333,7 @@ static uint32_t doubts_of_score(const struct facts *facts, const struct demands 
     return doubts;
 }
 
-static bool are_alike(const struct span *one, const struct span *other) {
+bool are_alike(const struct span *one, const struct span *other) {
     if (one->length != other->length)
         return false;
     for (size_t place = 0; place < one->length; place++)
@@ -540,6 +551,14 @@ static bool may_not_be_output(const struct facts *facts) {
             place_of(&facts->outputs, text_of(facts, ANSWER_VALUE)) == facts->outputs.count);
 }
 
+/* Tell whether an answer may be taken from an output that is empty. */
+static bool lacks_output(const struct facts *facts) {
+    for (size_t one = 0; one < facts->outputs.count; one++)
+        if (shows_something(&facts->outputs.span[one]))
+            return false;
+    return facts->answers && shows_something(text_of(facts, ANSWER_VALUE));
+}
+
 /* Tell whether an answer may be another choice than the score says, which the reference numbers. */
 static bool may_be_another_choice(const struct facts *facts) {
     size_t number = 0;
@@ -711,14 +730,14 @@ bool judge(
 ) {
     const enum interaction interaction = facts->interaction;
     const bool single = interaction == SINGLE_TURN;
-    if (!is_recordable(facts))
+    if (!is_recordable(facts) || !flag_habits(facts, demands->checks, flags))
         return false;
     *doubts |= facts->doubts | doubts_of_score(facts, demands);
     *doubts |= doubts_of_values(facts, demands, flags) | doubts_of_kind(facts, interaction);
     *doubts |= doubts_of_answer(facts, demands, single, flags);
     *doubts |= may_be_underived(facts, demands) || may_differ_from_log(facts) ? ES808 : NO_CHECK;
     *doubts |= may_be_another_choice(facts) ? ES808 : NO_CHECK;
-    *doubts |= may_not_be_output(facts) ? ES303 : NO_CHECK;
+    *doubts |= may_not_be_output(facts) || (single && lacks_output(facts)) ? ES303 : NO_CHECK;
     if (!single)
         *doubts |= doubts_of_transcript(facts, demands, interaction == AGENTIC);
     else if (!is_at_most(facts, TURN_COUNT, ONE_EXCHANGE) || !is_at_most(facts, CALL_COUNT, 0))

@@ -101,6 +101,12 @@ enum flag {
     WRONG_HASH = 32768,  /* sample_hash is not what any recipe gives that is tried */
     LIKE_LOG = 65536,    /* prompt and target have the hashes that the harness logged, or */
     UNLIKE_LOG = 131072, /* one of them has another */
+    PROMPTED = 1 << 18,  /* input.formatted holds input.raw, or */
+    UNPROMPTED = 1 << 19, /* does not */
+    SOURCED = 1 << 20,   /* output.raw holds the answer that was extracted from it, or */
+    UNSOURCED = 1 << 21, /* does not */
+    REFERRED = 1 << 22,  /* the answer is a reference, or */
+    RIVAL = 1 << 23,     /* a letter, integer or word that none of them can stand for */
 };
 
 /* Where the texts of a row are: one behind the other, each ends where the next one starts. */
@@ -147,6 +153,17 @@ struct facts {
         uint32_t generation, call;
     } bucket[CALL_BUCKETS];
 };
+
+static inline byte folded(byte one) { return one >= 'A' && one <= 'Z' ? (byte)(one | 0x20) : one; }
+
+/* Return a text without the white space around it. */
+struct span bare(const byte *start, size_t length);
+
+/* Tell whether two ASCII texts differ at most in the case of letters. */
+bool are_alike(const struct span *one, const struct span *other);
+
+/* Tell whether a text holds another one, both as they are written; perhaps, where that takes long. */
+enum answer finds(const struct span *text, const struct span *part);
 
 void start_facts(struct facts *facts);
 

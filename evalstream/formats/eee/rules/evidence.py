@@ -10,6 +10,7 @@ from typing import Any, Final
 from evalstream.formats.eee.aggregate import LEVELS, RESULTS, Join, Result
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.rules.habits import find_misjudged
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member
@@ -222,6 +223,32 @@ def _called_both(facts: RunFacts) -> Iterator[Violation]:
                 message = f"is_correct is true in some rows with the score {score}, false in others"
                 pointer = f"{RESULTS}/{result.place}"
                 yield ES808.violation(message, pointer=pointer, severity=Severity.WARNING)
+
+
+def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
+    """Report results whose rows do not judge equal scores, or like answers, in the same way."""
+    yield from _called_both(facts)
+    for result in facts.context.results:
+        name, cover = (
+            result.metric or result.id or result.name or "",
+            facts.coverage.of(result.place),
+        )
+        scale = read_scale(result)
+        # A score may sum up the repeats of a sample, and another than the metric's word is a grade.
+        if cover.repeats > cover.samples or scale is None or scale.is_turned:
+            continue
+        if _GRADED.search(name) or "judge" in name.casefold():
+            continue
+        for is_right, found in find_misjudged(facts, result.place):
+            answer = "is no reference" if is_right else "is a reference"
+            message = (
+                f"is_correct is {str(is_right).lower()} where the answer {answer};"
+                f" it is true in {found.kept:,} rows whose answer is one"
+                f" (first {facts.at(found.first)})"
+            )
+            pointer = f"{RESULTS}/{result.place}"
+            severity = Severity.WARNING
+            yield ES808.violation(message, pointer=pointer, severity=severity, count=found.count)
 
 
 def _read_claimed(row: Row) -> tuple[bool, Any] | None:
@@ -441,7 +468,7 @@ ES307: Final = declare_rule(
 ES808: Final = declare_rule(
     "ES808",
     row=_score_underived,
-    run=_called_both,
+    run=_judged_otherwise,
     reads=("/evaluation/is_correct", "/answer_attribution", "/metadata/lm_eval_metrics"),
     in_scanner=True,
 )

@@ -12,7 +12,9 @@ from typing import Any, Final
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result, is_alike, to_float
 from evalstream.formats.eee.context import RowContext, in_any_context
+from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.rules.evidence import BINARY, is_no_method
+from evalstream.formats.eee.rules.habits import SOURCE, find_exceptions
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
@@ -104,27 +106,39 @@ def _attribution_source(context: RowContext) -> RowCheck:
                     )
                 )
             foreign = foreign or doubt is Severity.INFO
-            if source in _USUAL_PLACES and _is_not_in_output(answer, row):
-                violations.append(
-                    ES303.violation(
-                        "extracted_value is not in the output, though extraction_method is none",
-                        pointer=f"/answer_attribution/{place}/extracted_value",
-                        found=answer["extracted_value"],
-                    )
-                )
+            lack = _why_not_in_output(answer, row) if source in _USUAL_PLACES else None
+            if lack is not None:
+                pointer = f"/answer_attribution/{place}/extracted_value"
+                message = f"extracted_value is not in the output, {lack}"
+                found = answer["extracted_value"]
+                violations.append(ES303.violation(message, pointer=pointer, found=found))
         return [*violations, FOREIGN_SOURCE] if foreign else violations
 
     return check
 
 
-def _is_not_in_output(answer: Any, row: Row) -> bool:
-    """Tell whether an answer that no method extracted is in none of the outputs."""
+def _why_not_in_output(answer: Any, row: Row) -> str | None:
+    """Return why an answer cannot come from the output; None where it may."""
     method, value = member(answer, "extraction_method"), member(answer, "extracted_value")
-    if value.__class__ is not str or not is_no_method(method):
-        return False
     output: Any = member(row.get("output"), "raw")
     texts = (output or [""]) if output.__class__ is list else [output]
-    return all(text.__class__ is str and value.strip() not in text for text in texts)
+    if value.__class__ is not str or not all(text.__class__ is str for text in texts):
+        return None
+    if is_no_method(method) and not any(value.strip() in text for text in texts):
+        return "though extraction_method is none"
+    is_empty = not _is_blank(value) and all(map(_is_blank, texts))
+    return "which is empty" if is_empty else None
+
+
+def _answers_without_source(facts: RunFacts) -> Iterator[Violation]:
+    """Report answers that the output does not hold, where most rows of the file have theirs there."""
+    found = find_exceptions(facts, SOURCE)
+    if found is not None:
+        message = (
+            f"extracted_value is not in output.raw, as it is in {found.kept:,} other rows"
+            f" (first {facts.at(found.first)})"
+        )
+        yield ES303.violation(message, count=found.count)
 
 
 def _score_out_of_bounds(context: RowContext) -> RowCheck | None:
@@ -398,7 +412,11 @@ ES302: Final = declare_rule(
 )
 
 ES303: Final = declare_rule(
-    "ES303", row=_attribution_source, reads=("/answer_attribution",), in_scanner=True
+    "ES303",
+    row=_attribution_source,
+    run=_answers_without_source,
+    reads=("/answer_attribution",),
+    in_scanner=True,
 )
 
 ES308: Final = declare_rule(

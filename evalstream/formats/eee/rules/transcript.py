@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.rules.habits import PROMPT, find_exceptions
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
@@ -192,6 +194,17 @@ def _question_not_asked(context: RowContext) -> RowCheck:
     return check
 
 
+def _prompts_without_question(facts: RunFacts) -> Iterator[Violation]:
+    """Report rows whose input.formatted lacks the question that most prompts of the file hold."""
+    found = find_exceptions(facts, PROMPT)
+    if found is not None:
+        message = (
+            f"input.formatted does not hold input.raw, as it does in {found.kept:,} other rows"
+            f" (first {facts.at(found.first)})"
+        )
+        yield ES320.violation(message, count=found.count)
+
+
 def _is_a_user(role: Any) -> bool:
     return role.__class__ is str and role.casefold() in _USERS
 
@@ -255,7 +268,11 @@ ES319: Final = declare_rule(
 )
 
 ES320: Final = declare_rule(
-    "ES320", row=_question_not_asked, reads=("/interactions", "/messages"), in_scanner=True
+    "ES320",
+    row=_question_not_asked,
+    run=_prompts_without_question,
+    reads=("/interactions", "/messages"),
+    in_scanner=True,
 )
 
 NOT_ASKED: Final = ES320.violation(

@@ -1,0 +1,166 @@
+"""What most rows of a file keep to, so that the rows that do not can be named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.facts import RunFacts
+from evalstream.model.data_class import NamedTuple
+from evalstream.parsing.json import member
+from evalstream.parsing.lazy_regex import LazyPattern
+
+PROMPT: Final = "prompt"
+SOURCE: Final = "source"
+ANSWER: Final = "answer"
+
+Habit = tuple[str | int, ...]
+"""A key of a tally: a habit and whether the row keeps to it, of `ANSWER` those of its result."""
+
+LONGEST_ANSWER: Final = 32
+FEWEST: Final = 3
+"""A habit is that of a file if so many times as many rows keep to it as do not, and so many at all."""
+
+_PLAIN = LazyPattern(r"[ !#-\[\]-\x7f]+")
+"""Texts that JSON need not escape; the scanner judges no others."""
+
+_LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
+_INTEGER = LazyPattern(r"-?[0-9]{1,15}")
+_WORD = LazyPattern(r"[A-Za-z]{2,}")
+_APART = LazyPattern(r"[^0-9A-Za-z]+")
+_POLARITY: Final = {"yes": 1, "no": 1, "true": 2, "false": 2}
+
+
+class Exceptions(NamedTuple):
+    """The rows that break a habit: how many, the first line, and how many keep to it."""
+
+    count: int
+    first: int
+    kept: int
+
+
+def asks_question(row: Mapping[str, Any]) -> bool | None:
+    """Tell whether input.formatted holds input.raw; None without both, or with escapes."""
+    sample = row.get("input")
+    question, prompt = _plain(member(sample, "raw")), member(sample, "formatted")
+    if question is None or prompt.__class__ is not str:
+        return None
+    return question in prompt
+
+
+def has_source(row: Mapping[str, Any]) -> bool | None:
+    """Tell whether output.raw holds the one answer that was extracted from it.
+
+    None where it has the letters and digits of the answer with other characters between them.
+    """
+    answers = row.get("answer_attribution")
+    if row.get("interaction_type") != row_view.SINGLE_TURN or answers.__class__ is not list:
+        return None
+    value = _plain(member(answers[0], "extracted_value")) if len(answers) == 1 else None
+    if value is None or len(value) > LONGEST_ANSWER or answers[0].get("source") != "output.raw":
+        return None
+    texts = _output_texts(row)
+    if any(value in text for text in texts):
+        return True
+    return None if any(_spells(text, value) for text in texts) else False
+
+
+def is_reference(row: Mapping[str, Any]) -> bool | None:
+    """Tell whether the answer of a row is a reference: the only one attributed, or the output.
+
+    False only for a letter, an integer or a word that can stand for none of them.
+    """
+    answers, sample = row.get("answer_attribution"), row.get("input")
+    if answers.__class__ is not list or len(answers) > 1:
+        return None
+    if answers:
+        value = _plain(member(answers[0], "extracted_value"))
+    else:
+        texts = _output_texts(row) if row.get("interaction_type") == row_view.SINGLE_TURN else ()
+        value = _plain(texts[0]) if len(texts) == 1 else None
+    reference, choices = member(sample, "reference"), member(sample, "choices")
+    references = [reference] if reference.__class__ is str else reference
+    if value is None or references.__class__ is not list or not references:
+        return None
+    if not all(text.__class__ is str for text in references):
+        return None
+    known = [_plain(text) for text in references]
+    if value in known:
+        return True
+    listed = choices if choices.__class__ is list else []
+    rivals = all(text is not None and _are_rivals(value, text, listed) for text in known)
+    return False if rivals else None
+
+
+def find_exceptions(facts: RunFacts, *habit: str | int) -> Exceptions | None:
+    """Return the rows that break a habit that most rows of a file keep to."""
+    habits = facts.tally.habits
+    kept, count = habits.count((*habit, True)), habits.count((*habit, False))
+    if not count or kept < FEWEST * count or kept < FEWEST:
+        return None
+    first = next(line for key, _, line in habits if key == (*habit, False))
+    return Exceptions(count, first, kept)
+
+
+def find_misjudged(facts: RunFacts, place: int) -> Iterator[tuple[bool, Exceptions]]:
+    """Iterate over rows that are called right, or wrong, unlike others with such an answer.
+
+    In most rows of the result answers that are a reference are right.
+    """
+    habits = facts.tally.habits
+    seen = {key[2:]: (count, line) for key, count, line in habits if key[:2] == (ANSWER, place)}
+    agreed = seen.get((True, True), (0, 0))[0]
+    count, line = seen.get((True, False), (0, 0))
+    if count and agreed >= FEWEST * count:
+        yield False, Exceptions(count, line, agreed)
+    count, line = seen.get((False, True), (0, 0))
+    denied = seen.get((False, False), (0, 0))[0]
+    if count and agreed > 1 and agreed + denied >= FEWEST * count:
+        yield True, Exceptions(count, line, agreed)
+
+
+def judgement(score: Any, correct: Any, *, failed: bool) -> bool | None:
+    """Return whether a row calls its answer right by its score, too; None where it does not say."""
+    if failed or correct.__class__ is not bool or score != correct:
+        return None
+    return bool(correct)
+
+
+def _plain(text: Any) -> str | None:
+    if text.__class__ is not str or not _PLAIN.fullmatch(text):
+        return None
+    return text.strip(" ") or None
+
+
+def _output_texts(row: Mapping[str, Any]) -> Sequence[str]:
+    output: Any = member(row.get("output"), "raw")
+    texts = output if output.__class__ is list else [output]
+    return [text for text in texts if text.__class__ is str]
+
+
+def _spells(text: str, part: str) -> bool:
+    """Tell whether a text holds the letters and digits of another one."""
+    return _APART.sub("", part).lower() in _APART.sub("", text).lower()
+
+
+def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
+    """Tell whether two texts are letters, integers or words that stand for different answers.
+
+    An integer may number one of the choices, if there are any.
+    """
+    if max(len(one), len(other)) > LONGEST_ANSWER:
+        return False
+    letters = [_LETTER.fullmatch(text) for text in (one, other)]
+    if any(letters):
+        return all(letters) and len({found[1].lower() for found in letters if found}) > 1
+    if _INTEGER.fullmatch(one) and _INTEGER.fullmatch(other):
+        return int(one) != int(other) and (not choices or (one in choices and other in choices))
+    words = one.lower(), other.lower()
+    polarities = {_POLARITY.get(word, 0) for word in words} - {0}
+    return (
+        all(map(_WORD.fullmatch, words))
+        and words[0] not in words[1]
+        and words[1] not in words[0]
+        and not (len(polarities) == 2)
+    )
