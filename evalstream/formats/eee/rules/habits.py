@@ -162,5 +162,5 @@ def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
         all(map(_WORD.fullmatch, words))
         and words[0] not in words[1]
         and words[1] not in words[0]
-        and not (len(polarities) == 2)
+        and len(polarities) != 2
     )
