@@ -145,8 +145,9 @@ static bool flag_source(const struct facts *facts, uint64_t *flags) {
     if (!is(text_of(facts, ANSWER_SOURCE), "output.raw") || !is_plain(value) || !answer.length ||
         answer.length > LONGEST_ANSWER)
         return true;
-    bool may_be_there = false;
+    bool may_be_there = false, is_empty = true;
     for (size_t one = 0; one < facts->outputs.count; one++) {
+        is_empty &= !shows_something(&facts->outputs.span[one]);
         const enum answer found = finds(&facts->outputs.span[one], &answer);
         if (hides_ascii(&facts->outputs.span[one]) || found == PERHAPS)
             return false;
@@ -156,7 +157,7 @@ static bool flag_source(const struct facts *facts, uint64_t *flags) {
         }
         may_be_there |= spells(&facts->outputs.span[one], &answer);
     }
-    *flags |= may_be_there ? 0 : UNSOURCED;
+    *flags |= may_be_there || is_empty ? 0 : UNSOURCED;
     return true;
 }
 

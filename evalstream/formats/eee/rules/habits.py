@@ -20,7 +20,11 @@ Habit = tuple[str | int, ...]
 
 LONGEST_ANSWER: Final = 32
 FEWEST: Final = 3
-"""A habit is that of a file if so many times as many rows keep to it as do not, and so many at all."""
+MANY: Final = 5
+"""A habit is that of a file if at least so many rows keep to it for each one that does not.
+
+More are needed where a further demand on the answer may make a row wrong.
+"""
 
 _PLAIN = LazyPattern(r"[ !#-\[\]-\x7f]+")
 """Texts that JSON need not escape; the scanner judges no others."""
@@ -52,7 +56,7 @@ def asks_question(row: Mapping[str, Any]) -> bool | None:
 def has_source(row: Mapping[str, Any]) -> bool | None:
     """Tell whether output.raw holds the one answer that was extracted from it.
 
-    None where it has the letters and digits of the answer with other characters between them.
+    None where it is empty, or has the letters and digits of the answer and others between them.
     """
     answers = row.get("answer_attribution")
     if row.get("interaction_type") != row_view.SINGLE_TURN or answers.__class__ is not list:
@@ -63,7 +67,8 @@ def has_source(row: Mapping[str, Any]) -> bool | None:
     texts = _output_texts(row)
     if any(value in text for text in texts):
         return True
-    return None if any(_spells(text, value) for text in texts) else False
+    is_open = not "".join(texts).strip() or any(_spells(text, value) for text in texts)
+    return None if is_open else False
 
 
 def is_reference(row: Mapping[str, Any]) -> bool | None:
@@ -97,7 +102,7 @@ def find_exceptions(facts: RunFacts, *habit: str | int) -> Exceptions | None:
     """Return the rows that break a habit that most rows of a file keep to."""
     habits = facts.tally.habits
     kept, count = habits.count((*habit, True)), habits.count((*habit, False))
-    if not count or kept < FEWEST * count or kept < FEWEST:
+    if not count or kept < FEWEST * count:
         return None
     first = next(line for key, _, line in habits if key == (*habit, False))
     return Exceptions(count, first, kept)
@@ -112,7 +117,7 @@ def find_misjudged(facts: RunFacts, place: int) -> Iterator[tuple[bool, Exceptio
     seen = {key[2:]: (count, line) for key, count, line in habits if key[:2] == (ANSWER, place)}
     agreed = seen.get((True, True), (0, 0))[0]
     count, line = seen.get((True, False), (0, 0))
-    if count and agreed >= FEWEST * count:
+    if count and agreed >= MANY * count:
         yield False, Exceptions(count, line, agreed)
     count, line = seen.get((False, True), (0, 0))
     denied = seen.get((False, False), (0, 0))[0]
