@@ -7,8 +7,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Set
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from evalstream.engine.context import CheckContext
-from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
+from evalstream.engine.result import (
+    BlockResult,
+    CheckContext,
+    Counts,
+    LocatedViolation,
+    shorten_values,
+)
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import (
     CountKey,

@@ -15,8 +15,7 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import parse_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import RowCheck
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import RowCheck, declare_rule
 from evalstream.stats.claims.rounding import agrees, as_float
 
 Row = Mapping[str, Any]

@@ -11,7 +11,7 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import is_hex_digest
 from evalstream.parsing.json import member
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 LIKE_LOG: Final = "like the log"
 UNLIKE_LOG: Final = "unlike the log"

@@ -15,8 +15,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import RowCheck
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import RowCheck, declare_rule
 
 _EPOCH = LazyPattern(r"[0-9]{9,10}(?:\.[0-9]*)?|[0-9]{13}|[0-9]{16}")
 """A time since 1970: in seconds, milliseconds or microseconds."""

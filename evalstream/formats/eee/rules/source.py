@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 ES650: Final = declare_rule("ES650")
 ES651: Final = declare_rule("ES651")

@@ -10,8 +10,7 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
-from evalstream.rules.base import RowCheck
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import RowCheck, declare_rule
 
 Row = Mapping[str, Any]
 
