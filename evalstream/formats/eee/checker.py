@@ -21,11 +21,10 @@ from evalstream.formats.eee.file_violations import (
     find_file_violations,
     unmet_expectations,
 )
-from evalstream.formats.eee.fixable import can_fix
 from evalstream.formats.eee.guess import context_of_rows, settle_context
 from evalstream.formats.eee.probe import probe_context, rowless_context
 from evalstream.formats.eee.rules.seal import ES501, checksum_algorithms
-from evalstream.formats.eee.run_summary import collect_facts, have_mappings, summarise_run
+from evalstream.formats.eee.run_summary import can_fix, collect_facts, have_mappings, summarise_run
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
 from evalstream.io.overwriting import is_irregular

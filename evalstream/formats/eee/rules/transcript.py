@@ -206,9 +206,11 @@ def _spellings(text: str) -> Iterator[str]:
 
 def _join_words(text: str) -> str:
     """Return a text with single spaces for its white space, and one form of each letter."""
-    from unicodedata import normalize
+    if not text.isascii():
+        from unicodedata import normalize
 
-    return " ".join(normalize("NFKC", text).split())
+        text = normalize("NFKC", text)
+    return " ".join(text.split())
 
 
 def _may_be_the_model(turn: Any) -> bool:
