@@ -15,7 +15,7 @@ from evalstream.model.options import (
     OptionText,
     declared_options,
 )
-from evalstream.reporters.options import REPORT_OPTIONS
+from evalstream.reporters import REPORT_OPTIONS
 
 OWN_NAME: Final = "evalstream.toml"
 PROJECT_NAME: Final = "pyproject.toml"
