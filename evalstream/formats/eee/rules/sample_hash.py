@@ -78,7 +78,9 @@ def _slow_check(context: RowContext) -> SlowCheck:
         covered = row_view.hash_input(row)
         if covered is None or not isinstance(digest, str):
             return None
-        bare = _bare(digest, line, tally)
+        bare = normalise_digest(digest)
+        if bare != digest and is_hex_digest(bare):
+            tally.hash_forms.add("dressed", line)
         malformed = _check_form(bare, digest, context)
         if malformed:
             return malformed
@@ -119,14 +121,6 @@ def _wrong_hash(context: RowContext, expected: str, found: str) -> Violation:
     primary = context.recipes[0]
     message = f"not the {context.algorithm} of this row's input under the recipe {primary}"
     return ES401.violation(message, pointer=POINTER, expected=expected, found=found)
-
-
-def _bare(digest: str, line: int, tally: Tally) -> str:
-    """Return the digest in plain form, and count it if it was written in another form."""
-    bare = normalise_digest(digest)
-    if bare != digest and is_hex_digest(bare):
-        tally.hash_forms.add("dressed", line)
-    return bare
 
 
 def _check_form(bare: str, digest: str, context: RowContext) -> Violation | None:
