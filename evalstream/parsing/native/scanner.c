@@ -145,16 +145,31 @@ static bool is_key(const struct scanner *scanner, size_t scope, const byte *key,
     return known->length == length && !memcmp(scanner->letters + known->start, key, length);
 }
 
+/* Tell whether a row has the ids of the row before. */
+static bool is_last_scope(const struct scanner *scanner) {
+    const struct key *const known = &scanner->key[scanner->last_scope];
+    const byte *at = scanner->letters + known->start, *const stop = at + known->length;
+    for (int slot = 0; slot < IDS; slot++) {
+        const struct value *const value = &scanner->facts.slot[slot];
+        const size_t count = value->kind == ABSENT ? 0 : (size_t)(value->stop - value->start);
+        if ((size_t)(stop - at) <= count || at[count] != '\n' ||
+            (count && memcmp(at, value->start, count)))
+            return false;
+        at += count + 1;
+    }
+    return at == stop;
+}
+
 enum { NOT_KNOWN = MOST_SCOPES, NO_ROOM };
 
 /* Return the scope of a row. */
 static size_t scope_of(struct scanner *scanner) {
+    if (scanner->scopes && is_last_scope(scanner))
+        return scanner->last_scope;
     const size_t length = write_key(scanner);
     const byte *const key = scanner->letters + scanner->letter_count;
     if (!length)
         return NO_ROOM;
-    if (scanner->scopes && is_key(scanner, scanner->last_scope, key, length))
-        return scanner->last_scope;
     const uint64_t hash = xxh64(key, length, 0);
     for (size_t scope = 0; scope < scanner->scopes; scope++) {
         if (scanner->key[scope].hash == hash && is_key(scanner, scope, key, length)) {
