@@ -21,6 +21,15 @@ struct likeness {
     uint64_t slot;    /* where its rows are counted, NO_SLOT where they are listed */
 };
 
+enum { SHORT_TEXT = 16, HASH_DIGITS = 64, SHORT_TEXTS = 16 };
+
+/* A short text that was found to have a SHA-256: many rows have the same reference. */
+struct hashed_text {
+    size_t length;
+    byte text[SHORT_TEXT];
+    byte hash[HASH_DIGITS];
+};
+
 /* A text among others: one behind the other in `letters`. */
 struct key {
     size_t start, length;
@@ -48,6 +57,7 @@ struct scanner {
     size_t likenesses, last_likeness;
     struct likeness likeness[MOST_LIKENESSES];
     uint16_t likeness_bucket[LIKENESS_BUCKETS]; /* numbers from 1 */
+    struct hashed_text hashed_text[SHORT_TEXTS];
     struct facts facts;
     struct folding folding;
 };
@@ -363,23 +373,43 @@ static void check_hash(const struct scanner *scanner, const struct texts *texts,
     row->flags |= WRONG_HASH;
 }
 
+/* Tell whether a text has a SHA-256, given as hex digits, and remember it if it is short. */
+static bool has_hash(
+    struct scanner *scanner, const byte *text, size_t length, const byte *digits
+) {
+    struct hashed_text *const known =
+        &scanner->hashed_text[length ? text[length - 1] % SHORT_TEXTS : 0];
+    if (length > SHORT_TEXT)
+        return has_digest(&scanner->hasher, text, length, digits);
+    if (known->length == length && equal(known->text, text, length) &&
+        !memcmp(known->hash, digits, HASH_DIGITS))
+        return true;
+    if (!has_digest(&scanner->hasher, text, length, digits))
+        return false;
+    known->length = length;
+    copy_bytes(known->text, text, length);
+    memcpy(known->hash, digits, HASH_DIGITS);
+    return true;
+}
+
 /* Tell whether a text has the hash that the harness logged of it; perhaps, if it logged none. */
 static enum answer has_logged_hash(
-    const struct scanner *scanner, enum slot slot, const byte *text, size_t length
+    struct scanner *scanner, enum slot slot, const byte *text, size_t length
 ) {
     const struct value *const hash = &scanner->facts.slot[slot];
-    if (hash->kind != STRING || hash->span.length != 2 * scanner->hasher.size ||
-        !are_hex_digits(hash->span.start, hash->span.length))
+    if (hash->kind != STRING || hash->span.length != HASH_DIGITS)
         return PERHAPS;
-    return has_digest(&scanner->hasher, text, length, hash->span.start) ? YES : NO;
+    if (has_hash(scanner, text, length, hash->span.start))
+        return YES;
+    return are_hex_digits(hash->span.start, HASH_DIGITS) ? NO : PERHAPS;
 }
 
 /* Compare input.raw and a single reference, or none, with what lm-eval hashed, by SHA-256. */
-static void check_log(const struct scanner *scanner, const struct texts *texts, struct row *row) {
-    enum { SHA256_BYTES = 32, APART = 0xFF };
+static void check_log(struct scanner *scanner, const struct texts *texts, struct row *row) {
+    enum { APART = 0xFF };
     const struct value *const formatted = &scanner->facts.slot[FORMATTED];
     if (!(scanner->demands.checks & ES410) || !scanner->hasher.start || row->flags & UNCOVERED ||
-        scanner->hasher.size != SHA256_BYTES || formatted->kind > NULL_KIND)
+        2 * scanner->hasher.size != HASH_DIGITS || formatted->kind > NULL_KIND)
         return;
     const byte *const raw = texts->data + row->texts.input;
     const byte *const end = texts->data + row->texts.choices;
