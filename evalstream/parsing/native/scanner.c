@@ -5,12 +5,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 enum {
     MOST_SCOPES = 1024,
     MOST_KEY_BYTES = 1 << 18,
     MOST_SIGNATURES = 1024,
     MOST_SIGNATURES_BYTES = 1 << 20,
+    LARGEST_IN_HEAP = 1 << 25,
 };
 
 enum { KIND_BUCKETS = 2 * MOST_KINDS, LIKENESS_BUCKETS = 2 * MOST_LIKENESSES };
@@ -90,7 +94,16 @@ const char *check_codes(void) { return CHECKS(CODE_OF_CHECK); }
 
 const char *sources_digest(void) { return SOURCES_DIGEST; }
 
+/* Let blocks take the memory of those before them: the system clears each page that it gives again. */
+static void keep_freed_memory(void) {
+#if defined(__GLIBC__)
+    mallopt(M_MMAP_THRESHOLD, LARGEST_IN_HEAP);
+    mallopt(M_TRIM_THRESHOLD, 2 * LARGEST_IN_HEAP);
+#endif
+}
+
 struct scanner *new_scanner(void) {
+    keep_freed_memory();
     struct scanner *const scanner = calloc(1, sizeof *scanner);
     if (scanner)
         start_facts(&scanner->facts);
