@@ -158,8 +158,8 @@ def read_together(
 
     They are about `most` bytes in all, or one part.
     """
-    # The allocator of glibc gives back what exceeds twice the largest block that was ever freed. New
-    # pages for the arrays of each batch would take as long as all work on them.
+    # The allocator of glibc gives back what exceeds twice the largest block freed before. New pages
+    # for the arrays of each batch would take as long as all work on them.
     np.empty(LARGEST_BYTES, np.uint8)
     sizes = sum((s.part_counts * s.dtype.itemsize for s in stores), np.zeros(PARTS, np.int64))
     first, held = 0, 0
