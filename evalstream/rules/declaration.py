@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         by_ids: bool
         reads: tuple[str, ...]
         in_scanner: bool
+        needed_fact: str
 
 
 def declare_rule(code: str, **check: Unpack[RuleCheck]) -> Rule:
