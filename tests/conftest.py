@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from evalstream.formats.eee import row_engine
 from evalstream.formats.helm import reader as helm_reader
@@ -43,6 +45,9 @@ def pytest_configure(config: pytest.Config) -> None:
         suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("untimed")
+    if not is_deep():
+        # Reading the constants of all sources, which are drawn now and then, takes seconds.
+        providers._get_local_constants = Constants
     # Several processes share one server of the program.
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         share_server()

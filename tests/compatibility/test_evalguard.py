@@ -4,7 +4,6 @@ import io
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from commands import command, run_command
 from corpus import CORPUS, expectations, needs_corpus
 from depth import deep, examples, some
 from each import each
@@ -919,8 +919,8 @@ def test_options_hold_for_this_system_too(folder: Path) -> None:
 @pytest.mark.parametrize("how", ["text", "json", deep("jsonl"), deep("github")])
 def test_all_reporters_report(how: str, folder: Path) -> None:
     (folder / "metrics" / "accuracy.yaml").write_text("id: [é\n")
-    command = [sys.executable, "-m", "evalstream", "check", str(folder), "--format", how]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    words = command("check", str(folder), "--format", how)
+    ran = run_command(words, capture_output=True, text=True)
     assert ran.returncode == 1, ran.stderr
     assert "EVG101" in ran.stdout
 
