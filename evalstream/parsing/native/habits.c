@@ -147,15 +147,17 @@ static bool flag_source(const struct facts *facts, uint64_t *flags) {
         return true;
     bool may_be_there = false, is_empty = true;
     for (size_t one = 0; one < facts->outputs.count; one++) {
-        is_empty &= !shows_something(&facts->outputs.span[one]);
-        const enum answer found = finds(&facts->outputs.span[one], &answer);
-        if (hides_ascii(&facts->outputs.span[one]) || found == PERHAPS)
+        const struct span *const output = &facts->outputs.span[one];
+        const bool is_blank = !bare(output->start, output->length).length;
+        const enum answer found = finds(output, &answer);
+        if (hides_ascii(output) || found == PERHAPS || (!is_blank && !shows_something(output)))
             return false;
         if (found == YES) {
             *flags |= SOURCED;
             return true;
         }
-        may_be_there |= spells(&facts->outputs.span[one], &answer);
+        may_be_there |= spells(output, &answer);
+        is_empty &= is_blank;
     }
     *flags |= may_be_there || is_empty ? 0 : UNSOURCED;
     return true;

@@ -557,7 +557,7 @@ static bool lacks_output(const struct facts *facts) {
     for (size_t one = 0; one < facts->outputs.count; one++)
         if (shows_something(&facts->outputs.span[one]))
             return false;
-    return facts->answers && shows_something(text_of(facts, ANSWER_VALUE));
+    return facts->answers && text_of(facts, ANSWER_VALUE)->length;
 }
 
 /* Tell whether an answer may be another choice than the score says, which the reference numbers. */

@@ -232,15 +232,7 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
     """Report results whose rows do not judge equal scores, or like answers, in the same way."""
     yield from _called_both(facts)
     for result in facts.context.results:
-        name, cover = (
-            result.metric or result.id or result.name or "",
-            facts.coverage.of(result.place),
-        )
-        scale = read_scale(result)
-        # A score may sum up the repeats of a sample, and another than the metric's word is a grade.
-        if cover.repeats > cover.samples or scale is None or scale.is_turned:
-            continue
-        if _GRADED.search(name) or "judge" in name.casefold():
+        if not _is_of_single_answers(result, facts):
             continue
         for is_right, found in find_misjudged(facts, result.place):
             answer = "is no reference" if is_right else "is a reference"
@@ -249,9 +241,21 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
                 f" it is true in {found.kept:,} rows whose answer is one"
                 f" (first {facts.at(found.first)})"
             )
-            pointer = f"{RESULTS}/{result.place}"
-            severity = Severity.WARNING
-            yield ES808.violation(message, pointer=pointer, severity=severity, count=found.count)
+            yield ES808.violation(
+                message,
+                pointer=f"{RESULTS}/{result.place}",
+                severity=Severity.WARNING,
+                count=found.count,
+            )
+
+
+def _is_of_single_answers(result: Result, facts: RunFacts) -> bool:
+    """Tell whether scores judge one answer each: no grades, and none of all repeats of a sample."""
+    name, cover = result.metric or result.id or result.name or "", facts.coverage.of(result.place)
+    scale = read_scale(result)
+    if scale is None or scale.is_turned or cover.repeats > cover.samples:
+        return False
+    return not _is_graded(name) and "judge" not in name.casefold()
 
 
 def _read_claimed(row: Row) -> tuple[bool, Any] | None:

@@ -98,14 +98,11 @@ def is_reference(row: Mapping[str, Any]) -> bool | None:
     return False if rivals else None
 
 
-def find_exceptions(facts: RunFacts, *habit: str | int) -> Exceptions | None:
+def find_exceptions(facts: RunFacts, habit: str) -> Exceptions | None:
     """Return the rows that break a habit that most rows of a file keep to."""
     habits = facts.tally.habits
-    kept, count = habits.count((*habit, True)), habits.count((*habit, False))
-    if not count or kept < FEWEST * count:
-        return None
-    first = next(line for key, _, line in habits if key == (*habit, False))
-    return Exceptions(count, first, kept)
+    kept, broken = habits.count((habit, True)), habits.get((habit, False))
+    return None if not broken or kept < FEWEST * broken[0] else Exceptions(*broken, kept)
 
 
 def find_misjudged(facts: RunFacts, place: int) -> Iterator[tuple[bool, Exceptions]]:
@@ -114,15 +111,13 @@ def find_misjudged(facts: RunFacts, place: int) -> Iterator[tuple[bool, Exceptio
     In most rows of the result answers that are a reference are right.
     """
     habits = facts.tally.habits
-    seen = {key[2:]: (count, line) for key, count, line in habits if key[:2] == (ANSWER, place)}
-    agreed = seen.get((True, True), (0, 0))[0]
-    count, line = seen.get((True, False), (0, 0))
-    if count and agreed >= MANY * count:
-        yield False, Exceptions(count, line, agreed)
-    count, line = seen.get((False, True), (0, 0))
-    denied = seen.get((False, False), (0, 0))[0]
-    if count and agreed > 1 and agreed + denied >= FEWEST * count:
-        yield True, Exceptions(count, line, agreed)
+    agreed = habits.count((ANSWER, place, True, True))
+    wrong, right = (habits.get((ANSWER, place, not called, called)) for called in (False, True))
+    if wrong and agreed >= MANY * wrong[0]:
+        yield False, Exceptions(*wrong, agreed)
+    denied = habits.count((ANSWER, place, False, False))
+    if right and agreed > 1 and agreed + denied >= FEWEST * right[0]:
+        yield True, Exceptions(*right, agreed)
 
 
 def judgement(score: Any, correct: Any, *, failed: bool) -> bool | None:
