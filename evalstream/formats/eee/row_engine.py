@@ -472,12 +472,11 @@ class _Pass:
             )
         scores[key] = scores.get(key, 0) + 1
         is_right = habits.judgement(*key[:2], failed=key[2])
-        answered = (
-            habits.is_reference(row) if is_right is not None and self._engine.judges else None
-        )
-        if answered is not None:
-            habit = habits.ANSWER, group.place, answered, is_right
-            self._tally.habits.add(habit, entry.number)
+        if is_right is not None and self._engine.judges:
+            answered = habits.is_reference(row)
+            if answered is not None:
+                habit = habits.ANSWER, group.place, answered, is_right
+                self._tally.habits.add(habit, entry.number)
 
     def _identify(self, entry: _Entry) -> None:
         row, group = entry.row, entry.group

@@ -245,7 +245,7 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
                 message,
                 pointer=f"{RESULTS}/{result.place}",
                 severity=Severity.WARNING,
-                count=found.count,
+                count=found.rows,
             )
 
 

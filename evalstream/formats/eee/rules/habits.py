@@ -39,7 +39,7 @@ _POLARITY: Final = {"yes": 1, "no": 1, "true": 2, "false": 2}
 class Exceptions(NamedTuple):
     """The rows that break a habit: how many, the first line, and how many keep to it."""
 
-    count: int
+    rows: int
     first: int
     kept: int
 
@@ -102,7 +102,12 @@ def find_exceptions(facts: RunFacts, habit: str) -> Exceptions | None:
     """Return the rows that break a habit that most rows of a file keep to."""
     habits = facts.tally.habits
     kept, broken = habits.count((habit, True)), habits.get((habit, False))
-    return None if not broken or kept < FEWEST * broken[0] else Exceptions(*broken, kept)
+    return None if not broken or kept < FEWEST * broken[0] else _exceptions(broken, kept)
+
+
+def _exceptions(broken: list[int], kept: int) -> Exceptions:
+    rows, first = broken
+    return Exceptions(rows, first, kept)
 
 
 def find_misjudged(facts: RunFacts, place: int) -> Iterator[tuple[bool, Exceptions]]:
@@ -114,10 +119,10 @@ def find_misjudged(facts: RunFacts, place: int) -> Iterator[tuple[bool, Exceptio
     agreed = habits.count((ANSWER, place, True, True))
     wrong, right = (habits.get((ANSWER, place, not called, called)) for called in (False, True))
     if wrong and agreed >= MANY * wrong[0]:
-        yield False, Exceptions(*wrong, agreed)
+        yield False, _exceptions(wrong, agreed)
     denied = habits.count((ANSWER, place, False, False))
     if right and agreed > 1 and agreed + denied >= FEWEST * right[0]:
-        yield True, Exceptions(*right, agreed)
+        yield True, _exceptions(right, agreed)
 
 
 def judgement(score: Any, correct: Any, *, failed: bool) -> bool | None:

@@ -137,7 +137,7 @@ def _answers_without_source(facts: RunFacts) -> Iterator[Violation]:
             f"extracted_value is not in output.raw, as it is in {found.kept:,} other rows"
             f" (first {facts.at(found.first)})"
         )
-        yield ES303.violation(message, count=found.count)
+        yield ES303.violation(message, count=found.rows)
 
 
 def _score_out_of_bounds(context: RowContext) -> RowCheck | None:

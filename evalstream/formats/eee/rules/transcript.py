@@ -201,7 +201,7 @@ def _prompts_without_question(facts: RunFacts) -> Iterator[Violation]:
             f"input.formatted does not hold input.raw, as it does in {found.kept:,} other rows"
             f" (first {facts.at(found.first)})"
         )
-        yield ES320.violation(message, count=found.count)
+        yield ES320.violation(message, count=found.rows)
 
 
 def _is_a_user(role: Any) -> bool:
