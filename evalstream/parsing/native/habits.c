@@ -13,13 +13,17 @@ static bool is_unread(const struct value *value, const struct spans *kept) {
     return value->kind == ARRAY && !kept->count && value->stop - value->start > 2;
 }
 
-static bool is_plain(const struct span *text) { return text->ascii && !text->escaped; }
+/* Tell whether a text has only what no writer of JSON escapes. */
+static bool is_plain(const struct span *text) {
+    return text->ascii && !text->escaped && !memchr(text->start, 0x7F, text->length);
+}
 
-/* Tell whether a text may write ASCII that is usually plain as escapes. */
+/* Tell whether a text may write ASCII that is usually plain as escapes; U+007F is no such. */
 static bool hides_ascii(const struct span *text) {
     const byte *at = text->start, *const stop = text->start + text->length;
     for (; text->unusual && (at = memchr(at, '\\', (size_t)(stop - at))); at += 2)
-        if (at[1] == '/' || (!memcmp(at + 1, "u00", 3) && at[4] >= '2' && at[4] <= '7'))
+        if (at[1] == '/' || (!memcmp(at + 1, "u00", 3) && at[4] >= '2' && at[4] <= '7' &&
+                             !(at[4] == '7' && folded(at[5]) == 'f')))
             return true;
     return false;
 }

@@ -26,7 +26,7 @@ MANY: Final = 5
 More are needed where a further demand on the answer may make a row wrong.
 """
 
-_PLAIN = LazyPattern(r"[ !#-\[\]-\x7f]+")
+_PLAIN = LazyPattern(r"[ !#-\[\]-~]+")
 """Texts that JSON need not escape; the scanner judges no others."""
 
 _LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
