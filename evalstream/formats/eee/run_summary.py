@@ -122,7 +122,7 @@ def summarise_run(
         labels = collector.samples.labels
         collector.samples.description = describe(aggregate, labels, summary.version)
     if collector.links is not None and aggregate is not None:
-        from evalstream.formats.eee.row_view import record_digest
+        from evalstream.formats.eee.row_digests import record_digest
 
         collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
     return summary
