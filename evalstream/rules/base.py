@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         by_ids: bool
         reads: tuple[str, ...]
         in_scanner: bool
+        needed_fact: str
 
 
 class FileFacts(DataClass, frozen=True):
@@ -143,6 +144,8 @@ class Rule(NamedTuple):
             empty, the rule may find something in every row.
         in_scanner: Whether the scanner knows the rule: it runs only over rows about which the
             scanner has a doubt. Otherwise it runs over the rows that have a member of `reads`.
+        needed_fact: The member of the facts, such as `tally.noise`, without which a `run` rule finds
+            nothing: it runs only where that is not empty. Without a name it runs in any case.
         since: The version of evalstream that had it first.
         former_names: Names that it had before, which still work.
         needs: The option without which it finds nothing, empty if there is none.
@@ -170,6 +173,7 @@ class Rule(NamedTuple):
     by_ids: bool = False
     reads: tuple[str, ...] = ()
     in_scanner: bool = False
+    needed_fact: str = ""
     since: str = "0.1.0"
     former_names: tuple[str, ...] = ()
     needs: str = ""

@@ -41,7 +41,7 @@ def noise_check(options: Options) -> Callable[[bytes], bool]:
 
 
 def _noise_skipped(facts: FileFacts) -> Iterator[Violation]:
-    for _, count, line in facts.tally.noise:
+    for _, count, line in facts.tally.noise.entries():
         message = f"lines that are not rows were skipped (first {facts.at(line)})"
         yield ES006.violation(message, count=count)
 
@@ -49,9 +49,11 @@ def _noise_skipped(facts: FileFacts) -> Iterator[Violation]:
 ES001: Final = declare_rule("ES001")
 ES002: Final = declare_rule("ES002")
 ES003: Final = declare_rule("ES003")
-ES004: Final = declare_rule("ES004", run=_changed_while_read, about_paths=True)
+ES004: Final = declare_rule(
+    "ES004", run=_changed_while_read, about_paths=True, needed_fact="changed"
+)
 ES005: Final = declare_rule("ES005")
-ES006: Final = declare_rule("ES006", run=_noise_skipped)
+ES006: Final = declare_rule("ES006", run=_noise_skipped, needed_fact="tally.noise")
 ES007: Final = declare_rule("ES007")
 ES008: Final = declare_rule("ES008")
 ES009: Final = declare_rule("ES009")

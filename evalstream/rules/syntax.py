@@ -113,7 +113,7 @@ def explain(
 
 
 def _carriage_return(facts: FileFacts) -> Iterator[Violation]:
-    for _, count, line in facts.tally.carriage_returns:
+    for _, count, line in facts.tally.carriage_returns.entries():
         message = f"lines end in CR LF (first {facts.at(line)}); LF alone is usual"
         yield ES112.violation(message, count=count)
 
@@ -144,6 +144,7 @@ ES110: Final = declare_rule(
 ES112: Final = declare_rule(
     "ES112",
     run=_carriage_return,
+    needed_fact="tally.carriage_returns",
     repair=Repair(RepairAction.END_LINES_IN_LF, "ends the lines in LF"),
 )
 

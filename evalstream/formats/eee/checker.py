@@ -370,17 +370,13 @@ class RunCheck:
             summary.digests = dict(self._file_digests(rows))
         summary.incomplete_reason = self._incomplete_reason
         summary.seconds = time.perf_counter() - self._started
-        self._judge(summary, facts, collector)
-        return summary
-
-    def _judge(self, summary: RunSummary, facts: RunFacts, collector: RowCollector) -> None:
-        """Set the verdict."""
         failing = {} if self._changed else self._failing(collector)
         summary.judge(failing)
         if not self._changed and self._is_refuted(facts):
             summary.verdict = summary.otherwise = "failed"
         elif failing and (unread := self._describe_unread(collector)):
             summary.leave_open(unread)
+        return summary
 
     def _is_refuted(self, facts: RunFacts) -> bool:
         """Tell whether the rows differ finally from the expected number, or may not be sealed."""

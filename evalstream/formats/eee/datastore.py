@@ -239,14 +239,8 @@ def path_to_declare(rows: str, aggregate: str, version: str | None) -> str | Non
         folder = os.path.dirname(os.path.abspath(aggregate))
         path = os.path.relpath(os.path.abspath(rows), folder).replace(os.sep, "/")
         path = os.path.basename(rows) if path.startswith("../") else path
-    pattern = _pattern(version)
-    return path if pattern is None or re.search(pattern, path) else None
-
-
-def _pattern(version: str | None) -> str | None:
-    """Return the pattern that a version has for the path, None if it has none."""
     nearest = versions.nearest_version(version or "", instance=False)
     schema = builtin_schema(versions.aggregate_schema_name(nearest))
     sealed = schema["properties"].get("detailed_evaluation_results", {})
     pattern: str | None = sealed.get("properties", {}).get("file_path", {}).get("pattern")
-    return pattern
+    return path if pattern is None or re.search(pattern, path) else None

@@ -126,9 +126,9 @@ def _confirms(tally: Tally, context: RowContext, *, is_all: bool) -> bool:
     hashes = tally.recipes.total() + tally.hash_forms.count("absent")
     if tally.versions.total() != rows or hashes != rows:
         return False
-    if any(_version(declared) != context.version for declared in tally.versions.seen):
+    if any(_version(declared) != context.version for declared in tally.versions):
         return False
-    explained = [names for names in tally.recipes.seen if names]
+    explained = [names for names in tally.recipes if names]
     if not all(recipe in names for names in explained):
         return False
     is_preferred = recipe == versions.VERSIONS[context.version].preferred_recipe

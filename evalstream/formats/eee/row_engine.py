@@ -451,7 +451,6 @@ class _Pass:
         scores[key] = scores.get(key, 0) + 1
 
     def _identify(self, entry: _Entry) -> None:
-        """Create a row's record."""
         row, group = entry.row, entry.group
         key = sample_digest(row.get("sample_id"), group)
         if key is None:

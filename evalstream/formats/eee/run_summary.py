@@ -154,7 +154,7 @@ def _list_verified(facts: RunFacts, *, are_whole: bool) -> Verified:
 
 def _version(facts: RunFacts) -> str | None:
     """Return the version of most rows, else that of the aggregate."""
-    counted = sorted(facts.tally.versions, key=lambda entry: -entry[1])
+    counted = sorted(facts.tally.versions.entries(), key=lambda entry: -entry[1])
     if counted:
         return counted[0][0]
     return facts.aggregate.version if facts.aggregate else None

@@ -82,7 +82,19 @@ class SourceCheck:
     def differences(self) -> Iterator[LaterViolation]:
         """Compare, and iterate over what differs in single rows, in the order of their lines."""
         try:
-            self._compare()
+            log = self._log = open_source(
+                self._options.source or "", self._options, self._list_wanted()
+            )
+            self._scorers = {one.id: one.scorer for one in log.results or ()}
+            self._times = Counter(one.id for one in log.results or ())
+            for sample in log.samples():
+                STOPPING.check()
+                self._store.add(sample, self._due(sample, log))
+            self._store.flush()
+            if self._rows is not None:
+                self._compare_rows(log, self._rows)
+            if self._aggregate is not None and log.results is not None:
+                self._results = compare_aggregate(self._aggregate, log, self._store.count)
         except (OSError, CannotCheck, RecursionError) as error:
             name = printable(self._options.source or "")
             is_deep = isinstance(error, RecursionError)
@@ -155,21 +167,6 @@ class SourceCheck:
             if self._parts[name]
         ]
         return join_words(named) or "nothing"
-
-    def _compare(self) -> None:
-        log = self._log = open_source(
-            self._options.source or "", self._options, self._list_wanted()
-        )
-        self._scorers = {one.id: one.scorer for one in log.results or ()}
-        self._times = Counter(one.id for one in log.results or ())
-        for sample in log.samples():
-            STOPPING.check()
-            self._store.add(sample, self._due(sample, log))
-        self._store.flush()
-        if self._rows is not None:
-            self._compare_rows(log, self._rows)
-        if self._aggregate is not None and log.results is not None:
-            self._results = compare_aggregate(self._aggregate, log, self._store.count)
 
     def _list_wanted(self) -> Wanted:
         if self._aggregate is None:

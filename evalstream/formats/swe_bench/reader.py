@@ -120,7 +120,6 @@ class RunReader:
         return parsed.value
 
     def _lines(self, path: str, text: bytes) -> Iterator[tuple[int, str, Any]]:
-        """Iterate over the predictions on lines."""
         name, offset, lines = printable(path), 0, text.split(b"\n")
         for number, line in enumerate(lines, 1):
             if line.strip():

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from commands import DEVNULL, PIPE, Process, command, run_command
 from corpus import CORPUS, needs_corpus
+from depth import some
 from paths import EXAMPLES
 
 import evalstream
@@ -215,7 +216,7 @@ def test_rows_are_never_called_foreign(members: dict[str, Any]) -> None:
 def test_nothing_of_the_corpus_is_foreign() -> None:
     files = [*CORPUS.glob("eee-*/**/*.json*"), *CORPUS.glob("infereval/**/*.json")]
     assert len(files) > 400
-    for path in files:
+    for path in some(sorted(files), 60):
         head = path.read_bytes()[:PEEK_BYTES]
         assert detect_log(Beginning(str(path), head)) is None, path
 

@@ -165,7 +165,6 @@ def _may_differ(uncertainty: Mapping[str, Any]) -> bool:
 
 
 def _uncertainty_pointer(figures: Figures) -> str:
-    """Return the pointer to the uncertainty of a result."""
     return f"{RESULTS}/{figures.place}/score_details/uncertainty"
 
 

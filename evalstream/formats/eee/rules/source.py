@@ -77,7 +77,7 @@ def _unlike_the_log(facts: RunFacts) -> Iterator[Violation]:
     forms = facts.tally.hash_forms
     count = forms.count(UNLIKE_LOG)
     if count:
-        first = next(line for form, _, line in forms if form == UNLIKE_LOG)
+        first = next(line for form, _, line in forms.entries() if form == UNLIKE_LOG)
         message = (
             "input.raw or the reference has another hash than the prompt_hash or target_hash of"
             f" the harness in metadata (first {facts.at(first)})"
@@ -86,6 +86,6 @@ def _unlike_the_log(facts: RunFacts) -> Iterator[Violation]:
         yield ES410.violation(message, count=count, severity=severity)
 
 
-ES410: Final = declare_rule("ES410", run=_unlike_the_log)
+ES410: Final = declare_rule("ES410", run=_unlike_the_log, needed_fact="tally.hash_forms")
 
 RULES: Final = (ES410, *SOURCE_RULES)

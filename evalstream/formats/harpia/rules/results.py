@@ -38,7 +38,6 @@ def _faulty_output(outcome: MetricOutcome) -> Iterator[Violation]:
 
 
 def _faulty_claim(claim: Score) -> Iterator[Violation]:
-    """Check the output of one metric alone."""
     metric = claim.metric
     place, value = metric.pointer, metric.value
     if not isinstance(value, dict):

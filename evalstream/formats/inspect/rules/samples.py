@@ -98,7 +98,6 @@ _TEXTS: Final = frozenset({"choices", "input", "target"})
 
 
 def _changes_metadata(sample: SampleView) -> bool:
-    """Tell whether a solver may have changed the metadata of a sample."""
     return sample.is_stopped or any(
         str(member(change, "path")).startswith("/metadata")
         for _, event in sample.events("state")
