@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck

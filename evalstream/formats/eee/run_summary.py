@@ -22,8 +22,7 @@ from evalstream.formats.eee.rules.seal import (
 )
 from evalstream.io.file import FileSource
 from evalstream.io.file_names import rows_named_like
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary, Verified
 from evalstream.model.run import STDIN, Run
