@@ -71,8 +71,13 @@ def check_many(
         closing(RunPlan(found, own_shard, partition)) as plan,
         closing(CrossRunIndex()) as cross_run_index,
     ):
-        settle = None if end_run is None else lambda number, *_: results.amend(number, end_run)
-        results = ResultStore(plan.numbers(), show, part.run if part else settle)
+
+        def settle(number: int, _: RunSummary, __: int) -> None:
+            if end_run is not None:
+                results.amend(number, end_run)
+
+        on_emitted = part.run if part else None if end_run is None else settle
+        results = ResultStore(plan.numbers(), show, on_emitted)
         lost: str | None = None
         gone = NONE_GONE
 

@@ -41,6 +41,7 @@ class ResultStore:
             """
             PRAGMA journal_mode = OFF;
             PRAGMA synchronous = OFF;
+            PRAGMA cache_size = -512;
             CREATE TABLE runs (number INTEGER PRIMARY KEY, summary BLOB, note INTEGER);
             CREATE TABLE findings (number INTEGER, chunk INTEGER, some BLOB,
                 PRIMARY KEY (number, chunk)) WITHOUT ROWID;

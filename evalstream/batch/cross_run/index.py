@@ -20,7 +20,7 @@ from evalstream.model.finding import Violation
 from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey, unpack_element_position
 from evalstream.stats.run_links import MOST_GROUPS, LinkGroup, RunLinks, decode_words, encode_words
 
-CACHE_KIBIBYTES: Final = 8192
+CACHE_KIBIBYTES: Final = 2048
 """Size of the database in memory; the rest is in a temporary file."""
 
 
