@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.engine import layout
 from evalstream.engine.block_tasks import plan_blocks, run_blocks
 from evalstream.engine.collector import Collector
-from evalstream.engine.context import CheckContext
 from evalstream.engine.open_rows import OpenRows, open_rows
-from evalstream.engine.result import BlockResult
+from evalstream.engine.result import BlockResult, CheckContext
 from evalstream.engine.routing import RowRouter
 from evalstream.io.file import FileSource
 from evalstream.io.progress import Progress

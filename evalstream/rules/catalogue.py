@@ -13,10 +13,10 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import SAFE, UNSAFE, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.rule_text import Status
-from evalstream.rules import attestation, claims, inputs, syntax
+from evalstream.rules import claims, inputs, syntax
 from evalstream.rules.base import Repair, Rule
 
-SHARED_RULES: Final = (*inputs.RULES, *syntax.RULES, *claims.RULES, *attestation.RULES)
+SHARED_RULES: Final = (*inputs.RULES, *syntax.RULES, *claims.RULES)
 """The rules that all formats share: inputs (ES0), bytes and JSON (ES1), ES805, attestations (ES94)."""
 
 SHARED: Final = "ES"

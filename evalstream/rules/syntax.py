@@ -12,8 +12,7 @@ from evalstream.model.text import count_noun, with_article
 from evalstream.parsing.json import UTF8_MARK, Parsed, SyntaxIssue, type_name
 from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.limits import refuse_many_values
-from evalstream.rules.base import FileFacts, Repair, RepairAction
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import FileFacts, Repair, RepairAction, declare_rule
 
 
 def breaks_off(issue: SyntaxIssue) -> bool:

@@ -196,7 +196,6 @@ class StoreCheck:
             self._findings.report("ES930", path, message, severity=Severity.WARNING)
 
     def _describe(self) -> None:
-        """Say what was verified, and what was not."""
         level, request = self._request.level, self._request
         parts = [Checked("manifests, entries, indexes and listing checked", True)]
         if level == "manifest":

@@ -18,7 +18,7 @@ from evalstream.stats.inference.paired import PairedScores, is_bit
 from evalstream.stats.samples.copies import CopyGroups
 from evalstream.stats.samples.drift import DriftedPair, DriftKind
 from evalstream.stats.samples.joining import Joined
-from evalstream.stats.samples.record_store import list_distinct
+from evalstream.stats.samples.record_store import list_distinct, select
 
 _RIGHT, _WRONG, _FAILED = map(int, (SampleFlag.RIGHT, SampleFlag.WRONG, SampleFlag.FAILED))
 _FAILED_A: Final = np.uint64(_FAILED)
@@ -87,7 +87,7 @@ class MetricTally:
         self.unscored += int((~is_scored).sum())
         self.paired.only_a.add(pairs["score_a"][has_a & ~has_b])
         self.paired.only_b.add(pairs["score_b"][~has_a])
-        self._add_scored(pairs.compress(is_scored))
+        self._add_scored(select(pairs, is_scored))
 
     def add_unmatched(self, samples: Array, *, is_a: bool) -> None:
         """Add samples that only one run has."""

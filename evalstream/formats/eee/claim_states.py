@@ -272,7 +272,6 @@ def _shared_sums(sums: ScoreSums) -> tuple[int, int, int]:
 def _judge_result(
     made: list[Claim], evidence: Evidence, result: Result, *, is_shared: bool = False
 ) -> Iterator[Judgement]:
-    """Judge the claims of a result by its rows."""
     if evidence.sums.unscored:
         yield from (leave_open(claim, Reason.UNSCORED, evidence.rows) for claim in made)
         return
@@ -339,5 +338,4 @@ def _by_trial(claim: Claim, found: Judgement) -> Judgement:
 
 
 def _claim_name(place: str) -> str:
-    """Return the name of a claim, from its place."""
     return place.removeprefix(f"{UNCERTAINTY}/").partition("/")[0]

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from evalstream.engine import block_tasks
-from evalstream.engine.context import BlockChecker
 from evalstream.engine.layout import JSONL
 from evalstream.engine.open_rows import OpenRows
-from evalstream.engine.result import BlockResult
+from evalstream.engine.result import BlockChecker, BlockResult
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext

@@ -108,7 +108,6 @@ class FolderReader:
         return found
 
     def _iterate_named(self) -> Iterator[str]:
-        """Yield what was named."""
         return filter(None, (self._run.rows, self._run.aggregate, *self._run.beside))
 
     def iterate_folders(self) -> Iterator[str]:
@@ -188,7 +187,6 @@ class FolderReader:
         return self._document(file, name, reading)
 
     def _of_schema(self, file: File, reading: Reading) -> Iterator[PlacedViolation]:
-        """Yield the violations of a schema and of its text."""
         yield from reading.violations
         about = EVG101.violation("a schema, not a document", severity=Severity.INFO)
         yield PlacedViolation(about)
@@ -248,7 +246,6 @@ class FolderReader:
         return text
 
     def _note_unread(self, file: File, violation: Violation, reason: str) -> None:
-        """Note why the bytes of a file could not be read."""
         self._documents.refuse(violation, printable(file.path), reason)
         self._remember(file, unread_document(file, []))
 

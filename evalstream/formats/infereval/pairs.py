@@ -63,8 +63,6 @@ _TABLES: Final = """
 
 
 class _Documents:
-    """Documents on disk, with the ids that join them."""
-
     def __init__(self) -> None:
         self._kept = SpillTable(_TABLES)
         self.close = self._kept.close
@@ -137,7 +135,6 @@ class _Documents:
                 yield Run(name, None, missing=missing or none or None, format=NAME)
 
     def _each(self, columns: str, kind: str | None = None) -> Iterator[Any]:
-        """Iterate over numbers and columns of all documents, or of one kind, in order."""
         last = 0
         which = "" if kind is None else f"AND kind = '{kind}'"
         query = f"SELECT number, {columns} FROM document WHERE number > ? {which} LIMIT 500"  # noqa: S608 - ours

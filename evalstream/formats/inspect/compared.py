@@ -215,15 +215,12 @@ def _read_answer(text: bytes) -> Answered | None:
         return None
     output = member(sample.get("output"), "completion")
     own = {name: one for name, one in sample.items() if name not in _OF_LOG}
-    name, is_whole = sample.get("id"), _is_one_answer(sample.get("messages"))
+    spoken = [
+        one for one in list_or_empty(sample.get("messages")) if member(one, "role") == "assistant"
+    ]
+    name, is_whole = sample.get("id"), len(spoken) == 1 and not member(spoken[0], "tool_calls")
     return Answered(name, output, id_digest(name), is_whole, own)
 
 
 _OF_LOG: Final = frozenset({"uuid", "events", "timelines"})
 """Members of a sample that name it within a log, or repeat what it says as it came about."""
-
-
-def _is_one_answer(messages: Any) -> bool:
-    """Tell whether the model spoke once and called no tool."""
-    spoken = [one for one in list_or_empty(messages) if member(one, "role") == "assistant"]
-    return len(spoken) == 1 and not member(spoken[0], "tool_calls")

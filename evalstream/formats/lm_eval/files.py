@@ -88,7 +88,8 @@ def pair_documents(
     known = {_key(path, results_time(path)): path for path in results}
     used: set[str | None] = set()
     for path in samples:
-        found = known.get(_key_of_samples(path)) or _beside(path, known)
+        name = samples_name(path)
+        found = known.get(_key(path, None if name is None else name.time)) or _beside(path, known)
         used.add(found)
         yield Run(path, found, format=NAME)
     taken = {os.path.abspath(path) for path in samples if not is_remote(path)}
@@ -101,11 +102,6 @@ def pair_documents(
 
 def _key(path: str, time: str | None) -> tuple[str, str | None]:
     return os.path.dirname(path), time
-
-
-def _key_of_samples(path: str) -> tuple[str, str | None]:
-    name = samples_name(path)
-    return _key(path, None if name is None else name.time)
 
 
 def _beside(path: str, known: dict[tuple[str, str | None], str]) -> str | None:

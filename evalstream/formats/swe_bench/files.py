@@ -76,8 +76,6 @@ def pair_documents(
 
 
 class _Files:
-    """The files of one call by kind."""
-
     def __init__(self) -> None:
         self._by_kind: dict[str, dict[str, None]] = {}
 

@@ -7,11 +7,10 @@ from importlib import import_module
 from threading import Event
 from typing import TypeVar
 
-from evalstream.io.remote import limits
+from evalstream.io.remote import HUB, S3, WEB, limits, redact_url, url_scheme
 from evalstream.io.remote.errors import classify_error
 from evalstream.io.remote.retry import BackgroundCall, Patience, with_retries
 from evalstream.io.remote.store import ETAG, ObjectInfo, ObjectStream, Store, difference
-from evalstream.io.remote.urls import HUB, S3, WEB, redact_url, url_scheme
 from evalstream.model.block import ByteStream
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command

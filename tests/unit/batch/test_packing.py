@@ -49,7 +49,7 @@ def as_told(report: Report) -> list[Any]:
     return [runs, list(report), report.shown, report.exit_code]
 
 
-@pytest.mark.parametrize("most", [0, 1])
+@pytest.mark.parametrize("most", [deep(0), 1])
 def test_workers_change_nothing_in_the_report(folder: Path, most: int) -> None:
     alone, together, threefold = (
         evalstream.check([folder, folder / "none.jsonl"], jobs=jobs, max_findings=most)

@@ -12,8 +12,7 @@ from evalstream.formats.eee.facts import RunFacts, count_samples_beside
 from evalstream.formats.eee.row_view import mark_digest, repeat_mark
 from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
-from evalstream.rules.base import Where
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Where, declare_rule
 from evalstream.stats.duplicates import MOST_MARKS, DuplicateKind, DuplicateMatch, ResultCoverage
 
 

@@ -13,8 +13,8 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.io.names import printable
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import text_or_none
+from evalstream.rules.base import declare_rule
 from evalstream.rules.catalogue import PROFILES
-from evalstream.rules.declaration import declare_rule
 
 AGGREGATE: Final = ".json"
 

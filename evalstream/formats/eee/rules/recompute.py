@@ -12,8 +12,8 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import text_or_none
+from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import claim_violation, find_open, find_refuted, find_rounded
-from evalstream.rules.declaration import declare_rule
 from evalstream.stats.claims import kinds
 
 _UNCERTAIN: Final = frozenset(

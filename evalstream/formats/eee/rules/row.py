@@ -17,8 +17,7 @@ from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import RowCheck
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import RowCheck, declare_rule
 
 Row = Mapping[str, Any]
 

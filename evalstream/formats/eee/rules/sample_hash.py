@@ -12,8 +12,7 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
-from evalstream.rules.base import Repair, RepairAction, Where
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Repair, RepairAction, Where, declare_rule
 from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 from evalstream.stats.tally import Tally
 
@@ -79,7 +78,9 @@ def _slow_check(context: RowContext) -> SlowCheck:
         covered = row_view.hash_input(row)
         if covered is None or not isinstance(digest, str):
             return None
-        bare = _bare(digest, line, tally)
+        bare = normalise_digest(digest)
+        if bare != digest and is_hex_digest(bare):
+            tally.hash_forms.add("dressed", line)
         malformed = _check_form(bare, digest, context)
         if malformed:
             return malformed
@@ -120,14 +121,6 @@ def _wrong_hash(context: RowContext, expected: str, found: str) -> Violation:
     primary = context.recipes[0]
     message = f"not the {context.algorithm} of this row's input under the recipe {primary}"
     return ES401.violation(message, pointer=POINTER, expected=expected, found=found)
-
-
-def _bare(digest: str, line: int, tally: Tally) -> str:
-    """Return the digest in plain form, and count it if it was written in another form."""
-    bare = normalise_digest(digest)
-    if bare != digest and is_hex_digest(bare):
-        tally.hash_forms.add("dressed", line)
-    return bare
 
 
 def _check_form(bare: str, digest: str, context: RowContext) -> Violation | None:

@@ -9,8 +9,7 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, expect_one
-from evalstream.rules.base import Repair, RepairAction
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Repair, RepairAction, declare_rule
 from evalstream.rules.schema import ES212
 
 

@@ -10,8 +10,8 @@ from paths import REPOSITORY
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Severity
 from evalstream.model.rule_text import Status
-from evalstream.rules import declaration, pages
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules import base, pages
+from evalstream.rules.base import declare_rule
 from evalstream.rules.front_matter import TABLE, read_front_matter, write_table
 
 PAGE = """---
@@ -45,9 +45,9 @@ def test_a_rule_that_the_table_lacks_is_declared_by_its_page(folder: Path) -> No
 
 
 def test_a_checkout_without_the_table_has_the_same_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = declaration._load_table()
-    monkeypatch.setattr(declaration, "_load_table", dict)
-    assert {code: declaration._read_declaration(code) for code in CATALOGUE} == table
+    table = base._load_table()
+    monkeypatch.setattr(base, "_load_table", dict)
+    assert {code: base._read_declaration(code) for code in CATALOGUE} == table
 
 
 @pytest.mark.parametrize(
