@@ -26,12 +26,9 @@ MANY: Final = 5
 More are needed where a further demand on the answer may make a row wrong.
 """
 
-_PLAIN = LazyPattern(r"[ !#-\[\]-~]+")
-"""Texts that JSON need not escape; the scanner judges no others."""
-
 _LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
-_INTEGER = LazyPattern(r"-?[0-9]{1,15}")
-_WORD = LazyPattern(r"[A-Za-z]{2,}")
+_LONGEST_LETTER: Final = 3
+_MOST_DIGITS: Final = 15
 _APART = LazyPattern(r"[^0-9A-Za-z]+")
 _POLARITY: Final = {"yes": 1, "no": 1, "true": 2, "false": 2}
 
@@ -133,9 +130,13 @@ def judgement(score: Any, correct: Any, *, failed: bool) -> bool | None:
 
 
 def _plain(text: Any) -> str | None:
-    if text.__class__ is not str or not _PLAIN.fullmatch(text):
+    """Return a text without blanks around it; None for one that JSON may escape, or that is empty.
+
+    The scanner judges no others.
+    """
+    if text.__class__ is not str or not (text.isascii() and text.isprintable()):
         return None
-    return text.strip(" ") or None
+    return None if '"' in text or "\\" in text else text.strip(" ") or None
 
 
 def _output_texts(row: Mapping[str, Any]) -> Sequence[str]:
@@ -156,16 +157,24 @@ def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
     """
     if max(len(one), len(other)) > LONGEST_ANSWER:
         return False
-    letters = [_LETTER.fullmatch(text) for text in (one, other)]
+    letters = [_read_letter(text) for text in (one, other)]
     if any(letters):
-        return all(letters) and len({found[1].lower() for found in letters if found}) > 1
-    if _INTEGER.fullmatch(one) and _INTEGER.fullmatch(other):
+        return all(letters) and letters[0] != letters[1]
+    if _is_integer(one) and _is_integer(other):
         return int(one) != int(other) and (not choices or (one in choices and other in choices))
+    if not (one.isalpha() and other.isalpha()):
+        return False
     words = one.lower(), other.lower()
     polarities = {_POLARITY.get(word, 0) for word in words} - {0}
-    return (
-        all(map(_WORD.fullmatch, words))
-        and words[0] not in words[1]
-        and words[1] not in words[0]
-        and len(polarities) != 2
-    )
+    return words[0] not in words[1] and words[1] not in words[0] and len(polarities) < 2
+
+
+def _read_letter(text: str) -> str | None:
+    """Return the letter that a text like A, (a) or b. is, in lower case."""
+    found = _LETTER.fullmatch(text) if len(text) <= _LONGEST_LETTER else None
+    return found and found[1].lower()
+
+
+def _is_integer(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isdecimal() and len(digits) <= _MOST_DIGITS
