@@ -31,7 +31,7 @@ from evalstream.model.run import NoInput, Run
 from evalstream.model.text import split_codes, split_entries
 from evalstream.settings.options import kept_options
 
-NEWEST: Final = "0.3.0"
+NEWEST: Final = main_format().migration_targets[-1]
 
 
 class ChangedRuns(DataClass):

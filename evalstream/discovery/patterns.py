@@ -56,9 +56,8 @@ def expand_patterns(
         try:
             if isinstance(one, str) and is_pattern(one):
                 from evalstream.discovery.pattern_matches import matches
-                from evalstream.io.file_names import Exclusion
 
-                yield from matches(one, Exclusion(exclude))
+                yield from matches(one, tuple(exclude))
             else:
                 yield one
         except (OSError, CannotCheck) as error:

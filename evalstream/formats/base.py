@@ -240,6 +240,10 @@ class RowFormat(Format, Protocol):
     def cross_run(self) -> CrossRunRules:
         """The rules over several runs of one call."""
 
+    @property
+    def migration_targets(self) -> Sequence[str]:
+        """The versions that runs are migrated to, the newest last."""
+
     def migrator(self, target: str, values: Mapping[str, Any]) -> Migrator:
         """Return what migrates runs to a version, with the values that users supplied by option.
 
