@@ -72,8 +72,8 @@ class FirstSeenIndex:
 
         Rows are numbered from 0. None means that all rows are new.
         """
-        if not self._rows and self._table is None and len(block) >= WORTH_A_TABLE:
-            self._table = _table()
+        if not self._rows and self._table is None:
+            self.expect(len(block))
         start = self._rows
         self._rows += len(block)
         if self._table is not None:
