@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import pairwise
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
@@ -206,6 +207,9 @@ class Catalogue(Mapping[str, Rule]):
     def _family(self, letters: str) -> dict[str, Rule]:
         if letters not in self._loaded:
             rules = sorted(self._families[letters](), key=attrgetter("code"))
+            twice = {one.code for one, after in pairwise(rules) if one.code == after.code}
+            if twice:
+                raise ValueError(f"rules are declared twice: {', '.join(sorted(twice))}")
             self._loaded[letters] = {rule.code: rule for rule in rules}
         return self._loaded[letters]
 

@@ -112,6 +112,12 @@ class EeeFormat(RowFormat):
 
         return check_late(run, options, show, progress)
 
+    @property
+    def migration_targets(self) -> Sequence[str]:
+        from evalstream.formats.eee.versions import TARGETS
+
+        return TARGETS
+
     def migrator(self, target: str, values: Mapping[str, Any]) -> Migrator:
         from evalstream.formats.eee.changes.run_migration import EeeMigrator
         from evalstream.formats.eee.changes.supplied import supplied_from

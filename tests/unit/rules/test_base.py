@@ -82,6 +82,17 @@ def test_front_matter_is_the_yaml_that_others_read_in_it() -> None:
         assert declared == yaml.safe_load(page.split("---\n")[1]), code
 
 
+def test_a_code_with_two_pages_is_refused(tmp_path: Path) -> None:
+    for code, folder in (("TS901", "rules"), ("TS902", "rules"), ("TS901", "formats/one/rules")):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / f"{code}.md").write_text(PAGE)
+    with pytest.raises(ValueError, match="two pages declare the rule TS901"):
+        write_table(tmp_path)
+    (tmp_path / "formats" / "one" / "rules" / "TS901.md").unlink()
+    write_table(tmp_path)
+    assert "TS902" in (tmp_path / "rules" / f"{TABLE}.py").read_text()
+
+
 def test_the_table_of_the_build_is_that_of_the_pages(tmp_path: Path) -> None:
     """Where it fails, scripts/run or scripts/test was not called since a page changed."""
     (tmp_path / "rules").mkdir()
