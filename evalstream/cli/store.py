@@ -12,8 +12,7 @@ from evalstream.cli.options import ArgumentText, FilesFrom, ForceReport, ShowPro
 from evalstream.cli.output import Target, report_call
 from evalstream.cli.program import Judged
 from evalstream.cli.terminal import guard_output
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import OPTIONS, Group, Options, OptionText

@@ -13,7 +13,7 @@ from evalstream.discovery.patterns import expand_patterns, is_many
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, NAMES, detect_kind
 from evalstream.io.beginning import PEEK_BYTES
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options, RowRouting

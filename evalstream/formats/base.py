@@ -8,8 +8,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
+from evalstream.io.names import is_remote
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_remote
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity

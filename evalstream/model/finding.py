@@ -1,5 +1,7 @@
 """Violations that rules report, findings that users see, and a list of many of them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import IO, Any, Final, Generic, TypeVar

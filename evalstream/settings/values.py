@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from evalstream.batch.per_file_ignores import STDIN_NAMES
 from evalstream.formats.registry import CATALOGUE
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity

@@ -20,7 +20,6 @@ from evalstream.model.row_record import (
     RowRecord,
     RowRecords,
 )
-from evalstream.stats.duplicate_index import FirstUses, InputGroup, InputIndex
 from evalstream.stats.duplicates import (
     Coverage,
     DuplicateKind,
@@ -30,6 +29,7 @@ from evalstream.stats.duplicates import (
     SampleIndex,
     is_repetition,
 )
+from evalstream.stats.input_index import FirstUses, InputGroup, InputIndex
 
 PARTITIONS: Final = 64
 BUFFER_BYTES: Final = 1 << 14

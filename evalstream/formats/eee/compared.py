@@ -12,7 +12,8 @@ import msgspec
 from evalstream.engine.row_lookup import find_objects
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate, Figures, Result
-from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS, row_answer, to_double
+from evalstream.formats.eee.row_digests import to_double
+from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS, row_answer
 from evalstream.formats.eee.versions import nearest_version
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest

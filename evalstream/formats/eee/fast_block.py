@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from evalstream.engine.result import BlockFindings, TakenRows
 from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.row_digests import answer_digest
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
-from evalstream.formats.eee.row_view import answer_digest
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, NOT_A_CHOICE
 from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
 from evalstream.formats.eee.rules.source import LIKE_LOG, UNLIKE_LOG

@@ -22,8 +22,7 @@ from evalstream.formats.eee.rules.seal import (
 )
 from evalstream.io.file import FileSource
 from evalstream.io.file_names import rows_named_like
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary, Verified
 from evalstream.model.run import STDIN, Run
@@ -122,7 +121,7 @@ def summarise_run(
         labels = collector.samples.labels
         collector.samples.description = describe(aggregate, labels, summary.version)
     if collector.links is not None and aggregate is not None:
-        from evalstream.formats.eee.row_view import record_digest
+        from evalstream.formats.eee.row_digests import record_digest
 
         collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
     return summary

@@ -10,7 +10,8 @@ from contextlib import closing
 from typing import Final
 
 from evalstream.io.beginning import ARRAY, OBJECT, PEEK_BYTES, Beginning, read_beginning
-from evalstream.io.remote import RemoteReader, is_remote
+from evalstream.io.names import is_remote
+from evalstream.io.remote import RemoteReader
 from evalstream.io.standard_input import stream_at
 from evalstream.model.run import STDIN
 

@@ -8,7 +8,8 @@ from functools import partial
 from threading import Event
 from typing import Any, Final
 
-from evalstream.io.remote import HUB, S3, WEB, limits
+from evalstream.io.names import HUB, S3, WEB
+from evalstream.io.remote import limits
 from evalstream.io.remote.errors import FailureReason, StoreError
 from evalstream.io.remote.filesystem import open_filesystem
 from evalstream.io.remote.reader import open_url, read_whole

@@ -7,7 +7,8 @@ from importlib import import_module
 from threading import Event
 from typing import Final, TypeVar
 
-from evalstream.io.remote import HUB, S3, WEB, limits, redact_url, url_scheme
+from evalstream.io.names import HUB, S3, WEB, redact_url, url_scheme
+from evalstream.io.remote import limits
 from evalstream.io.remote.errors import FailureReason, StoreError, classify_error
 from evalstream.io.remote.retry import BackgroundCall, Patience, with_retries
 from evalstream.io.remote.store import ETAG, ObjectInfo, ObjectStream, Store, difference

@@ -10,7 +10,7 @@
 
 /* Each part of the table grows by itself, and at another time, as they begin with different sizes: the
    memory for all grows evenly. */
-enum { PARTS = 64, FIRST_BUCKETS = PARTS, FIRST_BATCHES = 16, AHEAD = 16, DIGEST = 16, SMALL = 1 << 12 };
+enum { PARTS = 64, FIRST_BUCKETS = PARTS, FIRST_BATCHES = 16, AHEAD = 16, DIGEST = 16 };
 
 /* The first row with a digest: part of a hash of it, and the number of the row, from 1; 0 in an
    empty bucket. The digest stands in the record: most rows are new, and are never looked at again. */
@@ -139,11 +139,10 @@ static struct entry *entry_of(
     return &table->entries[bucket];
 }
 
-/* Return how many buckets a table of so many has, once it has room for more entries: a small one
-   doubles, as each step moves all entries, and a large one takes no more memory than it has to. */
+/* Return how many buckets a table of so many has, once it has room for more entries. */
 static uint64_t buckets_for(uint64_t buckets, uint64_t entries) {
     while (entries * 4 > buckets * 3)
-        buckets += buckets < SMALL ? buckets : buckets / 4;
+        buckets += buckets / 4;
     return buckets;
 }
 

@@ -110,7 +110,7 @@ class RecordStore:
         self.part_counts += counts
         # Indices of an array of records take six times as long as `take`, and masks as `compress`.
         order = np.argsort(parts, kind="stable")
-        piece = _Piece(records[:0], np.cumsum(counts), None)
+        piece = _Piece(records[:0].copy(), np.cumsum(counts), None)
         if to_file:
             if not len(self._parted):
                 self._parted = np.empty(self._most, self.dtype)

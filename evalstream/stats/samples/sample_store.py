@@ -84,7 +84,8 @@ class SampleStore:
         if len(numbers):
             if kept["group"].max() >= len(numbers):
                 raise ValueError("a group has no number")
-            kept["group"] = np.array(numbers, np.uint64)[kept["group"]]
+            if [*numbers] != [*range(len(numbers))]:
+                kept["group"] = np.array(numbers, np.uint64)[kept["group"]]
         if kept["group"].max() >= MOST_GROUPS:
             raise ValueError("the number of a group is too large")
         self.records.add(kept)
