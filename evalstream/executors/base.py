@@ -118,8 +118,6 @@ class Backend(NamedTuple):
 
 
 class _PendingTask(Generic[Work]):
-    """A submitted task and its future."""
-
     __slots__ = ("future", "task")
 
     def __init__(self, task: Work, future: TaskFuture[Any]) -> None:

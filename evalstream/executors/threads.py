@@ -71,8 +71,6 @@ class ThreadExecutor:
 
 
 class _ThreadTask:
-    """A task, and what it returned or raised."""
-
     def __init__(self, function: Callable[[], Any]) -> None:
         self._function = function
         self._result: Any = None

@@ -36,16 +36,12 @@ def visible(text: str) -> str:
         text = "".join(
             letter
             if letter.isprintable() or unicodedata.category(letter) == "Zs"
-            else _escape(letter)
+            else letter.encode("unicode_escape").decode()
             for letter in text
         )
     if text.lstrip().startswith("::"):
         text = text.replace(":", "\\x3a", 1)
     return text.replace("##[", "\\x23#[")
-
-
-def _escape(letter: str) -> str:
-    return letter.encode("unicode_escape").decode()
 
 
 def cut_text(text: str, most: int) -> str:

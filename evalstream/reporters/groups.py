@@ -65,7 +65,16 @@ class EntryPlace:
         self.occurrences += finding.occurrences
         line = finding.line
         if line is not None and line != self.last:
-            self._add_line(line)
+            self.lines += 1
+            if (
+                self.ranges
+                and self.last is not None
+                and line == self.last + 1 == self.ranges[-1][1] + 1
+            ):
+                self.ranges[-1][1] = line
+            elif len(self.ranges) < self._caps.ranges:
+                self.ranges.append([line, line])
+            self.last = line
         if not self.has_more_values:
             self._add_values(finding, finding_values(finding))
 
@@ -99,18 +108,6 @@ class EntryPlace:
         if self.occurrences == self.findings:
             return f" ({findings})"
         return f" ({findings}, {count_noun(self.occurrences, 'row')})"
-
-    def _add_line(self, line: int) -> None:
-        self.lines += 1
-        if (
-            self.ranges
-            and self.last is not None
-            and line == self.last + 1 == self.ranges[-1][1] + 1
-        ):
-            self.ranges[-1][1] = line
-        elif len(self.ranges) < self._caps.ranges:
-            self.ranges.append([line, line])
-        self.last = line
 
     def _add_values(self, finding: Finding, values: ValuePair | Excerpt | None) -> None:
         if values is None or any(values == known.values for known in self.values):

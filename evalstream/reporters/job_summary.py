@@ -11,7 +11,6 @@ from evalstream.model.claim import State, describe_states
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import count_noun
-from evalstream.reporters.claims import describe_state, format_value
 from evalstream.reporters.describe import (
     as_code,
     cut_text,
@@ -29,6 +28,7 @@ from evalstream.reporters.overview import (
     relative,
     run_paths,
 )
+from evalstream.reporters.run_lines import describe_state, format_value
 from evalstream.reporters.summary import (
     NOT_CHECKED,
     WORST_FIRST,
@@ -192,16 +192,12 @@ def _findings(report: Report, first: list[Finding]) -> Iterator[str]:
     yield "| rule | where | what |\n| --- | --- | --- |"
     for finding in first:
         rule = f"{finding.severity.label} {escape_markup(finding.code)}"
-        yield f"| {rule} | {_place(finding)} | {_what(finding)} |"
+        values = describe_values(finding)
+        text = f"{finding.message}{occurrences(finding)}{f'; {values}' if values else ''}"
+        yield f"| {rule} | {_place(finding)} | {escape_markup(cut_text(visible(text), CELL))} |"
     yield "\n</details>"
 
 
 def _place(finding: Finding) -> str:
     place = f"{file_name(finding.file)}{finding.position}"
     return as_code(cut_text(visible(f"{place} {finding.pointer or ''}".rstrip()), CELL))
-
-
-def _what(finding: Finding) -> str:
-    values = describe_values(finding)
-    text = f"{finding.message}{occurrences(finding)}{f'; {values}' if values else ''}"
-    return escape_markup(cut_text(visible(text), CELL))

@@ -97,8 +97,9 @@ class SarifReporter(Recognized):
         self._write(b"]}}," + columns % dumps_visible(base))
         listed = self._write_results(numbers)
         notifications = [*self._left_out(report, listed), *self._about_runs(report)]
+        totals = report.totals
         invocation = {
-            "executionSuccessful": _was_whole(report),
+            "executionSuccessful": bool(totals.runs) and not (totals.unchecked or totals.unreached),
             "toolExecutionNotifications": notifications,
         }
         self._write(b'],"invocations":[%b],' % dumps_visible(invocation))
@@ -201,12 +202,6 @@ def _level(run: RunSummary) -> str:
     if run.incomplete_reason or NOT_CHECKED & run.counts.keys():
         return "error"
     return "warning" if run.verdict in {"incomplete", "unconfirmed"} else "note"
-
-
-def _was_whole(report: Report) -> bool:
-    """Tell whether everything was checked. The process can exit with another code on request."""
-    totals = report.totals
-    return bool(totals.runs) and not (totals.unchecked or totals.unreached)
 
 
 def _region(finding: Finding) -> dict[str, Any]:

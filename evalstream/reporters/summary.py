@@ -117,7 +117,14 @@ def total_lines(report: Report) -> Iterator[str]:
         yield f"{what}: not checked"
     yield from fixable_lines(totals)
     if totals.runs >= 2:
-        yield _runs_line(totals)
+        said = [
+            *describe_verdicts(totals),
+            count_noun(totals.rows, "row"),
+            *severities(totals.severities, known=totals.known),
+        ]
+        if totals.unchanged:
+            said.append(f"{totals.unchanged:,} unchanged since they were checked")
+        yield f"{count_noun(totals.runs, 'run')}: {', '.join(said)}"
 
 
 def fixable_lines(totals: Totals) -> Iterator[str]:
@@ -143,17 +150,6 @@ def unchecked_line(totals: Totals) -> str | None:
     if totals.unchecked and named > 1:
         said.append(f"{totals.unchecked:,} {of} NOT CHECKED IN FULL")
     return "; ".join(said) or None
-
-
-def _runs_line(totals: Totals) -> str:
-    said = [
-        *describe_verdicts(totals),
-        count_noun(totals.rows, "row"),
-        *severities(totals.severities, known=totals.known),
-    ]
-    if totals.unchanged:
-        said.append(f"{totals.unchanged:,} unchanged since they were checked")
-    return f"{count_noun(totals.runs, 'run')}: {', '.join(said)}"
 
 
 def describe_verdicts(totals: Totals) -> list[str]:

@@ -159,7 +159,12 @@ class Admission:
         uuid, ending = named
         entry = accepted.entries.get(uuid)
         if entry is None:
-            return self._judge_new(name, uuid, ending, accepted)
+            path = object_path(uuid, ending)
+            if path in accepted.objects and not self._has_content(name, path):
+                self._reuse(name, path)
+            elif ending == RECORD:
+                self._find_repeats(name, accepted)
+            return True
         self._judge_known(name, ending, entry, present, gone)
         return False
 
@@ -185,15 +190,6 @@ class Admission:
         elif name != place:
             message = f"the record moves here from {place}"
             self._findings.report("ES927", name, message, severity=Severity.INFO)
-
-    def _judge_new(self, name: str, uuid: str, ending: str, accepted: _Accepted) -> bool:
-        """Judge a file whose UUID no entry has, and tell whether its run is to be checked."""
-        path = object_path(uuid, ending)
-        if path in accepted.objects and not self._has_content(name, path):
-            self._reuse(name, path)
-        elif ending == RECORD:
-            self._find_repeats(name, accepted)
-        return True
 
     def _reuse(self, name: str, earlier: str) -> None:
         message = f"another record has the same UUID: {earlier}"

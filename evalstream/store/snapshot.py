@@ -139,17 +139,14 @@ class Entries:
                 details = {"pointer": "/legacy_path", "found": entry.legacy_path}
                 self._tell(CATALOGUE["ES921"].violation(message, **details), number)
             last = entry.legacy_path
-            self._count(entry, line)
+            self.count += 1
+            self.companions += entry.companion is not None
+            self.versions.add(entry.version)
+            digest = self.collections.get(entry.collection)
+            if digest is None:
+                digest = self.collections[entry.collection] = hashlib.sha256()
+            digest.update(line + b"\n")
             yield number, entry
-
-    def _count(self, entry: layout.Entry, line: bytes) -> None:
-        self.count += 1
-        self.companions += entry.companion is not None
-        self.versions.add(entry.version)
-        digest = self.collections.get(entry.collection)
-        if digest is None:
-            digest = self.collections[entry.collection] = hashlib.sha256()
-        digest.update(line + b"\n")
 
     def _tell(self, violation: Violation, number: int) -> None:
         if self._report is not None:

@@ -47,7 +47,9 @@ class SnapshotCheck:
         manifest = self._parse(text, "ES920", layout.LATEST)
         if manifest is None:
             return "its latest manifest cannot be followed"
-        folder = self._find_folder(manifest, listing)
+        claimed = f"{PREFIX}{manifest.members.get('manifest_core_sha256')}"
+        is_claimed = manifest.folder not in listing.snapshots and claimed in listing.snapshots
+        folder = claimed if is_claimed else manifest.folder
         kept = listing.snapshots.get(folder, set())
         if layout.MANIFEST not in kept:
             message = "the versioned copy of the latest manifest is missing"
@@ -75,12 +77,6 @@ class SnapshotCheck:
         for message, details in manifest.faults:
             self._findings.report(code, path, message, **details)
         return manifest
-
-    def _find_folder(self, manifest: Manifest, listing: Listing) -> str:
-        """Return the folder of the latest snapshot, by its digest or else by the one it claims."""
-        claimed = f"{PREFIX}{manifest.members.get('manifest_core_sha256')}"
-        is_claimed = manifest.folder not in listing.snapshots and claimed in listing.snapshots
-        return claimed if is_claimed else manifest.folder
 
     def read_current(self, path: str, manifest: Manifest, at: str = layout.LATEST) -> Entries:
         """Read entries into the table, and compare them with their manifest, which is `at`."""
@@ -160,7 +156,6 @@ class SnapshotCheck:
         self._findings.report("ES928", path, message, **details)
 
     def _check_indexes(self, listing: Listing, entries: Entries) -> None:
-        """Compare the indexes with the entries that they stand for."""
         wanted = {layout.BY_PATH: entries.sha256}
         for collection, digest in entries.collections.items():
             if layout.is_inside(collection):

@@ -8,8 +8,7 @@ from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.block_tasks import usable_cores
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
@@ -196,7 +195,6 @@ class StoreCheck:
             self._findings.report("ES930", path, message, severity=Severity.WARNING)
 
     def _describe(self) -> None:
-        """Say what was verified, and what was not."""
         level, request = self._request.level, self._request
         parts = [Checked("manifests, entries, indexes and listing checked", True)]
         if level == "manifest":

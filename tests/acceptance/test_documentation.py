@@ -40,9 +40,9 @@ PACKAGE = REPOSITORY / "evalstream"
 EXAMPLE_CODE = "ES321"
 """The rule that CONTRIBUTING.md adds as an example."""
 EXAMPLE_PATHS = {
-    "schemas/eee/0.4.0/",
-    "reporters/csv.py",
-    "reporters/comparison/verdicts.py",
+    "schemas/eee/99.0.0/",
+    "reporters/example.py",
+    "reporters/comparison/example.py",
     "cli/hello.py",
 }
 """The files that CONTRIBUTING.md adds as examples."""

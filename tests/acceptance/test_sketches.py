@@ -28,7 +28,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import Report
 from evalstream.model.sketch import Sketch
 from evalstream.parsing.json import dumps
-from evalstream.reporters.options import ReportOptions
+from evalstream.reporters import ReportOptions
 
 MOST_BYTES = 10_000
 

@@ -200,7 +200,6 @@ class Cluster:
             self._lost.set_result(reason)
 
     def _translate(self, error: BaseException) -> Exception:
-        """Translate an exception of Dask's."""
         if isinstance(error, ExecutorLost):
             return ExecutorLost(*error.args)
         if type(error).__name__ == "KilledWorker":

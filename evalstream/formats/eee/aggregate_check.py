@@ -132,7 +132,14 @@ def _schema_violations(
 ) -> Iterator[Violation]:
     version = _version(aggregate.version, options)
     if options.schema_version == "auto":
-        yield from _unknown_version(aggregate.version, version)
+        declared = aggregate.version
+        if declared is not None and not versions.is_known(declared, instance=False):
+            yield ES215.violation(
+                f"unknown version; the aggregate is checked against {version}",
+                pointer="/schema_version",
+                expected=expect_one(versions.DECLARED),
+                found=declared,
+            )
     reported: set[str | None] = set()
     if not is_valid:
         for violation in _schema_errors(aggregate.document, version, options):
@@ -142,16 +149,6 @@ def _schema_violations(
     if PROFILES[options.profile].demands_bounds:
         yield from (
             violation for violation in null_bounds(aggregate) if violation.pointer not in reported
-        )
-
-
-def _unknown_version(declared: str | None, version: str) -> Iterator[Violation]:
-    if declared is not None and not versions.is_known(declared, instance=False):
-        yield ES215.violation(
-            f"unknown version; the aggregate is checked against {version}",
-            pointer="/schema_version",
-            expected=expect_one(versions.DECLARED),
-            found=declared,
         )
 
 

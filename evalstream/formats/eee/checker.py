@@ -21,16 +21,14 @@ from evalstream.formats.eee.file_violations import (
     find_file_violations,
     unmet_expectations,
 )
-from evalstream.formats.eee.fixable import can_fix
 from evalstream.formats.eee.guess import context_of_rows, settle_context
 from evalstream.formats.eee.probe import probe_context, rowless_context
 from evalstream.formats.eee.rules.seal import ES501, checksum_algorithms
-from evalstream.formats.eee.run_summary import collect_facts, have_mappings, summarise_run
+from evalstream.formats.eee.run_summary import can_fix, collect_facts, have_mappings, summarise_run
 from evalstream.io.file_state import Watch
-from evalstream.io.names import printable
+from evalstream.io.names import is_remote, printable
 from evalstream.io.overwriting import is_irregular
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_remote
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
@@ -371,17 +369,13 @@ class RunCheck:
             summary.digests = dict(self._file_digests(rows))
         summary.incomplete_reason = self._incomplete_reason
         summary.seconds = time.perf_counter() - self._started
-        self._judge(summary, facts, collector)
-        return summary
-
-    def _judge(self, summary: RunSummary, facts: RunFacts, collector: RowCollector) -> None:
-        """Set the verdict."""
         failing = {} if self._changed else self._failing(collector)
         summary.judge(failing)
         if not self._changed and self._is_refuted(facts):
             summary.verdict = summary.otherwise = "failed"
         elif failing and (unread := self._describe_unread(collector)):
             summary.leave_open(unread)
+        return summary
 
     def _is_refuted(self, facts: RunFacts) -> bool:
         """Tell whether the rows differ finally from the expected number, or may not be sealed."""

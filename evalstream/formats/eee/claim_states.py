@@ -60,7 +60,7 @@ _NUMBER: Final = LazyPattern(r"\s*[-+]?[.,]?[0-9]")
 
 CLUSTERED: Final = "cluster"
 
-_SETTINGS: Final = LazyPattern(r"(?i:(?:args|config|options|param(?:eter)?s|settings)$)")
+_SETTINGS: Final = ("args", "config", "options", "params", "parameters", "settings")
 """The names of objects with settings, such as bootstrap_stderr_params of Inspect's converter."""
 
 _PERCENT_NAME: Final = LazyPattern(r"(?i:percent|pct|%)")
@@ -164,7 +164,7 @@ def _iterate_details(
         value = parse_or_none(value.encode("utf-8", "surrogatepass")) or value
     if isinstance(value, dict):
         for key, part in value.items():
-            if key not in _KNOWN.get(path, ()) and not _SETTINGS.search(key):
+            if key not in _KNOWN.get(path, ()) and not key.casefold().endswith(_SETTINGS):
                 yield from _iterate_details(part, (*path, key), place)
     elif isinstance(value, list):
         for index, part in enumerate(value):
@@ -272,7 +272,6 @@ def _shared_sums(sums: ScoreSums) -> tuple[int, int, int]:
 def _judge_result(
     made: list[Claim], evidence: Evidence, result: Result, *, is_shared: bool = False
 ) -> Iterator[Judgement]:
-    """Judge the claims of a result by its rows."""
     if evidence.sums.unscored:
         yield from (leave_open(claim, Reason.UNSCORED, evidence.rows) for claim in made)
         return
@@ -339,5 +338,4 @@ def _by_trial(claim: Claim, found: Judgement) -> Judgement:
 
 
 def _claim_name(place: str) -> str:
-    """Return the name of a claim, from its place."""
     return place.removeprefix(f"{UNCERTAINTY}/").partition("/")[0]

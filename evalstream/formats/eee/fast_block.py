@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -11,9 +12,9 @@ from evalstream.engine.result import BlockFindings, TakenRows
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_digests import answer_digest
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
-from evalstream.formats.eee.rules.log_hashes import LIKE_LOG, UNLIKE_LOG
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, NOT_A_CHOICE
 from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
+from evalstream.formats.eee.rules.source import LIKE_LOG, UNLIKE_LOG
 from evalstream.formats.eee.sample_hash import equivalent_recipes
 from evalstream.formats.eee.scan_results import (
     ScannedRows,
@@ -61,16 +62,6 @@ _DOUBLE: Final = struct.Struct("=d")
 
 _IDLE: Final[list[ScannerMemory]] = []
 """Unused scanners, kept for reuse: creating one takes a millisecond."""
-
-
-def _score_key(word: int, flags: int) -> tuple[float | None, bool | None, bool]:
-    """Return a row's score (the bits of a double), is_correct, and whether the row has an error."""
-    (score,) = _DOUBLE.unpack(_WORD.pack(word))
-    return (
-        None if flags & Flag.UNSCORED else score,
-        None if flags & Flag.UNJUDGED else bool(flags & Flag.IS_CORRECT),
-        bool(flags & Flag.FAILED),
-    )
 
 
 def lists_all_rows(context: RowContext) -> bool:
@@ -142,7 +133,16 @@ class FastBlock:
         while scanner.scan() is StopReason.NEW_SCOPE:
             self._add_scope(scanner.line)
         rows = ScannedRows(scanner, first)
-        self._count(rows)
+        for kind in rows.kinds:
+            self._count_kind(kind)
+        if self._fast_path.compares_answers:
+            rows.add_outputs(self._answers(rows))
+        if self._fast_path.lists_samples:
+            self._count_unlisted(rows)
+        if self._context.links:
+            self._link(rows)
+        if self._context.options.samples is not None:
+            self._sample(rows, self._context.options.samples)
         found = self._violations.of(rows, self._find_offset)
         return TakenRows(scanner.at, rows.lines, rows.records, rows.left(), *found)
 
@@ -185,19 +185,6 @@ class FastBlock:
         is_other = context.choose_version(ids) != context.version
         return is_other or context.finds_unknown_version(ids.get("schema_version"))
 
-    def _count(self, rows: ScannedRows) -> None:
-        """Count the scores and members of rows."""
-        for kind in rows.kinds:
-            self._count_kind(kind)
-        if self._fast_path.compares_answers:
-            rows.add_outputs(self._answers(rows))
-        if self._fast_path.lists_samples:
-            self._count_unlisted(rows)
-        if self._context.links:
-            self._link(rows)
-        if self._context.options.samples is not None:
-            self._sample(rows, self._context.options.samples)
-
     def _count_kind(self, kind: RowKind) -> None:
         tally, flags, group = self._tally, kind.flags, self._group(kind.scope, kind.first)
         tally.rows += kind.rows
@@ -213,7 +200,12 @@ class FastBlock:
             tally.carriage_returns.add(None, kind.first, kind.rows)
         group.rows += kind.rows
         if group.is_counted:
-            key = _score_key(kind.score, flags)
+            (score,) = _DOUBLE.unpack(_WORD.pack(kind.score))
+            key = (
+                None if flags & Flag.UNSCORED else score,
+                None if flags & Flag.UNJUDGED else bool(flags & Flag.IS_CORRECT),
+                bool(flags & Flag.FAILED),
+            )
             group.scores[key] = group.scores.get(key, 0) + kind.rows
 
     def _count_hash(self, kind: RowKind) -> None:
@@ -238,7 +230,6 @@ class FastBlock:
                 self._tally.unlisted.add(group.place, number)
 
     def _answers(self, rows: ScannedRows) -> Iterator[int]:
-        """Digest the model's output."""
         ends = map(rows.column, ("output", "output_end", "turns", "turns_end"))
         for output, output_end, turns, turns_end in zip(*ends, strict=True):
             answer = self._data[output:output_end], self._data[turns:turns_end]
@@ -271,19 +262,25 @@ class FastBlock:
         """Digest the questions with letters that the scanner cannot fold, and let it learn them."""
         from evalstream.stats.sample_digests import APART, fold_letter, folded_digest
 
-        digests = enumerate(words[_CLUSTER::ROW_WORDS])
-        unread = {words[row * ROW_WORDS + _LINE]: row for row, one in digests if one == UNKNOWN}
+        if not len(rows):
+            return
+        lines, clusters = words[_LINE::ROW_WORDS], words[_CLUSTER::ROW_WORDS]
+        # All rows whose questions it could not fold are listed.
+        listed = zip(rows.column("line"), rows.column("flags"), strict=True)
+        unread = {
+            place: row
+            for place, (line, flags) in enumerate(listed)
+            if clusters[row := bisect_left(lines, line)] == UNKNOWN and not flags & Flag.UNCOVERED
+        }
         if not unread:
             return
         letters = set[str]()
-        listed = zip(rows.column("line"), rows.column("flags"), strict=True)
         questions, choices = rows.texts("raw", "reference"), rows.texts("options", "prompt")
-        for place, (line, flags) in enumerate(listed):
-            if line in unread and not flags & Flag.UNCOVERED:
-                texts = (questions[place] + choices[place]).split(APART)
-                raw, *options = [text.decode(errors="surrogatepass") for text in texts]
-                words[unread[line] * ROW_WORDS + _CLUSTER] = folded_digest(raw, options)
-                letters.update(raw, *options)
+        for place, row in unread.items():
+            texts = (questions[place] + choices[place]).split(APART)
+            raw, *options = [text.decode(errors="surrogatepass") for text in texts]
+            words[row * ROW_WORDS + _CLUSTER] = folded_digest(raw, options)
+            letters.update(raw, *options)
         for letter in letters:
             folded = None if letter.isascii() else fold_letter(letter)
             if folded is not None:

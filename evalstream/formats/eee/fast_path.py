@@ -124,12 +124,6 @@ def _list_checks(context: RowContext) -> list[tuple[int, RowCheck]]:
     return [(_find_doubt(rule), check) for rule, check in checks]
 
 
-def _watched_members(enabled: frozenset[str]) -> frozenset[tuple[str, ...]]:
-    """Return the paths that the enabled rules read that the scanner does not know."""
-    rules = catalogue.enabled_row_rules(enabled, by_ids=False)
-    return frozenset(_iterate_watched(rule for rule in rules if not rule.in_scanner))
-
-
 def _find_doubt(rule: Rule) -> int:
     """Return the doubt in which a rule has to be tested; none for what no taken row violates."""
     known = known_checks()
@@ -139,7 +133,6 @@ def _find_doubt(rule: Rule) -> int:
 
 
 def _constraints(needs: _Needs, tables: Tables) -> RowConstraints:
-    """Return the constraints on rows."""
     lowest, highest = needs.bounds
     return RowConstraints(
         lowest=lowest,
@@ -189,12 +182,13 @@ def _build_tables(own: str | None, version: str, enabled: frozenset[str]) -> Tab
     transcript = row_view.transcript_key(version)
     other = {*row_view.TRANSCRIPT_KEYS} - {transcript}
     try:
+        rules = catalogue.enabled_row_rules(enabled, by_ids=False)
         return build_tables(
             schema,
             known_slots(),
             _TYPES,
             {transcript: _TURNS},
-            watched=_watched_members(enabled),
+            watched=frozenset(_iterate_watched(rule for rule in rules if not rule.in_scanner)),
             strict=other if "ES319" in enabled else (),
         )
     except NotTabled:

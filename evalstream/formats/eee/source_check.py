@@ -15,7 +15,7 @@ from evalstream.engine.row_lookup import every_row
 from evalstream.engine.row_pass import describe_error
 from evalstream.formats.base import open_source
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.rules.source import ES650, ES651, ES660, ES662, RULES
+from evalstream.formats.eee.rules.source import ES650, ES651, ES660, ES662, SOURCE_RULES
 from evalstream.formats.eee.source_results import ComparedAggregate, compare_aggregate
 from evalstream.formats.eee.source_rows import PARTS, compare_row, report_uncompared
 from evalstream.formats.eee.source_store import Difference, KnownSample, SampleState, SourceStore
@@ -31,7 +31,7 @@ from evalstream.parsing import json
 from evalstream.parsing.limits import limit_findings
 from evalstream.rules.inputs import ES001
 
-_EXPECTING_DATA: Final = frozenset(rule.code for rule in RULES if rule.expects_data)
+_EXPECTING_DATA: Final = frozenset(rule.code for rule in SOURCE_RULES if rule.expects_data)
 
 MOST_NAMED: Final = 100
 """Most members of rows that are named as not compared."""
@@ -82,7 +82,19 @@ class SourceCheck:
     def differences(self) -> Iterator[LaterViolation]:
         """Compare, and iterate over what differs in single rows, in the order of their lines."""
         try:
-            self._compare()
+            log = self._log = open_source(
+                self._options.source or "", self._options, self._list_wanted()
+            )
+            self._scorers = {one.id: one.scorer for one in log.results or ()}
+            self._times = Counter(one.id for one in log.results or ())
+            for sample in log.samples():
+                STOPPING.check()
+                self._store.add(sample, self._due(sample, log))
+            self._store.flush()
+            if self._rows is not None:
+                self._compare_rows(log, self._rows)
+            if self._aggregate is not None and log.results is not None:
+                self._results = compare_aggregate(self._aggregate, log, self._store.count)
         except (OSError, CannotCheck, RecursionError) as error:
             name = printable(self._options.source or "")
             is_deep = isinstance(error, RecursionError)
@@ -155,21 +167,6 @@ class SourceCheck:
             if self._parts[name]
         ]
         return join_words(named) or "nothing"
-
-    def _compare(self) -> None:
-        log = self._log = open_source(
-            self._options.source or "", self._options, self._list_wanted()
-        )
-        self._scorers = {one.id: one.scorer for one in log.results or ()}
-        self._times = Counter(one.id for one in log.results or ())
-        for sample in log.samples():
-            STOPPING.check()
-            self._store.add(sample, self._due(sample, log))
-        self._store.flush()
-        if self._rows is not None:
-            self._compare_rows(log, self._rows)
-        if self._aggregate is not None and log.results is not None:
-            self._results = compare_aggregate(self._aggregate, log, self._store.count)
 
     def _list_wanted(self) -> Wanted:
         if self._aggregate is None:

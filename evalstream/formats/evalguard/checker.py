@@ -184,7 +184,6 @@ class _Check:
         )
 
     def _record(self, one: ReadFile) -> None:
-        """Note the violations of a file."""
         self._documents.locate(one.reading.locator, one.name)
         of_harness = one.document is not None and is_of_harness(one.document)
         for placed in in_one(one.reading) if of_harness else one.reading.violations:

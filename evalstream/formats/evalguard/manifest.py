@@ -61,7 +61,7 @@ def sealed_folder(folder: str) -> SealedText:
         text = read_bytes(file.path, Watch())
         if text is None:
             raise CannotCheck(f"{printable(file.path)} is larger than {LARGEST_DOCUMENT:,} bytes")
-        digests[_below(folder, file.path)] = make_digest(text)
+        digests[os.path.relpath(file.path, folder).replace(os.sep, "/")] = make_digest(text)
     path = os.path.join(folder, MANIFEST_FILE)
     before = _read_stored(path)
     return SealedText(path, before, format_manifest(digests), is_foreign=_is_foreign(before))
@@ -197,8 +197,3 @@ def _faults(listed: list[dict[str, Any]]) -> Iterator[Violation]:
         elif path in seen:
             yield EVG601.violation("the path is listed twice", pointer=place, found=path)
         seen.add(path)
-
-
-def _below(folder: str, path: str) -> str:
-    """Return the path of a file relative to a folder above it, with slashes."""
-    return os.path.relpath(path, folder).replace(os.sep, "/")

@@ -36,9 +36,8 @@ from evalstream.formats.evalguard.manifest import Digest, FolderManifest, make_d
 from evalstream.formats.evalguard.responses import Response, make_response
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
 from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema, check_schema_name
-from evalstream.io.names import printable
+from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_local
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.run import STDIN
@@ -108,7 +107,6 @@ class FolderReader:
         return found
 
     def _iterate_named(self) -> Iterator[str]:
-        """Yield what was named."""
         return filter(None, (self._run.rows, self._run.aggregate, *self._run.beside))
 
     def iterate_folders(self) -> Iterator[str]:
@@ -188,7 +186,6 @@ class FolderReader:
         return self._document(file, name, reading)
 
     def _of_schema(self, file: File, reading: Reading) -> Iterator[PlacedViolation]:
-        """Yield the violations of a schema and of its text."""
         yield from reading.violations
         about = EVG101.violation("a schema, not a document", severity=Severity.INFO)
         yield PlacedViolation(about)
@@ -248,7 +245,6 @@ class FolderReader:
         return text
 
     def _note_unread(self, file: File, violation: Violation, reason: str) -> None:
-        """Note why the bytes of a file could not be read."""
         self._documents.refuse(violation, printable(file.path), reason)
         self._remember(file, unread_document(file, []))
 

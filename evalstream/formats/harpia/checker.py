@@ -106,8 +106,6 @@ def _check_log(
     show: Callable[[Finding], None],
     progress: Progress,
 ) -> None:
-    """Check the records of a log, and note the violations of the log as a whole."""
-
     def accepts(head: bytes) -> bool:
         odd = spread_records(head)
         if not odd and holds_records(head):
@@ -157,7 +155,6 @@ def _samples(options: Options, read: Input | None) -> RecordSamples | None:
 
 
 def _mark_missing(run: Run, summary: RunSummary) -> RunSummary:
-    """Say which documents were not named."""
     named = (run.rows, run.aggregate, run.inputs)
     missing = [what for name, what in zip(named, MISSING, strict=True) if name is None]
     summary.remark = "; ".join(missing) or None

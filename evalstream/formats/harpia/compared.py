@@ -49,7 +49,16 @@ class RecordSamples:
 
     def __init__(self, request: SampleRequest, read: Input | None) -> None:
         self._request, self._unidentified = request, 0
-        self._instances = _known_instances(request, read)
+        found: dict[str, KnownInstance] = {}
+        for instance in (read.instances if read is not None else None) or ():
+            if instance.id is None:
+                continue
+            if instance.id in found:
+                found[instance.id] = _UNKNOWN
+            else:
+                cluster = sample_digests.read_cluster(request, instance.value)
+                found[instance.id] = KnownInstance(_digests(instance.value), cluster)
+        self._instances = found
         self._labels: dict[tuple[str, bytes, tuple[str, ...]], GroupLabel] = {}
         self._paths: dict[tuple[str | None, bytes | None], Scores] = {}
 
@@ -66,7 +75,8 @@ class RecordSamples:
         instance = self._instances.get(sample, _UNKNOWN)
         row = sample_digests.record_sample(self._request, sample, instance.shown, line, offset)
         if self._request.cluster is not None:
-            row = row._replace(cluster=self._cluster(record, instance))
+            own = sample_digests.read_cluster(self._request, record)
+            row = row._replace(cluster=instance.cluster if own == UNKNOWN else own)
         result = find_member(record, RESULT)
         self._unidentified += not sample_digests.has_identity(row)
         scores = dict(iterate_scores(None if result is None else result.value))
@@ -94,11 +104,6 @@ class RecordSamples:
         ]
         samples.unidentified = self._unidentified
         samples.description = RunDescription(None, None, metrics, [{} for _ in metrics], {})
-
-    def _cluster(self, record: Mapping[str, Any], instance: KnownInstance) -> int:
-        """Return the cluster that the record names, else that of its instance."""
-        own = sample_digests.read_cluster(self._request, record)
-        return instance.cluster if own == UNKNOWN else own
 
 
 def metric_text(metric: InputMetric, path: Sequence[str]) -> str:
@@ -148,20 +153,6 @@ def _make_sample(row: SampleRow, score: float | bool | None) -> SampleRow:
     if isinstance(score, bool):
         flags = SampleFlag.RIGHT if score else SampleFlag.WRONG
     return row._replace(score=number, flags=int(flags))
-
-
-def _known_instances(request: SampleRequest, read: Input | None) -> dict[str, KnownInstance]:
-    """Return the instances of an input by id; the input of an id that several have is unknown."""
-    found: dict[str, KnownInstance] = {}
-    for instance in (read.instances if read is not None else None) or ():
-        if instance.id is None:
-            continue
-        if instance.id in found:
-            found[instance.id] = _UNKNOWN
-        else:
-            cluster = sample_digests.read_cluster(request, instance.value)
-            found[instance.id] = KnownInstance(_digests(instance.value), cluster)
-    return found
 
 
 def _digests(instance: Mapping[str, Any]) -> sample_digests.InputDigests | None:

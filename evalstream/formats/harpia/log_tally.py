@@ -147,7 +147,11 @@ class LogTally:
         result = find_member(value, "result")
         record = Record(value, view_metric(value), instance, text, result, self.known)
         if not record.is_placed or text is None:
-            self._misplace(record)
+            name = record.metric.id
+            if name is None:
+                self.unplaced += 1
+            elif self.known.metrics is None or name in self.known.metrics:
+                self.doubtful.add(short_text(name))
             return record
         amount = self._amount(record)
         short = _bound_text(text) if self.known.instances is None else text
@@ -190,14 +194,6 @@ class LogTally:
         """Return whether no unassigned record may belong to a metric."""
         return not self.unplaced and amount.name not in self.doubtful
 
-    def _misplace(self, record: Record) -> None:
-        """Note a record that may belong to one metric or to any."""
-        name = record.metric.id
-        if name is None:
-            self.unplaced += 1
-        elif self.known.metrics is None or name in self.known.metrics:
-            self.doubtful.add(short_text(name))
-
     def _amount(self, record: Record) -> Amount:
         name, digest = record.metric.id or "", _digest(record.metric)
         amount = self._amounts.get(digest)
@@ -211,7 +207,6 @@ class LogTally:
 
 
 def _digest(metric: InputMetric) -> bytes:
-    """Return a digest of a metric's parameters and name."""
     digest = hashlib.blake2b(metric.key or b"", digest_size=DIGEST_BYTES)
     digest.update(b"\0" + (metric.id or "").encode(errors="surrogatepass"))
     return digest.digest()

@@ -111,7 +111,7 @@ def _judge(one: Claimed, known: Instances, *, is_repeated: bool, is_only_split: 
     if found is None:
         return _judge_unknown(claim, name, known)
     wrong = find_difference(stat, found)
-    expected = _mean(found.means)
+    expected = sum(found.means) / len(found.means) if found.means else None
     if wrong is None:
         return confirm(claim, expected, found.rows)
     reason = _doubt(name, known, is_repeated=is_repeated)
@@ -195,10 +195,6 @@ def find_difference(stat: Stat, found: Recomputed) -> tuple[str, float | None] |
         if claimed is None or not is_near(claimed, value, 0 if key == "count" else scale):
             return key, value
     return None
-
-
-def _mean(means: Sequence[float]) -> float | None:
-    return sum(means) / len(means) if means else None
 
 
 def find_absent(found: Sequence[Claimed], known: Instances) -> Iterator[Name]:

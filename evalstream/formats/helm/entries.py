@@ -161,7 +161,6 @@ class EntryCollector:
         return Form(entry, kind, places, next(numbers), *own)
 
     def _make_row(self, found: InstanceEntry, line: int, column: int | None) -> RawRow:
-        """Return the row of an entry in the store."""
         (id_, perturbation, trial), first = found.instance, next(iter(found.names), Name(""))
         kind = self._store.number_kind(perturbation, trial, *first[:3])
         known = [found.stats[at] for at in _find_confidence(found.names)]

@@ -17,7 +17,7 @@ from evalstream.formats.helm.documents import (
     kind_of_file,
 )
 from evalstream.io.beginning import read_beginning
-from evalstream.io.remote import is_local
+from evalstream.io.names import is_local
 from evalstream.model.errors import UsageError
 from evalstream.model.run import NoInput, Run
 
@@ -53,7 +53,16 @@ def pair_documents(
         if named:
             for kind, path in find_beside(folder).items():
                 found.setdefault(kind, [path])
-        yield from _make_runs(found)
+        if found:
+            first = {kind: paths.pop(0) for kind, paths in found.items()}
+            rows, aggregate = first.pop(ENTRIES, None), first.pop(STATISTICS, None)
+            beside = tuple(first[kind] for kind in NOUNS if kind in first)
+            if rows is None and aggregate is None:
+                aggregate, *rest = beside
+                beside = tuple(rest)
+            yield Run(rows, aggregate, format=NAME, beside=beside)
+            for paths in found.values():
+                yield from (Run(None, path, format=NAME) for path in paths)
 
 
 def find_beside(folder: str) -> dict[str, str]:
@@ -65,18 +74,3 @@ def find_beside(folder: str) -> dict[str, str]:
     found = {kind: path for kind, path in paths.items() if is_local(path) and os.path.isfile(path)}
     is_run = any(detect_kind(read_beginning(path)) for path in found.values())
     return found if is_run else {}
-
-
-def _make_runs(found: dict[str, list[str]]) -> Iterator[Run]:
-    """Make one run of a folder's documents; copies of a kind are runs of their own."""
-    if not found:
-        return
-    first = {kind: paths.pop(0) for kind, paths in found.items()}
-    rows, aggregate = first.pop(ENTRIES, None), first.pop(STATISTICS, None)
-    beside = tuple(first[kind] for kind in NOUNS if kind in first)
-    if rows is None and aggregate is None:
-        aggregate, *rest = beside
-        beside = tuple(rest)
-    yield Run(rows, aggregate, format=NAME, beside=beside)
-    for paths in found.values():
-        yield from (Run(None, path, format=NAME) for path in paths)

@@ -239,7 +239,6 @@ class RunReader:
     def _make_row(
         self, one: PlainRequest, perturbation: str, number: int, line: int, column: int | None
     ) -> RawRow:
-        """Return the row of a request in the store."""
         instance = one.instance
         splits = instance.split, instance.sub_split
         kind = self._store.number_kind(

@@ -198,7 +198,6 @@ class InstanceFacts:
         alike.clear()
 
     def _add_copy(self, rows: Sequence[InstanceRow], times: int) -> None:
-        """Add instances that have rows like these."""
         first, entries = rows[0], [row for row in rows if row.kind.metric is not None]
         if len(entries) < len(rows):
             self.requests[first.kind.trial, first.kind.name] += times

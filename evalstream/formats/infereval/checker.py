@@ -39,7 +39,6 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.limits import MOST_JSON_BYTES, refuse_many_values
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005
-from evalstream.rules.syntax import ObjectReading
 
 OF_EVALUATIONS: Final = (INF101, copies.INF301, copies.INF302, samples.INF307)
 """The rules that check the part of an evaluation outside its items."""
@@ -201,7 +200,6 @@ class EvaluationCheck:
             items.break_off(members.issue, last)
 
     def _check_whole(self, evaluation: Evaluation) -> None:
-        """Check the part outside the items, and which items exist."""
         for rule in OF_EVALUATIONS:
             self._documents.note_all(rule.apply(evaluation))
         benchmark, items = evaluation.benchmark, self._items
@@ -296,12 +294,7 @@ def read_text(documents: DocumentCheck, text: bytes, name: str) -> ReadBenchmark
     reading = documents.read(text, name, "a benchmark")
     if reading is None or reading.value is None:
         return ReadBenchmark(None)
-    return _check_value(documents, reading, reading.value, name)
-
-
-def _check_value(
-    documents: DocumentCheck, reading: ObjectReading, value: dict[str, Any], name: str
-) -> ReadBenchmark:
+    value = reading.value
     if kind_by_members(value.keys()) != BENCHMARK:
         violation = ES005.violation(f"this is {NOT_OURS}")
         documents.refuse(violation, name, f"{name} is not a benchmark")

@@ -11,7 +11,7 @@ from evalstream.formats.infereval.documents import ITEMS, NAME
 from evalstream.formats.infereval.files import RereadDocument, comes_once
 from evalstream.formats.infereval.views import Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
@@ -44,7 +44,7 @@ class ItemSamples:
         self._samples, self._request = samples, request
         self._evaluation, self._inputs = evaluation, Inputs(evaluation)
         self._batch, self._unidentified = sample_digests.SampleBatch(), 0
-        name = _evaluation_name(evaluation)
+        name = text_or_none(evaluation.document.get("benchmark_id")) or ""
         self._agreement = GroupLabel(None, name, AGREEMENT)
         self._coverage = GroupLabel(None, name, COVERAGE)
 
@@ -232,7 +232,3 @@ def _read_answer(text: bytes) -> Answered | None:
         return None
     sample = item.get("id")
     return Answered(sample, item.get("model_verdict"), sample_digests.id_digest(sample), True, item)
-
-
-def _evaluation_name(evaluation: Evaluation) -> str:
-    return text_or_none(evaluation.document.get("benchmark_id")) or ""

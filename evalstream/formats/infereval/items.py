@@ -96,7 +96,6 @@ def _replaced_pointers(parsed: Parsed) -> frozenset[str | None]:
 def _move_issue(
     issue: SyntaxIssue, offset: int, move: Callable[[Position], Position]
 ) -> SyntaxIssue:
-    """Move an issue to its position in the document, if it has one in the text."""
     line, column = move(Position(issue.line or 1, issue.column))
     if issue.offset is None:
         return issue._replace(line=line)

@@ -13,8 +13,7 @@ from evalstream.formats.infereval.benchmark_hash import benchmark_hashes
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, kind_by_signs
 from evalstream.formats.infereval.files import outline, peek_file
 from evalstream.io.file_names import is_json_name
-from evalstream.io.names import printable
-from evalstream.io.remote import is_local
+from evalstream.io.names import is_local, printable
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
@@ -63,8 +62,6 @@ _TABLES: Final = """
 
 
 class _Documents:
-    """Documents on disk, with the ids that join them."""
-
     def __init__(self) -> None:
         self._kept = SpillTable(_TABLES)
         self.close = self._kept.close
@@ -137,7 +134,6 @@ class _Documents:
                 yield Run(name, None, missing=missing or none or None, format=NAME)
 
     def _each(self, columns: str, kind: str | None = None) -> Iterator[Any]:
-        """Iterate over numbers and columns of all documents, or of one kind, in order."""
         last = 0
         which = "" if kind is None else f"AND kind = '{kind}'"
         query = f"SELECT number, {columns} FROM document WHERE number > ? {which} LIMIT 500"  # noqa: S608 - ours

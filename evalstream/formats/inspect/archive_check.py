@@ -78,7 +78,16 @@ class ArchiveCheck:
         if not self._archive.open():
             self._documents.cannot("the archive has no directory, so that nothing in it was read")
             return None
-        self._note_repeated()
+        for name, number, is_same in self._archive.iterate_repeated():
+            self._check.has_repeated = True
+            message = f"the archive has {number:,} members of this name"
+            self._documents.note(
+                INS103.violation(
+                    message + (", with the same content" if is_same else ""),
+                    pointer((name,)),
+                    severity=Severity.WARNING if is_same else None,
+                )
+            )
         reason = self._archive.unsafe()
         if reason is not None:
             self._documents.cannot(f"nothing in the archive was unpacked: {reason}")
@@ -90,18 +99,6 @@ class ArchiveCheck:
         if self._log.is_refused:
             return None
         return self._view(start, header) if self._members() else None
-
-    def _note_repeated(self) -> None:
-        for name, number, is_same in self._archive.iterate_repeated():
-            self._check.has_repeated = True
-            message = f"the archive has {number:,} members of this name"
-            self._documents.note(
-                INS103.violation(
-                    message + (", with the same content" if is_same else ""),
-                    pointer((name,)),
-                    severity=Severity.WARNING if is_same else None,
-                )
-            )
 
     def _members(self) -> bool:
         """Unpack and check all members in the order of their bytes, and the samples among them.
@@ -143,7 +140,6 @@ class ArchiveCheck:
         return pool.backend(jobs)
 
     def _check_in_workers(self, backend: Backend) -> None:
-        """Check the members in processes, and note in order what they found."""
         from evalstream.executors.base import run_in_order
 
         job = MemberJob(self._source, self._archive.end, self._documents.options, self._log.shared)

@@ -50,12 +50,6 @@ def find_end(
     wide = _wide_end(descriptor, position)
     if wide is not None:
         position, entries, length, start = wide
-    return _place_end(position, entries, length, start, damage)
-
-
-def _place_end(
-    position: int, entries: int, length: int, start: int, damage: Callable[[str, str | None], None]
-) -> ArchiveEnd | None:
     shift = position - length - start
     if shift < 0:
         damage("the directory is not where the end of the archive says", None)

@@ -14,7 +14,7 @@ from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
 from evalstream.formats.inspect.links import without_ids
 from evalstream.formats.inspect.values import score_to_float, score_value
 from evalstream.formats.inspect.views import LogView, SampleView
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options, SampleRequest
@@ -215,15 +215,12 @@ def _read_answer(text: bytes) -> Answered | None:
         return None
     output = member(sample.get("output"), "completion")
     own = {name: one for name, one in sample.items() if name not in _OF_LOG}
-    name, is_whole = sample.get("id"), _is_one_answer(sample.get("messages"))
+    spoken = [
+        one for one in list_or_empty(sample.get("messages")) if member(one, "role") == "assistant"
+    ]
+    name, is_whole = sample.get("id"), len(spoken) == 1 and not member(spoken[0], "tool_calls")
     return Answered(name, output, id_digest(name), is_whole, own)
 
 
 _OF_LOG: Final = frozenset({"uuid", "events", "timelines"})
 """Members of a sample that name it within a log, or repeat what it says as it came about."""
-
-
-def _is_one_answer(messages: Any) -> bool:
-    """Tell whether the model spoke once and called no tool."""
-    spoken = [one for one in list_or_empty(messages) if member(one, "role") == "assistant"]
-    return len(spoken) == 1 and not member(spoken[0], "tool_calls")

@@ -60,7 +60,6 @@ class Library:
 
 
 def _explain_error(error: ValueError) -> LibraryRefusal:
-    """Return the first error that pydantic lists."""
     listed = getattr(error, "errors", None)
     details = listed(include_url=False, include_context=False) if callable(listed) else []
     if not details:

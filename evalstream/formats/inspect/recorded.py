@@ -87,7 +87,6 @@ def model_messages(sample: SampleView) -> ModelMessages:
 
 
 def _add(found: dict[str, list[Mapping[str, Any]]], message: Any) -> str | None:
-    """Add a message that has an id, and return its id."""
     identity = text_or_none(member(message, "id"))
     if identity:
         found.setdefault(identity, []).append(message)
@@ -178,7 +177,6 @@ class RecordedTexts:
                     self._add(change.get("value"))
 
     def _add(self, value: Any) -> None:
-        """Add all texts within a value."""
         if isinstance(value, str):
             self._found.add(self._sample.resolve_attachment(value))
         elif isinstance(value, dict):

@@ -131,7 +131,6 @@ class ResultClaims:
     def _compare(
         self, claim: Claim, value: float, params: Mapping[str, Any], inner: str
     ) -> Judgement:
-        """Compare a claim with its one right value."""
         claimed = math.nan if claim.shown is None else float(claim.shown)
         has_own = has_own_words(params)
         if claimed == value or (math.isnan(claimed) and math.isnan(value)):
@@ -149,7 +148,7 @@ class ResultClaims:
         )
         if has_own:
             exact = exact._replace(bounds=kinds.no_bounds)
-        judgement = judge(claim._replace(kind=exact), self._number_of_rows())
+        judgement = judge(claim._replace(kind=exact), Evidence(ScoreSums(rows=self._rows)))
         if judgement.claim.state is State.OPEN:
             return leave_open(claim, Reason.METHOD, self._rows, value)
         return judgement
@@ -186,7 +185,6 @@ class ResultClaims:
         return judgement
 
     def _judge_interval(self, pair: list[Metric]) -> Judgement:
-        """Judge the two ends of an interval from resampling."""
         metric = pair[0]
         declared = self._declarations.find_declaration(metric, self._scorer)
         params = metric.params if declared is None else declared.params
@@ -234,9 +232,6 @@ class ResultClaims:
     @property
     def _rows(self) -> int:
         return 0 if self._scores is None else len(self._scores)
-
-    def _number_of_rows(self) -> Evidence:
-        return Evidence(ScoreSums(rows=self._rows))
 
     def _evidence(self, clusters: list[Any] | None = None) -> Evidence:
         """Return exact sums over the scores."""

@@ -143,7 +143,10 @@ class Scores:
             if is_missing(row.value):
                 self.unscored += 1
             else:
-                self._take(row)
+                number = known_number(row.value)
+                self.is_numeric = self.is_numeric and number is not None
+                self.numbers.append(0.0 if number is None else number)
+                self.samples.append(row.sample)
 
     def _parts(self) -> Iterator[ReducedScore]:
         for row in self._rows():
@@ -151,12 +154,6 @@ class Scores:
                 yield row._replace(value=score_part(row.value, self.name, self.scorer))
             else:
                 yield row
-
-    def _take(self, row: ReducedScore) -> None:
-        number = known_number(row.value)
-        self.is_numeric = self.is_numeric and number is not None
-        self.numbers.append(0.0 if number is None else number)
-        self.samples.append(row.sample)
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -129,8 +129,6 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
 
 
 class _SamplesCheck:
-    """The check of one samples file within a document check."""
-
     def __init__(
         self, documents: DocumentCheck, results: Results | None, progress: Progress
     ) -> None:

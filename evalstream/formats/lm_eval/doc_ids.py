@@ -80,7 +80,11 @@ class DocIds:
             mask = ((1 << taken) - 1) << place
             before = self._chunks.get(chunk, 0)
             if both := before & mask:
-                self._repeat(both, chunk, run, shift)
+                self.repeats += both.bit_count()
+                if self.first_repeat is None:
+                    doc_id = chunk * CHUNK + _lowest(both)
+                    line = shift + run.line + run.step * (doc_id - run.first)
+                    self.first_repeat = Repeated(line, doc_id)
             self._chunks[chunk] = before | mask
             self.count += taken - both.bit_count()
             at, left = at + taken, left - taken
@@ -108,13 +112,6 @@ class DocIds:
         while self._chunks.get(chunk, 0) == _FULL:
             chunk += 1
         return chunk * CHUNK + _lowest(~self._chunks.get(chunk, 0))
-
-    def _repeat(self, both: int, chunk: int, run: IdRun, shift: int) -> None:
-        self.repeats += both.bit_count()
-        if self.first_repeat is None:
-            doc_id = chunk * CHUNK + _lowest(both)
-            line = shift + run.line + run.step * (doc_id - run.first)
-            self.first_repeat = Repeated(line, doc_id)
 
 
 _FULL: Final = (1 << CHUNK) - 1

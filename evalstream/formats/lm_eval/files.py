@@ -17,8 +17,7 @@ from evalstream.formats.lm_eval.documents import (
 )
 from evalstream.io.beginning import read_beginning
 from evalstream.io.file_names import is_json_name
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 
@@ -88,7 +87,8 @@ def pair_documents(
     known = {_key(path, results_time(path)): path for path in results}
     used: set[str | None] = set()
     for path in samples:
-        found = known.get(_key_of_samples(path)) or _beside(path, known)
+        name = samples_name(path)
+        found = known.get(_key(path, None if name is None else name.time)) or _beside(path, known)
         used.add(found)
         yield Run(path, found, format=NAME)
     taken = {os.path.abspath(path) for path in samples if not is_remote(path)}
@@ -101,11 +101,6 @@ def pair_documents(
 
 def _key(path: str, time: str | None) -> tuple[str, str | None]:
     return os.path.dirname(path), time
-
-
-def _key_of_samples(path: str) -> tuple[str, str | None]:
-    name = samples_name(path)
-    return _key(path, None if name is None else name.time)
 
 
 def _beside(path: str, known: dict[tuple[str, str | None], str]) -> str | None:

@@ -87,7 +87,10 @@ def _judge_figure(
     claim = _claim(figure, _kind(figure, sets))
     is_founded = any(figure.key in one for one in leaves) or not leaves or not all(leaves)
     if figure.value == NO_STDERR and figure.is_stderr:
-        return _judge_absent_error(claim, figure, sets)
+        if not sets:
+            return confirm(claim, NO_STDERR, 0)
+        expected = next(_values(figure, sets[0]), None)
+        return refute(claim, as_float(expected), "all of its tasks have it", 0)
     if not is_founded and claim.value is not None:
         return refute(claim, None, "none of its tasks has it", 0)
     if claim.value is None or not sets:
@@ -96,14 +99,6 @@ def _judge_figure(
     if found.claim.state is not State.REFUTED:
         return found
     return found._replace(message="it does not follow from its tasks")
-
-
-def _judge_absent_error(claim: Claim, figure: TaskFigure, sets: list[list[_Member]]) -> Judgement:
-    """Judge an error that is N/A: those of all tasks must be, or that of one."""
-    if not sets:
-        return confirm(claim, NO_STDERR, 0)
-    expected = next(_values(figure, sets[0]), None)
-    return refute(claim, as_float(expected), "all of its tasks have it", 0)
 
 
 def _choices(
@@ -167,7 +162,6 @@ def _is_sure(figure: TaskFigure, sets: list[list[_Member]]) -> bool:
 
 
 def _values(figure: TaskFigure, some: Sequence[_Member]) -> Iterator[Fraction | float]:
-    """Iterate over the values that a figure may have."""
     if figure.is_stderr:
         yield from (float(square) ** 0.5 for square in _squares(some))
         return

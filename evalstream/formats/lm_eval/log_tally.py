@@ -205,13 +205,14 @@ class LogTotals:
         self.hashed += block.hashed
         self.replaced += block.replaced
         self.unkeyed += block.unkeyed
-        self._digest.update(_as_hex(block.digests))
+        self._digest.update(block.digests.hex().encode())
         if len(self.answers) < MOST_ANSWERS:
             self.answers |= block.answers
         for name, rows in block.filters.items():
             self._merge_filter(name, rows, shift)
         if self.repeats and not had_repeats:
-            line = self._first_repeat_line()
+            found = self.first_repeat()
+            line = 0 if found is None else found[2]
             known = (rows for name, rows in block.filters.items() if name in self.filters)
             earlier = (_rows_before(rows, line - shift) for rows in known)
             self._rows_before = line, before + sum(earlier)
@@ -294,10 +295,6 @@ class LogTotals:
         line, name, doc_id = min(found)
         return name, doc_id, line
 
-    def _first_repeat_line(self) -> int:
-        found = self.first_repeat()
-        return 0 if found is None else found[2]
-
     def _merge_filter(self, name: str, rows: FilterRows, shift: int) -> None:
         total = self.filters.get(name)
         if total is None:
@@ -306,7 +303,7 @@ class LogTotals:
                 return
             total = self.filters[name] = FilterTotals()
         if self._first is None and rows.ids.runs:
-            self._first = _first_key(name, rows)
+            self._first = (name, rows.ids.runs[0].first)
         total.rows += rows.rows
         for run in rows.ids.runs:
             total.ids.add(run, shift)
@@ -342,18 +339,9 @@ def _length(part: Any) -> int:
     return len(part) if isinstance(part, str) else 0
 
 
-def _first_key(name: str, rows: FilterRows) -> tuple[str, int]:
-    return name, rows.ids.runs[0].first
-
-
 def _rows_before(rows: FilterRows, line: int) -> int:
-    """Return how many rows of a block come before a line of the block."""
     before = 0
     for run in rows.ids.runs:
         if run.line < line:
             before += min(run.rows, -(-(line - run.line) // max(run.step, 1)))
     return before
-
-
-def _as_hex(digests: bytes) -> bytes:
-    return digests.hex().encode()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple
@@ -155,18 +155,15 @@ def _regex(
         shown = text if isinstance(text, str) else ""
         if not is_bounded(regex_pattern, shown):
             raise NotFollowed
-        return _select_match(compiled.findall(shown), group_select, fallback)
+        matches = compiled.findall(shown)
+        if not matches:
+            return fallback
+        match = matches[group_select]
+        if isinstance(match, tuple):
+            match = next((one for one in match if one), fallback)
+        return str(match).strip()
 
     return _each(extract)
-
-
-def _select_match(matches: Sequence[Any], place: int, fallback: str) -> str:
-    if not matches:
-        return fallback
-    match = matches[place]
-    if isinstance(match, tuple):
-        match = next((one for one in match if one), fallback)
-    return str(match).strip()
 
 
 _KNOWN: Final[Mapping[str, Callable[..., Apply]]] = {

@@ -69,6 +69,10 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
     is_own = results.has_own_results(task) or listed is None
     output_type = str(config.get("output_type"))
     is_chat = results.document.get("chat_template") is not None
+    found = config.get("doc_to_choice")
+    is_plain = isinstance(found, list) and all(
+        isinstance(one, str) and not any(mark in one for mark in _MARKUP) for one in found
+    )
     return ScoringPlan(
         output_type,
         () if is_own else tuple(_metrics(results, task, output_type)),
@@ -82,7 +86,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         _generation(config) if listed is not None and output_type == GENERATE else None,
         None if listed is None else _count(config.get("repeats")),
         () if is_chat or listed is None else tuple(_openings(results, config)),
-        _shared_choices(config),
+        tuple(found) if is_plain and isinstance(found, list) else (),
     )
 
 
@@ -93,15 +97,6 @@ def _openings(results: Results, config: Mapping[str, Any]) -> Iterator[str]:
     for text in (results.document.get("system_instruction"), config.get("description")):
         if isinstance(text, str) and text.strip() and not any(mark in text for mark in _MARKUP):
             yield text.strip()
-
-
-def _shared_choices(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the choices that the configuration lists, none where docs have their own."""
-    found = config.get("doc_to_choice")
-    is_plain = isinstance(found, list) and all(
-        isinstance(one, str) and not any(mark in one for mark in _MARKUP) for one in found
-    )
-    return tuple(found) if is_plain and isinstance(found, list) else ()
 
 
 def _generation(config: Mapping[str, Any]) -> str | None:

@@ -340,17 +340,13 @@ def _output(row: Mapping[str, Any], choices: tuple[str, ...] | None) -> str:
     if not isinstance(given, list) or not given:
         return ""
     if choices is not None:
-        return _likeliest(given, choices)
+        try:
+            values = [float((one[0] if isinstance(one[0], list) else one)[0]) for one in given]
+            place = values.index(max(values))
+        except (ValueError, TypeError, IndexError):
+            return str(given)
+        return choices[place] if place < len(choices) else str(place)
     first = given[0]
     if isinstance(first, list):
         return str(first[0]) if first else ""
     return str(first)
-
-
-def _likeliest(given: list[Any], choices: tuple[str, ...]) -> str:
-    try:
-        values = [float((one[0] if isinstance(one[0], list) else one)[0]) for one in given]
-        place = values.index(max(values))
-    except (ValueError, TypeError, IndexError):
-        return str(given)
-    return choices[place] if place < len(choices) else str(place)

@@ -21,9 +21,8 @@ from evalstream.formats.swe_bench.rules import lists as about_lists
 from evalstream.formats.swe_bench.rules.figures import check_list_figures
 from evalstream.formats.swe_bench.views import PlacedInFile
 from evalstream.io.document import document_bytes
-from evalstream.io.names import printable
+from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_local
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity
@@ -77,7 +76,12 @@ class _Judge:
         for path, judgements in self._iterate_judged():
             self._note(check_list_figures(path, judgements))
             claims += (one.claim for one in judgements)
-        self._collect_samples()
+        request, samples = self._documents.options.samples, self._documents.collector.samples
+        if request is not None and samples is not None:
+            # Few checks are for a comparison.
+            from evalstream.formats.swe_bench.compared import collect_samples
+
+            collect_samples(samples, request, self._found)
         aggregate = self._documents.run.aggregate
         summary = self._documents.close(
             rows=self._reader.count,
@@ -87,14 +91,6 @@ class _Judge:
         )
         summary.checked = tuple(self._iterate_checked())
         return summary
-
-    def _collect_samples(self) -> None:
-        request, samples = self._documents.options.samples, self._documents.collector.samples
-        if request is not None and samples is not None:
-            # Few checks are for a comparison.
-            from evalstream.formats.swe_bench.compared import collect_samples
-
-            collect_samples(samples, request, self._found)
 
     def _iterate_judged(self) -> Iterator[tuple[str, list[Judgement]]]:
         """Iterate over the documents that make claims, with their judged claims."""

@@ -22,7 +22,7 @@ from evalstream.formats.swe_bench.documents import (
     first_model,
     kind_of_file,
 )
-from evalstream.io.remote import is_local
+from evalstream.io.names import is_local
 from evalstream.model.errors import UsageError
 from evalstream.model.run import NoInput, Run
 
@@ -76,8 +76,6 @@ def pair_documents(
 
 
 class _Files:
-    """The files of one call by kind."""
-
     def __init__(self) -> None:
         self._by_kind: dict[str, dict[str, None]] = {}
 

@@ -55,7 +55,11 @@ def page(
     script = read_source("page.js") if several else ""
     groups = rule_groups(report, kept)
     yield f'{START}{GENERATOR}{VERSION}">\n'
-    yield from _head(report, verdict, script)
+    first = next(iter(report.runs), None)
+    about = unchecked_line(report.totals) or count_noun(report.totals.runs, "run")
+    if report.totals.runs == 1 and first is not None and not report.totals.unreached:
+        about = cut_visible(subject(first), TITLE)
+    yield from head(f"{verdict.capitalize()}: {about} - evalstream", script=script)
     yield "</head>\n" + ('<body class="many">\n' if several else "<body>\n")
     folder = overview.folder if several else ""
     yield tag("header", _summary(report, verdict, folder)) + "\n<main>\n"
@@ -68,14 +72,6 @@ def page(
     yield findings_section(report, overview, groups) + "\n" + details
     yield "</main>\n" + _about(report, script) + "\n"
     yield f"<script>{script}</script>\n</body>\n</html>\n" if script else "</body>\n</html>\n"
-
-
-def _head(report: Report, verdict: str, script: str) -> Iterator[str]:
-    first = next(iter(report.runs), None)
-    about = unchecked_line(report.totals) or count_noun(report.totals.runs, "run")
-    if report.totals.runs == 1 and first is not None and not report.totals.unreached:
-        about = cut_visible(subject(first), TITLE)
-    yield from head(f"{verdict.capitalize()}: {about} - evalstream", script=script)
 
 
 def _summary(report: Report, verdict: str, folder: str) -> Iterator[Child]:

@@ -64,7 +64,12 @@ def runs_sections(
     details: dict[int, Markup] = {}
     space = DETAILS
     for number, run in sort_runs(report):
-        detail = _details(number, run, overview.folder)
+        head = tag(
+            "summary",
+            tag("h3", badge(run.verdict, describe_limits(run)), " ", _names(run, overview.folder)),
+        )
+        body = tag("div", run_body(number, run), id=f"run-{number}")
+        detail = tag("details", head, body, class_="run")
         space -= len(detail.encode())
         if space <= 0:
             break
@@ -166,11 +171,3 @@ def _all_details(report: Report, details: list[Markup]) -> Markup:
         tag("p", rest, class_="note") if left > 0 else None,
         id="details",
     )
-
-
-def _details(number: int, run: RunSummary, folder: str) -> Markup:
-    head = tag(
-        "summary", tag("h3", badge(run.verdict, describe_limits(run)), " ", _names(run, folder))
-    )
-    body = tag("div", run_body(number, run), id=f"run-{number}")
-    return tag("details", head, body, class_="run")

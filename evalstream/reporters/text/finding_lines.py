@@ -163,7 +163,10 @@ def write_values(lines: LineWriter, place: groups.EntryPlace, indent: int) -> No
     for one in shown:
         label = f"{one.label}: " if len(shown) > 1 and one.label else ""
         if isinstance(one.values, Excerpt):
-            _write_excerpt(lines, one.values, label, indent)
+            excerpt = one.values
+            before = columns([Span(label + on_one_line(excerpt.excerpt[: excerpt.caret]))])
+            lines.write(Span(label), Span(excerpt.excerpt), indent=indent, wraps=False)
+            lines.write(Span(" " * before), Span("^", "error"), indent=indent, wraps=False)
         else:
             _write_pair(lines, one.values, label, indent)
     if place.has_more_values:
@@ -201,10 +204,3 @@ def _cut_lines(lines: LineWriter, value: str) -> str:
     if lines.style.width is None or len(value) <= LONGEST:
         return value
     return f"{value[:LONGEST]}… (-f json shows more)"
-
-
-def _write_excerpt(lines: LineWriter, excerpt: Excerpt, label: str, indent: int) -> None:
-    """Write an excerpt of the rows with a caret below the violation."""
-    before = columns([Span(label + on_one_line(excerpt.excerpt[: excerpt.caret]))])
-    lines.write(Span(label), Span(excerpt.excerpt), indent=indent, wraps=False)
-    lines.write(Span(" " * before), Span("^", "error"), indent=indent, wraps=False)

@@ -11,7 +11,7 @@ from rows import bytes_of, line_of, sound_rows, write_run
 
 import evalstream
 from evalstream.batch import packing, scheduler
-from evalstream.batch.packing import RunBundle, RunResult, bundle_small_runs, check_bundle
+from evalstream.batch.packing import RunBundle, StoredResult, bundle_small_runs, check_bundle
 from evalstream.batch.plan import PlannedRun
 from evalstream.engine import block_tasks
 from evalstream.model.options import Options
@@ -91,7 +91,7 @@ def _runs(seen: list[Any]) -> Iterator[Any]:
             yield one
 
 
-def check_or_die(options: Options, pack: RunBundle) -> list[RunResult]:
+def check_or_die(options: Options, pack: RunBundle) -> list[StoredResult]:
     """Check a pack, but for one with run number 4, which kills its worker."""
     if any("run-4" in (one.found.rows or "") for one in pack.runs):
         os._exit(9)

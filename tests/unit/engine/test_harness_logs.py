@@ -18,8 +18,7 @@ from paths import EXAMPLES
 import evalstream
 from evalstream.engine import harness_logs
 from evalstream.engine.harness_logs import detect_log
-from evalstream.io.beginning import Beginning
-from evalstream.parsing.peek import PEEK_BYTES
+from evalstream.io.beginning import PEEK_BYTES, Beginning
 
 INSPECT_EVAL = {"run_id": "r", "created": "2026-01-01", "task": "sums", "model": "acme/acorn",
                 "dataset": {"sample_ids": [1, 2]}}  # fmt: skip

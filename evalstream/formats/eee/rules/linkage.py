@@ -10,8 +10,7 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import Repair, RepairAction, RowCheck, Rule
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Repair, RepairAction, RowCheck, Rule, declare_rule
 
 
 def _foreign_evaluation(context: RowContext) -> RowCheck | None:
@@ -84,7 +83,9 @@ def _unknown_evaluation_name(context: RowContext) -> RowCheck | None:
             return _result_mismatch(row, joined, ids)
         if found in names:
             return ()
-        if found.rpartition("/")[2] in datasets or _is_below(found, names):
+        if found.rpartition("/")[2] in datasets or any(
+            found[: mark.start()] in names for mark in _PATH_MARK.finditer(found)
+        ):
             return ()
         identity = row.get("evaluation_result_id")
         if identity.__class__ is str and _is_subtask(found, joined.get(identity)):
@@ -106,11 +107,6 @@ def _result_mismatch(
     return (ES605.violation(message, pointer="/evaluation_name", expected=name, found=found),)
 
 
-def _is_below(name: str, names: Set[str]) -> bool:
-    """Return whether a name is one of the names followed by a path."""
-    return any(name[: mark.start()] in names for mark in _PATH_MARK.finditer(name))
-
-
 def _is_subtask(name: str, result_name: str | None) -> bool:
     """Return whether a name is that of a subtask of the result that its row joins by id.
 
@@ -130,7 +126,8 @@ def _repeated_result(aggregate: Aggregate) -> Iterator[Violation]:
         earlier = first.setdefault(identity, place)
         if earlier != place:
             message = f"the same evaluation_result_id as result {earlier}; rows join neither"
-            if _is_of_reducers(aggregate, identity):
+            source = object_or_empty(aggregate.document.get("source_metadata")).get("source_name")
+            if source == "inspect_ai" and ":" in identity:
                 message = f"{message}: {REDUCERS}"
             pointer = f"{RESULTS}/{place}/evaluation_result_id"
             yield ES606.violation(message, pointer=pointer, found=identity)
@@ -140,12 +137,6 @@ REDUCERS: Final = (
     "the converter of Inspect logs (every-eval-ever 0.3.0) writes one for each reducer of the epochs; "
     "convert a log with one reducer, or leave one result and its rows"
 )
-
-
-def _is_of_reducers(aggregate: Aggregate, identity: str) -> bool:
-    """Tell whether an id is that of a scorer and its metric, as converted from Inspect."""
-    source = object_or_empty(aggregate.document.get("source_metadata")).get("source_name")
-    return source == "inspect_ai" and ":" in identity
 
 
 def _check_member(

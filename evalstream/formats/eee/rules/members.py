@@ -15,8 +15,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import RowCheck
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import RowCheck, declare_rule
 
 _EPOCH = LazyPattern(r"[0-9]{9,10}(?:\.[0-9]*)?|[0-9]{13}|[0-9]{16}")
 """A time since 1970: in seconds, milliseconds or microseconds."""
@@ -26,7 +25,6 @@ _DATE = LazyPattern(r"[-_@.]?(?:19|20)[0-9]{2}[-_.]?[0-9]{2}[-_.]?[0-9]{2}$|[-_@
 """The end of a model's name that says when it was released."""
 
 _WORD = LazyPattern(r"[^\W_]+")
-_LETTER = LazyPattern(r"[^\W\d_]")
 _URL = LazyPattern(
     r"[A-Za-z][A-Za-z0-9+.-]*:\S+|(?://)?[\w-]+(?:\.[\w-]+)+(?::[0-9]+)?(?:[/?#]\S*)?"
 )
@@ -56,14 +54,15 @@ def _evaluation_id_disagrees(aggregate: Aggregate) -> Iterator[Violation]:
     known = [seconds for seconds in map(_seconds, _times(aggregate)) if seconds is not None]
     for part in parts:
         seconds = _seconds(part)
-        if seconds is not None and known and not any(_is_near(seconds, one) for one in known):
+        if seconds is not None and known and not any(abs(seconds - one) <= MINUTE for one in known):
             message = (
                 f"evaluation_id names the time {part}, which is neither retrieved_timestamp nor"
                 " an evaluation_timestamp"
             )
             yield ES709.violation(message, **at)
     named = "/".join(parts[:-1])
-    if aggregate.model_id and _LETTER.search(named) and not _names_the_model(parts, aggregate):
+    has_word = any(one.isalnum() and not one.isdecimal() for one in named)
+    if aggregate.model_id and has_word and not _names_the_model(parts, aggregate):
         message = f"evaluation_id names {named} where the model stands, and model_info.id another"
         yield ES709.violation(f"{message} model: {aggregate.model_id}", **at)
 
@@ -73,10 +72,6 @@ def _times(aggregate: Aggregate) -> Iterator[Any]:
     for holder in (aggregate.document, *aggregate.results()):
         yield holder.get("retrieved_timestamp")
         yield holder.get("evaluation_timestamp")
-
-
-def _is_near(one: float, other: float) -> bool:
-    return abs(one - other) <= MINUTE
 
 
 def _names_the_model(parts: list[str], aggregate: Aggregate) -> bool:

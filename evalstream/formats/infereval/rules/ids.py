@@ -9,8 +9,7 @@ from evalstream.formats.infereval.views import Benchmark, BenchmarkItem
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import is_number, numbered_texts, object_or_empty, objects
-from evalstream.rules.base import Rule
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Rule, declare_rule
 
 
 def _repeated_ids(benchmark: Benchmark) -> Iterator[Violation]:
@@ -53,7 +52,6 @@ def _report_unknown(
 
 
 def _list_references(names: Any, kind: str, *path: str | int) -> Iterator[_Reference]:
-    """Iterate over the references in a list."""
     return (((*path, place), name, kind) for place, name in numbered_texts(names))
 
 
@@ -100,16 +98,11 @@ def _references_of_item(item: BenchmarkItem) -> Iterator[Violation]:
         message, place = "not a target of the benchmark", pointer(("items", item.number, "target"))
         yield INF210.violation(message, pointer=place, expected=expect_one(targets), found=target)
     step = object_or_empty(item.value.get("monotonicity_step"))
-    yield from _step(item.benchmark, step, item.number)
-
-
-def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator[Violation]:
-    """Compare a monotonicity step with the ordinal family that it refers to."""
-    path = ("items", index, "monotonicity_step")
+    path = ("items", item.number, "monotonicity_step")
     family, tier, number = (step.get(name) for name in ("family", "tier", "tier_index"))
     named = (((*path, "fixed"), step.get("fixed"), _BEARER), ((*path, "family"), family, _FAMILY))
-    yield from _report_unknown(INF210, benchmark, named)
-    tiers = benchmark.families.get(family) if isinstance(family, str) else None
+    yield from _report_unknown(INF210, item.benchmark, named)
+    tiers = item.benchmark.families.get(family) if isinstance(family, str) else None
     if tiers is None or not isinstance(tier, str):
         return
     if tier not in tiers:

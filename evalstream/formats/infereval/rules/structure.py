@@ -9,7 +9,7 @@ from evalstream.formats.infereval import views
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import is_number, object_or_empty
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 KINDS: Final = ("template", "plugin")
 
@@ -22,7 +22,10 @@ def _beyond_the_schema(
 ) -> Iterator[Violation]:
     """Report what the package infereval rejects though the schema accepts it."""
     if isinstance(facts, views.BenchmarkItem):
-        yield from _authored_on(facts)
+        day = object_or_empty(facts.value.get("construction_metadata")).get("authored_on")
+        if isinstance(day, str) and not views.is_date(day):
+            place = pointer(("items", facts.number, "construction_metadata", "authored_on"))
+            yield INF101.violation("not a date such as 2026-05-31", pointer=place, found=day)
         return
     if isinstance(facts, views.Benchmark):
         yield from _builders(facts)
@@ -35,13 +38,6 @@ def _beyond_the_schema(
         if isinstance(moment := facts.document.get(name), str) and views.date_time(moment) is None:
             message = "not a time such as 2026-05-31T10:00:00Z"
             yield INF101.violation(message, pointer=f"/{name}", found=moment)
-
-
-def _authored_on(item: views.BenchmarkItem) -> Iterator[Violation]:
-    day = object_or_empty(item.value.get("construction_metadata")).get("authored_on")
-    if isinstance(day, str) and not views.is_date(day):
-        place = pointer(("items", item.number, "construction_metadata", "authored_on"))
-        yield INF101.violation("not a date such as 2026-05-31", pointer=place, found=day)
 
 
 def _builders(benchmark: views.Benchmark) -> Iterator[Violation]:

@@ -9,7 +9,7 @@ from evalstream.formats.inspect.views import LogView
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 
 def _missing_results(log: LogView) -> Iterator[Violation]:
@@ -28,11 +28,6 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
         if name and name not in told:
             message = f"the samples have scores of {name}, but the results do not"
             yield INS305.violation(message, log.at("results"))
-    yield from _missing_metrics(log)
-
-
-def _missing_metrics(log: LogView) -> Iterator[Violation]:
-    """Report declared metrics of the harness that no result of their scorer has."""
     for scorer in list_or_empty(log.eval.get("scorers")):
         name = member(scorer, "name")
         found = [one for one in log.results_scores if name and one.value.get("scorer") == name]

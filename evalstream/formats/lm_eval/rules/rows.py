@@ -27,7 +27,7 @@ from evalstream.formats.lm_eval.row_scores import Derived, derive_scores, is_der
 from evalstream.formats.lm_eval.scoring_plan import ScoringPlan
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, type_name
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "doc_id": (int,),
@@ -53,7 +53,15 @@ def row_structure(row: Mapping[str, Any]) -> Iterator[Violation]:
             if name not in _OPTIONAL:
                 yield _report_missing("a row", name)
         elif type(row[name]) not in types and (name != "target" or "filter" in row):
-            yield _wrong_type(name, types, row[name])
+            value = row[name]
+            names = [_SCHEMA_NAMES[one] for one in types]
+            yield LME101.violation(
+                f"{name} must be {' or '.join(names)}, not {type_name(value)}",
+                pointer((name,)),
+                keyword="type",
+                expected={"type": names[0] if len(names) == 1 else names},
+                found=value,
+            )
     if "doc" not in row:
         yield _report_missing("a row", "doc")
     doc_id = row.get("doc_id")
@@ -80,17 +88,6 @@ def _release_members(row: Mapping[str, Any]) -> Iterator[Violation]:
 
 def _report_missing(holder: str, name: str) -> Violation:
     return LME101.violation(f"{holder} needs the member {name!r}", "", keyword="required")
-
-
-def _wrong_type(name: str, types: tuple[type, ...], value: Any) -> Violation:
-    names = [_SCHEMA_NAMES[one] for one in types]
-    return LME101.violation(
-        f"{name} must be {' or '.join(names)}, not {type_name(value)}",
-        pointer((name,)),
-        keyword="type",
-        expected={"type": names[0] if len(names) == 1 else names},
-        found=value,
-    )
 
 
 def _metrics(row: Mapping[str, Any]) -> Iterator[Violation]:
