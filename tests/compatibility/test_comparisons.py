@@ -10,7 +10,7 @@ import pytest
 from compared_runs import Files, assert_as_reference, assert_equal_comparisons, report_of
 from comparison_reference import ReferenceRun, read_run
 from corpus import CORPUS, expectations, needs_corpus
-from depth import some
+from depth import is_deep, some
 from each import each
 from paths import EXAMPLES
 
@@ -42,14 +42,14 @@ def example(model: str) -> Files:
 @needs_corpus
 def test_all_real_runs_that_share_a_metric() -> None:
     compared = differing = 0
-    for a, b in combinations(RUNS, 2):
+    for a, b in some(list(combinations(RUNS, 2)), 400):
         known = reference_of(a), reference_of(b)
         if known[0].metrics.keys() & known[1].metrics.keys():
             said = assert_as_reference(report_of([RUNS[a], RUNS[b]]), *known)
             compared += 1
             differing += any(one.difference for one in said.values())
             assert all(one.overlap == 1 for one in said.values()), (a, b)
-    assert (compared, differing) == (104, 6)
+    assert (compared, differing) == (104, 6) if is_deep() else compared > 20
 
 
 @needs_corpus
