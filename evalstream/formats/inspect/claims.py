@@ -75,23 +75,12 @@ class ClaimCheck:
         if not self._log.is_unlogged:
             # Without samples the reductions are the evidence, and not a claim.
             for index, reduction in objects(self._log.reductions):
-                log, reducer = self._log, text_or_none(reduction.get("reducer"))
-                found = list_or_empty(reduction.get("samples"))
-                scorer, rows = scorer_in_samples(log, reduction.get("scorer")), log.store.count
-                place = f"{log.reductions_at}/{index}/samples"
-                label = f"reduced scores of {reduction.get('scorer')} by {reducer or 'mean'}"
-                claim = Claim(place, label, _REDUCTION, None, len(found))
-                compared = _ReductionCheck(found, place)
-                if not log.samples_known or not rows:
-                    reason = Reason.NO_ROWS if log.samples_known else Reason.UNREAD
-                    judgement = leave_open(claim, reason, rows)
-                else:
-                    judgement = self._compare_reduction(claim, compared, scorer, reducer)
-                self._claims.append(judgement.claim)
+                self._judge_reduction(index, reduction)
         self._violations += self._open_claims()
         return ClaimOutcome(self._violations, self._claims)
 
     def _open_claims(self) -> Iterator[Violation]:
+        """Report open claims, once for each reason."""
         # Where nothing was confirmed for want of rows, ES805 says so.
         unsaid = None if confirms_score(self._claims) else Reason.NO_ROWS.value
         yield from find_open(INS304, (one for one in self._claims if one.reason != unsaid))
@@ -185,6 +174,21 @@ class ClaimCheck:
                 raise
         listed = find_reduction(log, result.get("scorer", result.get("name")), reducer)
         return Scores(log, result, lambda: listed_scores(listed)), True
+
+    def _judge_reduction(self, index: int, reduction: Mapping[str, Any]) -> None:
+        log, reducer = self._log, text_or_none(reduction.get("reducer"))
+        found = list_or_empty(reduction.get("samples"))
+        scorer, rows = scorer_in_samples(log, reduction.get("scorer")), log.store.count
+        place = f"{log.reductions_at}/{index}/samples"
+        label = f"reduced scores of {reduction.get('scorer')} by {reducer or 'mean'}"
+        claim = Claim(place, label, _REDUCTION, None, len(found))
+        compared = _ReductionCheck(found, place)
+        if not log.samples_known or not rows:
+            reason = Reason.NO_ROWS if log.samples_known else Reason.UNREAD
+            judgement = leave_open(claim, reason, rows)
+        else:
+            judgement = self._compare_reduction(claim, compared, scorer, reducer)
+        self._claims.append(judgement.claim)
 
     def _compare_reduction(
         self, claim: Claim, compared: _ReductionCheck, scorer: str, reducer: str | None
