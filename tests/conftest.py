@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from evalstream.formats.eee import row_engine
 from evalstream.formats.helm import reader as helm_reader
@@ -16,6 +18,7 @@ from evalstream.formats.lm_eval import row_engine as lm_eval_row_engine
 
 # Helpers are imported by their names alone; test modules never import from each other.
 sys.path.insert(0, str(Path(__file__).parent / "support"))
+from commands import share_server
 from depth import examples, is_deep, set_depth
 from skips import MOST_SKIPPED
 
@@ -42,6 +45,12 @@ def pytest_configure(config: pytest.Config) -> None:
         suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("untimed")
+    if not is_deep():
+        # Reading the constants of all sources, which are drawn now and then, takes seconds.
+        providers._get_local_constants = Constants
+    # Several processes share one server of the program.
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        share_server()
 
 
 def pytest_collection_finish() -> None:

@@ -20,10 +20,9 @@ from evalstream.attestation.statement import (
     list_subjects,
     write_statement,
 )
-from evalstream.io.names import find_folders, printable
+from evalstream.io.names import find_folders, is_remote, printable
 from evalstream.io.output import Output, writing
 from evalstream.io.overwriting import OutputKind, refuse_overwriting
-from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode

@@ -20,9 +20,9 @@ from evalstream.discovery.overlap import without_overlap
 from evalstream.discovery.patterns import is_pattern, literal_folder
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.formats.registry import CATALOGUE, main_format
+from evalstream.io.names import is_remote
 from evalstream.io.overwriting import Outputs, ledger_files
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import UsageError, internal_error
 from evalstream.model.exit_codes import ExitCode
@@ -31,7 +31,7 @@ from evalstream.model.run import NoInput, Run
 from evalstream.model.text import split_codes, split_entries
 from evalstream.settings.options import kept_options
 
-NEWEST: Final = "0.3.0"
+NEWEST: Final = main_format().migration_targets[-1]
 
 
 class ChangedRuns(DataClass):

@@ -17,10 +17,9 @@ from evalstream.discovery.inputs import AUTO, find_all
 from evalstream.discovery.overlap import without_overlap
 from evalstream.engine.routing import check_routing, refuse_foreign, routed_files
 from evalstream.formats.registry import CATALOGUE
-from evalstream.io.names import printable
+from evalstream.io.names import is_remote, printable
 from evalstream.io.overwriting import Outputs, is_same_file, ledger_files
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_remote
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import exit_code

@@ -13,9 +13,8 @@ from evalstream.batch.parquet import RowSource, load_library, write_rows
 from evalstream.batch.rewriting.staging import Staging
 from evalstream.engine.row_lookup import every_row
 from evalstream.formats.registry import MAIN
-from evalstream.io.names import find_folders, name_below, printable
+from evalstream.io.names import find_folders, is_remote, name_below, printable
 from evalstream.io.output import sync_file, sync_folder, writing
-from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import ExitCode, is_of_signal

@@ -11,9 +11,8 @@ from evalstream.api.reports import Report
 from evalstream.batch.batch import check_many
 from evalstream.batch.shards import parse_shard
 from evalstream.discovery.inputs import find_all
-from evalstream.io.names import printable
+from evalstream.io.names import is_remote, printable
 from evalstream.io.overwriting import ledger_files
-from evalstream.io.remote import is_remote
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options

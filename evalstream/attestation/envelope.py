@@ -10,7 +10,7 @@ from evalstream.attestation.keys import SigningKey, TrustedKey
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.parsing import json
-from evalstream.rules.attestation import ES940, ES942
+from evalstream.rules.inputs import ES940, ES942
 
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 

@@ -22,7 +22,7 @@ from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import Run
-from evalstream.rules.attestation import ES940, ES941, ES943, ES944, ES945
+from evalstream.rules.inputs import ES940, ES941, ES943, ES944, ES945
 
 LONGEST_LINE: Final = 16 << 20
 """Most bytes of a line; a statement about two files takes 2 kB."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from evalstream.batch.cross_run.index import CrossRunIndex
 from evalstream.batch.cross_run.report import report_cross_run
 from evalstream.batch.fingerprint import verdict_options
-from evalstream.batch.packing import RunResult
+from evalstream.batch.packing import StoredResult
 from evalstream.batch.partition import FolderPartition
 from evalstream.batch.parts import PartFile, PartReporter, PartTrailer
 from evalstream.batch.plan import RunPlan
@@ -76,13 +76,13 @@ def check_many(
             if end_run is not None:
                 results.amend(number, end_run)
 
-        results = ResultStore(plan.numbers(), show, part.run if part else settle)
+        on_emitted = part.run if part else None if end_run is None else settle
+        results = ResultStore(plan.numbers(), show, on_emitted)
         lost: str | None = None
         gone = NONE_GONE
 
-        def add_links(checked: RunResult) -> None:
-            cross_run_index.add(checked.number, checked.summary)
-            checked.summary.links = None
+        def add_links(checked: StoredResult) -> None:
+            cross_run_index.add(checked.number, checked)
 
         linked_options = replace(options, links=_compares_runs(plan, options))
         with (

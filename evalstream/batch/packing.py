@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby, islice
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalstream.batch.plan import PlannedRun
+from evalstream.batch.results import load_summary
 from evalstream.batch.single import UNCHECKED, check_any, not_checked, options_for
 from evalstream.discovery.unrecognised import GONE, NOT_OURS, Unrecognised
 from evalstream.engine.collector import make_finding
@@ -19,13 +21,16 @@ from evalstream.io.progress import Progress
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import replace
 from evalstream.model.errors import InternalError, WorkerLost
-from evalstream.model.finding import Finding, FindingList, Violation
+from evalstream.model.finding import Finding, FindingList, Severity, Violation
 from evalstream.model.notices import notify
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import FaultyInput, ForeignLog, NoInput, Run
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES005, ES008, ES010
+
+if TYPE_CHECKING:
+    from evalstream.stats.run_links import RunLinks
 
 BUNDLE_RUNS: Final = 32
 BUNDLE_BYTES: Final = 2 * MEBIBYTE
@@ -44,6 +49,53 @@ class RunResult(NamedTuple):
     number: int
     summary: RunSummary
     findings: Iterable[Finding]
+
+
+class StoredResult(NamedTuple):
+    """The result of a run with its summary as it is stored: who checks it makes the bytes, once.
+
+    Beside them is all that is needed of the summary before it is read from there again; its links
+    are not among the bytes.
+    """
+
+    number: int
+    data: bytes
+    file: str | None
+    aggregate: str | None
+    links: RunLinks | None
+    is_note: bool
+    has_failed: bool
+    errors: int
+    bytes: int
+    findings: Iterable[Finding]
+
+    @property
+    def summary(self) -> RunSummary:
+        """The summary, from its bytes, with its links."""
+        summary = load_summary(self.data)
+        summary.links = self.links
+        return summary
+
+
+def store_result(checked: RunResult) -> StoredResult:
+    """Return a result with its summary as it is stored; the summary loses its links."""
+    number, summary, findings = checked
+    links, summary.links = summary.links, None
+    return StoredResult(
+        number,
+        pickle.dumps(summary),
+        summary.file,
+        summary.aggregate,
+        links,
+        summary.is_note,
+        summary.verdict == "failed",
+        summary.severities.get(Severity.ERROR, 0),
+        summary.bytes,
+        findings,
+    )
+
+
+Results = Sequence[RunResult | StoredResult]
 
 
 class RunBundle(NamedTuple):
@@ -87,8 +139,8 @@ def check_bundles(
     bundles: Iterable[RunBundle],
     options: Options,
     backend: Backend,
-    check: Callable[[RunBundle], list[RunResult]] | None = None,
-) -> Iterator[list[RunResult]]:
+    check: Callable[[RunBundle], Results] | None = None,
+) -> Iterator[Results]:
     """Check bundles in workers, and yield the results of their runs, in order.
 
     `check` is what workers run, by default `check_bundle`. A run that kills its worker on each
@@ -96,19 +148,20 @@ def check_bundles(
     """
     if backend.inherit_modules:
         main_format().prepare(options, BUNDLE_BYTES)
-    check = check or partial(check_bundle, replace(options, jobs=1, executor="serial"))
+    if check is None:
+        check = partial(check_bundle, replace(options, jobs=1, executor="serial"))
     lost = partial(_one_by_one, options, backend, check)
     return run_in_order(backend, check, bundles, lost)
 
 
-def check_bundle(options: Options, bundle: RunBundle) -> list[RunResult]:
+def check_bundle(options: Options, bundle: RunBundle) -> list[StoredResult]:
     """Check the runs of a bundle in this process; this function runs as a task.
 
     Workers have no automatic garbage collection, so it runs once per bundle.
     """
     gc.collect(2 if gc.get_count()[2] >= FULL_COLLECTION_EVERY else 1)
     checked = (check_planned(options, planned, Progress(shown=False)) for planned in bundle.runs)
-    return [item._replace(findings=list(item.findings)) for item in checked]
+    return [store_result(item._replace(findings=list(item.findings))) for item in checked]
 
 
 def check_planned(options: Options, planned: PlannedRun, progress: Progress) -> RunResult:
@@ -212,10 +265,10 @@ def _bundles(planned: Iterable[PlannedRun]) -> Iterator[RunBundle]:
 def _one_by_one(
     options: Options,
     backend: Backend,
-    check: Callable[[RunBundle], list[RunResult]],
+    check: Callable[[RunBundle], Results],
     bundle: RunBundle,
     error: WorkerLost,
-) -> list[RunResult]:
+) -> Results:
     """Check the runs of a bundle one by one, and report the run that kills its worker."""
     if len(bundle.runs) == 1:
         (planned,) = bundle.runs

@@ -52,6 +52,7 @@ class RunPlan:
             """
             PRAGMA journal_mode = OFF;
             PRAGMA synchronous = OFF;
+            PRAGMA cache_size = -512;
             CREATE TABLE runs (number INTEGER PRIMARY KEY, size INTEGER, run BLOB, ours INTEGER);
             BEGIN;
             """

@@ -41,6 +41,7 @@ class ResultStore:
             """
             PRAGMA journal_mode = OFF;
             PRAGMA synchronous = OFF;
+            PRAGMA cache_size = -512;
             CREATE TABLE runs (number INTEGER PRIMARY KEY, summary BLOB, note INTEGER);
             CREATE TABLE findings (number INTEGER, chunk INTEGER, some BLOB,
                 PRIMARY KEY (number, chunk)) WITHOUT ROWID;
@@ -50,9 +51,15 @@ class ResultStore:
 
     def add(self, number: int, summary: RunSummary, findings: Iterable[Finding]) -> None:
         """Add the result of a run, once."""
-        self._store(number, summary)
+        self.add_stored(number, pickle.dumps(summary), findings, is_note=summary.is_note)
+
+    def add_stored(
+        self, number: int, data: bytes, findings: Iterable[Finding], *, is_note: bool
+    ) -> None:
+        """Add the result of a run, once, whose summary is the bytes of a pickle."""
+        self._store(number, data, is_note=is_note)
         if number == self._next:
-            self._emit(number, summary, findings)
+            self._emit(number, data, findings)
             self._advance()
             return
         self._waiting += 1
@@ -64,7 +71,7 @@ class ResultStore:
     def add_last(self, summary: RunSummary) -> None:
         """Add a result after those of all runs; its findings were shown."""
         ((last,),) = self._base.execute("SELECT coalesce(max(number), 0) FROM runs")
-        self._store(last + 1, summary)
+        self._store(last + 1, pickle.dumps(summary), is_note=summary.is_note)
 
     def finish(self) -> None:
         """Emit the results that waited for runs which will not arrive."""
@@ -80,7 +87,7 @@ class ResultStore:
         """Change the summary of a run that was added."""
         summary = self._summary(number)
         change(summary)
-        self._store(number, summary)
+        self._store(number, pickle.dumps(summary), is_note=summary.is_note)
 
     def ignored_rules(self, number: int) -> tuple[str, ...]:
         """Return the rules that were ignored in a run that was added, as they were named."""
@@ -99,17 +106,16 @@ class ResultStore:
     def summaries(self) -> Iterator[RunSummary]:
         """Iterate over all summaries, notes included, in order."""
         for (data,) in self._base.execute("SELECT summary FROM runs ORDER BY number"):
-            yield pickle.loads(data)  # noqa: S301 - our own temporary database
+            yield load_summary(data)
 
     def _summary(self, number: int) -> RunSummary:
         (data,) = self._base.execute(
             "SELECT summary FROM runs WHERE number = ?", (number,)
         ).fetchone()
-        summary: RunSummary = pickle.loads(data)  # noqa: S301 - our own temporary database
-        return summary
+        return load_summary(data)
 
-    def _store(self, number: int, summary: RunSummary) -> None:
-        row = (number, pickle.dumps(summary), summary.is_note)
+    def _store(self, number: int, data: bytes, *, is_note: bool) -> None:
+        row = (number, data, is_note)
         self._base.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", row)
 
     def _advance(self) -> None:
@@ -122,21 +128,20 @@ class ResultStore:
             if data is None:
                 return
             self._waiting -= 1
-            summary = pickle.loads(data[0])  # noqa: S301 - our own temporary database
-            self._emit(self._next, summary, self._stored_findings(self._next))
+            self._emit(self._next, data[0], self._stored_findings(self._next))
             self._base.execute("DELETE FROM findings WHERE number = ?", (self._next,))
             self._next_number()
 
     def _next_number(self) -> None:
         self._next = next(self._numbers, None)
 
-    def _emit(self, number: int, summary: RunSummary, findings: Iterable[Finding]) -> None:
+    def _emit(self, number: int, data: bytes, findings: Iterable[Finding]) -> None:
         shown = 0
         for finding in findings:
             self._show(finding)
             shown += 1
         if self._on_emitted is not None:
-            self._on_emitted(number, summary, shown)
+            self._on_emitted(number, load_summary(data), shown)
 
     def _stored_findings(self, number: int) -> Iterator[Finding]:
         chunks = self._base.execute(
@@ -166,12 +171,17 @@ class Runs(RunSequence):
         """Iterate over the runs."""
         query = "SELECT summary FROM runs WHERE NOT note ORDER BY number"
         for (data,) in self._base.execute(query):
-            yield pickle.loads(data)  # noqa: S301 - our own temporary database
+            yield load_summary(data)
 
     def read_run(self, index: int) -> RunSummary:
         """Return the run at an index from 0."""
         (data,) = self._base.execute(
             "SELECT summary FROM runs WHERE NOT note ORDER BY number LIMIT 1 OFFSET ?", (index,)
         ).fetchone()
-        summary: RunSummary = pickle.loads(data)  # noqa: S301 - our own temporary database
-        return summary
+        return load_summary(data)
+
+
+def load_summary(data: bytes) -> RunSummary:
+    """Return a summary from its pickle, which this program made."""
+    summary: RunSummary = pickle.loads(data)  # noqa: S301 - of our own database or worker
+    return summary

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.batch.packing import (
     RunBundle,
     RunResult,
+    StoredResult,
     bundle_small_runs,
     check_bundles,
     check_planned,
     planned_not_checked,
+    store_result,
     with_fault,
 )
 from evalstream.batch.plan import PlannedRun, RunPlan
@@ -22,7 +24,6 @@ from evalstream.executors import serial
 from evalstream.executors.base import Backend
 from evalstream.io.progress import Progress
 from evalstream.model.errors import ExecutorLost, internal_error
-from evalstream.model.finding import Severity
 from evalstream.model.notices import notify
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
@@ -58,7 +59,7 @@ class BatchScheduler:
         options: Options,
         results: ResultStore,
         ledger: Ledger | None,
-        on_result: Callable[[RunResult], None],
+        on_result: Callable[[StoredResult], None],
     ) -> None:
         self._plan, self._options, self._results = plan, options, results
         self._ledger, self._on_result = ledger, on_result
@@ -98,7 +99,7 @@ class BatchScheduler:
                 bundles = (bundle for bundle in group if isinstance(bundle, RunBundle))
                 for checked in check_bundles(bundles, self._options, backend, check):
                     for item in checked:
-                        self._record(item, item.summary.bytes)
+                        self._record(item)
                 continue
             for one_run in group:
                 if isinstance(one_run, PlannedRun):
@@ -142,13 +143,13 @@ class BatchScheduler:
             for item in some:
                 STOPPING.check()
                 if item.number in cached:
-                    self._count(cached.pop(item.number), item.size)
+                    self._count(store_result(cached.pop(item.number)), item.size)
                     continue
                 if self._ledger is not None and isinstance(item.found, Run):
                     try:
                         self._states[item.number] = self._ledger.begin(item.found)
                     except BaseException as error:  # noqa: BLE001 - whatever is wrong with this run
-                        self._count(self._at_fault(item, error), item.size)
+                        self._count(store_result(self._at_fault(item, error)), item.size)
                         continue
                 yield item
 
@@ -185,20 +186,25 @@ class BatchScheduler:
         STOPPING.check()
         if self._ledger is not None:
             self._ledger.flush()
-        self._record(check_planned(self._options, planned, self._progress.within()), 0)
+        checked = check_planned(self._options, planned, self._progress.within())
+        self._record(checked, size=0)
         if STOPPING.raised is not None:
             raise Stopped(STOPPING.raised)
 
-    def _record(self, checked: RunResult, size: int) -> None:
-        """Add the result of a run, and write it to the ledger."""
+    def _record(self, result: RunResult | StoredResult, size: int | None = None) -> None:
+        """Add the result of a run, and write it to the ledger.
+
+        `size` is the progress that it makes, by default that of all its bytes.
+        """
+        checked = result if isinstance(result, StoredResult) else store_result(result)
         if self._ledger is not None and checked.number in self._states:
             try:
                 self._remember(self._ledger, self._states.pop(checked.number), checked)
             except BaseException as error:  # noqa: BLE001 - whatever is wrong with this run
-                checked = with_fault(checked, internal_error(error), self._options)
-        self._count(checked, size)
+                checked = self._with_fault(checked, error)
+        self._count(checked, checked.bytes if size is None else size)
 
-    def _remember(self, ledger: Ledger, state: RunState | None, checked: RunResult) -> None:
+    def _remember(self, ledger: Ledger, state: RunState | None, checked: StoredResult) -> None:
         """Write the result of a run to the ledger."""
         summary = checked.summary
         # A format without links has none to collect, so its runs need not be checked for them.
@@ -206,17 +212,23 @@ class BatchScheduler:
         links = none if summary.links is None else encode_links(summary.links)
         ledger.record(state, summary, checked.findings, links)
 
-    def _count(self, checked: RunResult, size: int) -> None:
+    def _count(self, checked: StoredResult, size: int) -> None:
         try:
             self._on_result(checked)
         except BaseException as error:  # noqa: BLE001 - whatever is wrong with this run
-            checked = with_fault(checked, internal_error(error), self._options)
-        self._results.add(*checked)
-        self._runs += not checked.summary.is_note
-        self._failed += checked.summary.verdict == "failed"
-        self._errors += checked.summary.severities.get(Severity.ERROR, 0)
+            checked = self._with_fault(checked, error)
+        number, data, *_, findings = checked
+        self._results.add_stored(number, data, findings, is_note=checked.is_note)
+        self._runs += not checked.is_note
+        self._failed += checked.has_failed
+        self._errors += checked.errors
         counts = {"runs": self._runs, "failed": self._failed, "errors": self._errors}
         self._progress.add(size, **counts)
+
+    def _with_fault(self, checked: StoredResult, error: BaseException) -> StoredResult:
+        """Return a result with the internal error that came after its check. Raises others."""
+        result = RunResult(checked.number, checked.summary, checked.findings)
+        return store_result(with_fault(result, internal_error(error), self._options))
 
     def _note_loss(self, reason: str) -> None:
         """Say at once that the remaining runs are not checked, and report what needs no worker."""

@@ -23,7 +23,7 @@ from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options, OptionText
 from evalstream.model.text import count_noun
-from evalstream.reporters.options import VERDICT_OPTIONS, ReportOptions
+from evalstream.reporters import VERDICT_OPTIONS, ReportOptions
 
 MOST_REFUSALS = 5
 """How many runs without a statement are named."""

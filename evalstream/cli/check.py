@@ -21,8 +21,8 @@ from evalstream.model.errors import UsageError
 from evalstream.model.options import Group, Options, OptionText, RowRouting
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
+from evalstream.reporters import ReportOptions
 from evalstream.reporters.base import Reporter
-from evalstream.reporters.options import ReportOptions
 from evalstream.settings.declared import LEDGER
 from evalstream.settings.options import read_schema_text
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
 
-from evalstream.cli.settings import SETTINGS_OPTIONS, resolved_values
+from evalstream.cli.options import SETTINGS_OPTIONS, ArgumentText, resolved_values
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, Option, OptionText
-from evalstream.reporters.options import REPORT_OPTIONS, ReportOptions
+from evalstream.reporters import REPORT_OPTIONS, ReportOptions
 from evalstream.settings.declared import is_setting
 from evalstream.settings.options import CHOICES, options_from
 
@@ -53,14 +53,6 @@ FORMER: Final = "former_"
 
 REQUIRED: Final = ...
 """The default of a parameter that a command line must give."""
-
-
-class ArgumentText(NamedTuple):
-    """What help says of an argument; `choices` are the values that are allowed, if it has some."""
-
-    metavar: str
-    help: str
-    choices: tuple[str, ...] = ()
 
 
 class Argument(NamedTuple):

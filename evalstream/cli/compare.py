@@ -6,8 +6,8 @@ import sys
 from collections import Counter
 from typing import Annotated, Final
 
-from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.options import WORK_LIMITS, Color, ForceReport, ShowProgress
+from evalstream.cli.command import command
+from evalstream.cli.options import WORK_LIMITS, ArgumentText, Color, ForceReport, ShowProgress
 from evalstream.cli.program import Judged
 from evalstream.cli.terminal import announce_terminal, comparison_style, guard_output
 from evalstream.io.names import printable

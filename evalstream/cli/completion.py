@@ -3,7 +3,8 @@
 import sys
 from typing import Annotated, Final
 
-from evalstream.cli.command import COMPLETION, PROGRAM, ArgumentText, command
+from evalstream.cli.command import COMPLETION, PROGRAM, command
+from evalstream.cli.options import ArgumentText
 from evalstream.cli.terminal import guard_output
 
 SHELLS: Final = ("bash", "zsh", "fish")

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from evalstream.batch.ledger.entries import DAMAGED, entries
 from evalstream.batch.ledger.export import FORMS, export, wrote
-from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.options import ForceReport
+from evalstream.cli.command import command
+from evalstream.cli.options import ArgumentText, ForceReport
 from evalstream.cli.terminal import guard_output
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, OutputKind, ledger_files, refuse_overwriting

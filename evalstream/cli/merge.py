@@ -4,11 +4,11 @@ from functools import partial
 from typing import Annotated
 
 from evalstream.api.check import merge as merge_parts
-from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.options import ForceReport
+from evalstream.cli.command import command
+from evalstream.cli.options import ArgumentText, ForceReport
 from evalstream.cli.output import Target, report_call
 from evalstream.model.options import Options
-from evalstream.reporters.options import ReportOptions
+from evalstream.reporters import ReportOptions
 
 
 @command(

@@ -18,10 +18,12 @@ from evalstream.cli.options import (
 )
 from evalstream.cli.program import Judged
 from evalstream.cli.terminal import announce_terminal
+from evalstream.formats.registry import main_format
 from evalstream.io.overwriting import STDOUT, ledger_files, refuse_overwriting
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Group, Options, OptionText
 
+TARGETS: Final = tuple(main_format().migration_targets)
 TO: Final = OptionText("The folder around data/ of the datastore to write.", metavar="DIR")
 
 
@@ -38,8 +40,8 @@ def migrate(
     inputs: Inputs = None,
     to: Annotated[str, TO],
     to_version: Annotated[
-        str, OptionText("The version to write.", metavar="VERSION", choices=("0.2.3", "0.3.0"))
-    ] = "0.3.0",
+        str, OptionText("The version to write.", metavar="VERSION", choices=TARGETS)
+    ] = TARGETS[-1],
     aggregate: PairedAggregate = None,
     files_from: FilesFrom = None,
     collection: Annotated[

@@ -21,9 +21,16 @@ from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import count_noun, on_one_line
-from evalstream.reporters import is_report, reporter_type, summary
+from evalstream.reporters import (
+    REPORT_OPTIONS,
+    TEXT,
+    VERDICT_OPTIONS,
+    ReportOptions,
+    is_report,
+    reporter_type,
+    summary,
+)
 from evalstream.reporters.base import Reporter
-from evalstream.reporters.options import REPORT_OPTIONS, TEXT, VERDICT_OPTIONS, ReportOptions
 
 PICTURED: Final = "html"
 """The report format that shows sketches of the rows."""

@@ -4,13 +4,13 @@ from functools import partial
 from typing import Annotated
 
 from evalstream.api.check import read_report
-from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.options import ForceReport
+from evalstream.cli.command import command
+from evalstream.cli.options import ArgumentText, ForceReport
 from evalstream.cli.output import Target, report_call
 from evalstream.cli.terminal import announce_terminal
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
-from evalstream.reporters.options import ReportOptions
+from evalstream.reporters import ReportOptions
 
 
 @command(

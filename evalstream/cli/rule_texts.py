@@ -13,8 +13,8 @@ from evalstream.io.overwriting import STDOUT
 from evalstream.model.finding import Severity
 from evalstream.model.rule_text import BAD, EXAMPLES, Status
 from evalstream.parsing.json import dumps
+from evalstream.reporters import ReportOptions
 from evalstream.reporters.base import Style
-from evalstream.reporters.options import ReportOptions
 from evalstream.reporters.summary import TOOL
 from evalstream.rules.base import Rule
 

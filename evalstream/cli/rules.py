@@ -3,8 +3,8 @@
 import sys
 from typing import Annotated, Final
 
-from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.options import Color
+from evalstream.cli.command import command
+from evalstream.cli.options import ArgumentText, Color
 from evalstream.cli.rule_texts import FORMS, write_rules
 from evalstream.cli.terminal import guard_output
 from evalstream.formats.registry import CATALOGUE

@@ -3,7 +3,8 @@
 import sys
 from typing import Annotated
 
-from evalstream.cli.command import ArgumentText, command
+from evalstream.cli.command import command
+from evalstream.cli.options import ArgumentText
 from evalstream.cli.terminal import guard_output
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Group, OptionText

@@ -11,7 +11,7 @@ from evalstream.cli.options import ForceReport, Rows, ShowProgress
 from evalstream.cli.output import Target, report_call, with_former_force
 from evalstream.cli.terminal import announce_terminal
 from evalstream.model.options import Group, Options, OptionText
-from evalstream.reporters.options import VERDICT_OPTIONS, ReportOptions
+from evalstream.reporters import VERDICT_OPTIONS, ReportOptions
 
 
 @command(

@@ -7,19 +7,18 @@ from typing import Annotated, Final
 
 from evalstream.api.store import admit
 from evalstream.api.store import verify as verify_store
-from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.options import FilesFrom, ForceReport, ShowProgress, named_inputs
+from evalstream.cli.command import command
+from evalstream.cli.options import ArgumentText, FilesFrom, ForceReport, ShowProgress, named_inputs
 from evalstream.cli.output import Target, report_call
 from evalstream.cli.program import Judged
 from evalstream.cli.terminal import guard_output
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
 from evalstream.model.text import describe_unknown, split_codes
 from evalstream.parsing.json import dumps
-from evalstream.reporters.options import ReportOptions
+from evalstream.reporters import ReportOptions
 from evalstream.settings.declared import LEDGER
 from evalstream.store.choice import LEVELS
 from evalstream.store.diff import CHANGED, CHANGES, diff_snapshots

@@ -12,8 +12,8 @@ from evalstream.io.overwriting import STDERR, STDOUT
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.run import STDIN
+from evalstream.reporters import TEXT, ReportOptions
 from evalstream.reporters.base import Style
-from evalstream.reporters.options import TEXT, ReportOptions
 
 
 def announce_terminal(what: str, *names: str | None) -> None:

@@ -6,8 +6,8 @@ import json
 import sys
 from typing import Annotated, Any, Final
 
-from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.options import ForceReport, ShowProgress
+from evalstream.cli.command import command
+from evalstream.cli.options import ArgumentText, ForceReport, ShowProgress
 from evalstream.cli.terminal import guard_output
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, UNMARKED, refuse_overwriting

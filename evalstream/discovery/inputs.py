@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 from evalstream.discovery.patterns import expand_patterns, is_many
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, NAMES, detect_kind
-from evalstream.io.remote import is_remote
+from evalstream.io.beginning import PEEK_BYTES
+from evalstream.io.names import is_remote
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN, FaultyInput, HeldInput, NoInput, Run
-from evalstream.parsing.peek import PEEK_BYTES
 
 if TYPE_CHECKING:
     from evalstream.discovery.pairing import FoundRuns

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from evalstream.engine.routing import one_run_for
 from evalstream.formats.registry import folder_format
+from evalstream.io.names import is_remote
 from evalstream.io.overwriting import Outputs, is_same_file
-from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.options import RowRouting
 from evalstream.model.run import STDIN, NoInput, Run

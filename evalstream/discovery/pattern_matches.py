@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from fnmatch import translate
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from evalstream.discovery.file_table import FileEntry, FileTable
@@ -16,28 +16,51 @@ from evalstream.io.file_names import NO_ENDING, Exclusion, is_data_name
 from evalstream.io.names import WILD, split_root
 from evalstream.io.remote import is_remote, list_objects
 from evalstream.model.run import NoInput
+from evalstream.model.text import count_noun, join_words
 
 _ANY_DEPTH: Final = "**"
 
 
-def matches(pattern: str, exclusion: Exclusion) -> Iterator[str | NoInput]:
-    """Iterate over the matches of a pattern, in the order of a folder's listing."""
+def matches(pattern: str, exclude: Sequence[str]) -> Iterator[str | NoInput]:
+    """Iterate over the matches of a pattern, in the order of a folder's listing.
+
+    Names that match one of `exclude` never match.
+    """
     base, parts = _split_pattern(pattern)
     if not parts:
         yield base
         return
+    fit = partial(_Parts, parts, pattern.endswith(("/", _ANY_DEPTH)))
     with closing(FileTable()) as tree:
         found = False
-        for one in _list_matches(
-            base, _Parts(parts, pattern.endswith(("/", _ANY_DEPTH)), exclusion), tree
-        ):
+        for one in _list_matches(base, fit(Exclusion(exclude)), tree):
             found = True
             yield one
         for file in tree.files():
             found = True
             yield _match(base, file.path)
         if not found:
-            yield NoInput(pattern, "no file has this name, and the pattern matches no file")
+            excluded = _describe_excluded(base, fit(Exclusion(())), exclude) if exclude else None
+            why = excluded or "the pattern matches no file"
+            yield NoInput(pattern, f"no file has this name, and {why}")
+
+
+def _describe_excluded(base: str, parts: _Parts, exclude: Sequence[str]) -> str | None:
+    """Say how many matches of a pattern are excluded, and by what; None without any match."""
+    exclusions = {name: Exclusion([name]) for name in exclude}
+    count, by = 0, set[str]()
+    with closing(FileTable()) as tree:
+        if any(_list_matches(base, parts, tree)):
+            return None
+        for file in tree.files():
+            count += 1
+            path = file.path.rstrip("/")
+            by |= {name for name, one in exclusions.items() if one.covers_any(path)}
+    if not count:
+        return None
+    names = join_words([repr(name) for name in exclusions if name in by])
+    found = count_noun(count, "match", "matches")
+    return f"the pattern has {found}, which --exclude {names} leaves out"
 
 
 def _match(base: str, below: str) -> str | NoInput:

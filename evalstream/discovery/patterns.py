@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from evalstream.io.names import WILD, split_root
-from evalstream.io.remote import is_remote
+from evalstream.io.names import WILD, is_remote, split_root
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import NoInput
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -57,9 +56,8 @@ def expand_patterns(
         try:
             if isinstance(one, str) and is_pattern(one):
                 from evalstream.discovery.pattern_matches import matches
-                from evalstream.io.file_names import Exclusion
 
-                yield from matches(one, Exclusion(exclude))
+                yield from matches(one, tuple(exclude))
             else:
                 yield one
         except (OSError, CannotCheck) as error:

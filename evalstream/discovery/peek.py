@@ -17,7 +17,10 @@ from evalstream.engine.harness_logs import FOREIGN
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, detect_kind, kind_late, main_format
 from evalstream.io.beginning import (
+    ARRAY,
+    LINES,
     MOST_DOCUMENT_BYTES,
+    PEEK_BYTES,
     Beginning,
     iterate_lines,
     outline_document,
@@ -27,7 +30,6 @@ from evalstream.io.file_names import is_packed_json_name, is_rows_name
 from evalstream.model.errors import CannotCheck, internal_error
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES
-from evalstream.parsing.peek import ARRAY, LINES, PEEK_BYTES
 
 AGGREGATE: Final = 1
 OTHER: Final = 2

@@ -14,13 +14,12 @@ from evalstream.discovery.pairing import without_rows
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.discovery.unrecognised import ROWS_LIKE, Leftovers
 from evalstream.io import file_names
-from evalstream.io.beginning import Beginning
+from evalstream.io.beginning import PEEK_BYTES, Beginning
 from evalstream.io.file_names import Exclusion
 from evalstream.io.remote import Listed, as_prefix, exists, list_objects, read_each, read_whole
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import NoInput, Run
 from evalstream.parsing.limits import MOST_JSON_BYTES
-from evalstream.parsing.peek import PEEK_BYTES
 
 
 class Prefix:

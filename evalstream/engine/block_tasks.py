@@ -52,13 +52,16 @@ def plan_blocks(
     *,
     is_native: Callable[[], bool],
     is_ordered: bool = False,
+    most: int = BLOCK_BYTES,
 ) -> BlockPlan:
     """Plan the pass over the blocks of an input; all its bytes are digested in the same pass.
 
+    Blocks have at most about `most` bytes.
     `is_ordered` says that this process must work on all blocks, in order. `is_native` is asked
     where workers pay off, and tells whether compiled code, which runs in threads, does most work.
     """
     backend, length = backend_for(opened, options, is_ordered=is_ordered, is_native=is_native)
+    length = min(length, most)
     opened.source.start_digest(algorithms)
     under_way: deque[Block] = deque()
     blocks = _track_blocks(opened.blocks(length, options.max_line_bytes), under_way)

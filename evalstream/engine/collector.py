@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Set
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from evalstream.engine.context import CheckContext
-from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
+from evalstream.engine.result import (
+    BlockResult,
+    CheckContext,
+    Counts,
+    LocatedViolation,
+    shorten_values,
+)
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import (
     CountKey,
@@ -116,10 +120,18 @@ class Collector(Generic[C]):
             self._waiting = FindingList()
         rows = [self._finding(located, shift, result) for located in result.violations]
         self._whole += len(result.row_records)
-        self.latest = list(heapq.merge(rows, self._duplicates(notices), key=self._order))
+        self.latest = self._merge(rows, list(self._duplicates(notices)))
         for finding in self.latest:
             self._pass_on(finding)
         return rows
+
+    def _merge(self, rows: list[Finding], repeats: list[Finding]) -> list[Finding]:
+        """Return findings of single rows and of repeated rows in one order."""
+        if not repeats:
+            return [*rows]
+        from heapq import merge
+
+        return list(merge(rows, repeats, key=self._order))
 
     @property
     def coverage(self) -> Coverage:
@@ -140,7 +152,9 @@ class Collector(Generic[C]):
                 for repeat in self._duplicates(self._index.late_matches())
                 if self._room(repeat)
             )
-            for finding in heapq.merge(waiting, late_matches, self._latest(), key=self._order):
+            from heapq import merge
+
+            for finding in merge(waiting, late_matches, self._latest(), key=self._order):
                 self._show(finding)
         self._index.close()
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector, LaterViolation
-from evalstream.engine.context import CheckContext
 from evalstream.engine.positions import json_locator, place_violations
+from evalstream.engine.result import CheckContext
 from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass, describe_error
 from evalstream.io.codecs import detect_compression

@@ -10,10 +10,9 @@ import os
 import re
 from typing import Final
 
-from evalstream.io.beginning import Beginning
+from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.parsing.peek import ARRAY, LINES, OBJECT
 
 INSPECT: Final = "Inspect"
 LM_EVAL: Final = "lm-evaluation-harness"

@@ -61,8 +61,7 @@ def detect_layout(
     if not any_rows and not any(member in head[:_NEAR] for member in _ROW_MEMBERS):
         # Nearly all files have such members.
         from evalstream.engine.harness_logs import detect_log
-        from evalstream.io.beginning import Beginning
-        from evalstream.parsing.peek import PEEK_BYTES
+        from evalstream.io.beginning import PEEK_BYTES, Beginning
 
         log = detect_log(Beginning("", head[:PEEK_BYTES]))
         if log is not None:

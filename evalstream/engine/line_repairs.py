@@ -10,12 +10,11 @@ from evalstream.model import changes
 from evalstream.model.block import Lines
 from evalstream.model.data_class import DataClass
 from evalstream.parsing.json import UTF8_MARK
-from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.parsing.native.rewrite import are_plain_lines
 
 TOO_LONG: Final = "the line is longer than {longest:,} bytes"
 
 _BLANK: Final = b" \t\r"
-_SECOND_LINE_MAY_BE_BLANK: Final = LazyPattern(rb"\n[ \t\r\n]")
 
 
 class LineRepairs(DataClass, frozen=True):
@@ -80,7 +79,7 @@ def clean_lines(lines: Lines, longest: int, repairs: LineRepairs) -> CleanLines:
     if lines.overlong:
         left = LeftRow(1, TOO_LONG.format(longest=longest))
         return CleanLines(b"", 1, None, changes.ChangeTally(), (left,))
-    if len(text) <= longest and _is_clean(text):
+    if len(text) <= longest and are_plain_lines(text):
         return CleanLines(text, None, None, changes.ChangeTally())
     return _Cleaner(longest, repairs).clean(text, final=lines.final)
 
@@ -95,21 +94,6 @@ def _without_mark(text: bytes, lines: Lines, longest: int, repairs: LineRepairs)
     tally.add(changes.Change(changes.BYTE_ORDER_MARK), lines=(1,))
     tally.merge(cleaned.tally)
     return cleaned._replace(tally=tally)
-
-
-def _is_clean(text: bytes) -> bool:
-    """Tell whether all lines end in a newline alone, and certainly none is blank.
-
-    This is many times faster than a look at each line.
-    """
-    if not text:
-        return True
-    return (
-        text.endswith(b"\n")
-        and text[0] not in b" \t\r\n"
-        and b"\r" not in text
-        and _SECOND_LINE_MAY_BE_BLANK.search(text) is None
-    )
 
 
 class _Cleaner:

@@ -12,8 +12,9 @@ import jiter
 from evalstream.io.codecs import COMPRESSIONS, detect_compression
 from evalstream.io.compression import DecompressingReader
 from evalstream.io.file_state import Watch
+from evalstream.io.names import is_remote
 from evalstream.io.readers import DescriptorReader, FileReader, PrefixedReader
-from evalstream.io.remote import RemoteReader, is_remote
+from evalstream.io.remote import RemoteReader
 from evalstream.io.standard_input import stream_at
 from evalstream.model.block import ByteStream
 from evalstream.model.finding import Position, Violation

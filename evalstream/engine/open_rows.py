@@ -18,7 +18,7 @@ from evalstream.io import readers
 from evalstream.io.codecs import detect_compression
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote
 from evalstream.model.block import Block, ByteStream
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck

@@ -6,8 +6,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from evalstream.engine.context import CheckContext
-from evalstream.engine.result import BlockFindings, BlockResult, LineStatus
+from evalstream.engine.result import BlockFindings, BlockResult, CheckContext, LineStatus
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
 from evalstream.model.row_record import RowRecords

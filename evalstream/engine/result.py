@@ -1,18 +1,21 @@
-"""The result of a block: its violations in order and counted, its tally, its lines' status."""
+"""What checks a block of rows, and its result: violations in order, a tally, lines' status."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from evalstream.model.data_class import NamedTuple
+from evalstream.model.block import Lines
+from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.finding import CountKey, Excerpt, Violation
 from evalstream.model.options import Options
 from evalstream.model.row_record import RowRecords
 from evalstream.parsing import json
+from evalstream.rules.base import Where
 from evalstream.rules.catalogue import Selection
 from evalstream.rules.syntax import ES110
+from evalstream.stats.duplicates import DuplicateMatch
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
@@ -231,3 +234,47 @@ def _sample(sample: Any) -> str | int | None:
         return None
     shown: str | int = json.shorten(sample)
     return shown
+
+
+class BlockChecker(Protocol):
+    """Checks blocks: a pure function of the bytes and of its context."""
+
+    def run(self, lines: Lines) -> BlockResult:
+        """Check whole lines of an input."""
+
+    def expect(self, size: int) -> None:
+        """Prepare for `size` more bytes, before workers are forked."""
+
+    def is_native(self, sample: bytes) -> bool:
+        """Tell whether compiled code does most work on rows like the first ones of an input."""
+
+
+class CheckContext(DataClass, frozen=True):
+    """Everything known before the rows are read; each format adds what its rules need.
+
+    Equal contexts give equal results. A context is hashable and can be pickled, as workers receive
+    it with each block. `selection` holds the rules that are reported. With `links` the check
+    collects the words that link rows to those of other runs.
+    """
+
+    options: Options
+    selection: Selection = field(default_factory=Selection)
+    links: bool = False
+
+    @property
+    def enabled_codes(self) -> frozenset[str]:
+        """The codes that are reported."""
+        return self.selection.enabled
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether this process must check all blocks itself, in order."""
+        return False
+
+    def checker(self) -> BlockChecker:
+        """Return the checker of this context's blocks, compiled once per process."""
+        raise NotImplementedError
+
+    def duplicate(self, match: DuplicateMatch, where: Where) -> Violation:
+        """Return the violation of a row that matches an earlier one."""
+        raise NotImplementedError

@@ -22,11 +22,15 @@ from evalstream.engine.row_pass import SAMPLE_BYTES, describe_error
 from evalstream.io.compressors import ByteSink, DigestedTarget
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.model.block import MEBIBYTE
 from evalstream.model.changes import ARRAY_TO_LINES, Change, ChangeTally
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
+
+BLOCK_BYTES: Final = MEBIBYTE // 2
+"""Size of a block, which stays in a cache while it is rewritten, digested and written."""
 
 KEEP: Final = "keep"
 """The codec of a target that is compressed as its source is."""
@@ -151,7 +155,7 @@ class _Pass:
     def _rewrite(self, job: RewriteJob, options: Options, algorithms: Sequence[str]) -> None:
         opened, rewritten = self._opened, self._rewritten
         is_native = partial(job.rewriter.is_native, self._sample)
-        plan = plan_blocks(opened, options, algorithms, is_native=is_native)
+        plan = plan_blocks(opened, options, algorithms, is_native=is_native, most=BLOCK_BYTES)
         for outcome in run_blocks(plan, partial(rewrite_block, job)):
             block = plan.under_way.popleft()
             self._take(outcome, is_array=block.places is not None)

@@ -11,10 +11,9 @@ from typing import IO, Any, Final
 
 from evalstream.engine.result import BlockResult, LineStatus
 from evalstream.io.digest import RunningDigest
-from evalstream.io.names import printable
+from evalstream.io.names import is_remote, printable, redact_url
 from evalstream.io.output import Output, unwritable, write_all, writing
 from evalstream.io.overwriting import UNMARKED, OutputKind, is_irregular, is_same_file
-from evalstream.io.remote import is_remote, redact_url
 from evalstream.model.block import MEBIBYTE, Block, Bytes
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotWrite, UsageError

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.engine import layout
 from evalstream.engine.block_tasks import plan_blocks, run_blocks
 from evalstream.engine.collector import Collector
-from evalstream.engine.context import CheckContext
 from evalstream.engine.open_rows import OpenRows, open_rows
-from evalstream.engine.result import BlockResult
+from evalstream.engine.result import BlockResult, CheckContext
 from evalstream.engine.routing import RowRouter
 from evalstream.io.file import FileSource
+from evalstream.io.names import is_remote
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_remote
 from evalstream.model.block import Block
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import BrokenCompression, CannotCheck, ExecutorLost, MissingExtra

@@ -7,8 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from evalstream.engine.context import CheckContext
-from evalstream.engine.result import AlikeLines, BlockFindings, BlockResult, LineStatus
+from evalstream.engine.result import (
+    AlikeLines,
+    BlockFindings,
+    BlockResult,
+    CheckContext,
+    LineStatus,
+)
 from evalstream.model.block import Lines
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.row_record import RowRecords

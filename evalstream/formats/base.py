@@ -8,8 +8,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
+from evalstream.io.names import is_remote
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_remote
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
@@ -239,6 +239,10 @@ class RowFormat(Format, Protocol):
     @property
     def cross_run(self) -> CrossRunRules:
         """The rules over several runs of one call."""
+
+    @property
+    def migration_targets(self) -> Sequence[str]:
+        """The versions that runs are migrated to, the newest last."""
 
     def migrator(self, target: str, values: Mapping[str, Any]) -> Migrator:
         """Return what migrates runs to a version, with the values that users supplied by option.

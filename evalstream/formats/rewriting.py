@@ -81,8 +81,5 @@ class RunRepair(Protocol):
 class Migrator(Protocol):
     """Migrates runs of a format."""
 
-    targets: Sequence[str]
-    decisions: Sequence[str]
-
     def open(self, text: bytes, path: str) -> RunMigration:
         """Begin with an aggregate, given by its text and its path. Raises ValueError."""

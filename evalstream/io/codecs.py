@@ -1,5 +1,7 @@
 """Decompressors of gzip, zstandard, bzip2 and xz behind one interface."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from importlib import import_module
 from types import MappingProxyType, ModuleType

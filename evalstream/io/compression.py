@@ -13,7 +13,7 @@ from evalstream.model.errors import BrokenCompression, CannotCheck
 PIECE_BYTES: Final = MEBIBYTE
 """Most bytes that one `read` returns."""
 
-STEP_BYTES: Final = 1 << 15
+STEP_BYTES: Final = 1 << 17
 """Bytes passed to a library, and requested of it, per call.
 
 A library that fails discards what it decompressed during that call.

@@ -7,8 +7,8 @@ import stat
 from contextlib import nullcontext
 
 from evalstream.io.file_state import Watch
+from evalstream.io.names import is_remote
 from evalstream.io.readers import DescriptorReader
-from evalstream.io.remote import is_remote
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.limits import MOST_JSON_BYTES, read_bounded, read_regular

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from fnmatch import translate
 from typing import Final
 
 from evalstream.io.codecs import COMPRESSIONS
@@ -128,6 +127,8 @@ class Exclusion:
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
+        from fnmatch import translate
+
         self._patterns = [re.compile(translate(one.rstrip("/"))).match for one in patterns]
 
     def covers(self, path: str) -> bool:

@@ -10,7 +10,8 @@ import select
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from evalstream.io.names import printable
@@ -221,6 +222,27 @@ def sync_file(path: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def begin_sync(descriptor: int) -> None:
+    """Let the system begin to write a file to the disk, where it can: `sync_file` waits less."""
+    begin = _sync_file_range()
+    if begin is not None:
+        begin(descriptor, 0, 0, _SYNC_FILE_RANGE_WRITE)
+
+
+_SYNC_FILE_RANGE_WRITE: Final = 2
+
+
+@lru_cache(maxsize=1)
+def _sync_file_range() -> Callable[[int, int, int, int], int] | None:
+    """Return the function of Linux, None elsewhere."""
+    from ctypes import CDLL, c_int, c_int64, c_uint
+
+    found = getattr(CDLL(None), "sync_file_range", None)
+    if found is not None:
+        found.argtypes = c_int, c_int64, c_int64, c_uint
+    return found
 
 
 def sync_folder(folder: str) -> None:

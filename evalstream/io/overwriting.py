@@ -8,8 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, HeldInput

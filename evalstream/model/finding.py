@@ -1,6 +1,7 @@
 """Violations that rules report, findings that users see, and a list of many of them."""
 
-import weakref
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import IO, Any, Final, Generic, TypeVar
@@ -236,6 +237,7 @@ class SpilledList(Generic[Item]):
             # Few checks have so many findings, and these imports take 4 ms.
             import pickle
             import tempfile
+            import weakref
 
             if self._file is None:
                 self._file = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this

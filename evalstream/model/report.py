@@ -1,5 +1,7 @@
 """Reports of a check: run summaries, what was verified, and totals."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, Literal, TypeVar, overload

@@ -1,5 +1,7 @@
 """Row records: a fixed-size record of digests per row, made where the row is read."""
 
+from __future__ import annotations
+
 import struct
 import sys
 from array import array

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from importlib import import_module
@@ -128,7 +127,7 @@ def _compile_named(name: str, engine: str) -> Validator:
 
 def _built_code(name: str) -> Callable[[Any], object] | None:
     """Return what the build wrote for a schema of the package; None if it is not of this schema."""
-    module = re.sub("[^a-z0-9]", "_", name)
+    module = "".join(one if one.isalnum() else "_" for one in name)
     try:
         built = import_module(f"evalstream.parsing.acceptors.{module}")
         with open(os.path.join(_folder(), f"{name}.schema.json"), "rb") as file:

@@ -1,10 +1,14 @@
-"""The registry of report formats: each is a name, its module, and the class in it."""
+"""The registry of report formats, by name, module and class, and the options of a report."""
 
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final
 
+from evalstream.model.data_class import DataClass
+from evalstream.model.exit_codes import OWN, SCHEMES
+from evalstream.model.finding import Severity
+from evalstream.model.options import Group, Option, declared_options, option
 from evalstream.reporters.base import ComparisonReporter, Reporter, ReportFormat
 
 REPORTERS: Final[Mapping[str, str]] = MappingProxyType(
@@ -60,3 +64,64 @@ def _import_format(place: str) -> ReportFormat[Any]:
     module, _, name = place.rpartition(".")
     found: ReportFormat[Any] = getattr(import_module(f"{__name__}.{module}"), name)
     return found
+
+
+TEXT: Final = "text"
+"""The default report format."""
+
+
+class ReportOptions(DataClass, frozen=True):
+    """Everything that steers how a report looks and where it goes, in one frozen object."""
+
+    form: str | None = option(
+        None,
+        "Report format (default: text).",
+        Group.REPORT,
+        flags=("--format", "-f"),
+        choices=tuple(REPORTERS),
+    )
+    output: str | None = option(
+        None,
+        "Write the report to this file, complete or not at all.",
+        Group.REPORT,
+        "FILE",
+        flags=("--output", "-o"),
+    )
+    min_severity: Severity | None = option(
+        None,
+        "The lowest severity that is listed; others are counted (default: warning in text and "
+        "concise, else info).",
+        Group.REPORT,
+        choices=("error", "warning", "info"),
+    )
+    verbose: bool = option(
+        False, "List infos, too: --min-severity info.", Group.REPORT, flags=("--verbose", "-v")
+    )
+    quiet: bool = option(
+        False, "Show only the lines about runs.", Group.REPORT, flags=("--quiet", "-q")
+    )
+    statistics: bool = option(False, "Show the number of findings of each rule.", Group.REPORT)
+    color: str = option(
+        "auto",
+        "Colours: on a terminal without NO_COLOR, always, or never.",
+        Group.REPORT,
+        choices=("auto", "always", "never"),
+    )
+    exit_zero: bool = option(
+        False,
+        "Exit with 0 in spite of findings; with 3 still if something could not be checked.",
+        Group.REPORT,
+    )
+    exit_codes: str = option(
+        OWN,
+        "The meaning of exit codes; eee: 0 clean, 1 errors or not checked, 2 only warnings.",
+        Group.REPORT,
+        choices=SCHEMES,
+    )
+
+
+VERDICT_OPTIONS: Final = ("exit_zero", "exit_codes")
+"""The options that decide the exit code, which a command that seals does not take."""
+
+REPORT_OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(declared_options(ReportOptions))
+"""The options of a report by name."""

@@ -11,7 +11,6 @@ from evalstream.model.claim import State, describe_states
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import count_noun
-from evalstream.reporters.claims import describe_state, format_value
 from evalstream.reporters.describe import (
     as_code,
     cut_text,
@@ -29,6 +28,7 @@ from evalstream.reporters.overview import (
     relative,
     run_paths,
 )
+from evalstream.reporters.run_lines import describe_state, format_value
 from evalstream.reporters.summary import (
     NOT_CHECKED,
     WORST_FIRST,

@@ -14,8 +14,8 @@ from evalstream.model.report import NOT_CHECKED, UNPROVED, Report, RunSummary
 from evalstream.model.rule_text import RuleText
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import count_noun
-from evalstream.reporters.claims import describe_claim, sort_claims
 from evalstream.reporters.describe import cut_text, describe_values, file_name, visible
+from evalstream.reporters.run_lines import describe_claim, sort_claims
 from evalstream.reporters.summary import describe_doubt, occurrences, run_line
 
 MOST_FINDINGS: Final = 20

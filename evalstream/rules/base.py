@@ -1,14 +1,36 @@
-"""The `Rule` type, and the facts about a file that the rules of all formats use."""
+"""The `Rule` type, how a page and a module declare a rule, and the facts about a file."""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
-from typing import Any, Final
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.model import rule_text
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.tally import Tally
+
+if TYPE_CHECKING:
+    from typing import TypedDict, Unpack
+
+    class RuleCheck(TypedDict, total=False):
+        """What the module of a rule adds to its page: the fields of `Rule` about its check."""
+
+        row: Callable[[Any], RowCheck | None]
+        run: Callable[[Any], Iterable[Violation]]
+        aggregate: Callable[[Any], Iterable[Violation]]
+        record: Callable[[Any], Iterable[Violation]]
+        repair: Repair
+        about_aggregate: bool
+        about_paths: bool
+        by_ids: bool
+        reads: tuple[str, ...]
+        in_scanner: bool
+        needed_fact: str
 
 
 class FileFacts(DataClass, frozen=True):
@@ -92,7 +114,7 @@ _SENTENCE_END = LazyPattern(r"(?<=\.)\s+")
 class Rule(NamedTuple):
     """A rule: its code, which never changes, its name, its severity and its summary.
 
-    Its page, a Markdown file with its code's name, declares it (`rules/declaration.py`). All else
+    Its page, a Markdown file with its code's name, declares it (`declare_rule`). All else
     that users read is there, too, and is read when it is asked for (`rules/pages.py`).
 
     At most one of `row`, `run`, `aggregate` and `record` is given, but a rule about rows may have
@@ -122,6 +144,8 @@ class Rule(NamedTuple):
             empty, the rule may find something in every row.
         in_scanner: Whether the scanner knows the rule: it runs only over rows about which the
             scanner has a doubt. Otherwise it runs over the rows that have a member of `reads`.
+        needed_fact: The member of the facts, such as `tally.noise`, without which a `run` rule finds
+            nothing: it runs only where that is not empty. Without a name it runs in any case.
         since: The version of evalstream that had it first.
         former_names: Names that it had before, which still work.
         needs: The option without which it finds nothing, empty if there is none.
@@ -149,6 +173,7 @@ class Rule(NamedTuple):
     by_ids: bool = False
     reads: tuple[str, ...] = ()
     in_scanner: bool = False
+    needed_fact: str = ""
     since: str = "0.1.0"
     former_names: tuple[str, ...] = ()
     needs: str = ""
@@ -251,3 +276,38 @@ def _indent_text(heading: str, text: str) -> str:
     if heading not in rule_text.EXAMPLES:
         return f" {text}"
     return "".join(f"\n    {line}" if line else "\n" for line in text.splitlines())
+
+
+def declare_rule(code: str, **check: Unpack[RuleCheck]) -> Rule:
+    """Return the rule that a page declares, with its check.
+
+    Raises FileNotFoundError without a page, and KeyError, TypeError or ValueError where the page
+    declares no rule.
+    """
+    declared = dict(_read_declaration(code))
+    severity = Severity[declared.pop("severity").upper()]
+    status = rule_text.Status(declared.pop("status", rule_text.Status.STABLE))
+    return Rule(code, severity=severity, status=status, **declared, **check)
+
+
+def _read_declaration(code: str) -> Mapping[str, Any]:
+    """Return what the table of the build has of a code, or else the page."""
+    found = _load_table().get(code)
+    if found is not None:
+        return found
+    from evalstream.rules.front_matter import read_front_matter
+    from evalstream.rules.pages import page_path
+
+    with open(page_path(code), encoding="utf-8") as file:
+        return read_front_matter(file.read())
+
+
+@cache
+def _load_table() -> Mapping[str, Mapping[str, Any]]:
+    """Return the table of the build, empty in a checkout that was not installed."""
+    try:
+        built = import_module(f"{__package__}.declared_table")
+    except ImportError:
+        return {}
+    table: Mapping[str, Mapping[str, Any]] = built.DECLARED
+    return table

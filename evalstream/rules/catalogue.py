@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import pairwise
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
@@ -13,10 +14,10 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import SAFE, UNSAFE, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.rule_text import Status
-from evalstream.rules import attestation, claims, inputs, syntax
+from evalstream.rules import claims, inputs, syntax
 from evalstream.rules.base import Repair, Rule
 
-SHARED_RULES: Final = (*inputs.RULES, *syntax.RULES, *claims.RULES, *attestation.RULES)
+SHARED_RULES: Final = (*inputs.RULES, *syntax.RULES, *claims.RULES)
 """The rules that all formats share: inputs (ES0), bytes and JSON (ES1), ES805, attestations (ES94)."""
 
 SHARED: Final = "ES"
@@ -206,6 +207,9 @@ class Catalogue(Mapping[str, Rule]):
     def _family(self, letters: str) -> dict[str, Rule]:
         if letters not in self._loaded:
             rules = sorted(self._families[letters](), key=attrgetter("code"))
+            twice = {one.code for one, after in pairwise(rules) if one.code == after.code}
+            if twice:
+                raise ValueError(f"rules are declared twice: {', '.join(sorted(twice))}")
             self._loaded[letters] = {rule.code: rule for rule in rules}
         return self._loaded[letters]
 

@@ -8,8 +8,7 @@ from typing import Final
 from evalstream.model.claim import JudgedClaim, State, confirms_score, reasons_left_open
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
-from evalstream.rules.base import Rule
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Rule, declare_rule
 from evalstream.stats.claims.judge import Judgement
 
 LABELS: Final = 3

@@ -39,9 +39,15 @@ def _read_member(line: str) -> tuple[str, Any]:
 
 
 def write_table(package: Path) -> None:
-    """Write the declarations of all pages of a package into a module, which loads faster."""
-    pages = sorted(package.glob("**/rules/*.md"), key=lambda page: page.stem)
-    declared = {page.stem: read_front_matter(page.read_text(encoding="utf-8")) for page in pages}
+    """Write the declarations of all pages of a package into a module, which loads faster.
+
+    Raises ValueError where two pages declare one code.
+    """
+    declared: dict[str, dict[str, Any]] = {}
+    for page in sorted(package.glob("**/rules/*.md"), key=lambda page: page.stem):
+        if page.stem in declared:
+            raise ValueError(f"two pages declare the rule {page.stem}: one of them is {page}")
+        declared[page.stem] = read_front_matter(page.read_text(encoding="utf-8"))
     table = package / "rules" / f"{TABLE}.py"
     # Whoever reads the old one keeps it.
     fresh = table.with_name(f".{table.name}.{os.getpid()}")

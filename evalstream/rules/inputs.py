@@ -1,4 +1,4 @@
-"""ES0: rules about inputs and streams, which the driver reports before and around the rows."""
+"""ES0, ES94: rules about inputs, streams and attestations, which the driver reports."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Final
 
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
-from evalstream.rules.base import FileFacts
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import FileFacts, declare_rule
 
 
 def _changed_while_read(facts: FileFacts) -> Iterator[Violation]:
@@ -42,7 +41,7 @@ def noise_check(options: Options) -> Callable[[bytes], bool]:
 
 
 def _noise_skipped(facts: FileFacts) -> Iterator[Violation]:
-    for _, count, line in facts.tally.noise:
+    for _, count, line in facts.tally.noise.entries():
         message = f"lines that are not rows were skipped (first {facts.at(line)})"
         yield ES006.violation(message, count=count)
 
@@ -50,9 +49,11 @@ def _noise_skipped(facts: FileFacts) -> Iterator[Violation]:
 ES001: Final = declare_rule("ES001")
 ES002: Final = declare_rule("ES002")
 ES003: Final = declare_rule("ES003")
-ES004: Final = declare_rule("ES004", run=_changed_while_read, about_paths=True)
+ES004: Final = declare_rule(
+    "ES004", run=_changed_while_read, about_paths=True, needed_fact="changed"
+)
 ES005: Final = declare_rule("ES005")
-ES006: Final = declare_rule("ES006", run=_noise_skipped)
+ES006: Final = declare_rule("ES006", run=_noise_skipped, needed_fact="tally.noise")
 ES007: Final = declare_rule("ES007")
 ES008: Final = declare_rule("ES008")
 ES009: Final = declare_rule("ES009")
@@ -60,4 +61,14 @@ ES010: Final = declare_rule("ES010")
 ES011: Final = declare_rule("ES011")
 ES012: Final = declare_rule("ES012")
 
-RULES: Final = (ES001, ES002, ES003, ES004, ES005, ES006, ES007, ES008, ES009, ES010, ES011, ES012)
+ES940: Final = declare_rule("ES940")
+ES941: Final = declare_rule("ES941")
+ES942: Final = declare_rule("ES942")
+ES943: Final = declare_rule("ES943")
+ES944: Final = declare_rule("ES944")
+ES945: Final = declare_rule("ES945")
+
+RULES: Final = (
+    *(ES001, ES002, ES003, ES004, ES005, ES006, ES007, ES008, ES009, ES010, ES011, ES012),
+    *(ES940, ES941, ES942, ES943, ES944, ES945),
+)

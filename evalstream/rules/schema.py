@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer, type_name
-from evalstream.rules.base import Repair, RepairAction, Rule
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Repair, RepairAction, Rule, declare_rule
 
 if TYPE_CHECKING:
     from evalstream.parsing.schema_errors import SchemaError

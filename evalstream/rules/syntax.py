@@ -12,8 +12,7 @@ from evalstream.model.text import count_noun, with_article
 from evalstream.parsing.json import UTF8_MARK, Parsed, SyntaxIssue, type_name
 from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.limits import refuse_many_values
-from evalstream.rules.base import FileFacts, Repair, RepairAction
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import FileFacts, Repair, RepairAction, declare_rule
 
 
 def breaks_off(issue: SyntaxIssue) -> bool:
@@ -114,7 +113,7 @@ def explain(
 
 
 def _carriage_return(facts: FileFacts) -> Iterator[Violation]:
-    for _, count, line in facts.tally.carriage_returns:
+    for _, count, line in facts.tally.carriage_returns.entries():
         message = f"lines end in CR LF (first {facts.at(line)}); LF alone is usual"
         yield ES112.violation(message, count=count)
 
@@ -145,6 +144,7 @@ ES110: Final = declare_rule(
 ES112: Final = declare_rule(
     "ES112",
     run=_carriage_return,
+    needed_fact="tally.carriage_returns",
     repair=Repair(RepairAction.END_LINES_IN_LF, "ends the lines in LF"),
 )
 

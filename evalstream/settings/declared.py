@@ -1,8 +1,9 @@
-"""The options that a settings file may set, by their keys, made from the declared options."""
+"""The settings files that there are, and the options that they may set, by their keys."""
 
 # The annotations are objects, not text, as they are read when the module is imported.
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -14,7 +15,11 @@ from evalstream.model.options import (
     OptionText,
     declared_options,
 )
-from evalstream.reporters.options import REPORT_OPTIONS
+from evalstream.reporters import REPORT_OPTIONS
+
+OWN_NAME: Final = "evalstream.toml"
+PROJECT_NAME: Final = "pyproject.toml"
+"""A file that many tools share; its settings are in the table `tool.evalstream`."""
 
 LEDGER: Final = OptionText(
     "Remember in this file what was checked, and skip what has not changed.",
@@ -70,6 +75,27 @@ KEYS_OF_ONE_CALL: Final = frozenset(
     if one.name in OF_ONE_CALL or one.name in ROUTING_OPTIONS
 )
 """What the keys of the other options would be."""
+
+
+def settings_files() -> Iterator[str]:
+    """Iterate over files that may have settings: of the working directory, then of those above it.
+
+    Paths are relative to the working directory. In one folder `evalstream.toml` comes first.
+    """
+    try:
+        depth = os.getcwd().rstrip("/").count("/")
+    except FileNotFoundError:
+        return
+    for level in range(depth + 1):
+        for name in (OWN_NAME, PROJECT_NAME):
+            file = "../" * level + name
+            try:
+                os.stat(file)
+            except FileNotFoundError:
+                continue
+            except OSError:
+                pass  # Whoever reads it reports why that fails.
+            yield file
 
 
 def is_setting(option: Option) -> bool:

@@ -7,15 +7,19 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.batch.per_file_ignores import parse_per_file_ignore
 from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import ROUTING_OPTIONS, Option, Options
-from evalstream.settings.declared import PER_FILE, SETTINGS, is_setting, settings_key
+from evalstream.settings.declared import (
+    PER_FILE,
+    SETTINGS,
+    is_setting,
+    settings_files,
+    settings_key,
+)
 from evalstream.settings.options import options_from, read_schema_text
-from evalstream.settings.values import find_table, read_table
 
 
 class Settings(NamedTuple):
@@ -38,14 +42,14 @@ def find_settings(file: str | None = None, *, isolated: bool = False) -> Setting
 
     Raises UsageError for settings that are not valid.
     """
-    if file is None and isolated:
+    # Most calls have no settings file.
+    if file is None and (isolated or not any(settings_files())):
         return NO_SETTINGS
+    from evalstream.settings.values import find_table, read_table, read_values
+
     table = find_table() if file is None else read_table(file)
     if table is None:
         return NO_SETTINGS
-    # Most calls have no settings file.
-    from evalstream.settings.values import read_values
-
     return Settings(read_values(table), table.file, is_named=file is not None)
 
 
@@ -150,6 +154,8 @@ def settings_lines(
         else:
             yield f"{settings_key(one)} = {_toml(one, value)}  # {_comment(source)}"
     if any(one.name == PER_FILE for one in own):
+        from evalstream.batch.per_file_ignores import parse_per_file_ignore
+
         value, source = chosen[PER_FILE]
         yield f"[per-file-ignores]  # {_comment(source)}"
         for pattern, codes in map(parse_per_file_ignore, value):

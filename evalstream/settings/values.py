@@ -11,20 +11,23 @@ from typing import Any, Final
 
 from evalstream.batch.per_file_ignores import STDIN_NAMES
 from evalstream.formats.registry import CATALOGUE
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Option
 from evalstream.model.text import describe_unknown
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.settings.declared import CODES, KEYS_OF_ONE_CALL, PATHS, PER_FILE, SETTINGS
+from evalstream.settings.declared import (
+    CODES,
+    KEYS_OF_ONE_CALL,
+    PATHS,
+    PER_FILE,
+    PROJECT_NAME,
+    SETTINGS,
+    settings_files,
+)
 from evalstream.settings.options import AT_LEAST_ONE, CHOICES, NOT_NEGATIVE
-
-OWN_NAME: Final = "evalstream.toml"
-PROJECT_NAME: Final = "pyproject.toml"
-"""A file that many tools share; its settings are in the table `tool.evalstream`."""
 
 TOOL: Final = "evalstream"
 
@@ -50,30 +53,25 @@ class TomlTable(NamedTuple):
 def find_table() -> TomlTable | None:
     """Return the settings of the nearest folder that has some: the working directory or above.
 
-    In one folder `evalstream.toml` comes first; a `pyproject.toml` without the table is passed
-    over. Paths are relative to the working directory. Raises UsageError for a file that cannot be
-    read or is not valid.
+    A `pyproject.toml` without the table is passed over. Raises UsageError for a file that cannot
+    be read or is not valid.
     """
-    try:
-        depth = os.getcwd().rstrip("/").count("/")
-    except FileNotFoundError:
-        return None
-    for level in range(depth + 1):
-        folder = "../" * level
-        found = _own_table(f"{folder}{OWN_NAME}") or _project_table(f"{folder}{PROJECT_NAME}")
-        if found is not None:
-            return found
-    return None
+    return next(filter(None, map(_table, settings_files())), None)
 
 
 def read_table(file: str) -> TomlTable:
     """Return the settings of a file. Raises UsageError if it has none."""
-    is_project = os.path.basename(file) == PROJECT_NAME
-    found = _project_table(file) if is_project else _own_table(file)
+    found = _table(file)
     if found is None:
         missing = f"has no table [tool.{TOOL}]" if os.path.lexists(file) else "file not found"
         raise UsageError(f"{printable(file)}: {missing}")
     return found
+
+
+def _table(file: str) -> TomlTable | None:
+    """Return the settings of a file, None if it has none."""
+    is_project = os.path.basename(file) == PROJECT_NAME
+    return _project_table(file) if is_project else _own_table(file)
 
 
 def _own_table(file: str) -> TomlTable | None:

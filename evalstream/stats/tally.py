@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Hashable
+from typing import Any, TypeVar
 
 from evalstream.model.data_class import DataClass, field
 from evalstream.stats.score_sums import ScoreSums
@@ -11,55 +11,46 @@ from evalstream.stats.score_sums import ScoreSums
 Key = TypeVar("Key", bound=Hashable)
 
 
-class FirstSeenCounter(Generic[Key]):
-    """Counts of keys, with the line of each key's first occurrence."""
+class FirstSeenCounter(dict[Key, list[int]]):
+    """Counts of keys, each with the line of its first occurrence; false where it has none."""
 
-    __slots__ = ("seen",)
-
-    def __init__(self) -> None:
-        self.seen: dict[Key, list[int]] = {}
+    __slots__ = ()
 
     def add(self, key: Key, line: int, times: int = 1) -> None:
         """Count more occurrences of `key`, the first of which is on `line`."""
-        entry = self.seen.get(key)
+        entry = self.get(key)
         if entry is None:
-            self.seen[key] = [times, line]
+            self[key] = [times, line]
         else:
             entry[0] += times
             entry[1] = min(entry[1], line)
 
     def merge(self, later: FirstSeenCounter[Key], shift: int) -> None:
         """Add the counts of rows that come `shift` lines later."""
-        for key, (count, line) in later.seen.items():
-            entry = self.seen.get(key)
+        for key, (count, line) in later.items():
+            entry = self.get(key)
             if entry is None:
-                self.seen[key] = [count, line + shift]
+                self[key] = [count, line + shift]
             else:
                 entry[0] += count
 
     def count(self, key: Key) -> int:
         """Return the number of occurrences of `key`."""
-        entry = self.seen.get(key)
+        entry = self.get(key)
         return entry[0] if entry else 0
 
     def total(self) -> int:
         """Return the number of occurrences of all keys."""
-        return sum(count for count, _ in self.seen.values())
+        return sum([count for count, _ in self.values()]) if self else 0
 
-    def __iter__(self) -> Iterator[tuple[Key, int, int]]:
-        """Iterate over (key, count, first line), in the order of first lines."""
-        if len(self.seen) < 2:
-            return iter([(key, count, line) for key, (count, line) in self.seen.items()])
-        ordered = sorted(self.seen.items(), key=lambda item: (item[1][1], repr(item[0])))
-        return iter([(key, count, line) for key, (count, line) in ordered])
+    def entries(self) -> list[tuple[Key, int, int]]:
+        """Return (key, count, first line) of each key, in the order of first lines."""
+        entries = [(key, count, line) for key, (count, line) in self.items()]
+        return sorted(entries, key=_place) if len(entries) > 1 else entries
 
-    def __eq__(self, other: object) -> bool:
-        """Compare keys, counts and first lines."""
-        return isinstance(other, FirstSeenCounter) and self.seen == other.seen
 
-    def __hash__(self) -> int:
-        """Raise TypeError: tallies are mutable."""
-        raise TypeError("unhashable")
+def _place(entry: tuple[Any, int, int]) -> tuple[int, str]:
+    return entry[2], repr(entry[0])
 
 
 class Tally(DataClass):

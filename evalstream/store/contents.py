@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evalstream.executors import threads
 from evalstream.executors.base import run_in_order
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote
 from evalstream.model.data_class import NamedTuple
 from evalstream.store.files import FileMoved, StoreFiles, hash_file, read_small
 from evalstream.store.layout import RECORD

@@ -10,8 +10,8 @@ from typing import Final, Protocol
 
 from evalstream.discovery.walk import join_path
 from evalstream.io.file_state import FileState, describe_change, file_state
-from evalstream.io.remote import Listed, RemoteReader, as_prefix, is_remote, list_objects
-from evalstream.io.remote.urls import HUB, url_scheme
+from evalstream.io.names import HUB, is_remote, url_scheme
+from evalstream.io.remote import Listed, RemoteReader, as_prefix, list_objects
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.finding import SpilledList

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 from evalstream.batch.ledger import database
-from evalstream.io.remote import is_remote, redact_url
+from evalstream.io.names import is_remote, redact_url
 from evalstream.model.errors import CannotWrite
 from evalstream.store.files import StoreFiles
 from evalstream.store.layout import RECORD, SAMPLES

@@ -8,8 +8,7 @@ from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.block_tasks import usable_cores
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options

@@ -179,7 +179,7 @@ def test_a_changed_byte_of_the_statements_is_refused(folder: Path, flip: int) ->
     }
     keys = read_trusted_keys([str(folder / "trusted.pem")])
     assert AttestationFile(str(path), keys).verify(run, Options()) == ([], "trusted.pem")
-    for place in range(0, len(data), 1 if is_deep() else 4):
+    for place in range(0, len(data), 1 if is_deep() else 7):
         changed = bytearray(data)
         changed[place] ^= flip
         path.write_bytes(changed)

@@ -5,11 +5,12 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from depth import examples
+from depth import deep, examples
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded, bytes_of, sound_rows, write_run
@@ -90,9 +91,16 @@ def verdict(report: evalstream.Report) -> tuple[int, str, int]:
     return report.exit_code, report.runs[0].verdict, report.counts.get("ES004", 0)
 
 
-@EXECUTORS
-@pytest.mark.parametrize("change", [flipped, appended, replaced])
-@pytest.mark.parametrize("step", ["run", "note"])
+@pytest.mark.parametrize(
+    ("settings", "step", "change"),
+    # Each executor, each step and each change; all of them together in a deep search.
+    [
+        case if place % 6 in (0, 4) else deep(*case)
+        for place, case in enumerate(
+            product([SERIAL, THREADS, POOL], ["run", "note"], [flipped, appended, replaced])
+        )
+    ],
+)
 def test_rows_that_change_never_pass(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +245,26 @@ def test_the_action_reads_settings_only_if_it_is_told_to(
     assert both.returncode == 0
 
 
+def test_each_python_of_the_action_is_isolated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python that is isolated runs no module of the folder that it is started in."""
+    calls: list[list[str]] = []
+
+    def run(words: Sequence[Any], **_: Any) -> subprocess.CompletedProcess[str]:
+        calls.append([str(word) for word in words])
+        return subprocess.CompletedProcess(words, 0, "")
+
+    monkeypatch.setenv("EVALSTREAM_VENV", str(tmp_path / "venv"))
+    monkeypatch.setenv("RUNNER_TEMP", str(tmp_path))
+    script = runpy.run_path(str(SCRIPT))
+    monkeypatch.setattr(subprocess, "run", run)
+    assert script["install"]() == 0
+    assert [call[1] for call in calls] == ["-I"] * len(calls)
+    assert [call[3] for call in calls] >= ["venv", "core", "pip", "pip"]
+
+
+@pytest.mark.deep
 def test_the_action_runs_no_module_of_the_checkout(checkout: Path, tmp_path: Path) -> None:
     harm = tmp_path / "harm"
     for name in ("venv", "pip", "ensurepip", "evalstream", "orjson", "sitecustomize", "tempfile"):
@@ -310,7 +331,7 @@ esac
         ("TAG", 0, True),
         deep("c0ffee", 0, True),
         ("main", 0, False),
-        ("", 0, False),
+        deep("", 0, False),
         ("TAG", 1, False),
     ],
 )

@@ -40,9 +40,9 @@ PACKAGE = REPOSITORY / "evalstream"
 EXAMPLE_CODE = "ES321"
 """The rule that CONTRIBUTING.md adds as an example."""
 EXAMPLE_PATHS = {
-    "schemas/eee/0.4.0/",
-    "reporters/csv.py",
-    "reporters/comparison/verdicts.py",
+    "schemas/eee/99.0.0/",
+    "reporters/example.py",
+    "reporters/comparison/example.py",
     "cli/hello.py",
 }
 """The files that CONTRIBUTING.md adds as examples."""
@@ -122,21 +122,32 @@ def test_the_first_pages_show_real_output(page: str) -> None:
     assert REPOSITORY / page in SESSIONS
 
 
-@pytest.mark.parametrize("path", PAGES, ids=NAMES.get)
-def test_python_examples_run(path: Path, tmp_path: Path, environment: dict[str, str]) -> None:
-    (tmp_path / "examples").symlink_to(EXAMPLES)
-    programs = []
-    for number, code in enumerate(re.findall(r"```python\n(.*?)```", TEXTS[path], re.DOTALL)):
-        if "import evalstream" in code and "dask_jobqueue" not in code:
-            program = tmp_path / f"test_example{number}.py"
-            program.write_text(code, encoding="utf-8")
-            programs.append(program.name)
-    tests = [name for name in programs if "def test_" in (tmp_path / name).read_text("utf-8")]
-    run_all = "import runpy, sys\nfor name in sys.argv[1:]: runpy.run_path(name, None, '__main__')"
-    calls = [["-c", run_all, *[name for name in programs if name not in tests]]]
-    calls += [["-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]] if tests else []
-    for call in calls if programs else []:
-        subprocess.run([sys.executable, *call], check=True, cwd=tmp_path, env=environment)
+RUN_ALL = """\
+import os, runpy, sys
+for name in sys.argv[1:]:
+    os.chdir(os.path.dirname(name))
+    runpy.run_path(name, None, "__main__")
+"""
+
+
+def test_python_examples_run(tmp_path: Path, environment: dict[str, str]) -> None:
+    """Those of a page run in one folder, and all of them in one process."""
+    programs, tests = [], []
+    for place, text in enumerate(TEXTS.values()):
+        folder = tmp_path / str(place)
+        for number, code in enumerate(re.findall(r"```python\n(.*?)```", text, re.DOTALL)):
+            if "import evalstream" in code and "dask_jobqueue" not in code:
+                if not folder.exists():
+                    folder.mkdir()
+                    (folder / "examples").symlink_to(EXAMPLES)
+                program = folder / f"test_example{number}.py"
+                program.write_text(code, encoding="utf-8")
+                (tests if "def test_" in code else programs).append(program)
+    assert programs
+    subprocess.run([sys.executable, "-c", RUN_ALL, *programs], check=True, env=environment)
+    for test in tests:
+        words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
+        subprocess.run(words, check=True, cwd=test.parent, env=environment)
 
 
 @each("path", PAGES, ids=NAMES.get)

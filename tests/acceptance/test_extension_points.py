@@ -132,13 +132,19 @@ def test_a_rule(tmp_path: Path) -> None:
 
 def test_a_version(tmp_path: Path) -> None:
     copy = Checkout(tmp_path, "Add a version")
-    folder = tmp_path / "schemas" / "eee" / "0.4.0"
+    folder = tmp_path / "schemas" / "eee" / "99.0.0"
     folder.mkdir()
     for path in (tmp_path / "schemas" / "eee" / "0.3.0").iterdir():
-        (folder / path.name).write_text(path.read_text().replace("0.3.0", "0.4.0"))
-    rows = [row | {"schema_version": "0.4.0"} for row in sound_rows("0.3.0")]
+        (folder / path.name).write_text(path.read_text().replace("0.3.0", "99.0.0"))
+    rows = [row | {"schema_version": "99.0.0"} for row in sound_rows("0.3.0")]
     assert "ES215" not in copy.evalstream("check", copy.write(rows))
-    assert "0.4.0" in copy.evalstream("formats")
+    assert "99.0.0" in copy.evalstream("formats")
+    # It is the newest one, which runs are migrated to.
+    new = tmp_path / "new"
+    options = ("--collection", "x", "--fill", "--decide", "all")
+    copy.evalstream("migrate", copy.write(sound_rows("0.3.0")), "--to", new, *options)
+    (written,) = new.rglob("*.json")
+    assert json.loads(written.read_text())["schema_version"] == "99.0.0"
     del rows[4]["input"]
     assert "ES201" in copy.evalstream("check", copy.write(rows), code=1)
 
@@ -147,12 +153,17 @@ def test_a_report_of_a_check_and_of_a_comparison(tmp_path: Path) -> None:
     copy = Checkout(tmp_path, "Add a report format")
     rows = sound_rows("0.3.0")
     rows[1]["evaluation"]["score"] = "x"
-    text = copy.evalstream("check", copy.write(rows), "--format", "csv", code=1)
+    text = copy.evalstream("check", copy.write(rows), "--format", "example", code=1)
     lines = text.splitlines()
     assert lines[0] == "file,line,code,message"
     assert any(re.match(r".*_samples\.jsonl,2,ES202,", line) for line in lines)
+    odd = tmp_path / "\x1b[2J.jsonl"
+    copy.rows.rename(odd)
+    text = copy.evalstream("check", odd, "--format", "example", code=1)
+    assert "\\x1b[2J.jsonl,2,ES202," in text
+    assert "\x1b" not in text
     runs = [TWO / name for name in ("acorn-7b", "acorn-3b")]
-    text = copy.evalstream("compare", *runs, "--format", "verdicts")
+    text = copy.evalstream("compare", *runs, "--format", "example")
     assert re.fullmatch(r"# verdicts\n(.* and .*, .*: [\w ]+\n)+", text)
 
 

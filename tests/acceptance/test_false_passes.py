@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import is_deep
 from each import each
 from rows import DETAILS, Row, aggregate_of, bytes_of, hashed
 
@@ -537,7 +538,8 @@ def graded(pair: Pair) -> None:
 def test_it_does_not_pass(tmp_path: Path, version: str, change: Change, code: str) -> None:
     pair = Pair(version)
     change(pair)
-    for limit in (1, 1 << 25):
+    # That rows on disk are found like those in memory is tested with duplicates.
+    for limit in (1, 1 << 25) if is_deep() else (1 << 25,):
         report = pair.check(tmp_path, memory_limit=limit)
         assert code in {finding.code for finding in report if finding.severity > 1}
         assert report.exit_code == 1

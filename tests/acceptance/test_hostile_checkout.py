@@ -264,7 +264,7 @@ def _paths(call: str, folder: Path) -> Iterator[str]:
         yield opened[1]
 
 
-@pytest.mark.parametrize(("settings", "options"), CASES)
+@pytest.mark.parametrize(("settings", "options"), some(CASES, 4))
 def test_python_sees_no_socket_and_nothing_outside(
     settings: str, options: tuple[str, ...], checkout: Checkout
 ) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import deep
 from paths import REPOSITORY
 from rows import aggregate_of, bytes_of, line_of, reported, sound_rows, write_run
 
@@ -196,8 +197,7 @@ def test_an_empty_file_is_not_passed_by_an_aggregate_that_expects_no_row(
     assert see(rows, aggregate=aggregate)[0] == 1
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize(("piped", "jobs"), [(False, 2), (True, 1), deep(False, 1), deep(True, 2)])
 def test_a_line_of_100_mb_takes_no_memory(tmp_path: Path, piped: bool, jobs: int) -> None:
     path = tmp_path / "rows.jsonl"
     with path.open("wb") as file:
@@ -411,7 +411,7 @@ def test_an_aggregate_under_the_name_of_rows_is_told(see: See) -> None:
     assert (code, "this is an aggregate, not a file of rows" in text) == (3, True)
 
 
-@pytest.mark.parametrize("depth", [198, 199, 5000, 200_000])
+@pytest.mark.parametrize("depth", [198, 199, deep(5000), 200_000])
 @pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
 def test_deep_nesting_is_told_and_hides_nothing(
     see: See, depth: int, opening: bytes, closing: bytes
@@ -652,7 +652,7 @@ def test_half_pairs_where_no_recipe_is_known_end_nothing(see: See) -> None:
     assert (code, "ES404" in report) == (1, True)
 
 
-@pytest.mark.parametrize("most", [0, 3, 100])
+@pytest.mark.parametrize("most", [3, deep(0), deep(100)])
 @pytest.mark.parametrize("blank", [b"\n", b" \t\n", b"\r\n", b" " * 70 + b"\n"])
 def test_many_blank_lines_are_told_like_few(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blank: bytes, most: int

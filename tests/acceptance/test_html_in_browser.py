@@ -150,7 +150,7 @@ def test_a_dark_page_has_other_colours(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["three runs", deep("two runs"), deep("subtasks")])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("width", [360, deep(1280)])
 def test_a_comparison_fits_the_window(which: str, width: int, tmp_path: Path) -> None:
     seen = measured(which, width, tmp_path)
     assert seen["width"] <= width

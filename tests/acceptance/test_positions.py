@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import deep
 from inspect_archive import sound_log
 from paths import EXAMPLES
 from rows import sound_rows
@@ -134,8 +135,10 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("engine", ["auto", "portable"])
-@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize(
+    ("engine", "suffix"),
+    [("auto", ""), ("portable", ".gz"), deep("auto", ".gz"), deep("portable", "")],
+)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_offsets_of_findings_are_those_of_their_rows(
     layout: str, suffix: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -76,7 +76,7 @@ def test_all_formats_of_a_folder_are_checked_however_late_they_come() -> None:
     ],
 )
 def test_a_broken_run_behind_many_pairs_is_found(name: str, spoil: Any, code: str) -> None:
-    store_of(35)
+    store_of(33)
     shutil.copytree(EXAMPLES / name, f"all/z/{name}")
     assert check("all", ignore=("ES9",)).exit_code == 0
     spoil()

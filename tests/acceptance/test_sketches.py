@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from commands import filtered
+from depth import deep
 from fast_rows import mixed_rows
 from paths import EXAMPLES
 from rows import bytes_of, reported, sound_rows, write_run
@@ -27,7 +28,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import Report
 from evalstream.model.sketch import Sketch
 from evalstream.parsing.json import dumps
-from evalstream.reporters.options import ReportOptions
+from evalstream.reporters import ReportOptions
 
 MOST_BYTES = 10_000
 
@@ -94,8 +95,9 @@ def test_what_is_shown_does_not_matter(tmp_path: Path, most: int) -> None:
     assert sketch_of(path, jobs=1, max_findings=most) == expected(path)
 
 
-@pytest.mark.parametrize("engine", ["auto", "rust"])
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("engine", "jobs"), [("rust", 1), ("auto", 2), deep("auto", 1), deep("rust", 2)]
+)
 def test_any_number_of_workers_gives_the_same_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, engine: str
 ) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import pytest
 from commands import started
-from depth import examples
+from depth import deep, examples
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_files import LONGEST, odd_files
@@ -55,8 +55,14 @@ def _array_run(folder: Path, data: bytes) -> tuple[Path, Path]:
     return write_run(folder, array)
 
 
-@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
-@pytest.mark.parametrize("make", [_packed_run, _array_run])
+@pytest.mark.parametrize(
+    ("method", "make"),
+    [
+        (method, make) if (method == "fork") == (make is _array_run) else deep(method, make)
+        for method in multiprocessing.get_all_start_methods()
+        for make in (_packed_run, _array_run)
+    ],
+)
 def test_all_start_methods_report_the_same(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -73,7 +79,7 @@ def test_all_start_methods_report_the_same(
 
 
 @pytest.mark.parametrize("settings", [{"jobs": 2}, {"jobs": 2, "executor": "pool"}])
-@pytest.mark.parametrize("cut", [None, -20, -3000], ids=["whole", "end", "middle"])
+@pytest.mark.parametrize("cut", [deep(None), -20, deep(-3000)], ids=["whole", "end", "middle"])
 def test_workers_report_the_same_of_damaged_streams(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int | None, settings: dict[str, Any]
 ) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from commands import (
     SECONDS,
+    Process,
     command,
     environment,
     filtered,
@@ -78,7 +79,7 @@ def test_findings_come_while_the_stream_goes_on(tmp_path: Path, report: list[str
     said = tmp_path / ("said" if "--output" in report else "errors")
     with (
         (tmp_path / "errors").open("wb") as errors,
-        subprocess.Popen(
+        Process(
             command("check", "-", "--pass", "valid", *report),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

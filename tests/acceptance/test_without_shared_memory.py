@@ -88,7 +88,7 @@ def may_mount() -> bool:
 @pytest.mark.parametrize("mount", some(list(MOUNTS), 1))
 def test_an_unusable_folder_for_shared_memory(mount: str, tmp_path: Path) -> None:
     (tmp_path / "many").mkdir()
-    for number in range(80):
+    for number in range(44):
         (tmp_path / "many" / str(number)).mkdir()
         write_run(tmp_path / "many" / str(number), bytes_of(sound_rows(count=20)))
     rows = bytes_of(sound_rows())

@@ -103,7 +103,7 @@ def test_small_sizes_judge_no_budget() -> None:
     ("name", "workload"),
     [
         ("evalstream-stdin", "mixed"),
-        ("evalstream-schema", "own-schema"),
+        deep("evalstream-schema", "own-schema"),
         ("evalstream-all", "faulty"),
         deep("evalstream-1", "mixed"),
         deep("evalstream-optional", "mixed"),

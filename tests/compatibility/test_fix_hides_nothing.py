@@ -83,7 +83,7 @@ def spoilt(case: str, how: str, folder: Path) -> bool:
 @pytest.mark.parametrize("how", SPOILS)
 def test_a_new_seal_hides_nothing(how: str, tmp_path: Path) -> None:
     statuses: Counter[tuple[str, bool]] = Counter()
-    cases = some(link_cases(), 12)
+    cases = some(link_cases(), 8)
     for case in cases:
         folder = tmp_path / case
         if not spoilt(case, how, folder):

@@ -4,13 +4,12 @@ import copy
 import gzip
 import io
 import json
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import command, run_command
 from depth import examples
 from each import each
 from edits.harpia import EXAMPLE, INPUT, LOG, OUTPUT, documents, written
@@ -205,8 +204,7 @@ def test_an_empty_log_is_not_passed(known: dict[str, Any], tmp_path: Path) -> No
 
 
 def run_cli(*words: str, data: bytes = b"") -> tuple[int, str]:
-    command = [sys.executable, "-m", "evalstream", *words]
-    ran = subprocess.run(command, input=data, capture_output=True, check=False, cwd=EXAMPLE)
+    ran = run_command(command(*words), input=data, capture_output=True, cwd=EXAMPLE)
     assert b"Traceback" not in ran.stderr
     return ran.returncode, ran.stdout.decode()
 

@@ -173,7 +173,7 @@ def assert_nulls_are_named(
 
 
 every_row = each("mutant", some(list(mutants("instance")), 256), lambda one: one.name)
-every_aggregate = each("mutant", some(list(mutants("aggregate")), 128), lambda one: one.name)
+every_aggregate = each("mutant", some(list(mutants("aggregate")), 64), lambda one: one.name)
 # That both engines say the same of a mutant is a test of its own.
 both_engines = pytest.mark.parametrize("engine", ["rust", deep("portable")])
 

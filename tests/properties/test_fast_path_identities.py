@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from depth import examples
+from depth import deep, examples
 from each import each
 from fast_rows import (
     AGENTIC,
@@ -69,8 +69,11 @@ GOOD_TEXTS = [
 ANYWHERE = ('"subject": "arithmetic"', '"raw": "The answer is 5."')
 
 
-@pytest.mark.parametrize("before", [0, 1, 7, 14, 15, 16, 31])
-@pytest.mark.parametrize("after", [0, 40])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(0, 0), (7, 40), (15, 0), (15, 40), (16, 0), (31, 40)]
+    + [deep(before, after) for before in (1, 7, 14, 16, 31) for after in (0, 40)],
+)
 def test_texts_are_taken_only_if_they_are_sound(before: int, after: int) -> None:
     within, line = BARE["0.2.0"], written(bare(sound()))
     for text, is_good in [
@@ -156,8 +159,14 @@ def asked_rows(
 
 
 @each("writing", WRITINGS)
-@pytest.mark.parametrize("algorithm", ["sha256", "md5"])
-@pytest.mark.parametrize("recipe", binding.recipes())
+@pytest.mark.parametrize(
+    ("recipe", "algorithm"),
+    [
+        *((recipe, "sha256") for recipe in binding.recipes()),
+        ("concat", "md5"),
+        *(deep(recipe, "md5") for recipe in binding.recipes() if recipe != "concat"),
+    ],
+)
 def test_rightly_hashed_rows_are_taken(recipe: str, algorithm: str, writing: str) -> None:
     version = "0.3.0" if recipe != "concat" else "0.2.0"
     within = context(version, recipe, algorithm)
@@ -197,7 +206,7 @@ def other_hashes(row: Row, recipe: str, algorithm: str) -> Iterator[Any]:
                 yield digest
 
 
-@pytest.mark.parametrize("algorithm", ["sha256", "md5"])
+@pytest.mark.parametrize("algorithm", ["sha256", deep("md5")])
 @each("recipe", SCANNED)
 @pytest.mark.parametrize("listed", [[], ["5"], ["5", "6"], ["5", ""], ["", "6"]])
 def test_wrongly_hashed_rows_are_not_taken(recipe: str, algorithm: str, listed: list[str]) -> None:

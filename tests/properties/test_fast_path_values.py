@@ -3,6 +3,7 @@
 import itertools
 import json
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -12,10 +13,12 @@ from fast_rows import (
     AGENTIC,
     BARE,
     HASHED,
+    IDS,
     MULTI,
     OPEN,
     SINGLE,
     agreed,
+    asking,
     bare,
     changed,
     claiming,
@@ -33,6 +36,7 @@ from rows import VERSIONS, Row, aggregate_of, bounded
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.rules.log_hashes import LIKE_LOG, UNLIKE_LOG
 
 
 @each("text", ["single_turn", "agentic", "output.raw", "tool", "assistant", "user", "call-1"])
@@ -236,6 +240,30 @@ def test_numbers_of_any_length_are_judged_alike(digits: int) -> None:
         longer = line.replace(place.encode(), f"{place.partition(' ')[0]} {number}".encode())
         lines.append(longer)
     agreed(BARE["0.2.0"], *lines)
+
+
+def test_each_target_is_held_against_its_own_hash() -> None:
+    """The scanner remembers short texts by their last character, and the hashes of them."""
+    within, base = HASHED["0.3.0"], sound(OPEN, "0.3.0")
+    texts = ["1", "01", "A", "a1", "", "r" * 15, "r" * 16, "r" * 17, "q" + "r" * 15, "11"]
+    others = texts[1:] + texts[:1]
+    lines = []
+    for hashed in (texts, others, texts, others):
+        for text, other in zip(texts, hashed, strict=True):
+            digest = sha256(other.encode()).hexdigest()
+            row = asking(base, within, reference=[text], formatted=None)
+            lines.append(written({**row, "metadata": {"target_hash": digest}}))
+    assert agreed(within, *lines)
+    forms = outcome(within, b"".join(line + b"\n" for line in lines)).tally.hash_forms
+    assert (forms.count(LIKE_LOG), forms.count(UNLIKE_LOG)) == (2 * len(texts), 2 * len(texts))
+
+
+@each("name", IDS)
+def test_a_row_has_other_ids_than_the_row_before(name: str) -> None:
+    within, base = BARE["0.3.0"], bare(sound(SINGLE, "0.3.0"))
+    others = [base[name] + "x", base[name][:-1], "x" + base[name][1:], "", None, ...]
+    for other in others:
+        agreed(within, *map(written, (base, changed(base, name, other), base, base)))
 
 
 def test_sums_of_fractions_depend_on_their_order() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, needs_corpus
-from depth import deep, examples, some
+from depth import deep, examples, is_deep, some
 from each import each
 from fast_rows import MULTI, OPEN, agreed, bare, changed, context, limit, outcome, slowly, sound
 from hypothesis import example, given
@@ -117,10 +117,14 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, bytes], 
     return look
 
 
+PLACES_OF_TOKENS = 64 if is_deep() else 36
+"""More than the bytes that the scanner looks at together."""
+
+
 @each("token", TOKENS)
 @pytest.mark.parametrize("before", ["", "\u00e9", deep("-"), deep("x\n"), deep("/"), deep('"')])
 def test_a_token_is_found_wherever_it_is(token: str, before: str) -> None:
-    texts = [" " * place + before + token + " " * (place % 3) for place in range(64)]
+    texts = [" " * place + before + token + " " * (place % 3) for place in range(PLACES_OF_TOKENS)]
     for row in (changed(base(), "metadata/note", "@text"), {**base(), "error": "@text"}):
         data = b"".join(line_with(row, set(), text=text) + b"\n" for text in texts)
         found = outcome(SECRETS, data)
@@ -146,7 +150,9 @@ def test_a_token_is_found_in_a_name(token: str) -> None:
 
 
 @each("name", NAMES)
-@pytest.mark.parametrize("value", ["q8Zr41xTmmP0-!vW", "  \n q8Zr41xTmmP0 ", "'q8Zr41xTmmP0'"])
+@pytest.mark.parametrize(
+    "value", ["q8Zr41xTmmP0-!vW", "  \n q8Zr41xTmmP0 ", deep("'q8Zr41xTmmP0'")]
+)
 def test_a_secret_is_found_under_its_name(name: str, value: str) -> None:
     row = base()
     row["metadata"] = {**row["metadata"], name: "@value"}
@@ -287,8 +293,16 @@ BEFORE = (
 AFTER = ("", "\n", " \t\r\n", "a", " a", " " * 8 + "a", " " * 9 + "a", "\u4e2d", "\u2003\n")
 
 
-@pytest.mark.parametrize("before", BEFORE)
-@pytest.mark.parametrize("after", AFTER)
+@each(
+    ("before", "after"),
+    [
+        (before, after)
+        for number, before in enumerate(BEFORE)
+        for place, after in enumerate(AFTER)
+        if is_deep() or (number + place) % 3 == 0
+    ],
+    group=16,
+)
 def test_an_answer_is_looked_for_on_lines_of_its_own(
     looked_at: Callable[[RowContext, bytes], list[Row]], before: str, after: str
 ) -> None:

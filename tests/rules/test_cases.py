@@ -51,7 +51,7 @@ RULES = list(CATALOGUE.values())
 every_rule = pytest.mark.parametrize("rule", RULES, ids=CATALOGUE.keys())
 """So that the examples of one rule can be run: `-k ES401`."""
 
-some_rules = each("rule", some(RULES, 100), lambda rule: str(rule.code), group=20)
+some_rules = each("rule", some(RULES, 48), lambda rule: str(rule.code), group=20)
 
 
 def check_bad(rule: Rule, folder: Path, **settings: Any) -> evalstream.Report:

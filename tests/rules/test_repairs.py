@@ -171,8 +171,9 @@ def test_an_unknown_algorithm_is_not_missing_and_has_no_repair(
         (["tiny-arithmetic/acme/acorn-7b/1760000000", "another-key"], False),
     ],
 )
-@pytest.mark.parametrize("max_findings", [1, 100])
-@pytest.mark.parametrize("show_values", [True, False])
+@pytest.mark.parametrize(
+    ("max_findings", "show_values"), [(1, True), (100, False), deep(1, False), deep(100, True)]
+)
 def test_fix_unsafe_mends_exactly_the_ids_that_check_counts_for_it(
     ids: list[str], *, is_mended: bool, max_findings: int, show_values: bool, tmp_path: Path
 ) -> None:

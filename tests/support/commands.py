@@ -30,6 +30,9 @@ from paths import EXAMPLES, REPOSITORY, SUPPORT
 
 PIPE, DEVNULL, STDOUT = subprocess.PIPE, subprocess.DEVNULL, subprocess.STDOUT
 
+SHARED_SERVER = "EVALSTREAM_TESTS_SERVER"
+"""The variable of the environment that holds the path of a server for several processes."""
+
 SECONDS = 120
 """After so long a process that does not end is stuck, however busy the machine is."""
 
@@ -49,9 +52,19 @@ def environment() -> dict[str, str]:
     }
 
 
+def share_server() -> None:
+    """Let the processes that this one starts use a server that ends with this one."""
+    os.environ[SHARED_SERVER] = _server()
+
+
 @cache
 def _server() -> str:
-    """Start a server, which ends with this process, and return the path of its socket."""
+    """Start a server, which ends with this process, and return the path of its socket.
+
+    One that is shared is not started again.
+    """
+    if shared := os.environ.get(SHARED_SERVER):
+        return shared
     path = os.path.join(tempfile.mkdtemp(prefix="program-"), "socket")
     server = subprocess.Popen(
         [sys.executable, SUPPORT / "program_server.py", path, EXAMPLES],

@@ -152,11 +152,12 @@ def end_process(code: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    load(Path(sys.argv[2]))
     os.setsid()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(sys.argv[1])
-        listener.listen(8)
+        # Calls wait meanwhile.
+        listener.listen(64)
         print(flush=True)
+        load(Path(sys.argv[2]))
         serve(listener)
     os.unlink(sys.argv[1])

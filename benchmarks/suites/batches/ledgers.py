@@ -16,7 +16,6 @@ from benchmarks.harness.budgets import Budget
 from benchmarks.harness.measure import process_memory, process_tree
 from benchmarks.harness.rounds import MILLISECONDS, Task, WrongAnswer, answer, require_exit
 from benchmarks.harness.tables import Section
-from benchmarks.suites.batches import witness
 from benchmarks.suites.batches.reports import check_into, comparable, require_same, require_sound
 from benchmarks.suites.batches.stores import Scale, settle, shared_runs
 
@@ -56,6 +55,9 @@ class LedgerChecks:
     def witnessed(self, ledger: Path) -> list[str]:
         """Spell a check with a ledger that notes each run."""
         arguments = self.command("--ledger", str(ledger))[len(CHECK) :]
+        # It loads evalstream, which help does without.
+        from benchmarks.suites.batches import witness
+
         watched = [sys.executable, "-P", witness.__file__, "check"]
         return ["env", f"{witness.VARIABLE}={self.notes}", *watched, *arguments]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from evalstream.batch.cross_run.compare import (
     TABLES,
@@ -17,11 +17,10 @@ from evalstream.batch.cross_run.compare import (
 from evalstream.formats.registry import main_format
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
-from evalstream.model.report import RunSummary
 from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey, unpack_element_position
-from evalstream.stats.run_links import MOST_GROUPS, LinkGroup, decode_words, encode_words
+from evalstream.stats.run_links import MOST_GROUPS, LinkGroup, RunLinks, decode_words, encode_words
 
-CACHE_KIBIBYTES: Final = 8192
+CACHE_KIBIBYTES: Final = 2048
 """Size of the database in memory; the rest is in a temporary file."""
 
 
@@ -33,6 +32,22 @@ class CrossRunFinding(NamedTuple):
     line: int | None
     offset: int | None
     violation: Violation
+
+
+class LinkedRun(Protocol):
+    """What the index reads of a run: its names in reports, and its links."""
+
+    @property
+    def file(self) -> str | None:
+        """The rows."""
+
+    @property
+    def aggregate(self) -> str | None:
+        """The aggregate."""
+
+    @property
+    def links(self) -> RunLinks | None:
+        """The digests that link it to other runs, None where they were not collected."""
 
 
 class CrossRunIndex:
@@ -59,7 +74,7 @@ class CrossRunIndex:
             self.close()
             raise
 
-    def add(self, number: int, summary: RunSummary) -> None:
+    def add(self, number: int, summary: LinkedRun) -> None:
         """Add the links of a run, once; a run without links is left out."""
         links = summary.links
         if links is None:

@@ -13,11 +13,10 @@ from typing import Final, NamedTuple
 
 from evalstream.batch.ledger.companions import CompanionFinder
 from evalstream.io.file_state import YOUNG_NANOSECONDS, FileState, file_state
-from evalstream.io.names import printable
+from evalstream.io.names import S3, is_remote, printable, redact_url
 from evalstream.io.remote.reader import find_store
 from evalstream.io.remote.retry import with_retries
 from evalstream.io.remote.store import MODIFIED
-from evalstream.io.remote.urls import S3, is_remote, redact_url
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import STOPPING

@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import IO, Final
 
 from evalstream.io.names import printable
-from evalstream.io.output import sync_folder
+from evalstream.io.output import begin_sync, sync_folder
 from evalstream.io.temporary import ENDING, move_to_free_name, remove_abandoned
 from evalstream.model.errors import CannotWrite
 
@@ -38,6 +38,7 @@ class Staging:
             with suppress(OSError):
                 # Not lockf, whose locks do not keep out other threads of the process.
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._is_beside_target = target is not None
         self._files: list[str] = []
         self._folders = {self.folder}
         self._unsynced: set[str] = set()
@@ -72,6 +73,9 @@ class Staging:
         try:
             with open(self.path(relative), "xb") as file:
                 yield file
+                file.flush()
+                if self._is_beside_target:
+                    begin_sync(file.fileno())
         except OSError as error:
             reason = error.strerror or error
             raise CannotWrite(f"{printable(self.folder)}: {reason}") from error

@@ -60,7 +60,7 @@ _NUMBER: Final = LazyPattern(r"\s*[-+]?[.,]?[0-9]")
 
 CLUSTERED: Final = "cluster"
 
-_SETTINGS: Final = LazyPattern(r"(?i:(?:args|config|options|param(?:eter)?s|settings)$)")
+_SETTINGS: Final = ("args", "config", "options", "params", "parameters", "settings")
 """The names of objects with settings, such as bootstrap_stderr_params of Inspect's converter."""
 
 _PERCENT_NAME: Final = LazyPattern(r"(?i:percent|pct|%)")
@@ -164,7 +164,7 @@ def _iterate_details(
         value = parse_or_none(value.encode("utf-8", "surrogatepass")) or value
     if isinstance(value, dict):
         for key, part in value.items():
-            if key not in _KNOWN.get(path, ()) and not _SETTINGS.search(key):
+            if key not in _KNOWN.get(path, ()) and not key.casefold().endswith(_SETTINGS):
                 yield from _iterate_details(part, (*path, key), place)
     elif isinstance(value, list):
         for index, part in enumerate(value):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evalstream.engine.context import CheckContext
+from evalstream.engine.result import CheckContext
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Result
 from evalstream.rules.base import RowCheck

@@ -21,6 +21,7 @@ ROWS_ENDING: Final = "_samples.jsonl"
 LONGEST_NAME: Final = 255
 """The longest name in bytes that ext4, APFS, NTFS and ZFS all allow."""
 
+_UUID_LENGTH: Final = 36
 _UUID: Final = LazyPattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _UUID4: Final = LazyPattern(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _RESERVED: Final = frozenset(
@@ -87,7 +88,8 @@ class DatastorePath(NamedTuple):
     def uuid(self, ending: str) -> str | None:
         """Return the version 4 UUID before `ending` in the name, or None for another name."""
         stem = self.name.removesuffix(ending)
-        return stem if self.name == stem + ending and _UUID4.fullmatch(stem) else None
+        is_named = self.name == stem + ending and len(stem) == _UUID_LENGTH
+        return stem if is_named and _UUID4.fullmatch(stem) else None
 
 
 class Address(NamedTuple):

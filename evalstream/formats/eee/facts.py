@@ -12,7 +12,7 @@ from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.claim_states import RowTotals, judge_claims
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.datastore import ROWS_ENDING
-from evalstream.model.claim import JudgedClaim
+from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.data_class import NamedTuple, field
 from evalstream.rules.base import FileFacts
 from evalstream.stats.claims.judge import Judgement
@@ -105,6 +105,11 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
         )
         return list(judge_claims(self.aggregate, totals))
 
+    @cached_property
+    def unconfirmed(self) -> list[Judgement]:
+        """The judgements of the claims that are not confirmed."""
+        return [one for one in self.judgements if one.claim.state is not State.CONFIRMED]
+
     @property
     def has_joined_rows(self) -> bool:
         """Whether a row joins a result."""
@@ -145,7 +150,7 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
         A recipe that only few rows require is not the file's, even if it explains all others as
         well.
         """
-        explained = [entry for entry in self.tally.recipes if entry[0]]
+        explained = [entry for entry in self.tally.recipes.entries() if entry[0]]
         if not explained:
             return Followed(None, [], is_mixture=False)
         rows = sum(count for _, count, _ in explained)

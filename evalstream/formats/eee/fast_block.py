@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -11,9 +12,9 @@ from evalstream.engine.result import BlockFindings, TakenRows
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_digests import answer_digest
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
-from evalstream.formats.eee.rules.log_hashes import LIKE_LOG, UNLIKE_LOG
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, NOT_A_CHOICE
 from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
+from evalstream.formats.eee.rules.source import LIKE_LOG, UNLIKE_LOG
 from evalstream.formats.eee.sample_hash import equivalent_recipes
 from evalstream.formats.eee.scan_results import (
     ScannedRows,
@@ -261,19 +262,25 @@ class FastBlock:
         """Digest the questions with letters that the scanner cannot fold, and let it learn them."""
         from evalstream.stats.sample_digests import APART, fold_letter, folded_digest
 
-        digests = enumerate(words[_CLUSTER::ROW_WORDS])
-        unread = {words[row * ROW_WORDS + _LINE]: row for row, one in digests if one == UNKNOWN}
+        if not len(rows):
+            return
+        lines, clusters = words[_LINE::ROW_WORDS], words[_CLUSTER::ROW_WORDS]
+        # All rows whose questions it could not fold are listed.
+        listed = zip(rows.column("line"), rows.column("flags"), strict=True)
+        unread = {
+            place: row
+            for place, (line, flags) in enumerate(listed)
+            if clusters[row := bisect_left(lines, line)] == UNKNOWN and not flags & Flag.UNCOVERED
+        }
         if not unread:
             return
         letters = set[str]()
-        listed = zip(rows.column("line"), rows.column("flags"), strict=True)
         questions, choices = rows.texts("raw", "reference"), rows.texts("options", "prompt")
-        for place, (line, flags) in enumerate(listed):
-            if line in unread and not flags & Flag.UNCOVERED:
-                texts = (questions[place] + choices[place]).split(APART)
-                raw, *options = [text.decode(errors="surrogatepass") for text in texts]
-                words[unread[line] * ROW_WORDS + _CLUSTER] = folded_digest(raw, options)
-                letters.update(raw, *options)
+        for place, row in unread.items():
+            texts = (questions[place] + choices[place]).split(APART)
+            raw, *options = [text.decode(errors="surrogatepass") for text in texts]
+            words[row * ROW_WORDS + _CLUSTER] = folded_digest(raw, options)
+            letters.update(raw, *options)
         for letter in letters:
             folded = None if letter.isascii() else fold_letter(letter)
             if folded is not None:

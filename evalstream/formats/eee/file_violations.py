@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS
@@ -111,10 +112,13 @@ def _by_result(facts: RunFacts) -> set[int]:
 
 
 class _Checks(NamedTuple):
-    """The enabled rules over aggregates and over whole runs, each with its check."""
+    """The enabled rules over aggregates and over whole runs, each with its check.
+
+    A rule over runs also has what returns the fact that it needs.
+    """
 
     of_aggregates: tuple[tuple[Rule, Check], ...]
-    of_runs: tuple[tuple[Rule, Check], ...]
+    of_runs: tuple[tuple[Rule, Check, Callable[[Any], Any] | None], ...]
 
 
 @lru_cache(maxsize=16)
@@ -122,7 +126,11 @@ def _enabled_checks(enabled: frozenset[str]) -> _Checks:
     rules = [rule for rule in CATALOGUE.values() if rule.code in enabled]
     return _Checks(
         tuple((rule, rule.aggregate) for rule in rules if rule.aggregate is not None),
-        tuple((rule, rule.run) for rule in rules if rule.run is not None),
+        tuple(
+            (rule, rule.run, attrgetter(rule.needed_fact) if rule.needed_fact else None)
+            for rule in rules
+            if rule.run is not None
+        ),
     )
 
 
@@ -189,14 +197,16 @@ def _run_violations(facts: RunFacts) -> Iterator[Violation]:
     if facts.layout == NO_ROWS and facts.aggregate is not None and not facts.is_documentation:
         message = "no rows were checked, only the aggregate itself"
         yield ES506.violation(message, severity=Severity.INFO)
-    for (code, message, pointer), count, line in facts.tally.notices:
+    for (code, message, pointer), count, line in facts.tally.notices.entries():
         text = f"{message} (first {position_namer(facts.layout)(line)})"
         yield Violation(code, text, pointer, severity=Severity.INFO, count=count, about_rows=True)
     unreadable = facts.aggregate is None and facts.aggregate_path is not None
     # Another rule explains why the rows are not sealed.
     seals = facts.context.options.routing.seal_to is not None
     no_seal = unreadable or seals or is_orphan(facts)
-    for rule, check in _enabled_checks(facts.context.enabled_codes).of_runs:
+    for rule, check, needed_fact in _enabled_checks(facts.context.enabled_codes).of_runs:
+        if needed_fact is not None and not needed_fact(facts):
+            continue
         if (facts.is_awaited and rule.code.startswith(JOINING)) or (no_seal and rule is ES506):
             continue
         if looked_at or rule.about_paths:

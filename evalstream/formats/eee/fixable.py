@@ -1,4 +1,4 @@
-"""Count the findings that `evalstream fix` mends, and tell which runs it refuses."""
+"""Count the findings that `evalstream fix` mends, and tell which findings it refuses."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Final
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.rules.seal import ES501, ES502, ES503
-from evalstream.io.remote import is_remote
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity
 from evalstream.model.hex_digest import ALGORITHMS
-from evalstream.model.options import Options
-from evalstream.model.run import STDIN, Run
 from evalstream.rules.inputs import ES001, ES003, ES004
 from evalstream.rules.syntax import ES114
 
@@ -86,10 +83,3 @@ def fixable_counts(
     if is_open or any(code in UNREAD or is_refused(code, severity) for code, severity in counts):
         return Fixable({}, {}, sum(safe.values()) + sum(unsafe.values()))
     return Fixable(safe, unsafe)
-
-
-def can_fix(run: Run, options: Options) -> bool:
-    """Tell whether `fix` can write the files of a run, and rows were checked as they declare."""
-    names = [name for name in (run.rows, run.aggregate) if name]
-    is_stored = bool(names) and not any(name == STDIN or is_remote(name) for name in names)
-    return is_stored and options.schema is None and options.schema_version == "auto"

@@ -33,7 +33,7 @@ class EeeFormat(RowFormat):
     prefix = "ES"
     noun = "row"
     rule_modules = (
-        *("version", "row", "evidence", "transcript", "leak", "sample_hash", "log_hashes", "seal"),
+        *("version", "row", "evidence", "transcript", "leak", "sample_hash", "seal"),
         *(
             "linkage",
             "coverage",
@@ -111,6 +111,12 @@ class EeeFormat(RowFormat):
         from evalstream.formats.eee.late_aggregate import check_late
 
         return check_late(run, options, show, progress)
+
+    @property
+    def migration_targets(self) -> Sequence[str]:
+        from evalstream.formats.eee.versions import TARGETS
+
+        return TARGETS
 
     def migrator(self, target: str, values: Mapping[str, Any]) -> Migrator:
         from evalstream.formats.eee.changes.run_migration import EeeMigrator

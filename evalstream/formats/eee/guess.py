@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from evalstream.engine import block_tasks
-from evalstream.engine.context import BlockChecker
 from evalstream.engine.layout import JSONL
 from evalstream.engine.open_rows import OpenRows
-from evalstream.engine.result import BlockResult
+from evalstream.engine.result import BlockChecker, BlockResult
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
@@ -127,9 +126,9 @@ def _confirms(tally: Tally, context: RowContext, *, is_all: bool) -> bool:
     hashes = tally.recipes.total() + tally.hash_forms.count("absent")
     if tally.versions.total() != rows or hashes != rows:
         return False
-    if any(_version(declared) != context.version for declared in tally.versions.seen):
+    if any(_version(declared) != context.version for declared in tally.versions):
         return False
-    explained = [names for names in tally.recipes.seen if names]
+    explained = [names for names in tally.recipes if names]
     if not all(recipe in names for names in explained):
         return False
     is_preferred = recipe == versions.VERSIONS[context.version].preferred_recipe

@@ -31,7 +31,7 @@ from evalstream.formats.eee.row_digests import (
 from evalstream.formats.eee.row_groups import RowGroups, is_aggregated_notice, notice_key
 from evalstream.formats.eee.row_reader import Row, RowReader, parse
 from evalstream.formats.eee.rules import coverage, sample_hash
-from evalstream.formats.eee.rules.log_hashes import ALGORITHM, ES410, compare_log
+from evalstream.formats.eee.rules.source import ALGORITHM, ES410, compare_log
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
 from evalstream.model.finding import Severity, Violation

@@ -12,7 +12,6 @@ from evalstream.formats.eee import documents
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.facts import NO_ROWS, RunFacts
-from evalstream.formats.eee.fixable import can_fix, fixable_counts
 from evalstream.formats.eee.rules.datastore import ES902
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
 from evalstream.formats.eee.rules.seal import (
@@ -23,7 +22,8 @@ from evalstream.formats.eee.rules.seal import (
 )
 from evalstream.io.file import FileSource
 from evalstream.io.file_names import rows_named_like
-from evalstream.io.names import printable
+from evalstream.io.names import is_remote, printable
+from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary, Verified
 from evalstream.model.run import STDIN, Run
 from evalstream.parsing.json import text_or_none
@@ -108,7 +108,9 @@ def summarise_run(
         summary.checked = (MAPPINGS,)
     for (code, severity), count in collector.counts.items():
         summary.count(code, severity, count)
-    if can_fix(run, options) and facts.layout in (NO_ROWS, "jsonl"):
+    if collector.counts and can_fix(run, options) and facts.layout in (NO_ROWS, "jsonl"):
+        from evalstream.formats.eee.fixable import fixable_counts
+
         sealing = aggregate if facts.layout != NO_ROWS else None
         counts, marked = collector.counts, collector.marked
         found = fixable_counts(counts, marked, collector.unmended, sealing)
@@ -123,6 +125,13 @@ def summarise_run(
 
         collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
     return summary
+
+
+def can_fix(run: Run, options: Options) -> bool:
+    """Tell whether `fix` can write the files of a run, and rows were checked as they declare."""
+    names = [name for name in (run.rows, run.aggregate) if name]
+    is_stored = bool(names) and not any(name == STDIN or is_remote(name) for name in names)
+    return is_stored and options.schema is None and options.schema_version == "auto"
 
 
 def have_mappings(rows: RowPass) -> bool:
@@ -144,7 +153,7 @@ def _list_verified(facts: RunFacts, *, are_whole: bool) -> Verified:
 
 def _version(facts: RunFacts) -> str | None:
     """Return the version of most rows, else that of the aggregate."""
-    counted = sorted(facts.tally.versions, key=lambda entry: -entry[1])
+    counted = sorted(facts.tally.versions.entries(), key=lambda entry: -entry[1])
     if counted:
         return counted[0][0]
     return facts.aggregate.version if facts.aggregate else None

@@ -242,7 +242,7 @@ class TakenViolations:
 
         The number is that of the rows that rules in Python were asked about.
         """
-        if not rows:
+        if not rows or self._are_sound(rows):
             return [], [], 0
         batch = _Batch(rows, offset)
         imperfect = self._imperfect(batch.likenesses)
@@ -268,6 +268,12 @@ class TakenViolations:
             for places, violations in hidden
         ]
         return [line for line in found if line.violations], alike, len(doubtful)
+
+    def _are_sound(self, rows: ScannedRows) -> bool:
+        """Tell whether all listed rows are certainly sound."""
+        if any(group.violations or group.is_unknown for group in self._groups.values()):
+            return False
+        return not any(rows.column("signature")) and not any(rows.column("doubts"))
 
     def count_settled(self) -> None:
         """Count the rows of which no violation could be shown, and that were not listed."""

@@ -21,8 +21,7 @@ from evalstream.formats.eee.facts import LOOKED_AT, RunFacts
 from evalstream.formats.eee.file_violations import FileViolations, unmet_expectations, violation_key
 from evalstream.formats.eee.rules.seal import Digests
 from evalstream.io.document import document_bytes
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.changes import SealedText
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation

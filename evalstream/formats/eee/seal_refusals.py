@@ -174,7 +174,9 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     if not result.sample_ids:
         return
     listed, samples = len(result.sample_ids), _samples(facts, result)
-    unlisted = sum(count for place, count, _ in facts.tally.unlisted if place == result.place)
+    unlisted = sum(
+        count for place, count, _ in facts.tally.unlisted.entries() if place == result.place
+    )
     if samples - unlisted >= listed:
         return
     if not unlisted and is_even(facts, result) and count_samples_beside(facts, result) >= listed:

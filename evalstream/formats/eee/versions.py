@@ -44,6 +44,10 @@ DECLARED: Final = tuple(name for name in VERSIONS if "+" not in name)
 INSTANCE_VERSIONS: Final = tuple(name for name in VERSIONS if VERSIONS[name].instance)
 
 NEWEST: Final = DECLARED[-1]
+
+TARGETS: Final = DECLARED[DECLARED.index("0.2.3") :]
+"""The versions that runs are migrated to: from the first on with all members that this writes."""
+
 DEFAULT_VERSION: Final = "0.2.0"
 
 

@@ -15,7 +15,7 @@ from evalstream.formats.evalguard.files import File
 from evalstream.formats.evalguard.report import FLAT, is_flat
 from evalstream.formats.evalguard.rules.documents import EVG101
 from evalstream.formats.evalguard.views import is_legacy
-from evalstream.io.beginning import Beginning
+from evalstream.io.beginning import PEEK_BYTES, Beginning
 from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.file_state import Watch
@@ -25,7 +25,6 @@ from evalstream.parsing import yaml
 from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, fast, shorten, type_name
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.parsing.limits import TooLarge, refuse_many_values
-from evalstream.parsing.peek import PEEK_BYTES
 from evalstream.parsing.yaml_scalars import settle_scalars
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES108, ES109, explain, read_object
 

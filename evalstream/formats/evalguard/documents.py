@@ -12,9 +12,8 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final
 
-from evalstream.io.beginning import Beginning
+from evalstream.io.beginning import OBJECT, Beginning, Peek
 from evalstream.io.file_names import YAML_ENDINGS, is_yaml_name
-from evalstream.parsing.peek import OBJECT, Peek
 
 NAME: Final = "evalguard"
 TITLE: Final = "EvalGuard: tasks, metrics, thresholds or policies, and reports in a folder"

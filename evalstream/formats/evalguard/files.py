@@ -18,7 +18,7 @@ from evalstream.formats.evalguard.documents import (
 )
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.file_names import Exclusion
-from evalstream.io.remote import is_local, is_remote
+from evalstream.io.names import is_local, is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 

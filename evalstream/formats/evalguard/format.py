@@ -10,7 +10,7 @@ from evalstream.engine.harness_logs import LM_EVAL
 from evalstream.formats.base import Detector, FolderFormat, Place, Show
 from evalstream.formats.evalguard import documents
 from evalstream.formats.evalguard.documents import KINDS, MANIFEST, RESPONSE, SCHEMAS
-from evalstream.io.beginning import Beginning
+from evalstream.io.beginning import OBJECT, Beginning
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.progress import Progress
 from evalstream.model.changes import SealedText
@@ -18,7 +18,6 @@ from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
-from evalstream.parsing.peek import OBJECT
 
 
 class EvalGuardFormat(FolderFormat):

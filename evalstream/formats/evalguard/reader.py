@@ -36,9 +36,8 @@ from evalstream.formats.evalguard.manifest import Digest, FolderManifest, make_d
 from evalstream.formats.evalguard.responses import Response, make_response
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
 from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema, check_schema_name
-from evalstream.io.names import printable
+from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_local
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.run import STDIN

@@ -14,10 +14,9 @@ from itertools import chain
 from json import JSONDecoder
 from typing import Any, Final, NamedTuple
 
-from evalstream.io.beginning import Beginning
+from evalstream.io.beginning import ARRAY, OBJECT, Beginning, peek
 from evalstream.parsing.json import UTF8_MARK, pointer
 from evalstream.parsing.json_values import parse_or_none
-from evalstream.parsing.peek import ARRAY, OBJECT, peek
 
 NAME: Final = "harpia"
 TITLE: Final = "HarpIA Lab: the input of an evaluation, its output and its log"

@@ -9,13 +9,11 @@ from typing import Final
 
 from evalstream.formats.base import other_formats
 from evalstream.formats.harpia.documents import INPUT, LOG, NAME, OUTPUT, detect_kind
-from evalstream.io.beginning import read_beginning
+from evalstream.io.beginning import LINES, read_beginning
 from evalstream.io.file_names import is_json_name, is_packed_name, is_rows_name
-from evalstream.io.names import printable
-from evalstream.io.remote import is_local
+from evalstream.io.names import is_local, printable
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
-from evalstream.parsing.peek import LINES
 
 NOT_OURS: Final = f"not an input, output or log of HarpIA Lab; {other_formats()}"
 

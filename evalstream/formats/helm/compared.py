@@ -16,7 +16,7 @@ from evalstream.formats.helm.files import find_beside
 from evalstream.formats.helm.requests import Request, find_malformed, read_request, text_of
 from evalstream.formats.helm.rules.documents import check_entry
 from evalstream.formats.helm.statistics import InstanceEntry, instance_key, make_entry
-from evalstream.io.remote import is_local
+from evalstream.io.names import is_local
 from evalstream.io.spill_table import SpillTable, decode_name
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest

@@ -9,11 +9,11 @@ import os
 from contextlib import closing
 from typing import Final
 
-from evalstream.io.beginning import Beginning, read_beginning
-from evalstream.io.remote import RemoteReader, is_remote
+from evalstream.io.beginning import ARRAY, OBJECT, PEEK_BYTES, Beginning, read_beginning
+from evalstream.io.names import is_remote
+from evalstream.io.remote import RemoteReader
 from evalstream.io.standard_input import stream_at
 from evalstream.model.run import STDIN
-from evalstream.parsing.peek import ARRAY, OBJECT, PEEK_BYTES
 
 NAME: Final = "helm"
 

@@ -17,7 +17,7 @@ from evalstream.formats.helm.documents import (
     kind_of_file,
 )
 from evalstream.io.beginning import read_beginning
-from evalstream.io.remote import is_local
+from evalstream.io.names import is_local
 from evalstream.model.errors import UsageError
 from evalstream.model.run import NoInput, Run
 

@@ -11,7 +11,7 @@ from evalstream.formats.infereval.documents import ITEMS, NAME
 from evalstream.formats.infereval.files import RereadDocument, comes_once
 from evalstream.formats.infereval.views import Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Final
 
-from evalstream.io.beginning import Beginning
+from evalstream.io.beginning import LINES, OBJECT, Beginning
 from evalstream.io.file_names import is_rows_name
-from evalstream.parsing.peek import LINES, OBJECT
 
 NAME: Final = "infereval"
 TITLE: Final = "infereval: a benchmark of inferences, and a model's verdicts on it"

@@ -13,10 +13,10 @@ from xxhash import xxh3_128
 from evalstream.engine.log_reading import begun, copy_to_disk, open_log
 from evalstream.formats.base import other_formats
 from evalstream.formats.infereval import documents
+from evalstream.io.beginning import ARRAY, PEEK_BYTES, Peek, peek
 from evalstream.io.file_state import Watch
-from evalstream.io.names import printable
+from evalstream.io.names import is_remote, printable
 from evalstream.io.readers import DescriptorReader
-from evalstream.io.remote import is_remote
 from evalstream.model.block import ByteStream
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
@@ -25,7 +25,6 @@ from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import UTF8_MARK, fast
 from evalstream.parsing.limits import MOST_JSON_BYTES, is_device, refuse_many_values, too_many_bytes
 from evalstream.parsing.object_splitter import ObjectSplitter
-from evalstream.parsing.peek import ARRAY, PEEK_BYTES, Peek, peek
 
 
 class RereadDocument:

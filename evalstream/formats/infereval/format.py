@@ -8,11 +8,10 @@ from typing import ClassVar, Final
 from evalstream.formats.base import PairedFormat, Place
 from evalstream.formats.infereval import documents
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS
-from evalstream.io.beginning import Beginning
+from evalstream.io.beginning import OBJECT, Beginning
 from evalstream.model.changes import SealedText
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
-from evalstream.parsing.peek import OBJECT
 
 
 class InferevalFormat(PairedFormat):

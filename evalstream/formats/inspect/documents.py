@@ -9,10 +9,9 @@ import re
 from collections.abc import Set
 from typing import Final
 
-from evalstream.io.beginning import Beginning
+from evalstream.io.beginning import LINES, OBJECT, Beginning
 from evalstream.io.file_names import is_rows_name
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.parsing.peek import LINES, OBJECT
 
 NAME: Final = "inspect"
 TITLE: Final = "Inspect: logs of evaluations, as archives (.eval) and as JSON"

@@ -10,9 +10,8 @@ import os
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from evalstream.io.beginning import Beginning
+from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.parsing.peek import ARRAY, LINES, OBJECT
 
 NAME: Final = "lm_eval"
 

@@ -17,8 +17,7 @@ from evalstream.formats.lm_eval.documents import (
 )
 from evalstream.io.beginning import read_beginning
 from evalstream.io.file_names import is_json_name
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from xxhash import xxh64_intdigest
 
 from evalstream.engine.collector import Collector
-from evalstream.engine.context import CheckContext
 from evalstream.engine.log_reading import parse_plain
 from evalstream.engine.record_engine import RecordEngine
-from evalstream.engine.result import BlockResult
+from evalstream.engine.result import BlockResult, CheckContext
 from evalstream.formats.lm_eval.doc_ids import IdRun
 from evalstream.formats.lm_eval.log_tally import FilterRows, LogTotals, RowsTally
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key

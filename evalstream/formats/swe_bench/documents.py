@@ -12,9 +12,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from evalstream.io.beginning import Beginning, read_beginning
+from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.parsing.peek import ARRAY, LINES, OBJECT
 
 NAME: Final = "swe_bench"
 

@@ -22,7 +22,7 @@ from evalstream.formats.swe_bench.documents import (
     first_model,
     kind_of_file,
 )
-from evalstream.io.remote import is_local
+from evalstream.io.names import is_local
 from evalstream.model.errors import UsageError
 from evalstream.model.run import NoInput, Run
 

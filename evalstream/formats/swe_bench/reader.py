@@ -34,14 +34,13 @@ from evalstream.formats.swe_bench.views import (
     iterate_predictions,
     read_outcome,
 )
-from evalstream.io.beginning import Beginning
+from evalstream.io.beginning import LINES, PEEK_BYTES, Beginning
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import STDIN
 from evalstream.parsing.json import type_name
 from evalstream.parsing.json_values import parse_or_none
-from evalstream.parsing.peek import LINES, PEEK_BYTES
 from evalstream.rules.inputs import ES005
 from evalstream.rules.syntax import ES103, ES109, read_object
 

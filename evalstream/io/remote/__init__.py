@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.io.remote.urls import is_local, is_remote, redact_url
+from evalstream.io.names import is_local, is_remote, redact_url
 
 if TYPE_CHECKING:
     from evalstream.io.remote.listing import as_prefix, list_objects, read_each

@@ -8,13 +8,13 @@ from functools import partial
 from threading import Event
 from typing import Any, Final
 
+from evalstream.io.names import HUB, S3, WEB
 from evalstream.io.remote import limits
 from evalstream.io.remote.errors import FailureReason, StoreError
 from evalstream.io.remote.filesystem import open_filesystem
 from evalstream.io.remote.reader import open_url, read_whole
 from evalstream.io.remote.retry import BackgroundCall, with_retries, with_timeout
 from evalstream.io.remote.store import ETAG, GENERATION, MODIFIED, Listed, version_marks
-from evalstream.io.remote.urls import HUB, S3, WEB
 from evalstream.model.signals import STOPPING
 
 READERS: Final = 8

@@ -5,17 +5,22 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from threading import Event
-from typing import TypeVar
+from typing import Final, TypeVar
 
+from evalstream.io.names import HUB, S3, WEB, redact_url, url_scheme
 from evalstream.io.remote import limits
-from evalstream.io.remote.errors import classify_error
+from evalstream.io.remote.errors import FailureReason, StoreError, classify_error
 from evalstream.io.remote.retry import BackgroundCall, Patience, with_retries
 from evalstream.io.remote.store import ETAG, ObjectInfo, ObjectStream, Store, difference
-from evalstream.io.remote.urls import HUB, S3, WEB, redact_url, url_scheme
 from evalstream.model.block import ByteStream
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 from evalstream.model.signals import STOPPING
+
+UNKNOWN: Final = (
+    "no store has the scheme {}://; use s3://, gs://, hf://, http:// or https://, or one of those "
+    "that fsspec knows"
+)
 
 _Opened = TypeVar("_Opened")
 
@@ -29,7 +34,7 @@ def open_url(url: str, open_as: Callable[[str, str], _Opened]) -> _Opened:
     """Call `open_as` with a URL and its scheme. Raises OSError, MissingExtra."""
     scheme = url_scheme(url)
     try:
-        import_module("fsspec").get_filesystem_class("https" if scheme == HUB else scheme)
+        _load_filesystem("https" if scheme == HUB else scheme)
         return open_as(scheme + url[len(scheme) :], scheme)
     except ImportError as cause:
         error: Exception = _missing(cause, scheme)
@@ -37,6 +42,15 @@ def open_url(url: str, open_as: Callable[[str, str], _Opened]) -> _Opened:
         error = classify_error(cause).error()
     # Raised outside the handler, so that the library's message is not part of the traceback.
     raise error
+
+
+def _load_filesystem(scheme: str) -> None:
+    """Import the file system of a scheme. Raises ImportError, and StoreError for an unknown one."""
+    fsspec = import_module("fsspec")
+    try:
+        fsspec.get_filesystem_class(scheme)
+    except ValueError as error:
+        raise StoreError(FailureReason(UNKNOWN.format(scheme), permanent=True)) from error
 
 
 def _open_store(url: str, scheme: str) -> Store:

@@ -1,5 +1,6 @@
 #include "json.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,6 +177,11 @@ static double decimal(const byte *start, const byte *point, const byte *stop) {
         power *= 10;
     if (!digits)
         return *start == '-' ? -0.0 : 0.0;
+    if (FLT_EVAL_METHOD == 0 && digits <= (uint64_t)1 << DBL_MANT_DIG) {
+        /* Both are doubles, exactly, as is each power of ten up to 1e22. */
+        const double value = (double)digits / (double)power;
+        return *start == '-' ? -value : value;
+    }
     const int shift = __builtin_clzll(digits) + 63 - __builtin_clzll(power);
     const wide_word shifted = (wide_word)digits << shift;
     const uint64_t quotient = (uint64_t)(shifted / power);

@@ -94,8 +94,13 @@ static inline const byte *skip_sign(const byte *at) {
    longer than the comparison. */
 static inline bool equal(const byte *one, const byte *other, size_t length) {
     uint64_t a, b, c, d;
-    if (length > 16)
+    if (length > 2 * LANES)
         return !memcmp(one, other, length);
+    if (length >= LANES) {
+        const size_t last = length - LANES;
+        return lane_bits((load_lanes(one) == load_lanes(other)) &
+                         (load_lanes(one + last) == load_lanes(other + last))) == 0xFFFF;
+    }
     if (length >= 8) {
         memcpy(&a, one, 8), memcpy(&b, other, 8);
         memcpy(&c, one + length - 8, 8), memcpy(&d, other + length - 8, 8);

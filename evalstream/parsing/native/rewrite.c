@@ -774,7 +774,22 @@ void free_rewriter(struct rewriter *r) {
 
 uint64_t count_newlines(const byte *bytes, uint64_t size) {
     uint64_t count = 0;
-    for (uint64_t place = 0; place < size; place++)
-        count += bytes[place] == '\n';
+    const byte *const end = bytes + size;
+    for (const byte *at = bytes; (at = memchr(at, '\n', (size_t)(end - at))); at++)
+        count++;
     return count;
+}
+
+int32_t are_plain_lines(const byte *bytes, uint64_t size) {
+    const byte *const end = bytes + size;
+    if (memchr(bytes, '\r', size))
+        return 0;
+    for (const byte *at = bytes; at < end; at++) {
+        if (*at == ' ' || *at == '\t' || *at == '\n')
+            return 0;
+        at = memchr(at, '\n', (size_t)(end - at));
+        if (!at)
+            return 0;
+    }
+    return 1;
 }

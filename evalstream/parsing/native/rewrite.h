@@ -98,4 +98,7 @@ EXPORT int32_t rewrite_lines(
 /* Return the number of newlines. */
 EXPORT uint64_t count_newlines(const byte *bytes, uint64_t size);
 
+/* Tell whether all lines end in a newline alone, and none begins like a blank one. */
+EXPORT int32_t are_plain_lines(const byte *bytes, uint64_t size);
+
 #endif

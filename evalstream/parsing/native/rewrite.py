@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from evalstream.model.changes import MOST_PLACES, Change
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.native.binding import library
 from evalstream.parsing.native.place_tables import (
     LAYOUTS,
@@ -21,6 +22,7 @@ from evalstream.parsing.native.place_tables import (
 from evalstream.parsing.reshape import RowPlace
 
 _LEFT: Final = struct.Struct("=4Q")
+_ODD_LINE: Final = LazyPattern(rb"\n[ \t\n]")
 
 
 class LeftLine(NamedTuple):
@@ -152,6 +154,15 @@ def count_lines(data: bytes) -> int:
     return data.count(b"\n") if loaded is None else int(loaded.count_newlines(data, len(data)))
 
 
+def are_plain_lines(data: bytes) -> bool:
+    """Tell whether all lines end in a newline alone, and none begins like a blank one."""
+    loaded = rewriters()
+    if loaded is not None:
+        return bool(loaded.are_plain_lines(data, len(data)))
+    ends = data.endswith(b"\n") and b"\r" not in data
+    return not data or (ends and data[0] not in b" \t\n" and not _ODD_LINE.search(data))
+
+
 @lru_cache(maxsize=1)
 def rewriters() -> ctypes.CDLL | None:
     """Return the library that rewrites rows, None where evalstream was installed without it."""
@@ -167,6 +178,8 @@ def rewriters() -> ctypes.CDLL | None:
         loaded.rewrite_lines.restype = c_int32
         loaded.count_newlines.argtypes = c_char_p, c_uint64
         loaded.count_newlines.restype = c_uint64
+        loaded.are_plain_lines.argtypes = c_char_p, c_uint64
+        loaded.are_plain_lines.restype = c_int32
         sizes = (c_uint64 * len(_SIZES))()
         loaded.tell_rewriter_sizes(sizes)
         if tuple(sizes) != _SIZES:

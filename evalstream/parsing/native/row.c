@@ -199,13 +199,14 @@ static byte folded(byte one) { return one >= 'A' && one <= 'Z' ? (byte)(one | 0x
 
 /* Tell whether the method of an answer may begin with a word, however it is written. */
 static bool may_begin_with(const struct span *method, const char *first) {
-    const struct span text = bare(method->start, method->length);
     if (method->escaped || !method->ascii)
         return true;
-    for (size_t place = 0; place < strlen(first); place++)
-        if (place >= text.length || folded(text.start[place]) != (byte)first[place])
-            return false;
-    return true;
+    struct span text = bare(method->start, method->length);
+    for (; *first && text.length && folded(*text.start) == (byte)*first; first++) {
+        text.start++;
+        text.length--;
+    }
+    return !*first;
 }
 
 bool keep_fact(struct walk *walk, enum slot slot, const struct value *value) {
@@ -458,7 +459,7 @@ static bool is_blank(const struct facts *facts, enum slot slot) {
     return facts->slot[slot].kind == STRING && !shows_something(text_of(facts, slot));
 }
 
-static bool starts_with(const struct span *span, const char *text) {
+static inline bool starts_with(const struct span *span, const char *text) {
     return span->length >= strlen(text) && !memcmp(span->start, text, strlen(text));
 }
 
@@ -735,10 +736,6 @@ bool judge(
     return true;
 }
 
-static inline void write_literal(struct texts *texts, const char *literal) {
-    write_bytes(texts, literal, strlen(literal));
-}
-
 static void write_joined(struct texts *texts, const struct spans *spans) {
     for (size_t place = 0; place < spans->count; place++) {
         if (place)
@@ -747,28 +744,49 @@ static void write_joined(struct texts *texts, const struct spans *spans) {
     }
 }
 
-/* Write input and references as JSON, in the way of one of the recipes: with or without `space`s,
-   and references as a `list` or as one text. */
-static void write_json(
-    const struct facts *facts, struct texts *texts, const char *space, bool list
-) {
-    write_literal(texts, "{\"raw\":");
-    write_literal(texts, space);
-    write_literal(texts, "\"");
+/* How one of the recipes writes input and references as JSON: a text before each of both, and behind
+   all; and quotes around a reference, and a text between two. */
+struct json_form {
+    struct literal {
+        const char *text;
+        size_t length;
+    } raw, reference, quote, between, end;
+};
+
+#define LITERAL(text) {text, sizeof text - 1}
+
+static const struct json_form json_forms[RECIPE_COUNT] = {
+    [JSON_STR] = {
+        LITERAL("{\"raw\": \""), LITERAL("\", \"reference\": \""), LITERAL(""), LITERAL(""),
+        LITERAL("\"}"),
+    },
+    [JSON_LIST] = {
+        LITERAL("{\"raw\":\""), LITERAL("\",\"reference\":["), LITERAL("\""), LITERAL(","),
+        LITERAL("]}"),
+    },
+    [JSON_LIST_SPACED] = {
+        LITERAL("{\"raw\": \""), LITERAL("\", \"reference\": ["), LITERAL("\""), LITERAL(", "),
+        LITERAL("]}"),
+    },
+};
+
+static inline void write_literal(struct texts *texts, const struct literal *literal) {
+    write_bytes(texts, literal->text, literal->length);
+}
+
+static void write_json(const struct facts *facts, enum recipe recipe, struct texts *texts) {
+    const struct json_form *const form = &json_forms[recipe];
+    write_literal(texts, &form->raw);
     write_ascii(texts, text_of(facts, RAW));
-    write_literal(texts, "\",");
-    write_literal(texts, space);
-    write_literal(texts, "\"reference\":");
-    write_literal(texts, space);
-    write_literal(texts, list ? "[" : "\"");
+    write_literal(texts, &form->reference);
     for (size_t place = 0; place < facts->references.count; place++) {
-        write_literal(texts, list && place ? "," : "");
-        write_literal(texts, list && place ? space : "");
-        write_literal(texts, list ? "\"" : "");
+        if (place)
+            write_literal(texts, &form->between);
+        write_literal(texts, &form->quote);
         write_ascii(texts, &facts->references.span[place]);
-        write_literal(texts, list ? "\"" : "");
+        write_literal(texts, &form->quote);
     }
-    write_literal(texts, list ? "]}" : "\"}");
+    write_literal(texts, &form->end);
 }
 
 static void write_references(const struct facts *facts, enum recipe recipe, struct texts *texts) {
@@ -788,13 +806,9 @@ void write_covered(const struct facts *facts, enum recipe recipe, struct texts *
         write_references(facts, recipe, texts);
         break;
     case JSON_STR:
-        write_json(facts, texts, " ", false);
-        break;
     case JSON_LIST:
-        write_json(facts, texts, "", true);
-        break;
     case JSON_LIST_SPACED:
-        write_json(facts, texts, " ", true);
+        write_json(facts, recipe, texts);
         break;
     }
 }
@@ -824,7 +838,7 @@ static bool write_mark(const struct facts *facts, struct texts *texts) {
         const struct value *const value = &facts->slot[marks[place].slot];
         if (!has(facts, marks[place].slot))
             continue;
-        write_literal(texts, marks[place].name);
+        write_bytes(texts, marks[place].name, strlen(marks[place].name));
         if (value->kind == STRING)
             write_decoded(texts, &value->span);
         else if (is_usual_integer(value))

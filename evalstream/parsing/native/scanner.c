@@ -5,12 +5,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 enum {
     MOST_SCOPES = 1024,
     MOST_KEY_BYTES = 1 << 18,
     MOST_SIGNATURES = 1024,
     MOST_SIGNATURES_BYTES = 1 << 20,
+    LARGEST_IN_HEAP = 1 << 25,
 };
 
 enum { KIND_BUCKETS = 2 * MOST_KINDS, LIKENESS_BUCKETS = 2 * MOST_LIKENESSES };
@@ -19,6 +23,15 @@ enum { KIND_BUCKETS = 2 * MOST_KINDS, LIKENESS_BUCKETS = 2 * MOST_LIKENESSES };
 struct likeness {
     uint64_t part[4]; /* scope, signature, shape and doubts */
     uint64_t slot;    /* where its rows are counted, NO_SLOT where they are listed */
+};
+
+enum { SHORT_TEXT = 16, HASH_DIGITS = 64, SHORT_TEXTS = 16 };
+
+/* A short text that was found to have a SHA-256: many rows have the same reference. */
+struct hashed_text {
+    size_t length;
+    byte text[SHORT_TEXT];
+    byte hash[HASH_DIGITS];
 };
 
 /* A text among others: one behind the other in `letters`. */
@@ -48,6 +61,7 @@ struct scanner {
     size_t likenesses, last_likeness;
     struct likeness likeness[MOST_LIKENESSES];
     uint16_t likeness_bucket[LIKENESS_BUCKETS]; /* numbers from 1 */
+    struct hashed_text hashed_text[SHORT_TEXTS];
     struct facts facts;
     struct folding folding;
 };
@@ -80,7 +94,16 @@ const char *check_codes(void) { return CHECKS(CODE_OF_CHECK); }
 
 const char *sources_digest(void) { return SOURCES_DIGEST; }
 
+/* Let blocks take the memory of those before them: the system clears each page that it gives again. */
+static void keep_freed_memory(void) {
+#if defined(__GLIBC__)
+    mallopt(M_MMAP_THRESHOLD, LARGEST_IN_HEAP);
+    mallopt(M_TRIM_THRESHOLD, 2 * LARGEST_IN_HEAP);
+#endif
+}
+
 struct scanner *new_scanner(void) {
+    keep_freed_memory();
     struct scanner *const scanner = calloc(1, sizeof *scanner);
     if (scanner)
         start_facts(&scanner->facts);
@@ -145,16 +168,31 @@ static bool is_key(const struct scanner *scanner, size_t scope, const byte *key,
     return known->length == length && !memcmp(scanner->letters + known->start, key, length);
 }
 
+/* Tell whether a row has the ids of the row before. */
+static bool is_last_scope(const struct scanner *scanner) {
+    const struct key *const known = &scanner->key[scanner->last_scope];
+    const byte *at = scanner->letters + known->start, *const stop = at + known->length;
+    for (int slot = 0; slot < IDS; slot++) {
+        const struct value *const value = &scanner->facts.slot[slot];
+        const size_t count = value->kind == ABSENT ? 0 : (size_t)(value->stop - value->start);
+        if ((size_t)(stop - at) <= count || at[count] != '\n' ||
+            (count && memcmp(at, value->start, count)))
+            return false;
+        at += count + 1;
+    }
+    return at == stop;
+}
+
 enum { NOT_KNOWN = MOST_SCOPES, NO_ROOM };
 
 /* Return the scope of a row. */
 static size_t scope_of(struct scanner *scanner) {
+    if (scanner->scopes && is_last_scope(scanner))
+        return scanner->last_scope;
     const size_t length = write_key(scanner);
     const byte *const key = scanner->letters + scanner->letter_count;
     if (!length)
         return NO_ROOM;
-    if (scanner->scopes && is_key(scanner, scanner->last_scope, key, length))
-        return scanner->last_scope;
     const uint64_t hash = xxh64(key, length, 0);
     for (size_t scope = 0; scope < scanner->scopes; scope++) {
         if (scanner->key[scope].hash == hash && is_key(scanner, scope, key, length)) {
@@ -348,23 +386,43 @@ static void check_hash(const struct scanner *scanner, const struct texts *texts,
     row->flags |= WRONG_HASH;
 }
 
+/* Tell whether a text has a SHA-256, given as hex digits, and remember it if it is short. */
+static bool has_hash(
+    struct scanner *scanner, const byte *text, size_t length, const byte *digits
+) {
+    struct hashed_text *const known =
+        &scanner->hashed_text[length ? text[length - 1] % SHORT_TEXTS : 0];
+    if (length > SHORT_TEXT)
+        return has_digest(&scanner->hasher, text, length, digits);
+    if (known->length == length && equal(known->text, text, length) &&
+        !memcmp(known->hash, digits, HASH_DIGITS))
+        return true;
+    if (!has_digest(&scanner->hasher, text, length, digits))
+        return false;
+    known->length = length;
+    copy_bytes(known->text, text, length);
+    memcpy(known->hash, digits, HASH_DIGITS);
+    return true;
+}
+
 /* Tell whether a text has the hash that the harness logged of it; perhaps, if it logged none. */
 static enum answer has_logged_hash(
-    const struct scanner *scanner, enum slot slot, const byte *text, size_t length
+    struct scanner *scanner, enum slot slot, const byte *text, size_t length
 ) {
     const struct value *const hash = &scanner->facts.slot[slot];
-    if (hash->kind != STRING || hash->span.length != 2 * scanner->hasher.size ||
-        !are_hex_digits(hash->span.start, hash->span.length))
+    if (hash->kind != STRING || hash->span.length != HASH_DIGITS)
         return PERHAPS;
-    return has_digest(&scanner->hasher, text, length, hash->span.start) ? YES : NO;
+    if (has_hash(scanner, text, length, hash->span.start))
+        return YES;
+    return are_hex_digits(hash->span.start, HASH_DIGITS) ? NO : PERHAPS;
 }
 
 /* Compare input.raw and a single reference, or none, with what lm-eval hashed, by SHA-256. */
-static void check_log(const struct scanner *scanner, const struct texts *texts, struct row *row) {
-    enum { SHA256_BYTES = 32, APART = 0xFF };
+static void check_log(struct scanner *scanner, const struct texts *texts, struct row *row) {
+    enum { APART = 0xFF };
     const struct value *const formatted = &scanner->facts.slot[FORMATTED];
     if (!(scanner->demands.checks & ES410) || !scanner->hasher.start || row->flags & UNCOVERED ||
-        scanner->hasher.size != SHA256_BYTES || formatted->kind > NULL_KIND)
+        2 * scanner->hasher.size != HASH_DIGITS || formatted->kind > NULL_KIND)
         return;
     const byte *const raw = texts->data + row->texts.input;
     const byte *const end = texts->data + row->texts.choices;

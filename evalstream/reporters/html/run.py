@@ -9,10 +9,10 @@ from typing import Any, Final
 from evalstream.model.claim import JudgedClaim, State, count_states, describe_states
 from evalstream.model.report import RunSummary, Verified
 from evalstream.model.text import count_noun
-from evalstream.reporters.claims import sort_claims
 from evalstream.reporters.html.strip import histogram, strips
 from evalstream.reporters.html.wording import format_number, name, size, subject, value
 from evalstream.reporters.markup import Child, Markup, cut_visible, join_markup, tag
+from evalstream.reporters.run_lines import sort_claims
 from evalstream.reporters.summary import COVERED, remarks
 
 MOST_SHOWN: Final = 50

@@ -14,7 +14,7 @@ from typing import Any, Final
 from evalstream.model.claim import JudgedClaim, Reason, State
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.text import count_noun
-from evalstream.stats.claims import formulas, kinds
+from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence, Spread
 from evalstream.stats.claims.kinds import Bounds, ClaimKind, Figure, Number
 from evalstream.stats.claims.rounding import (
@@ -41,7 +41,7 @@ FEWEST_UNITS: Final = 10
 SUM_STRAY: Final = Fraction(1, 1 << 50)
 """The error of a mean of doubles, relative to the largest of them: four units of its last place."""
 
-_USUAL_LEVELS: Final = (formulas.USUAL_LEVEL, 0.9, 0.99)
+_USUAL_LEVELS: Final = (0.95, 0.9, 0.99)
 """The levels of intervals that do not state theirs."""
 
 THIRD: Final = 3
@@ -442,6 +442,8 @@ def _intervals_of_share(claim: Claim, evidence: Evidence) -> Iterator[Interval]:
     mean = evidence.mean
     if mean is None or not evidence.values or not {0, 1}.issuperset(evidence.values):
         return
+    from evalstream.stats.claims import formulas
+
     right = int(mean * evidence.rows)
     factors = (1, PERCENT) if evidence.is_percent else (1,)
     for level in _levels(claim):
@@ -461,6 +463,8 @@ def compute_intervals(evidence: Evidence, level: float) -> Iterator[Interval]:
 
 
 def _intervals_of_mean(mean: float, spreads: Iterable[Spread], level: float) -> Iterator[Interval]:
+    from evalstream.stats.claims import formulas
+
     known = list(spreads)
     for quantile in formulas.quantiles(level):
         for spread in known:

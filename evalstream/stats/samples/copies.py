@@ -14,6 +14,7 @@ from evalstream.stats.samples.record_store import (
     list_distinct,
     mark_starts,
     read_together,
+    select,
     sort_rows,
 )
 
@@ -53,7 +54,7 @@ class CopyFinder:
 
     def add(self, pairs: Array) -> None:
         """Add pairs; those without one digest in both runs are no copies."""
-        known = pairs.compress(pairs["cluster"] != UNKNOWN)
+        known = select(pairs, pairs["cluster"] != UNKNOWN)
         records = np.empty(len(known), _TYPE)
         for name in ("cluster", "metric"):
             records[name] = known[name]

@@ -9,7 +9,7 @@ import numpy as np
 
 from evalstream.model.sample_record import B_SHIFT, UNKNOWN, PairFlag, SampleFlag
 from evalstream.stats.arrays import Array
-from evalstream.stats.samples.record_store import mark_starts, number_groups
+from evalstream.stats.samples.record_store import mark_starts, number_groups, select
 from evalstream.stats.samples.sample_store import PAIR, SampleStore, read_samples
 
 _AMBIGUOUS: Final = np.uint64(SampleFlag.AMBIGUOUS)
@@ -55,7 +55,7 @@ def join(a: Array, b: Array, groups_a: Sequence[int], groups_b: Sequence[int]) -
     met_a, met_b = known_a & meets[cells_a], known_b & meets[cells_b]
     places = np.zeros(most, np.int64)
     places[cells_b[met_b]] = np.flatnonzero(met_b)
-    pairs = _pairs(a.compress(met_a), b.take(places[cells_a[met_a]]), metrics_a[met_a])
+    pairs = _pairs(select(a, met_a), b.take(places[cells_a[met_a]]), metrics_a[met_a])
     ordinals = np.cumsum(mark_starts(a["high"], a["low"], a["sample"])) - 1
     pairs["ordinal"] = ordinals[met_a]
     return Joined(pairs, a.compress(known_a & ~met_a), b.compress(known_b & ~met_b))
@@ -84,6 +84,8 @@ def _metric_numbers(samples: Array, groups: Sequence[int]) -> Array:
 
 def _number_cells(samples: Array, metrics: Array) -> Array:
     """Return the number of each sample under its metric."""
+    if len(metrics) and metrics.min() == metrics.max():
+        return samples
     return number_groups(samples * (int(metrics.max(initial=0)) + 2) + metrics + 1)
 
 
@@ -95,17 +97,19 @@ def _pairs(a: Array, b: Array, metrics: Array) -> Array:
         own = "scored" if name == "rows" else name
         pairs[f"{name}_a"], pairs[f"{name}_b"] = a[own], b[own]
     pairs["cluster"] = np.where(a["cluster"] == b["cluster"], a["cluster"], np.uint64(UNKNOWN))
-    is_other = {name: _differ(a[name], b[name]) for name in ("prompt", "input")}
-    is_same_question = (a["question"] == b["question"]) & (a["question"] != 0)
+    other_prompt, other_input = (_differ(a[name], b[name]) for name in ("prompt", "input"))
     pairs["flags"] = a["flags"] | b["flags"] << np.uint64(B_SHIFT)
     for flag, holds in (
-        (PairFlag.OTHER_PROMPT, is_other["prompt"]),
+        (PairFlag.OTHER_PROMPT, other_prompt),
         (PairFlag.ONE_PROMPT, (a["prompt"] == 0) != (b["prompt"] == 0)),
-        (PairFlag.OTHER_INPUT, is_other["input"]),
-        (PairFlag.OTHER_REFERENCE, is_other["input"] & is_same_question),
+        (PairFlag.OTHER_INPUT, other_input),
         (PairFlag.OTHER_CLUSTER, a["cluster"] != b["cluster"]),
     ):
-        pairs["flags"] |= np.where(holds, np.uint64(flag), np.uint64(0))
+        if holds.any():
+            pairs["flags"] |= np.where(holds, np.uint64(flag), np.uint64(0))
+    if other_input.any():
+        is_same = other_input & (a["question"] == b["question"]) & (a["question"] != 0)
+        pairs["flags"] |= np.where(is_same, np.uint64(PairFlag.OTHER_REFERENCE), np.uint64(0))
     return pairs
 
 

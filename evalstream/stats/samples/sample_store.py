@@ -10,6 +10,7 @@ import numpy as np
 
 from evalstream.model.sample_record import (
     ROW_BYTES,
+    ROW_WORDS,
     UNKNOWN,
     SampleFlag,
     SamplePair,
@@ -83,7 +84,8 @@ class SampleStore:
         if len(numbers):
             if kept["group"].max() >= len(numbers):
                 raise ValueError("a group has no number")
-            kept["group"] = np.array(numbers, np.uint64)[kept["group"]]
+            if [*numbers] != [*range(len(numbers))]:
+                kept["group"] = np.array(numbers, np.uint64)[kept["group"]]
         if kept["group"].max() >= MOST_GROUPS:
             raise ValueError("the number of a group is too large")
         self.records.add(kept)
@@ -141,14 +143,17 @@ def reduce_rows(rows: Array) -> Array:
     its rows differ. It has the cluster that all its rows have, else none.
     """
     keys = (*_SAMPLE_KEYS, "group")
-    rows = rows.take(record_store.sort_rows(*(rows[key] for key in (*keys, "line", "offset"))))
-    starts = np.flatnonzero(record_store.mark_starts(*(rows[key] for key in keys)))
+    columns = (rows[key] for key in (*keys, "line", "offset"))
+    rows = rows.take(record_store.sort_rows(*columns, is_mixed=True))
+    is_first = record_store.mark_starts(*(rows[key] for key in keys))
+    starts, first = np.flatnonzero(is_first), record_store.select(rows, is_first)
     samples = np.empty(len(starts), SAMPLE)
-    first = rows.take(starts)
-    for name in SampleRow._fields:
-        samples[name] = first[name]
     if not len(starts):
         return samples
+    # The members of a sample begin with those of a row.
+    samples.view("u8").reshape(len(starts), -1)[:, :ROW_WORDS] = first.view("u8").reshape(
+        len(starts), -1
+    )
     samples["rows"] = np.diff(np.append(starts, len(rows)))
     samples["flags"] &= _JUDGED | _FAILED
     samples["failed"] = (first["flags"] & _FAILED) != 0

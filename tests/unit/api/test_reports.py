@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from depth import deep
 from paths import EXAMPLES
 
 import evalstream
@@ -106,7 +107,7 @@ def test_runs_and_claims_are_tables_of_their_own(report: evalstream.Report) -> N
 
 
 @pytest.mark.parametrize("table", ["findings", "runs", "claims"])
-@pytest.mark.parametrize("inputs", [TAMPERED, EXAMPLES / "run.jsonl", EXAMPLES])
+@pytest.mark.parametrize("inputs", [deep(TAMPERED), EXAMPLES / "run.jsonl", deep(EXAMPLES)])
 def test_frames_have_the_same_columns_and_types_always(table: Any, inputs: Path) -> None:
     pytest.importorskip("pandas", reason="pandas is not installed")
     pytest.importorskip("polars", reason="polars is not installed")

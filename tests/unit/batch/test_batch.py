@@ -98,13 +98,13 @@ KILLED = """
 import os, sys
 import evalstream
 from evalstream.batch.results import ResultStore
-taken, take = [], ResultStore.add
-def counted(self, number, *rest):
+taken, take = [], ResultStore.add_stored
+def counted(self, number, *rest, **named):
     taken.append(number)
-    take(self, number, *rest)
+    take(self, number, *rest, **named)
     if len(taken) == 5:
         os.kill(os.getpid(), 9)
-ResultStore.add = counted
+ResultStore.add_stored = counted
 from evalstream.batch.ledger import ledger, run_state
 ledger.MOST_PENDING = 1
 run_state.YOUNG_NANOSECONDS = -(10**18)
@@ -126,13 +126,13 @@ import os, signal, sys
 from evalstream.batch.results import ResultStore
 from evalstream.batch.ledger import run_state
 run_state.YOUNG_NANOSECONDS = -(10**18)
-taken, take = [], ResultStore.add
-def counted(self, number, *rest):
-    take(self, number, *rest)
+taken, take = [], ResultStore.add_stored
+def counted(self, number, *rest, **named):
+    take(self, number, *rest, **named)
     taken.append(number)
     if len(taken) == 5:
         os.kill(os.getpid(), signal.SIGTERM)
-ResultStore.add = counted
+ResultStore.add_stored = counted
 sys.argv[1:] = ["check", "data", "--ledger", "ledger", "--jobs", "1"]
 from evalstream.cli import main
 main()
@@ -186,10 +186,10 @@ def test_runs_that_cannot_be_found_are_told_among_the_others(folder: Path) -> No
 
 
 def test_a_full_disk_is_told_as_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_what: Any) -> None:
+    def full(*_what: Any, **_named: Any) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(ResultStore, "add", full)
+    monkeypatch.setattr(ResultStore, "add_stored", full)
     with pytest.raises(CannotCheck, match="disk is full; set TMPDIR"):
         evalstream.check(folder)
 

@@ -11,7 +11,7 @@ from rows import bytes_of, line_of, sound_rows, write_run
 
 import evalstream
 from evalstream.batch import packing, scheduler
-from evalstream.batch.packing import RunBundle, RunResult, bundle_small_runs, check_bundle
+from evalstream.batch.packing import RunBundle, StoredResult, bundle_small_runs, check_bundle
 from evalstream.batch.plan import PlannedRun
 from evalstream.engine import block_tasks
 from evalstream.model.options import Options
@@ -49,7 +49,7 @@ def as_told(report: Report) -> list[Any]:
     return [runs, list(report), report.shown, report.exit_code]
 
 
-@pytest.mark.parametrize("most", [0, 1])
+@pytest.mark.parametrize("most", [deep(0), 1])
 def test_workers_change_nothing_in_the_report(folder: Path, most: int) -> None:
     alone, together, threefold = (
         evalstream.check([folder, folder / "none.jsonl"], jobs=jobs, max_findings=most)
@@ -91,7 +91,7 @@ def _runs(seen: list[Any]) -> Iterator[Any]:
             yield one
 
 
-def check_or_die(options: Options, pack: RunBundle) -> list[RunResult]:
+def check_or_die(options: Options, pack: RunBundle) -> list[StoredResult]:
     """Check a pack, but for one with run number 4, which kills its worker."""
     if any("run-4" in (one.found.rows or "") for one in pack.runs):
         os._exit(9)

@@ -3,7 +3,7 @@
 import json
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rows import bytes_of, sound_rows, write_run
 
 from evalstream.batch import wire
-from evalstream.batch.packing import RunBundle, RunResult, check_bundle
+from evalstream.batch.packing import RunBundle, RunResult, StoredResult, check_bundle
 from evalstream.batch.plan import PlannedRun
 from evalstream.batch.serialize import encode_run
 from evalstream.model.claim import JudgedClaim, State
@@ -120,7 +120,7 @@ def bundle(tmp_path: Path) -> RunBundle:
     return RunBundle(tuple(runs))
 
 
-def shown(results: list[RunResult]) -> list[Any]:
+def shown(results: Sequence[RunResult | StoredResult]) -> list[Any]:
     """Return what results say, without times."""
     return [
         (

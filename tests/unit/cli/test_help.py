@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from commands import command, run_command
+from depth import deep
 from each import each
 from paths import REPOSITORY
 
@@ -63,7 +64,7 @@ def test_help_has_every_argument_option_choice_and_example(
 
 
 @every_command
-@pytest.mark.parametrize("columns", [50, 80, 200])
+@pytest.mark.parametrize("columns", [50, deep(80), deep(200)])
 def test_lines_fit_the_terminal(
     command: Command,
     columns: int,

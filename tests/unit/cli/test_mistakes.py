@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from commands import closed_pipe, command, run_command
+from depth import some
 from each import each
 from paths import EXAMPLES, REPOSITORY
 
@@ -64,7 +65,7 @@ def run(line: str, folder: Path = EXAMPLES) -> subprocess.CompletedProcess[str]:
     )
 
 
-@each("line", MISTAKES)
+@each("line", some(list(MISTAKES), 24))
 def test_a_mistake_is_named_with_what_was_meant(line: str) -> None:
     done = run(line)
     assert (done.returncode, done.stdout) == (2, "")

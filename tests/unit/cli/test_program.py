@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import command, environment, run_command
+from depth import deep
 from paths import EXAMPLES
 
 SOUND = ("run.jsonl", "--aggregate", "aggregate.json")
@@ -42,10 +43,10 @@ def ended(*arguments: str, folder: Path, data: str = "") -> "subprocess.Complete
         (("alone/run.jsonl",), 0, 2, 0),
         (TAMPERED, 1, 1, 0),
         (("missing.jsonl",), 3, 1, 3),
-        ((*TAMPERED, "missing.jsonl"), 3, 1, 3),
+        deep((*TAMPERED, "missing.jsonl"), 3, 1, 3),
         ((), 2, 1, 2),
-        (("run.jsonl", "--no-such-option"), 2, 1, 2),
-        (("run.jsonl", "--select", "ES99"), 2, 1, 2),
+        deep(("run.jsonl", "--no-such-option"), 2, 1, 2),
+        deep(("run.jsonl", "--select", "ES99"), 2, 1, 2),
         (("run.jsonl", "--format", "unknown"), 2, 1, 2),
     ],
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from commands import closed_pipe, command, run_command
+from depth import deep
 from paths import REPOSITORY
 
 from evalstream.cli.command import COMMANDS, load_command, option_spellings
@@ -140,8 +141,14 @@ def make_many_tables(path: Path) -> None:
     path.write_text("".join(f"[tool.evalstream.a{number}]\n" for number in range(800_000)))
 
 
-@pytest.mark.parametrize("make", [make_fifo, link_to_zero, make_many_tables])
-@pytest.mark.parametrize("name", ["evalstream.toml", "pyproject.toml", "named.toml"])
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        (name, make) if number == place else deep(name, make)
+        for number, name in enumerate(["evalstream.toml", "pyproject.toml", "named.toml"])
+        for place, make in enumerate([make_many_tables, make_fifo, link_to_zero])
+    ],
+)
 def test_only_a_small_regular_file_is_read(
     folder: Path, name: str, make: Callable[[Path], None]
 ) -> None:

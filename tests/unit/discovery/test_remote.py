@@ -295,6 +295,9 @@ def test_patterns_match_objects(store: Place) -> None:
     assert store.found("/data/b/*.*") == [NO_ENDING, y]
     (reason,) = store.found("/data/*.json")
     assert "matches no file" in reason
+    (excluded,) = find_runs([f"{store.prefix}/data/b/*.jsonl"], exclude=["*.jsonl"])
+    assert isinstance(excluded, NoInput)
+    assert "the pattern has 1 match, which --exclude '*.jsonl' leaves out" in excluded.reason
     store.put("data/b/[q].jsonl")
     assert store.found("/data/b/[q].jsonl") == [("data/b/[q].jsonl", None)]
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from commands import DEVNULL, PIPE, Process, command, run_command
 from corpus import CORPUS, needs_corpus
+from depth import some
 from paths import EXAMPLES
 
 import evalstream
 from evalstream.engine import harness_logs
 from evalstream.engine.harness_logs import detect_log
-from evalstream.io.beginning import Beginning
-from evalstream.parsing.peek import PEEK_BYTES
+from evalstream.io.beginning import PEEK_BYTES, Beginning
 
 INSPECT_EVAL = {"run_id": "r", "created": "2026-01-01", "task": "sums", "model": "acme/acorn",
                 "dataset": {"sample_ids": [1, 2]}}  # fmt: skip
@@ -216,7 +216,7 @@ def test_rows_are_never_called_foreign(members: dict[str, Any]) -> None:
 def test_nothing_of_the_corpus_is_foreign() -> None:
     files = [*CORPUS.glob("eee-*/**/*.json*"), *CORPUS.glob("infereval/**/*.json")]
     assert len(files) > 400
-    for path in files:
+    for path in some(sorted(files), 60):
         head = path.read_bytes()[:PEEK_BYTES]
         assert detect_log(Beginning(str(path), head)) is None, path
 

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from depth import deep
 from rows import bytes_of, sound_rows
 
 from evalstream.engine import row_lookup
@@ -25,8 +26,17 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("block", [1, 3_000, row_lookup.BLOCK_BYTES])
+@pytest.mark.parametrize(
+    ("packed", "block"),
+    [
+        (False, 3000),
+        (True, row_lookup.BLOCK_BYTES),
+        deep(True, 1),
+        deep(True, 3000),
+        deep(False, 1),
+        deep(False, row_lookup.BLOCK_BYTES),
+    ],
+)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_any_rows_are_found_again(
     layout: str, block: int, packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

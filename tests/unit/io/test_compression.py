@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from depth import examples
+from depth import examples, some
 from each import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -258,7 +258,7 @@ def test_cut_off_anywhere(kind: str, size: int) -> None:
     packed = b"".join(members)
     whole = {sum(map(len, members[:count])) for count in range(4)}
     igzip = kind == "gzip" and sys.modules.get("isal.igzip_lib", kind) is not None
-    for end in range(4, len(packed) + 1):
+    for end in sorted({*some(range(4, len(packed) + 1), 250), *(whole - {0})}):
         came, broken = unpack(kind, packed[:end], size)
         sound = sound_part(kind, packed[:end])
         assert sound.startswith(came)
@@ -285,7 +285,7 @@ def test_no_flipped_bit_gives_other_bytes_in_silence(kind: str, bit: int) -> Non
         "bzip2": {3, len(member) - 1},
         "xz": set(),
     }[kind]
-    for place in range(len(member)):
+    for place in some(range(len(member)), 200):
         damaged = bytearray(member * 2)
         damaged[len(member) + place] ^= 1 << bit
         came, broken = unpack(kind, bytes(damaged))
@@ -394,7 +394,7 @@ def test_closing(kind: str) -> None:
 
 
 def test_bombs_take_no_memory(kind: str) -> None:
-    packed = PACK[kind](bytes(8 * MEBIBYTE)) * 16
+    packed = PACK[kind](bytes(8 * MEBIBYTE)) * 8
     unpacked, total = DecompressingReader(cut(packed), kind), 0
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     tracemalloc.start()
@@ -405,7 +405,7 @@ def test_bombs_take_no_memory(kind: str) -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert total == 16 * 8 * MEBIBYTE
+    assert total == 8 * 8 * MEBIBYTE
     assert peak < 16 * MEBIBYTE
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 * 1024
 

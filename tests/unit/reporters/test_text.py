@@ -31,9 +31,9 @@ from evalstream.model.data_class import replace
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import RunSummary
 from evalstream.reporters.base import PLAIN, Style
-from evalstream.reporters.claims import LINES_SHOWN
 from evalstream.reporters.lines import Span, columns
 from evalstream.reporters.overview import join_names
+from evalstream.reporters.run_lines import LINES_SHOWN
 from evalstream.reporters.text import LiveTextReporter, TextReporter
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -53,6 +53,14 @@ SMALL = Catalogue(
 )
 
 
+def test_a_code_that_is_declared_twice_is_an_error() -> None:
+    one, other = (rule("TS101", name, Status.STABLE) for name in ("one-rule", "other-rule"))
+    between = rule("TS100", "third-rule", Status.STABLE)
+    with pytest.raises(ValueError, match="declared twice: TS101"):
+        len(Catalogue({"TS": lambda: (one, between, other)}))
+    assert list(Catalogue({"TS": lambda: (one, between)})) == ["TS100", "TS101"]
+
+
 def check(options: Options) -> None:
     """Check what the options select and ignore, as a call does."""
     SMALL.expand_codes(options.ignore)

@@ -658,7 +658,7 @@ def test_a_tampering_is_found(sound: Path, tmp_path: Path, name: str) -> None:
     assert code in found(root, level)
 
 
-@each("name", some(list(TAMPERINGS), 24))
+@each("name", some(list(TAMPERINGS), 12))
 def test_a_tampering_is_found_after_a_rebuild(sound: Path, tmp_path: Path, name: str) -> None:
     tamper, _, _ = TAMPERINGS[name]
     root = tmp_path / "store"

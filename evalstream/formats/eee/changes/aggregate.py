@@ -33,7 +33,6 @@ from evalstream.formats.eee.datastore import (
 from evalstream.model.changes import MARK_REMOVED, Applied, Need, make_applied
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK, pointer
-from evalstream.parsing.json_edit import set_members
 from evalstream.parsing.json_tree import (
     JsonMember,
     JsonType,
@@ -140,9 +139,9 @@ class AggregateMigration:
         """
         applied = self._applied.copy()
         self._set_source(applied, source)
-        text = self._additions.write().encode()
         if seal is not None:
-            text = self._write_seal(text, applied, seal)
+            self._set_seal(applied, seal)
+        text = self._additions.write().encode()
         if self._has_mark:
             applied.insert(0, MARK_REMOVED)
         return text, applied
@@ -242,8 +241,8 @@ class AggregateMigration:
         before = self._read_written(*DETAILS, MIGRATED_FROM)
         applied.append(make_applied(PROVENANCE, where, before, text))
 
-    def _write_seal(self, text: bytes, applied: list[Applied], seal: NewSeal) -> bytes:
-        """Write the seal of the new rows."""
+    def _set_seal(self, applied: list[Applied], seal: NewSeal) -> None:
+        """Set the seal of the new rows; a member of the same value keeps its spelling."""
         members = {
             "format": "jsonl",
             "file_path": seal.file_path,
@@ -258,7 +257,10 @@ class AggregateMigration:
             before, after = self._read_written(SEALED, name), json.dumps(value)
             if before != after:
                 applied.append(make_applied(kinds.get(name, SEAL), where, before, after))
-        return set_members(text, SEALED, members)
+            known = None if before is None else json.loads(before)
+            if isinstance(known, bool) or known != value:
+                written = json.dumps(value, ensure_ascii=self._splices.ascii_only)
+                self._additions.set((SEALED,), name, written)
 
     def _version(self) -> str:
         """Return the declared version. Raises AggregateRefused."""

@@ -11,21 +11,18 @@ from evalstream.engine.block_rewriting import BlockRewriter, RewrittenBlock
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.changes.aggregate import AggregateMigration, NewSeal, Source
 from evalstream.formats.eee.changes.inline_samples import InlineSamples
-from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.formats.eee.changes.moves import AggregateRefused
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
 from evalstream.formats.eee.changes.rows import RowMigration, read_evaluation_id
 from evalstream.formats.eee.changes.supplied import Supplied
 from evalstream.formats.eee.datastore import TargetPlace, new_name, read_collection
 from evalstream.formats.eee.fixable import describe_unknown_seal
+from evalstream.formats.eee.versions import TARGETS
 from evalstream.model.changes import Applied, Need
 from evalstream.model.errors import UsageError
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.model.text import describe_unknown
 from evalstream.parsing.json import UTF8_MARK, shorten
-
-TARGETS: Final = ("0.2.3", "0.3.0")
-"""The versions that runs are migrated to: the newest one, and the one with the same schemas."""
 
 SEALED_ELSEWHERE: Final = (
     "the aggregate lists samples itself and seals a file of rows (checksum), which is not there"
@@ -37,9 +34,6 @@ HASH_RULES: Final = ("ES401", "ES403", "ES404", "ES405")
 
 class EeeMigrator:
     """Migrates runs to a version, with what users supplied for all of them."""
-
-    targets: Sequence[str] = TARGETS
-    decisions: Sequence[str] = DECISIONS
 
     def __init__(self, target: str, supplied: Supplied) -> None:
         if target not in TARGETS:

@@ -24,8 +24,8 @@ from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.rules.base import declare_rule
 from evalstream.rules.catalogue import PROFILES
-from evalstream.rules.declaration import declare_rule
 
 PLACEHOLDER: Final = -1
 """The value that some leaderboards write for a missing score."""

@@ -12,8 +12,7 @@ from evalstream.formats.eee.facts import RunFacts, count_samples_beside
 from evalstream.formats.eee.row_view import mark_digest, repeat_mark
 from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
-from evalstream.rules.base import Where
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Where, declare_rule
 from evalstream.stats.duplicates import MOST_MARKS, DuplicateKind, DuplicateMatch, ResultCoverage
 
 
@@ -24,7 +23,7 @@ def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
         return
     lacking = facts.tally.without_result.total()
     if lacking:
-        first = next(line for _, _, line in facts.tally.without_result)
+        first = next(line for _, _, line in facts.tally.without_result.entries())
         message = (
             "evaluation_result_id is missing from rows, though the results have ids "
             f"(first {facts.at(first)})"
@@ -40,7 +39,7 @@ def _rows_without_result(facts: RunFacts) -> Iterator[Violation]:
     """Report rows that count in no claim; if no row joins any result, ES804 reports it."""
     if facts.aggregate is None or (facts.context.results and not facts.has_joined_rows):
         return
-    for _, count, line in facts.tally.unjoined:
+    for _, count, line in facts.tally.unjoined.entries():
         if facts.context.results:
             message = "rows join no result by their evaluation_name, though other rows join one"
         else:
@@ -181,7 +180,9 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     pointer = f"{RESULTS}/{result.place}/{result.data_in}/sample_ids"
     samples, listed = _samples(facts, result), len(result.sample_ids)
     unlisted = [
-        (count, line) for place, count, line in facts.tally.unlisted if place == result.place
+        (count, line)
+        for place, count, line in facts.tally.unlisted.entries()
+        if place == result.place
     ]
     for count, line in unlisted:
         message = f"rows score samples that sample_ids does not list (first {facts.at(line)})"

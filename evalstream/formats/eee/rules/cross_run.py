@@ -7,8 +7,7 @@ from typing import Final
 
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
-from evalstream.rules.base import position_namer
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule, position_namer
 
 
 def repeated_record(earlier: str) -> Violation:

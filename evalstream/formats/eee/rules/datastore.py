@@ -13,8 +13,8 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.io.names import printable
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import text_or_none
+from evalstream.rules.base import declare_rule
 from evalstream.rules.catalogue import PROFILES
-from evalstream.rules.declaration import declare_rule
 
 AGGREGATE: Final = ".json"
 
@@ -168,7 +168,7 @@ def _version_too_old(facts: RunFacts) -> Iterator[Violation]:
     if declared is not None and versions.is_below(declared, least):
         message = f"the record is of version {declared}, and the store takes {least} and later"
         yield ES911.violation(message, found=declared, **at)
-    for name, count, line in facts.tally.versions:
+    for name, count, line in facts.tally.versions.entries():
         if name != declared and versions.is_below(name, least):
             message = f"rows are of version {name} (first {facts.at(line)})"
             message += f", and the store takes {least} and later"

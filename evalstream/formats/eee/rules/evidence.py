@@ -15,8 +15,7 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import parse_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import RowCheck
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import RowCheck, declare_rule
 from evalstream.stats.claims.rounding import agrees, as_float
 
 Row = Mapping[str, Any]
@@ -27,10 +26,14 @@ CALLED_BOTH: Final = 3
 BINARY: Final = "binary"
 """The score_type of metrics that have two scores."""
 
-_GRADED = LazyPattern(
-    r"(?i:rouge|bleu|chrf|meteor|bert_?score|similarity|perplexity|brier|calibration|match@"
-    r"|(?<![a-z])(?:f1|iou|precision|recall|wer|cer|ter|ece|mcc|bits_per_byte)(?![a-z]))"
+_GRADED: Final = (
+    *("rouge", "bleu", "chrf", "meteor", "bertscore", "bert_score", "similarity", "perplexity"),
+    *("brier", "calibration", "match@"),
 )
+_GRADED_WORDS: Final = (
+    *("f1", "iou", "precision", "recall", "wer", "cer", "ter", "ece", "mcc", "bits_per_byte"),
+)
+_GRADED_WORD = LazyPattern(rf"(?<![a-z])(?:{'|'.join(_GRADED_WORDS)})(?![a-z])")
 """Metrics that grade, and those over several completions.
 
 Converters never mark such a score as correct, not even the best one.
@@ -215,7 +218,7 @@ def _called_both(facts: RunFacts) -> Iterator[Violation]:
         if scores is None or not scores.values or not {0, 1}.issuperset(scores.values):
             continue
         name = result.metric or result.id or result.name
-        if name is not None and _GRADED.search(name):
+        if name is not None and _is_graded(name):
             continue
         for score in (0, 1):
             if scores.called >> 2 * score & 3 == CALLED_BOTH:
@@ -278,7 +281,15 @@ def _grades(row: Row, result: Result | None) -> bool:
     name = row.get("evaluation_result_id")
     if result is not None:
         name = result.metric or result.id or result.name
-    return name.__class__ is str and _GRADED.search(name) is not None
+    return name.__class__ is str and _is_graded(name)
+
+
+def _is_graded(metric: str) -> bool:
+    """Tell whether the name of a metric says that it grades, or covers several completions."""
+    name = metric.casefold()
+    if any(part in name for part in _GRADED):
+        return True
+    return any(word in name for word in _GRADED_WORDS) and _GRADED_WORD.search(name) is not None
 
 
 def _scores_one_answer(row: Row, result: Result | None, library: str | None) -> bool:
@@ -403,9 +414,11 @@ def _differs(one: str, other: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    from unicodedata import normalize
+    if not text.isascii():
+        from unicodedata import normalize
 
-    return _WORD.findall(normalize("NFKD", text).casefold())
+        text = normalize("NFKD", text)
+    return _WORD.findall(text.casefold())
 
 
 def _holds(words: list[str], others: list[str]) -> bool:

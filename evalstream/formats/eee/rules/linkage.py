@@ -10,8 +10,7 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import Repair, RepairAction, RowCheck, Rule
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Repair, RepairAction, RowCheck, Rule, declare_rule
 
 
 def _foreign_evaluation(context: RowContext) -> RowCheck | None:

@@ -15,8 +15,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import RowCheck
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import RowCheck, declare_rule
 
 _EPOCH = LazyPattern(r"[0-9]{9,10}(?:\.[0-9]*)?|[0-9]{13}|[0-9]{16}")
 """A time since 1970: in seconds, milliseconds or microseconds."""
@@ -26,7 +25,6 @@ _DATE = LazyPattern(r"[-_@.]?(?:19|20)[0-9]{2}[-_.]?[0-9]{2}[-_.]?[0-9]{2}$|[-_@
 """The end of a model's name that says when it was released."""
 
 _WORD = LazyPattern(r"[^\W_]+")
-_LETTER = LazyPattern(r"[^\W\d_]")
 _URL = LazyPattern(
     r"[A-Za-z][A-Za-z0-9+.-]*:\S+|(?://)?[\w-]+(?:\.[\w-]+)+(?::[0-9]+)?(?:[/?#]\S*)?"
 )
@@ -63,7 +61,8 @@ def _evaluation_id_disagrees(aggregate: Aggregate) -> Iterator[Violation]:
             )
             yield ES709.violation(message, **at)
     named = "/".join(parts[:-1])
-    if aggregate.model_id and _LETTER.search(named) and not _names_the_model(parts, aggregate):
+    has_word = any(one.isalnum() and not one.isdecimal() for one in named)
+    if aggregate.model_id and has_word and not _names_the_model(parts, aggregate):
         message = f"evaluation_id names {named} where the model stands, and model_info.id another"
         yield ES709.violation(f"{message} model: {aggregate.model_id}", **at)
 

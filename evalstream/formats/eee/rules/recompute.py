@@ -12,8 +12,8 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import text_or_none
+from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import claim_violation, find_open, find_refuted, find_rounded
-from evalstream.rules.declaration import declare_rule
 from evalstream.stats.claims import kinds
 
 _UNCERTAIN: Final = frozenset(
@@ -34,12 +34,12 @@ def _is_score(claim: JudgedClaim) -> bool:
 
 
 def _score_refuted(facts: RunFacts) -> Iterator[Violation]:
-    return find_refuted(ES801, facts.judgements, _is_score)
+    return find_refuted(ES801, facts.unconfirmed, _is_score)
 
 
 def _sample_count_refuted(facts: RunFacts) -> Iterator[Violation]:
-    yield from find_refuted(ES802, facts.judgements, _is_count)
-    for claim, _ in facts.judgements:
+    yield from find_refuted(ES802, facts.unconfirmed, _is_count)
+    for claim, _ in facts.unconfirmed:
         if _is_open_count(claim):
             message = f"num_samples is above the number of rows, {claim.rows:,}: rows are missing"
             yield claim_violation(ES802, claim, message, Severity.WARNING)
@@ -50,7 +50,7 @@ def _is_open_count(claim: JudgedClaim) -> bool:
 
 
 def _uncertainty_refuted(facts: RunFacts) -> Iterator[Violation]:
-    return find_refuted(ES803, facts.judgements, _is_uncertainty)
+    return find_refuted(ES803, facts.unconfirmed, _is_uncertainty)
 
 
 def _claim_open(facts: RunFacts) -> Iterator[Violation]:
@@ -68,14 +68,14 @@ def _claim_open(facts: RunFacts) -> Iterator[Violation]:
     silent = tuple(f"{RESULTS}/{place}/" for place in chain(facts.rowless, repeated))
     left_open = (
         claim
-        for claim, _ in facts.judgements
+        for claim, _ in facts.unconfirmed
         if not _is_open_count(claim) and not claim.pointer.startswith(silent)
     )
     yield from find_open(ES804, left_open)
 
 
 def _claim_rounded(facts: RunFacts) -> Iterator[Violation]:
-    return find_rounded(ES806, (claim for claim, _ in facts.judgements))
+    return find_rounded(ES806, (claim for claim, _ in facts.unconfirmed))
 
 
 def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:
@@ -91,11 +91,21 @@ def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:
             )
 
 
-ES801: Final = declare_rule("ES801", run=_score_refuted, about_aggregate=True)
-ES802: Final = declare_rule("ES802", run=_sample_count_refuted, about_aggregate=True)
-ES803: Final = declare_rule("ES803", run=_uncertainty_refuted, about_aggregate=True)
-ES804: Final = declare_rule("ES804", run=_claim_open, about_aggregate=True)
-ES806: Final = declare_rule("ES806", run=_claim_rounded, about_aggregate=True)
+ES801: Final = declare_rule(
+    "ES801", run=_score_refuted, about_aggregate=True, needed_fact="unconfirmed"
+)
+ES802: Final = declare_rule(
+    "ES802", run=_sample_count_refuted, about_aggregate=True, needed_fact="unconfirmed"
+)
+ES803: Final = declare_rule(
+    "ES803", run=_uncertainty_refuted, about_aggregate=True, needed_fact="unconfirmed"
+)
+ES804: Final = declare_rule(
+    "ES804", run=_claim_open, about_aggregate=True, needed_fact="unconfirmed"
+)
+ES806: Final = declare_rule(
+    "ES806", run=_claim_rounded, about_aggregate=True, needed_fact="unconfirmed"
+)
 ES807: Final = declare_rule("ES807", aggregate=_declaration_contradicted)
 
 RULES: Final = (ES801, ES802, ES803, ES804, ES806, ES807)

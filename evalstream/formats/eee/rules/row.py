@@ -17,8 +17,7 @@ from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import RowCheck
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import RowCheck, declare_rule
 
 Row = Mapping[str, Any]
 
@@ -41,7 +40,6 @@ _LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
 _EXTRA_TOKENS: Final = ("input_tokens_cache_write", "input_tokens_cache_read", "reasoning_tokens")
 _COUNTED_TOKENS: Final = ("total_tokens", "input_tokens", "output_tokens", *_EXTRA_TOKENS)
 _IDENTIFIERS: Final = ("evaluation_id", "model_id", "evaluation_name", "sample_id")
-_ORGANISATION_AND_NAME = LazyPattern(r"[^\s/]+(?:/[^\s/]+)+")
 _ROUNDING: Final = 1e-9
 """The relative difference allowed between two times of the same clock."""
 
@@ -306,10 +304,15 @@ def _error_yet_correct(row: Row) -> Iterable[Violation]:
 
 def _model_id_shape(row: Row) -> Iterable[Violation]:
     model = row.get("model_id")
-    if model.__class__ is not str or _is_blank(model) or _ORGANISATION_AND_NAME.fullmatch(model):
+    if model.__class__ is not str or _is_blank(model) or _has_organisation(model):
         return ()
     message = "model_id does not have the form organisation/name"
     return (ES317.violation(message, pointer="/model_id", found=model),)
+
+
+def _has_organisation(model: str) -> bool:
+    """Tell whether an id has two or more parts, separated by slashes, without white space."""
+    return "/" in model and all(model.split("/")) and model.split() == [model]
 
 
 def _turns(row: Row, version: str) -> set[Any] | None:

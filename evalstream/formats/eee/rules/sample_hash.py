@@ -12,8 +12,7 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
-from evalstream.rules.base import Repair, RepairAction, Where
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Repair, RepairAction, Where, declare_rule
 from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 from evalstream.stats.tally import Tally
 
@@ -183,7 +182,7 @@ def file_recipe(facts: RunFacts) -> str | None:
 def verified_hashes(facts: RunFacts) -> int:
     """Return how many rows have the hash that the file's recipe gives for their input."""
     recipe = file_recipe(facts)
-    return sum(count for names, count, _ in facts.tally.recipes if recipe in names)
+    return sum(count for names, count, _ in facts.tally.recipes.entries() if recipe in names)
 
 
 def _other_recipe(facts: RunFacts) -> Iterator[Violation]:
@@ -204,7 +203,7 @@ def _forces_first_references(facts: RunFacts, recipe: str) -> bool:
     """Return whether some rows can only be explained by a recipe that omits further references."""
     forced = frozenset({recipe})
     return recipe == sample_hash.OF_HELM and any(
-        names == forced for names, _, _ in facts.tally.recipes
+        names == forced for names, _, _ in facts.tally.recipes.entries()
     )
 
 
@@ -214,7 +213,7 @@ def _mixed_recipes(facts: RunFacts) -> Iterator[Violation]:
         return
     parts = [
         f"{' or '.join(sorted(names))} on {count:,} (first {facts.at(line)})"
-        for names, count, line in facts.tally.recipes
+        for names, count, line in facts.tally.recipes.entries()
         if names
     ]
     count = sum(count for _, count, _ in others)
@@ -263,7 +262,7 @@ def _unexplained_hashes(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _first_unexplained(tally: Tally) -> int:
-    return next(line for names, _, line in tally.recipes if not names)
+    return next(line for names, _, line in tally.recipes.entries() if not names)
 
 
 def _malformed_hash(facts: RunFacts) -> Iterator[Violation]:
@@ -291,7 +290,7 @@ def _hash_absent(facts: RunFacts) -> Iterator[Violation]:
     absent = facts.tally.hash_forms.count("absent")
     if not absent:
         return
-    first = next(line for form, _, line in facts.tally.hash_forms if form == "absent")
+    first = next(line for form, _, line in facts.tally.hash_forms.entries() if form == "absent")
     algorithm = facts.aggregate.claim("hash_algorithm") if facts.aggregate else None
     if absent == facts.tally.rows - facts.tally.unread:
         if algorithm is None:
@@ -309,7 +308,7 @@ def _hash_absent(facts: RunFacts) -> Iterator[Violation]:
 
 ES401: Final = declare_rule("ES401", run=_unexplained_hashes)
 ES402: Final = declare_rule("ES402", run=_other_recipe)
-ES403: Final = declare_rule("ES403", run=_mixed_recipes)
+ES403: Final = declare_rule("ES403", run=_mixed_recipes, needed_fact="followed_recipe.is_mixture")
 ES404: Final = declare_rule("ES404", run=_unverifiable_hash)
 
 ES405: Final = declare_rule(
@@ -322,7 +321,7 @@ ES405: Final = declare_rule(
     ),
 )
 
-ES406: Final = declare_rule("ES406", run=_hash_absent)
+ES406: Final = declare_rule("ES406", run=_hash_absent, needed_fact="tally.hash_forms")
 ES407: Final = declare_rule("ES407")
 ES408: Final = declare_rule("ES408")
 ES409: Final = declare_rule("ES409")

@@ -13,9 +13,8 @@ from evalstream.io.file_names import is_packed_name
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.parsing.json import fast, member, pointer, resolve
-from evalstream.rules.base import Repair, RepairAction
+from evalstream.rules.base import Repair, RepairAction, declare_rule
 from evalstream.rules.catalogue import DATASTORE, FLAT
-from evalstream.rules.declaration import declare_rule
 
 Digests = Mapping[str, Mapping[str, str]]
 """Digests of rows in hex, by what they cover and by algorithm."""

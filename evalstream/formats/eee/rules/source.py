@@ -1,10 +1,17 @@
-"""ES65: rules about the harness log that a run was converted from."""
+"""ES65, ES410: the harness log that a run was converted from, and hashes that one has."""
 
 from __future__ import annotations
 
-from typing import Final
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from evalstream.rules.declaration import declare_rule
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.facts import RunFacts
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.hex_digest import is_hex_digest
+from evalstream.parsing.json import member
+from evalstream.rules.base import declare_rule
 
 ES650: Final = declare_rule("ES650")
 ES651: Final = declare_rule("ES651")
@@ -20,7 +27,65 @@ ES660: Final = declare_rule("ES660")
 ES661: Final = declare_rule("ES661")
 ES662: Final = declare_rule("ES662")
 
-RULES: Final = (
+SOURCE_RULES: Final = (
     *(ES650, ES651, ES652, ES653, ES654, ES655, ES656, ES657, ES658, ES659, ES660, ES661),
     ES662,
 )
+
+
+LIKE_LOG: Final = "like the log"
+UNLIKE_LOG: Final = "unlike the log"
+"""The keys under which a tally counts the rows that agree with logged hashes, or do not."""
+
+ALGORITHM: Final = "sha256"
+DIGITS: Final = 64
+
+
+def compare_log(row: Mapping[str, Any]) -> str | None:
+    """Return whether input.raw and a single reference have the hashes that lm-eval logged.
+
+    It hashes the prompt, which converters write as input.raw, and the text of the target, which is
+    empty where there is no reference. None where the row has no such hashes, or a prompt of its own
+    in input.formatted.
+    """
+    metadata, covered = row.get("metadata"), row_view.hash_input(row)
+    if covered is None or member(row.get("input"), "formatted") is not None:
+        return None
+    raw, reference = covered
+    references = [reference] if isinstance(reference, str) else reference
+    target = None if len(references) > 1 else "".join(references)
+    texts = {"prompt_hash": raw, "target_hash": target}
+    found = {_has_hash(text, member(metadata, name)) for name, text in texts.items()}
+    if False in found:
+        return UNLIKE_LOG
+    return LIKE_LOG if True in found else None
+
+
+def _has_hash(text: str | None, digest: Any) -> bool | None:
+    if text is None or not isinstance(digest, str):
+        return None
+    if len(digest) != DIGITS or not is_hex_digest(digest):
+        return None
+    try:
+        return hashlib.sha256(text.encode()).hexdigest() == digest
+    except UnicodeEncodeError:
+        return None
+
+
+def _unlike_the_log(facts: RunFacts) -> Iterator[Violation]:
+    """Report rows that differ from the hashes; if all do, the file may follow another custom."""
+    forms = facts.tally.hash_forms
+    count = forms.count(UNLIKE_LOG)
+    if count:
+        first = next(line for form, _, line in forms.entries() if form == UNLIKE_LOG)
+        message = (
+            "input.raw or the reference has another hash than the prompt_hash or target_hash of"
+            f" the harness in metadata (first {facts.at(first)})"
+        )
+        severity = None if forms.count(LIKE_LOG) else Severity.WARNING
+        yield ES410.violation(message, count=count, severity=severity)
+
+
+ES410: Final = declare_rule("ES410", run=_unlike_the_log, needed_fact="tally.hash_forms")
+
+RULES: Final = (ES410, *SOURCE_RULES)

@@ -10,8 +10,7 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
-from evalstream.rules.base import RowCheck
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import RowCheck, declare_rule
 
 Row = Mapping[str, Any]
 
@@ -207,9 +206,11 @@ def _spellings(text: str) -> Iterator[str]:
 
 def _join_words(text: str) -> str:
     """Return a text with single spaces for its white space, and one form of each letter."""
-    from unicodedata import normalize
+    if not text.isascii():
+        from unicodedata import normalize
 
-    return " ".join(normalize("NFKC", text).split())
+        text = normalize("NFKC", text)
+    return " ".join(text.split())
 
 
 def _may_be_the_model(turn: Any) -> bool:

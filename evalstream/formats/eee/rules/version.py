@@ -9,8 +9,7 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, expect_one
-from evalstream.rules.base import Repair, RepairAction
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Repair, RepairAction, declare_rule
 from evalstream.rules.schema import ES212
 
 
@@ -45,12 +44,12 @@ def fits_another(
 
 def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
     """Report a file of which every row fits one other version and none its own."""
-    fitting = list(facts.tally.fitting)
+    fitting = facts.tally.fitting.entries()
     common = frozenset.intersection(*(names for names, _, _ in fitting)) if fitting else frozenset()
     if not common or facts.tally.rows < 2 or facts.tally.fitting.total() != facts.tally.rows:
         return
     names = [name for name in versions.INSTANCE_VERSIONS if name in common]
-    declared = next((name for name, _, _ in facts.tally.versions), "")
+    declared = next((name for name, _, _ in facts.tally.versions.entries()), "")
     way = _way_to(names[0], declared, can_migrate=facts.aggregate is not None)
     message = f"every row fits {_list_names(names)}, but not its own version; {way}"
     yield ES216.violation(message, expected=expect_one(names), severity=Severity.WARNING)
@@ -72,7 +71,7 @@ def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
     """Report versions over the whole file: mixed, unlike the aggregate's, in annotation form."""
     if facts.context.options.schema_version != "auto" or facts.context.options.schema:
         return
-    seen = facts.tally.versions
+    seen = facts.tally.versions.entries()
     annotated = [(name, n) for name, n, _ in seen if name.startswith(versions.ANNOTATION_PREFIX)]
     for name, count in annotated:
         plain = name.removeprefix(versions.ANNOTATION_PREFIX)
@@ -99,7 +98,7 @@ ES215: Final = declare_rule(
 )
 
 
-ES216: Final = declare_rule("ES216", run=_file_fits_another)
+ES216: Final = declare_rule("ES216", run=_file_fits_another, needed_fact="tally.fitting")
 
 RULES: Final = (ES215, ES216)
 

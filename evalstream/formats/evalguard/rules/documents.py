@@ -13,7 +13,7 @@ from evalstream.formats.evalguard.views import Folder, FolderItem, text_member
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 EVG601: Final = declare_rule("EVG601")
 EVG602: Final = declare_rule("EVG602")

@@ -10,8 +10,7 @@ from evalstream.formats.evalguard.views import Document, FolderItem, iterate_tab
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
-from evalstream.rules.base import Rule
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Rule, declare_rule
 
 
 def _unknown_metric_of_task(subject: FolderItem) -> Iterator[Violation]:

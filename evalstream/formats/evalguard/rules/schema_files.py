@@ -14,7 +14,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer, resolve_pointer
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.schema_errors import SchemaError, Validator
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 from evalstream.rules.schema import explain_schema
 
 SCHEMA: Final = "$schema"

@@ -13,7 +13,7 @@ from evalstream.formats.evalguard.report import is_known_metric
 from evalstream.formats.evalguard.views import FolderItem, Range, Ranges, as_number
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 from evalstream.stats.claims.judge import is_outside_bounds
 
 

@@ -13,7 +13,7 @@ from evalstream.formats.harpia.views import Input, InputInstance
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import with_article
 from evalstream.parsing.json import pointer, short_text, type_name
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 
 def _malformed_metric(read: Input) -> Iterator[Violation]:

@@ -18,8 +18,8 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import short_text
 from evalstream.parsing.json_values import is_number
+from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
-from evalstream.rules.declaration import declare_rule
 
 IDS_SHOWN: Final = 3
 """The number of missing instances, or of open scores, that a message lists."""

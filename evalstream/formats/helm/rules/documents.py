@@ -16,7 +16,7 @@ from evalstream.formats.helm.statistics import (
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer, resolve_pointer, type_name
 from evalstream.parsing.json_values import list_or_empty
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 from evalstream.rules.members import MemberRequirement, check_members, is_a
 
 _ADAPTER: Final = MemberRequirement("adapter_spec", "an object", is_a(dict))

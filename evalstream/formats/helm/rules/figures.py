@@ -7,8 +7,8 @@ from typing import Final
 
 from evalstream.formats.helm.claims import Claimed, Instances, find_absent, find_repeated
 from evalstream.model.finding import Violation
+from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import find_open, find_refuted
-from evalstream.rules.declaration import declare_rule
 from evalstream.stats.claims.judge import Judgement
 
 

@@ -12,7 +12,7 @@ from evalstream.formats.helm.store import InstanceFacts, InstanceRow
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import member
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 
 class Compared(NamedTuple):

@@ -9,7 +9,7 @@ from evalstream.formats.infereval.benchmark_hash import PREFIX, ids, references
 from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import shorten
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 ITEMS_LISTED: Final = 20
 """The number of missing items that a message lists."""

@@ -13,8 +13,7 @@ from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Item
 from evalstream.model.finding import Violation, expect_one, of_length
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import is_number, numbered_texts, object_or_empty
-from evalstream.rules.base import Rule
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Rule, declare_rule
 
 
 def _verdicts(facts: BenchmarkItem | Item) -> Iterator[Violation]:

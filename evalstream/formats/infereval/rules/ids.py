@@ -9,8 +9,7 @@ from evalstream.formats.infereval.views import Benchmark, BenchmarkItem
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import is_number, numbered_texts, object_or_empty, objects
-from evalstream.rules.base import Rule
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Rule, declare_rule
 
 
 def _repeated_ids(benchmark: Benchmark) -> Iterator[Violation]:

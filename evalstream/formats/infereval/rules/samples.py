@@ -11,7 +11,7 @@ from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
 from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.model.text import count_noun
 from evalstream.parsing.json_values import is_number, object_or_empty, objects
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 OK: Final = "ok"
 

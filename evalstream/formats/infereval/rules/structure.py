@@ -9,7 +9,7 @@ from evalstream.formats.infereval import views
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import is_number, object_or_empty
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 KINDS: Final = ("template", "plugin")
 

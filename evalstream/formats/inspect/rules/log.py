@@ -11,7 +11,7 @@ from evalstream.formats.inspect.views import LogView
 from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, type_name
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 INS101: Final = declare_rule("INS101")
 INS102: Final = declare_rule("INS102")

@@ -19,7 +19,7 @@ from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 
 def _outputs(sample: SampleView) -> Iterator[Violation]:

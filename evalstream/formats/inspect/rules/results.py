@@ -9,7 +9,7 @@ from evalstream.formats.inspect.views import LogView
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 
 def _missing_results(log: LogView) -> Iterator[Violation]:

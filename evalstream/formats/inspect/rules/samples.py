@@ -13,7 +13,7 @@ from evalstream.formats.inspect.views import UNNAMED, SampleView
 from evalstream.model.finding import Violation, at_least
 from evalstream.parsing.json import member, text_or_none, type_name
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 _NAMED_SINCE: Final = (0, 3, 218)
 """The release of inspect_ai from which on each event of a score names its scorer."""

@@ -20,7 +20,7 @@ from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 _SHUFFLED: Final = "Choices were shuffled before generating a response"
 """How the explanation of shuffled choices begins."""

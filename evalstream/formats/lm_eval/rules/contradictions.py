@@ -25,7 +25,7 @@ from evalstream.model.finding import Violation
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, text_or_none
 from evalstream.parsing.json_values import object_or_empty
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 from evalstream.stats.claims.rounding import agrees
 
 _SEPARATOR: Final = "__"

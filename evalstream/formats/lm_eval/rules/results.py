@@ -11,8 +11,8 @@ from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
 from evalstream.formats.lm_eval.views import Results, show_value
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, type_name
+from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import find_open, find_refuted
-from evalstream.rules.declaration import declare_rule
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judge import Judgement
 

@@ -27,7 +27,7 @@ from evalstream.formats.lm_eval.row_scores import Derived, derive_scores, is_der
 from evalstream.formats.lm_eval.scoring_plan import ScoringPlan
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, type_name
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "doc_id": (int,),

@@ -11,7 +11,7 @@ from evalstream.formats.lm_eval.views import NO_FILTER, Results
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 NONE: Final = "none"
 """The filter of a task that declares none."""

@@ -18,7 +18,7 @@ from evalstream.formats.swe_bench.views import (
 )
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import type_name
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 from evalstream.rules.members import MemberRequirement, check_members, is_a
 
 LISTS: Final = (

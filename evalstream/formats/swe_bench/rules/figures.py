@@ -8,8 +8,8 @@ from typing import Final
 
 from evalstream.formats.swe_bench.claims import OUTCOMES
 from evalstream.formats.swe_bench.views import PlacedInFile
+from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
-from evalstream.rules.declaration import declare_rule
 from evalstream.stats.claims.judge import Judgement
 
 

@@ -16,8 +16,7 @@ from evalstream.formats.swe_bench.views import (
 )
 from evalstream.model.finding import Severity
 from evalstream.parsing.json import pointer
-from evalstream.rules.base import Rule
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import Rule, declare_rule
 
 
 def check_resolution(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from evalstream.formats.swe_bench.rules.documents import LISTS
 from evalstream.formats.swe_bench.views import Lists, PlacedInFile, is_natural
 from evalstream.parsing.json import pointer
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules.base import declare_rule
 
 _WAYS: Final = ("completed", "error", "empty_patch", "incomplete")
 """The lists of a run report of which each instance is in one, but for errors after completion."""

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from commands import command, environment, filtered, run_command
-from depth import examples
+from depth import deep, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import EXAMPLES
@@ -297,7 +297,7 @@ def test_a_baseline_elsewhere_names_whole_paths(store: Path, tmp_path: Path) -> 
     assert {one["file"] for one in entries(store / "known.jsonl")} == {"a/run.jsonl", "b/run.jsonl"}
 
 
-@pytest.mark.parametrize("more", [{"jobs": 1}, {"jobs": 2}, {"ledger": "../ledger"}])
+@pytest.mark.parametrize("more", [deep({"jobs": 1}), {"jobs": 2}, {"ledger": "../ledger"}])
 def test_batches_and_ledgers_agree(store: Path, more: dict[str, Any]) -> None:
     for number in range(40):
         (store / f"{number}.jsonl").write_bytes(spoilt(number % 8))

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from evalstream.batch.rewriting import staging as staging_module
 from evalstream.batch.rewriting.staging import Staging, place
+from evalstream.io import output
 from evalstream.model.errors import CannotWrite
 
 
@@ -24,6 +26,22 @@ def test_a_folder_is_removed_at_the_end(tmp_path: Path) -> None:
         staging.clear()
         assert not list(Path(staging.folder).rglob("*.json"))
     assert list((tmp_path / "new").iterdir()) == []
+
+
+@pytest.mark.parametrize("is_dry", [False, True])
+def test_what_will_be_placed_goes_to_the_disk_early(
+    is_dry: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+
+    def begin_sync(descriptor: int) -> None:
+        output.begin_sync(descriptor)
+        begun.append(os.fstat(descriptor).st_size)
+
+    monkeypatch.setattr(staging_module, "begin_sync", begin_sync)
+    with Staging(None if is_dry else str(tmp_path)) as staging:
+        assert Path(staging.write("rows", b"first")).read_bytes() == b"first"
+    assert begun == ([] if is_dry else [5])
 
 
 def test_a_path_from_the_root_is_one_in_the_folder(tmp_path: Path) -> None:

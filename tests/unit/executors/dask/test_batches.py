@@ -66,15 +66,15 @@ def check(folder: Path, cluster: Machines, **settings: Any) -> Report:
 
 def after(takes: int, act: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do something once so many runs were taken."""
-    take, taken = ResultStore.add, []
+    take, taken = ResultStore.add_stored, []
 
-    def counted(self: ResultStore, *what: Any) -> None:
-        take(self, *what)
+    def counted(self: ResultStore, *what: Any, **named: Any) -> None:
+        take(self, *what, **named)
         taken.append(what[0])
         if len(taken) == takes:
             act()
 
-    monkeypatch.setattr(ResultStore, "add", counted)
+    monkeypatch.setattr(ResultStore, "add_stored", counted)
 
 
 def test_a_cluster_says_what_this_machine_says(folder: Path, cluster: Machines) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import deep, some
 from paths import EXAMPLES
 
 import evalstream
@@ -120,7 +121,7 @@ OTHER_SHAPES = ["", "[]", "{}", "3", "null", '"x"', '{"a": 1}', '[{"instance_id"
 
 
 @pytest.mark.parametrize("document", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
-@pytest.mark.parametrize("text", [*OTHER_SHAPES, "cut", "twice"])
+@pytest.mark.parametrize("text", [*some(OTHER_SHAPES, 3), "cut", "twice"])
 def test_a_document_of_another_shape_belongs_to_the_run_of_its_folder(
     document: str, text: str
 ) -> None:
@@ -535,7 +536,7 @@ def test_a_key_that_stands_twice_is_found_in_every_document(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.7, 0.999])
+@pytest.mark.parametrize("share", [0.0, deep(0.001), 0.3, deep(0.7), 0.999])
 def test_a_file_that_breaks_off_never_passes(path: str, share: float) -> None:
     data = Path(path).read_bytes()
     Path(path).write_bytes(data[: int(len(data) * share)])
@@ -545,7 +546,9 @@ def test_a_file_that_breaks_off_never_passes(path: str, share: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["NaN", "Infinity", "-Infinity", "1e999", "1" * 400, "-1", "true", "null", '"1"', "[]"]
+    "value",
+    ["NaN", "1e999", "-1", "true", "null"]
+    + [deep(one) for one in ("Infinity", "-Infinity", "1" * 400, '"1"', "[]")],
 )
 @pytest.mark.parametrize("member", ["count", "sum", "mean", "stddev"])
 @pytest.mark.parametrize("path", [ENTRIES, STATISTICS])
@@ -569,13 +572,13 @@ EMPTY = {(ENTRIES, "[]"), (STATISTICS, "[]"), (ENTRIES, "\ufeff[]"), (RUN_SPEC, 
         "[" * 5000,
         '{"a":' * 5000,
         "[{}]",
-        "[1, null]",
+        deep("[1, null]"),
         "{}",
         "[]",
-        "null",
+        deep("null"),
         "\x00",
-        "\ufeff[]",
-        "[[]]",
+        deep("\ufeff[]"),
+        deep("[[]]"),
     ],
 )
 def test_documents_of_other_shapes_never_pass(path: str, text: str) -> None:

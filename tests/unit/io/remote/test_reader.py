@@ -507,6 +507,12 @@ def test_refuses_what_it_cannot_read(url: str) -> None:
     error_of(partial(RemoteReader, url))
 
 
+def test_names_the_schemes_where_one_is_unknown() -> None:
+    pytest.importorskip("fsspec")
+    error = error_of(partial(RemoteReader, "nosuch://user:secret@a/b"))
+    assert str(error).startswith("no store has the scheme nosuch://; use s3://, gs://, hf://")
+
+
 def test_leaves_no_word_of_credentials_behind(
     web: Store, s3: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

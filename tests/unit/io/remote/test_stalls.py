@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
+from depth import deep
 
 import evalstream
 from evalstream.io.remote import limits, retry
@@ -109,7 +110,13 @@ def _part(start: int, stop: int) -> bytes:
 
 @pytest.mark.parametrize(
     "way",
-    ["says nothing", "stalls in headers", "drips headers", "stalls in the body", "drips the body"],
+    [
+        "says nothing",
+        deep("stalls in headers"),
+        "drips headers",
+        "stalls in the body",
+        "drips the body",
+    ],
 )
 def test_a_check_ends_where_a_server_stalls(
     serve: Callable[[str], StallingServer], notices: list[str], way: str

@@ -19,7 +19,7 @@ from evalstream.parsing.native import binding
 from evalstream.parsing.native.binding import COLUMNS, Flag, Scanner, ScannerConfig, StopReason
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
-CASES = 100
+CASES = 40
 
 
 def portable_library(folder: Path) -> ctypes.CDLL:

@@ -12,6 +12,7 @@ from evalstream.parsing.native.rewrite import (
     CompiledPlace,
     LeftLine,
     RewrittenLines,
+    are_plain_lines,
     count_lines,
     rewriters,
 )
@@ -168,3 +169,15 @@ def test_newlines_are_counted_as_python_counts_them(
     assert count_lines(data) == data.count(b"\n")
     monkeypatch.setattr(rewrite, "rewriters", lambda: None)
     assert count_lines(data) == data.count(b"\n")
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_plain_lines_end_in_a_newline_and_are_not_blank(
+    is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_compiled:
+        monkeypatch.setattr(rewrite, "rewriters", lambda: None)
+    for plain in (b"", b"{}\n", b"{}\n[ \t]\n", b"a\0b\n" * 99, b"{ }\n\xff\n"):
+        assert are_plain_lines(plain), plain
+    for odd in (b"{}", b"\n", b" {}\n", b"{}\n\n", b"{}\n\t{}\n", b"{}\r\n", b"{}\n ", b"{}\n\0"):
+        assert not are_plain_lines(odd), odd

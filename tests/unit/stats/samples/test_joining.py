@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from depth import deep
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -68,7 +69,8 @@ def test_samples_meet_as_in_dictionaries(
 
 
 @pytest.mark.parametrize(
-    ("identities", "ids", "groups"), [(1, 1, 3000), (2, 3000, 2), (4000, 1, 3), (9000, 9000, 1)]
+    ("identities", "ids", "groups"),
+    [(1, 1, 3000), (2, 3000, 2), deep(4000, 1, 3), deep(9000, 9000, 1)],
 )
 def test_many_samples_meet_as_in_dictionaries(identities: int, ids: int, groups: int) -> None:
     stores = [store_of(random_rows(seed, 9000, identities, ids, groups)) for seed in (1, 2)]

@@ -2,13 +2,14 @@
 
 import errno
 import os
+import tracemalloc
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.stats.samples.record_store import PARTS, RecordStore, read_together
+from evalstream.stats.samples.record_store import PARTS, RecordStore, read_together, sort_rows
 
 TYPE = np.dtype([("key", "u8"), ("place", "u8")])
 KEYS = st.lists(st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**63, 2**64 - 1]), max_size=40)
@@ -91,3 +92,29 @@ def test_a_full_disk_is_an_error_and_the_file_is_closed(monkeypatch: pytest.Monk
         store.add(np.zeros(3, TYPE))
     store.close()
     assert len(os.listdir("/dev/fd")) == before
+
+
+def test_records_that_are_added_take_twice_the_limit() -> None:
+    wide, limit = np.dtype([("key", "u8"), ("rest", "u8", (11,))]), 1 << 22
+    records = np.zeros(1000, wide)
+    tracemalloc.start()
+    try:
+        store = RecordStore(wide, "key", limit)
+        for _ in range(200):
+            store.add(records)
+        _, peak = tracemalloc.get_traced_memory()
+        assert peak < 2.5 * limit
+        store.finish()
+        held, _ = tracemalloc.get_traced_memory()
+        assert held < limit / 10
+    finally:
+        tracemalloc.stop()
+    assert store.count == len(store.read(0, PARTS)) == 200_000
+    store.close()
+
+
+@given(st.lists(st.tuples(*(st.integers(0, 3) for _ in range(3)))), st.booleans())
+def test_rows_are_sorted_by_all_their_values(rows: list[tuple[int, ...]], is_mixed: bool) -> None:
+    columns = np.array(rows, np.uint64).reshape(len(rows), 3).T
+    order = sort_rows(*columns, is_mixed=is_mixed).tolist()
+    assert order == sorted(range(len(rows)), key=lambda row: (rows[row], row))

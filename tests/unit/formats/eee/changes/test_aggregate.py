@@ -116,6 +116,20 @@ def test_every_part_of_the_seal_that_changes_is_reported(
     assert of_seal == {prefix + name: kind for name, kind in changed.items()}
 
 
+def test_a_seal_is_set_among_other_members_in_their_layout() -> None:
+    seal = '{"total_rows": 3.0,\n  "note": "é", "checksum": true}'
+    text = aggregate_with(detailed_evaluation_results=seal)
+    data, _ = AggregateMigration(text.encode(), "0.3.0", FILL).migrate(SOURCE, SEAL)
+    written = (
+        '{"total_rows": 3.0,\n  "note": "é", "checksum": "' + SEAL.checksum + '",\n  "format": '
+        '"jsonl",\n  "file_path": "' + SEAL.file_path + '",\n  "hash_algorithm": "sha256"}'
+    )
+    assert written in data.decode()
+    text = aggregate_with(detailed_evaluation_results="[1]")
+    with pytest.raises(AggregateRefused, match="/detailed_evaluation_results is not an object"):
+        migrated(text, seal=SEAL)
+
+
 def test_changes_within_a_shared_source_of_data_are_reported() -> None:
     source = '{"dataset_name": "d", "sample_ids": [1, 2], "additional_details": {"a": 1.0}}'
     text = aggregate_with(schema_version='"0.1.0"', source_data=source)

@@ -700,7 +700,7 @@ def quietly(row: Row, within: RowContext) -> set[tuple[str, str, str]] | None:
     line = written(bare(row))
     tallies = (passed_over(judged_by(within, version), line) for version in INSTANCE_VERSIONS)
     taken = next((tally for tally in tallies if tally is not None), None)
-    return None if taken is None else {key for key, _, _ in taken.notices}
+    return None if taken is None else {*taken.notices}
 
 
 def assert_quiet_is_right(row: Row, within: RowContext) -> bool:

@@ -10,8 +10,8 @@ from paths import REPOSITORY
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Severity
 from evalstream.model.rule_text import Status
-from evalstream.rules import declaration, pages
-from evalstream.rules.declaration import declare_rule
+from evalstream.rules import base, pages
+from evalstream.rules.base import declare_rule
 from evalstream.rules.front_matter import TABLE, read_front_matter, write_table
 
 PAGE = """---
@@ -45,9 +45,9 @@ def test_a_rule_that_the_table_lacks_is_declared_by_its_page(folder: Path) -> No
 
 
 def test_a_checkout_without_the_table_has_the_same_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = declaration._load_table()
-    monkeypatch.setattr(declaration, "_load_table", dict)
-    assert {code: declaration._read_declaration(code) for code in CATALOGUE} == table
+    table = base._load_table()
+    monkeypatch.setattr(base, "_load_table", dict)
+    assert {code: base._read_declaration(code) for code in CATALOGUE} == table
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,17 @@ def test_front_matter_is_the_yaml_that_others_read_in_it() -> None:
         declared = {name: list(one) if isinstance(one, tuple) else one
                     for name, one in read_front_matter(page).items()}  # fmt: skip
         assert declared == yaml.safe_load(page.split("---\n")[1]), code
+
+
+def test_a_code_with_two_pages_is_refused(tmp_path: Path) -> None:
+    for code, folder in (("TS901", "rules"), ("TS902", "rules"), ("TS901", "formats/one/rules")):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / f"{code}.md").write_text(PAGE)
+    with pytest.raises(ValueError, match="two pages declare the rule TS901"):
+        write_table(tmp_path)
+    (tmp_path / "formats" / "one" / "rules" / "TS901.md").unlink()
+    write_table(tmp_path)
+    assert "TS902" in (tmp_path / "rules" / f"{TABLE}.py").read_text()
 
 
 def test_the_table_of_the_build_is_that_of_the_pages(tmp_path: Path) -> None:
