@@ -36,7 +36,7 @@ from rows import VERSIONS, Row, aggregate_of, bounded
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.rules.log_hashes import LIKE_LOG, UNLIKE_LOG
+from evalstream.formats.eee.rules.source import LIKE_LOG, UNLIKE_LOG
 
 
 @each("text", ["single_turn", "agentic", "output.raw", "tool", "assistant", "user", "call-1"])
