@@ -26,7 +26,7 @@ SLOWEST = 2 * 0.9
 """How much a comparison may take of what the check of one run takes: 0.9 of both checks."""
 
 MOST_MEGABYTES = 250
-"""Rows are parted and joined in about 70 MiB, and numpy takes 30, which a check does not have."""
+"""Memory does not grow with the rows: two runs of 7.5 million short rows take 146 MB."""
 
 
 @dataclass(frozen=True)

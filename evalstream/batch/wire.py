@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 import msgspec
 
@@ -73,7 +73,7 @@ class _SentResult(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 _SUMMARY: Final = msgspec.defstruct(
     "_Summary",
-    [(name, one.type) for name, one in RunSummary.__data_fields__.items() if name not in _NOT_SENT],
+    [(name, kind) for name, kind in get_type_hints(RunSummary).items() if name not in _NOT_SENT],
     forbid_unknown_fields=True,
 )
 """The members of a summary with their types."""

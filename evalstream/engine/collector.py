@@ -92,6 +92,10 @@ class Collector(Generic[C]):
         self._later = later
         self._waiting = self._waiting or FindingList()
 
+    def expect(self, rows: int) -> None:
+        """Prepare for about so many rows, before the first block."""
+        self._index.expect(rows)
+
     def add(self, result: BlockResult, places: bytes | None = None) -> list[Finding]:
         """Add the next block, and return the findings about single rows of the block.
 

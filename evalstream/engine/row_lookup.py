@@ -12,6 +12,7 @@ from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
+from evalstream.parsing.array_splitter import Element
 from evalstream.parsing.json_values import parse_or_none
 
 BLOCK_BYTES: Final = 4 * MEBIBYTE
@@ -47,6 +48,26 @@ def find_objects(
     for line in find_rows(path, options, places):
         value = None if line is None else parse_or_none(line)
         yield value if isinstance(value, dict) else None
+
+
+def pick_elements(
+    elements: Iterable[Element], places: Iterable[tuple[int, int]]
+) -> Iterator[Element | None]:
+    """Iterate over the elements of a list at some places, in their order; None where none begins.
+
+    A place is the number of an element and its byte offset.
+    """
+    wanted = iter(places)
+    place = next(wanted, None)
+    for element in elements:
+        while place is not None and place[1] <= element.offset:
+            yield element if place[1] == element.offset else None
+            place = next(wanted, None)
+        if place is None:
+            return
+    while place is not None:
+        yield None
+        place = next(wanted, None)
 
 
 def every_row(

@@ -147,6 +147,8 @@ class RowPass(DataClass):
             check = partial(check_block, context, unshown=unshown)
             for result in run_blocks(plan, check):
                 block = plan.under_way.popleft()
+                if not self.size:
+                    collector.expect(len(result.row_records) * (opened.total // block.length))
                 findings = collector.add(result, block.places)
                 if answer is not None:
                     answer(collector.latest)

@@ -192,12 +192,16 @@ def _findings(report: Report, first: list[Finding]) -> Iterator[str]:
     yield "| rule | where | what |\n| --- | --- | --- |"
     for finding in first:
         rule = f"{finding.severity.label} {escape_markup(finding.code)}"
-        values = describe_values(finding)
-        text = f"{finding.message}{occurrences(finding)}{f'; {values}' if values else ''}"
-        yield f"| {rule} | {_place(finding)} | {escape_markup(cut_text(visible(text), CELL))} |"
+        yield f"| {rule} | {_place(finding)} | {_what(finding)} |"
     yield "\n</details>"
 
 
 def _place(finding: Finding) -> str:
     place = f"{file_name(finding.file)}{finding.position}"
     return as_code(cut_text(visible(f"{place} {finding.pointer or ''}".rstrip()), CELL))
+
+
+def _what(finding: Finding) -> str:
+    values = describe_values(finding)
+    text = f"{finding.message}{occurrences(finding)}{f'; {values}' if values else ''}"
+    return escape_markup(cut_text(visible(text), CELL))

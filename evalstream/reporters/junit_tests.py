@@ -49,18 +49,7 @@ def iterate_tests(
     """Iterate over the tests of a run; the findings are about its files."""
     yield _verdict(run)
     yield from _verified_tests(run)
-    claims, names = sort_claims(run.claims), set[str]()
-    for claim in claims[:MOST_CLAIMS]:
-        name = cut_text(visible(f"claim {claim.label}: {claim.pointer}"), LINE)
-        others = (f"{name} ({number})" for number in count(2))
-        name = next(one for one in chain([name], others) if one not in names)
-        names.add(name)
-        yield _claim_test(name, visible(describe_claim(claim)), claim.state, run)
-    if rest := claims[MOST_CLAIMS:]:
-        text = f"not listed: {describe_states(count_states(rest))}"
-        yield _claim_test(count_noun(len(rest), "more claim"), text, rest[0].state, run)
-    if not claims and (run.verified is not None or run.format == MAIN_FORMAT):
-        yield TestCase("claims", SKIPPED, run.incomplete_reason or "there are no claims")
+    yield from _claim_tests(run)
     yield from rule_tests(findings, run.counts, run.failing, report)
 
 
@@ -115,6 +104,22 @@ def _hashes(run: RunSummary) -> TestCase:
     if verified.hashes == verified.rows:
         return TestCase("sample hashes", text=of)
     return TestCase("sample hashes", SKIPPED, of)
+
+
+def _claim_tests(run: RunSummary) -> Iterator[TestCase]:
+    """Iterate over the tests of the claims, refuted ones first, and one for those not listed."""
+    claims, names = sort_claims(run.claims), set[str]()
+    for claim in claims[:MOST_CLAIMS]:
+        name = cut_text(visible(f"claim {claim.label}: {claim.pointer}"), LINE)
+        others = (f"{name} ({number})" for number in count(2))
+        name = next(one for one in chain([name], others) if one not in names)
+        names.add(name)
+        yield _claim_test(name, visible(describe_claim(claim)), claim.state, run)
+    if rest := claims[MOST_CLAIMS:]:
+        text = f"not listed: {describe_states(count_states(rest))}"
+        yield _claim_test(count_noun(len(rest), "more claim"), text, rest[0].state, run)
+    if not claims and (run.verified is not None or run.format == MAIN_FORMAT):
+        yield TestCase("claims", SKIPPED, run.incomplete_reason or "there are no claims")
 
 
 def _claim_test(name: str, text: str, state: State, run: RunSummary) -> TestCase:

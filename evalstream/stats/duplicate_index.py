@@ -22,6 +22,9 @@ BYTES_PER_LATER_ROW: Final = 980
 BYTES_PER_GROUPED_ROW: Final = 700
 """More bytes for a row whose input an earlier row shows under another sample."""
 
+BYTES_PER_EXPECTED_ROW: Final = 32
+"""Most bytes that the tables take for a row that is expected."""
+
 RECORDS_SHARE: Final = 8
 """Records may take one in so many bytes of the limit; the tables need the others."""
 
@@ -54,6 +57,12 @@ class DuplicateIndex:
     def coverage(self) -> Coverage:
         """The samples that the rows cover."""
         return self._samples.coverage if self._spill is None else self._spill.coverage
+
+    def expect(self, rows: int) -> None:
+        """Make room for about so many rows if half of the limit is enough, before any is added."""
+        if rows * BYTES_PER_EXPECTED_ROW <= self._limit // 2:
+            self._samples.expect(rows)
+            self._inputs.expect(rows)
 
     def add(self, block: RowRecords, shift: int) -> Iterable[DuplicateMatch]:
         """Add the rows of the next block, which starts `shift` lines into the file."""

@@ -46,6 +46,13 @@ class FirstSeenIndex:
         self._known: dict[bytes, int] = {}
         self._table: Index | None = None
 
+    def expect(self, rows: int) -> None:
+        """Make room for about so many rows, before the first one is added."""
+        if rows >= WORTH_A_TABLE:
+            self._table = _table()
+        if self._table is not None:
+            self._table.expect(rows)
+
     def size(self, more: int) -> int:
         """Return how many bytes of memory it takes, at most, while `more` rows are added."""
         if self._table is not None:
@@ -65,8 +72,8 @@ class FirstSeenIndex:
 
         Rows are numbered from 0. None means that all rows are new.
         """
-        if not self._rows and len(block) >= WORTH_A_TABLE:
-            self._table = _table()
+        if not self._rows and self._table is None:
+            self.expect(len(block))
         start = self._rows
         self._rows += len(block)
         if self._table is not None:
@@ -327,6 +334,7 @@ class SampleIndex:
         self._groups: dict[bytes, SampleGroup] = {}
         self._rows = 0
         self.size, self.read_from = self._firsts.size, self._firsts.read_from
+        self.expect = self._firsts.expect
 
     def add(self, block: RowRecords, shift: int) -> list[DuplicateMatch]:
         """Add rows, whose lines start `shift` lines into the file, and return their matches."""

@@ -23,6 +23,7 @@ class InputIndex:
         self._groups: dict[bytes, InputGroup] = {}
         self._rows = 0
         self.size, self.read_from = self._firsts.size, self._firsts.read_from
+        self.expect = self._firsts.expect
 
     def add(self, block: RowRecords, shift: int) -> list[DuplicateMatch]:
         """Add rows, whose lines start `shift` lines into the file, and return their matches."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -217,7 +218,7 @@ def test_the_bytes_that_are_digested_are_those_that_are_checked(
 def test_blocks_of_whole_lines_are_the_file(
     data: bytes, length: int, longest: int, head: int
 ) -> None:
-    path = Path("/dev/shm" if Path("/dev/shm").is_dir() else "/tmp") / f"evalstream-{os.getpid()}"
+    path = Path(tempfile.gettempdir()) / f"evalstream-{os.getpid()}"
     path.write_bytes(data)
     try:
         source = FileSource(str(path), longest)

@@ -7,7 +7,6 @@ fence `diff` below the name of a file; other fences below the name of a new file
 import hashlib
 import json
 import lzma
-import os
 import re
 import shutil
 import subprocess
@@ -54,7 +53,7 @@ class Checkout:
         # With the byte code of what is not changed; the table of rules is that of other pages.
         stale = shutil.ignore_patterns("declared_table*")
         package = folder / "evalstream"
-        shutil.copytree(REPOSITORY / "evalstream", package, ignore=stale, copy_function=os.link)
+        shutil.copytree(REPOSITORY / "evalstream", package, ignore=stale)
         shutil.copytree(REPOSITORY / "schemas", folder / "schemas")
         text, made = section(title), 0
         for fence in FENCE.finditer(text):
@@ -62,9 +61,7 @@ class Checkout:
             path = self.path(names[-1]) if names else None
             content = dedent(fence[4]) if fence[3] != "diff" else undented(fence[4], fence[1])
             if path is not None and fence[3] == "diff":
-                text_of_file = path.read_text()
-                path.unlink()  # it is a link to that of the checkout
-                path.write_text(changed(text_of_file, content))
+                path.write_text(changed(path.read_text(), content))
             elif path is None or fence[3] not in {"python", "markdown"} or path.exists():
                 continue
             else:

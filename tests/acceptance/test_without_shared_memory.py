@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -76,6 +77,13 @@ def test_one_process_gives_the_same_report(
     assert caplog.text.count(WARNING.decode()) == 1
 
 
+@pytest.fixture
+def on_disk() -> Iterator[Path]:
+    """Return a folder that is there without /dev/shm, too, where those of tests may be."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        yield Path(name)
+
+
 def may_mount() -> bool:
     """Tell whether a namespace can have a /dev/shm of its own."""
     if sys.platform != "linux" or shutil.which("unshare") is None:
@@ -86,26 +94,26 @@ def may_mount() -> bool:
 
 @pytest.mark.skipif(not may_mount(), reason="only root can mount")
 @pytest.mark.parametrize("mount", some(list(MOUNTS), 1))
-def test_an_unusable_folder_for_shared_memory(mount: str, tmp_path: Path) -> None:
-    (tmp_path / "many").mkdir()
+def test_an_unusable_folder_for_shared_memory(mount: str, on_disk: Path) -> None:
+    (on_disk / "many").mkdir()
     for number in range(44):
-        (tmp_path / "many" / str(number)).mkdir()
-        write_run(tmp_path / "many" / str(number), bytes_of(sound_rows(count=20)))
+        (on_disk / "many" / str(number)).mkdir()
+        write_run(on_disk / "many" / str(number), bytes_of(sound_rows(count=20)))
     rows = bytes_of(sound_rows())
-    large, aggregate = write_run(tmp_path, rows * (block_tasks.WORTH_A_POOL_BYTES // len(rows) + 1))
+    large, aggregate = write_run(on_disk, rows * (block_tasks.WORTH_A_POOL_BYTES // len(rows) + 1))
     alone = [large.name, "--aggregate", aggregate.name, "--executor", "pool"]
     for names in (["many"], alone) if mount == "full" else (["many"],):
         given = ["check", *names, "--jobs", "2", "--select", "ES5", "--format", "concise"]
         script = f'{MOUNTS[mount]} && exec "$@"'
         ended = subprocess.run(
             ["unshare", "-m", "sh", "-c", script, "sh", *command(*given)],
-            cwd=tmp_path,
+            cwd=on_disk,
             env=environment(),
             capture_output=True,
             check=False,
         )
         usual = run_command(
-            command(*given), cwd=tmp_path, env=environment(), capture_output=True, check=False
+            command(*given), cwd=on_disk, env=environment(), capture_output=True, check=False
         )
         assert ended.returncode == usual.returncode == 0, ended
         assert ended.stdout == usual.stdout

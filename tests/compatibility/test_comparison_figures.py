@@ -16,7 +16,7 @@ from figure_reference import OVERLAP, Case, Figures, Pair, cases, make, pairs_of
 import evalstream
 from evalstream.reporters.comparison.json import JsonComparison
 
-MOST = 8
+MOST = 6
 """The number of comparisons of a run without --deep."""
 
 

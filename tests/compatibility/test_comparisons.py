@@ -10,7 +10,7 @@ import pytest
 from compared_runs import Files, assert_as_reference, assert_equal_comparisons, report_of
 from comparison_reference import ReferenceRun, read_run
 from corpus import CORPUS, expectations, needs_corpus
-from depth import some
+from depth import is_deep, some
 from each import each
 from paths import EXAMPLES
 
@@ -40,16 +40,20 @@ def example(model: str) -> Files:
 
 
 @needs_corpus
-def test_all_real_runs_that_share_a_metric() -> None:
-    compared = differing = 0
-    for a, b in combinations(RUNS, 2):
-        known = reference_of(a), reference_of(b)
-        if known[0].metrics.keys() & known[1].metrics.keys():
-            said = assert_as_reference(report_of([RUNS[a], RUNS[b]]), *known)
-            compared += 1
-            differing += any(one.difference for one in said.values())
-            assert all(one.overlap == 1 for one in said.values()), (a, b)
-    assert (compared, differing) == (104, 6)
+def test_real_runs_that_share_a_metric() -> None:
+    known = {name: reference_of(name) for name in RUNS}
+    pairs = [
+        (a, b)
+        for a, b in combinations(RUNS, 2)
+        if known[a].metrics.keys() & known[b].metrics.keys()
+    ]
+    assert len(pairs) == 104
+    differing = 0
+    for a, b in some(pairs, 40):
+        said = assert_as_reference(report_of([RUNS[a], RUNS[b]]), known[a], known[b])
+        differing += any(one.difference for one in said.values())
+        assert all(one.overlap == 1 for one in said.values()), (a, b)
+    assert differing == 6 if is_deep() else differing
 
 
 @needs_corpus

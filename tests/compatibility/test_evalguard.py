@@ -212,7 +212,7 @@ def test_configurations_have_the_problems_that_upstream_finds(snapshot: Any) -> 
 
 
 @needs_corpus
-@each("mutant", some(EXPECTED.get("mutants", []), 40), ids=lambda one: one["change"])
+@each("mutant", some(EXPECTED.get("mutants", []), 24), ids=lambda one: one["change"])
 def test_mutants_have_the_problems_that_upstream_finds(mutant: Any, tmp_path: Path) -> None:
     root = Path(shutil.copytree(REAL / EXPECTED["mutants_of"], tmp_path / "config"))
     before = told(check(root), root)

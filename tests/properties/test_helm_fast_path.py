@@ -25,7 +25,7 @@ RUN = EXAMPLES / "helm" / "pens-model=acme_acorn-7b"
 ENTRIES, STATISTICS, STATE = (
     f"{name}.json" for name in ("per_instance_stats", "stats", "scenario_state")
 )
-CASES = 60
+CASES = 60 if is_deep() else 30
 ODD = (
     *("NaN", "-Infinity", "1e400", "1" + "0" * 400, "-0.0", "01", "1.", "123456789012345678901"),
     *("null", "true", "[]", "{}", '""', '"\\ud800"', "[" * 90 + "]" * 90, "1152921504606846977"),

@@ -150,9 +150,12 @@ def killed(folder: Path, arguments: Sequence[str], number: int, seconds: float) 
 
 
 def segments() -> set[str]:
-    """Return the names of shared memory; those of semaphores live for an instant."""
-    names = os.listdir(SHARED_MEMORY) if SHARED_MEMORY.is_dir() else []
-    return {name for name in names if not name.startswith("sem.")}
+    """Return the names of shared memory; those of semaphores live for an instant.
+
+    Folders are those of tests (`scripts/environment`).
+    """
+    entries = os.scandir(SHARED_MEMORY) if SHARED_MEMORY.is_dir() else ()
+    return {one.name for one in entries if not one.name.startswith("sem.") and not one.is_dir()}
 
 
 class Trial:

@@ -11,16 +11,11 @@ from typing import TYPE_CHECKING, Final
 from evalstream.engine.collector import Collector
 from evalstream.engine.routing import RowRouter, refuse_rowless
 from evalstream.engine.row_pass import RowPass, describe_error
-from evalstream.formats.eee import documents
+from evalstream.formats.eee import documents, file_violations
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, in_order, open_aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.facts import NO_ROWS, RunFacts
-from evalstream.formats.eee.file_violations import (
-    FileViolations,
-    find_file_violations,
-    unmet_expectations,
-)
 from evalstream.formats.eee.guess import context_of_rows, settle_context
 from evalstream.formats.eee.probe import probe_context, rowless_context
 from evalstream.formats.eee.rules.seal import ES501, checksum_algorithms
@@ -214,7 +209,7 @@ class RunCheck:
 
     def _check_files(
         self, rows: RowPass, collector: RowCollector
-    ) -> tuple[RunFacts, FileViolations]:
+    ) -> tuple[RunFacts, file_violations.FileViolations]:
         """Check the files as a whole: as they will be when sealed, else as they are."""
         routing, seal = self._options.routing, self._prepared_seal(rows, collector)
         self._state = state = ReadAggregate(self._aggregate, self._aggregate_violations)
@@ -248,7 +243,7 @@ class RunCheck:
             self._cannot(refusal.incomplete_reason and f"{NOT_SEALED}: {refusal.incomplete_reason}")
         facts = self._facts(rows, collector)
         violations = self._file_violations(rows, facts)
-        for violation in unmet_expectations(facts):
+        for violation in file_violations.unmet_expectations(facts):
             if self._refusal is None and violation.code not in facts.context.enabled_codes:
                 self._cannot(violation.message)
         return facts, violations if self._refusal is None else self._refusal.added_to(violations)
@@ -302,10 +297,10 @@ class RunCheck:
             is_awaited=self._awaited,
         )
 
-    def _file_violations(self, rows: RowPass, facts: RunFacts) -> FileViolations:
+    def _file_violations(self, rows: RowPass, facts: RunFacts) -> file_violations.FileViolations:
         """Return the violations of whole files: the rows file and its aggregate."""
         source = self._source
-        return find_file_violations(
+        return file_violations.find_file_violations(
             facts,
             [*rows.violations, *(() if source is None else source.violations)],
             [
@@ -315,7 +310,7 @@ class RunCheck:
             is_incomplete=self._incomplete_reason is not None,
         )
 
-    def _speak(self, violations: FileViolations, collector: RowCollector) -> None:
+    def _speak(self, violations: file_violations.FileViolations, collector: RowCollector) -> None:
         """Pass on the findings about whole files: the rows file first, then its aggregate."""
         for violation in sorted(violations.rows, key=Violation.order):
             collector.note(violation)
@@ -381,7 +376,7 @@ class RunCheck:
         """Tell whether the rows differ finally from the expected number, or may not be sealed."""
         if self._refusal is not None and self._refusal.refutes:
             return True
-        return any(unmet_expectations(facts))
+        return any(file_violations.unmet_expectations(facts))
 
     def _file_digests(self, rows: RowPass) -> Iterator[tuple[str, str]]:
         """Iterate over the files of the run, and the SHA-256 of the bytes that were read."""

@@ -12,14 +12,9 @@ from evalstream.formats.eee import documents
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.facts import NO_ROWS, RunFacts
+from evalstream.formats.eee.rules import seal
 from evalstream.formats.eee.rules.datastore import ES902
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
-from evalstream.formats.eee.rules.seal import (
-    checksum_algorithms,
-    choose_digests,
-    describe_cover,
-    is_checksum_right,
-)
 from evalstream.io.file import FileSource
 from evalstream.io.file_names import rows_named_like
 from evalstream.io.names import is_remote, printable
@@ -44,7 +39,7 @@ def collect_facts(
 ) -> RunFacts:
     """Return the facts of a run; `sealed_as` is the name of the rows in a seal."""
     source = rows.source
-    algorithm = checksum_algorithms(aggregate)[0]
+    algorithm = seal.checksum_algorithms(aggregate)[0]
     # Only one rule needs them, and each one costs a disk access.
     wanted = run.aggregate if ES902.code in collector.context.enabled_codes else None
     named_like = () if wanted is None else rows_named_like(wanted)
@@ -54,7 +49,7 @@ def collect_facts(
         tally=collector.tally,
         path=sealed_as or _path(run, rows),
         aggregate=aggregate,
-        checksums=rows.digests.get(choose_digests(aggregate, rows.digests), {}),
+        checksums=rows.digests.get(seal.choose_digests(aggregate, rows.digests), {}),
         diagnose=partial(source.diagnose, algorithm) if source else lambda _, **__: None,
         changed=rows.opened.describe_change() if rows.opened is not None else None,
         layout=rows.layout,
@@ -95,8 +90,8 @@ def summarise_run(
         recipe=file_recipe(facts),
         bytes=rows.size,
         claims=facts.claims,
-        algorithm=checksum_algorithms(aggregate)[0] if facts.checksums else None,
-        covers=describe_cover(aggregate, rows.digests),
+        algorithm=seal.checksum_algorithms(aggregate)[0] if facts.checksums else None,
+        covers=seal.describe_cover(aggregate, rows.digests),
         declared=text_or_none(claimed),
         verified=_list_verified(declared, are_whole=are_whole) if run.rows else None,
         sketch=collector.sketch,
@@ -146,7 +141,7 @@ def _list_verified(facts: RunFacts, *, are_whole: bool) -> Verified:
     if aggregate is not None and are_whole:
         total = aggregate.claim("total_rows")
         if aggregate.checksum is not None and facts.checksums:
-            checksum = is_checksum_right(facts)
+            checksum = seal.is_checksum_right(facts)
         row_count = None if total is None else total == rows and not isinstance(total, bool)
     return Verified(checksum, row_count, verified_hashes(facts), rows)
 

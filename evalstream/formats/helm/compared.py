@@ -26,16 +26,8 @@ from evalstream.parsing.array_splitter import ArraySplitter, Element
 from evalstream.parsing.json import member
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
+from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
-from evalstream.stats.sample_digests import (
-    InputDigests,
-    SampleBatch,
-    has_identity,
-    id_digest,
-    read_cluster,
-    record_sample,
-    text_digest,
-)
 
 BATCH_SAMPLES: Final = 1000
 
@@ -79,7 +71,7 @@ class EntrySamples:
 
     def __init__(self, samples: RunSamples, request: SampleRequest) -> None:
         self._samples, self._request = samples, request
-        self._batch, self._unidentified = SampleBatch(), 0
+        self._batch, self._unidentified = sample_digests.SampleBatch(), 0
         self._inputs = SpillTable(_INPUTS)
 
     def close(self) -> None:
@@ -88,23 +80,23 @@ class EntrySamples:
 
     def add_input(self, request: Request) -> None:
         """Keep the digests of what a request asks, for the entry of its instance."""
-        shown = InputDigests(request.text, request.correct, request.choices)
-        prompt = text_digest(member(request.value.get("request"), "prompt"))
-        cluster = read_cluster(self._request, request.value, shown)
+        shown = sample_digests.InputDigests(request.text, request.correct, request.choices)
+        prompt = sample_digests.text_digest(member(request.value.get("request"), "prompt"))
+        cluster = sample_digests.read_cluster(self._request, request.value, shown)
         words = (shown.high, shown.low, shown.question, shown.input, prompt, cluster)
         row = (*instance_key(request.instance), _WORDS.pack(*words))
         self._inputs.change("INSERT OR IGNORE INTO input VALUES (?, ?, ?, ?)", [row])
 
     def add(self, found: InstanceEntry, line: int, offset: int) -> None:
         """Add an entry, by the line and the byte offset of its beginning in the document."""
-        row = record_sample(self._request, found.instance.id, None, line, offset)
+        row = sample_digests.record_sample(self._request, found.instance.id, None, line, offset)
         query = "SELECT digests FROM input WHERE (id, perturbation, trial) = (?, ?, ?)"
         for (packed,) in self._inputs.rows(query, *instance_key(found.instance)):
             high, low, question, shown, prompt, cluster = _WORDS.unpack(packed)
             row = row._replace(question=question, input=shown, prompt=prompt, cluster=cluster)
             if self._request.by == "input":
                 row = row._replace(high=high, low=low)
-        self._unidentified += not has_identity(row)
+        self._unidentified += not sample_digests.has_identity(row)
         for name, stat in zip(found.names, found.stats, strict=True):
             if not is_score(name) or not stat.count:
                 continue
@@ -196,7 +188,9 @@ def _read_answers(table: SpillTable) -> Iterator[Answered | None]:
             instance = [name, decode_name(perturbation), trial]
             record = {"instance": instance, "answers": texts, "statistics": json.loads(stats)}
             first = next(iter(texts), None)
-            yield Answered(name, first, id_digest(name), is_whole=True, record=record)
+            yield Answered(
+                name, first, sample_digests.id_digest(name), is_whole=True, record=record
+            )
 
 
 def read_entry(element: Element, options: Options) -> InstanceEntry | None:

@@ -7,14 +7,6 @@ from typing import ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place
 from evalstream.formats.helm import documents
-from evalstream.formats.helm.documents import (
-    ENTRIES,
-    RUN_SPEC,
-    SCENARIO,
-    STATE,
-    STATISTICS,
-    SUMMARY,
-)
 
 
 class HelmFormat(PairedFormat):
@@ -29,12 +21,12 @@ class HelmFormat(PairedFormat):
     noun = "instance"
     rule_modules = ("documents", "instances", "figures")
     places: ClassVar[Mapping[str, Place]] = {
-        ENTRIES: "rows",
-        STATISTICS: "aggregate",
-        STATE: "inputs",
-        RUN_SPEC: "inputs",
-        SCENARIO: "inputs",
-        SUMMARY: "inputs",
+        documents.ENTRIES: "rows",
+        documents.STATISTICS: "aggregate",
+        documents.STATE: "inputs",
+        documents.RUN_SPEC: "inputs",
+        documents.SCENARIO: "inputs",
+        documents.SUMMARY: "inputs",
     }
     is_source = True
     listing_names = documents.SUMMARIES

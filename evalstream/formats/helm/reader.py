@@ -11,19 +11,10 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.engine.positions import envelope_locator, envelope_mover, move_behind, place_in_part
 from evalstream.engine.row_pass import BREAKS
+from evalstream.formats.helm import requests
 from evalstream.formats.helm.claims import Claimed
 from evalstream.formats.helm.documents import NOUNS, REQUESTS, STATE
 from evalstream.formats.helm.entries import EntryCollector
-from evalstream.formats.helm.requests import (
-    KEPT,
-    PlainRequest,
-    convert_request,
-    decode_requests,
-    find_scored,
-    read_perturbation,
-    read_request,
-    score_again,
-)
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules.instances import check_model, describe_adapter
 from evalstream.formats.helm.statistics import InstanceEntry, make_entry, make_name, make_stat
@@ -76,7 +67,7 @@ class RunReader:
     def scored(self) -> Sequence[str]:
         """The metrics whose scores follow from requests."""
         is_mapped = self.adapter.get("output_mapping_pattern")
-        return () if is_mapped else find_scored(self.run_spec)
+        return () if is_mapped else requests.find_scored(self.run_spec)
 
     @property
     def adapter(self) -> Mapping[str, Any]:
@@ -192,7 +183,7 @@ class RunReader:
     def _read_requests(self, name: str, parts: Iterator[bytes]) -> None:
         loaded = item_library() if self._is_quick and self._samples is None else None
         take = partial(self._take_requests, name)
-        scanner = None if loaded is None else KeepingScanner(loaded, KEPT, take)
+        scanner = None if loaded is None else KeepingScanner(loaded, requests.KEPT, take)
         members = ObjectSplitter(REQUESTS, self._documents.options.max_line_bytes, scanner)
         for element in _iterate_elements(members, parts):
             self._request(name, element)
@@ -214,7 +205,7 @@ class RunReader:
         self, name: str, piece: Piece, places: Sequence[ItemPlace], text: bytes
     ) -> None:
         """Read requests from the members that a scanner passes on."""
-        found = decode_requests(text)
+        found = requests.decode_requests(text)
         rows = None if found is None else self._make_rows(found, places)
         if rows is None:
             for place in places:
@@ -224,27 +215,32 @@ class RunReader:
         self.count += len(rows)
 
     def _make_rows(
-        self, found: Sequence[PlainRequest], places: Sequence[ItemPlace]
+        self, found: Sequence[requests.PlainRequest], places: Sequence[ItemPlace]
     ) -> list[RawRow] | None:
         """Return the rows of requests, None if one is of another model or malformed."""
         rows, model = [], self.adapter.get("model")
         models = {None, model} if isinstance(model, str) else None
         for number, (one, place) in enumerate(zip(found, places, strict=True), self.count):
-            perturbation = read_perturbation(bytes(one.instance.perturbation))
+            perturbation = requests.read_perturbation(bytes(one.instance.perturbation))
             if perturbation is None or (models and one.request.model not in models):
                 return None
             rows.append(self._make_row(one, perturbation, number, place[2], place[3]))
         return rows
 
     def _make_row(
-        self, one: PlainRequest, perturbation: str, number: int, line: int, column: int | None
+        self,
+        one: requests.PlainRequest,
+        perturbation: str,
+        number: int,
+        line: int,
+        column: int | None,
     ) -> RawRow:
         instance = one.instance
         splits = instance.split, instance.sub_split
         kind = self._store.number_kind(
             perturbation, one.train_trial_index, None, *splits, one.is_plain
         )
-        scores = score_again(one, self.scored)
+        scores = requests.score_again(one, self.scored)
         return encode_name(str(instance.id)), kind, number, line, column, scores
 
     def _request(self, name: str, element: Element) -> None:
@@ -255,7 +251,7 @@ class RunReader:
         if value is UNREADABLE or violations:
             self._miss(f"a request of {name} could not be read")
         else:
-            request, plain = read_request(value), convert_request(value)
+            request, plain = requests.read_request(value), requests.convert_request(value)
             violations = list(check_model(plain.request.model, self.adapter, place))
             where = self.count, element.line, element.column
             self._store.add([self._make_row(plain, request.instance.perturbation, *where)])

@@ -7,6 +7,7 @@ from contextlib import closing
 from functools import cached_property
 from typing import Any, Final
 
+from evalstream.engine.row_lookup import pick_elements
 from evalstream.formats.infereval.documents import ITEMS, NAME
 from evalstream.formats.infereval.files import RereadDocument, comes_once
 from evalstream.formats.infereval.views import Evaluation
@@ -203,18 +204,9 @@ def answers(
     if path == STDIN or (not is_remote(path) and comes_once(path)):
         yield from (None for _ in places)
         return
-    wanted = iter(places)
-    place = next(wanted, None)
     with closing(RereadDocument(path)) as document:
-        for item in _items(document, options):
-            while place is not None and place[1] <= item.offset:
-                yield _read_answer(item.text) if place[1] == item.offset else None
-                place = next(wanted, None)
-            if place is None:
-                return
-    while place is not None:
-        yield None
-        place = next(wanted, None)
+        for item in pick_elements(_items(document, options), places):
+            yield None if item is None else _read_answer(item.text)
 
 
 def _items(document: RereadDocument, options: Options) -> Iterator[Element]:

@@ -7,17 +7,9 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from evalstream.formats.inspect import results
 from evalstream.formats.inspect.declarations import Declarations
 from evalstream.formats.inspect.result_claims import ResultClaims, result_label
-from evalstream.formats.inspect.results import (
-    ReducedScore,
-    Scores,
-    find_reduction,
-    listed_scores,
-    reduced_scores,
-    result_rows,
-    scorer_in_samples,
-)
 from evalstream.formats.inspect.rules.coverage import INS204
 from evalstream.formats.inspect.rules.results import INS301, INS302, INS303, INS304, INS306
 from evalstream.formats.inspect.values import is_count, is_id, same
@@ -75,23 +67,12 @@ class ClaimCheck:
         if not self._log.is_unlogged:
             # Without samples the reductions are the evidence, and not a claim.
             for index, reduction in objects(self._log.reductions):
-                log, reducer = self._log, text_or_none(reduction.get("reducer"))
-                found = list_or_empty(reduction.get("samples"))
-                scorer, rows = scorer_in_samples(log, reduction.get("scorer")), log.store.count
-                place = f"{log.reductions_at}/{index}/samples"
-                label = f"reduced scores of {reduction.get('scorer')} by {reducer or 'mean'}"
-                claim = Claim(place, label, _REDUCTION, None, len(found))
-                compared = _ReductionCheck(found, place)
-                if not log.samples_known or not rows:
-                    reason = Reason.NO_ROWS if log.samples_known else Reason.UNREAD
-                    judgement = leave_open(claim, reason, rows)
-                else:
-                    judgement = self._compare_reduction(claim, compared, scorer, reducer)
-                self._claims.append(judgement.claim)
+                self._judge_reduction(index, reduction)
         self._violations += self._open_claims()
         return ClaimOutcome(self._violations, self._claims)
 
     def _open_claims(self) -> Iterator[Violation]:
+        """Report open claims, once for each reason."""
         # Where nothing was confirmed for want of rows, ES805 says so.
         unsaid = None if confirms_score(self._claims) else Reason.NO_ROWS.value
         yield from find_open(INS304, (one for one in self._claims if one.reason != unsaid))
@@ -148,7 +129,7 @@ class ClaimCheck:
             self._keep(judge_count(claim, [count.expected], count.words, rows), count.rule)
 
     def _judge_result(self, index: int, result: Mapping[str, Any]) -> None:
-        scores: Scores | None = None
+        scores: results.Scores | None = None
         reason, is_own = Reason.FORMULA, False
         try:
             scores, is_own = self._result_scores(result)
@@ -172,26 +153,41 @@ class ClaimCheck:
             kept = opened if is_own and claim.state.holds else claim
             self._keep(Judgement(kept, message), INS302)
 
-    def _result_scores(self, result: Mapping[str, Any]) -> tuple[Scores, bool]:
+    def _result_scores(self, result: Mapping[str, Any]) -> tuple[results.Scores, bool]:
         """Return the scores of a result, and whether an unknown reducer gave them.
 
         Raises CannotCompute.
         """
         log, reducer = self._log, text_or_none(result.get("reducer"))
         try:
-            return Scores(log, result, result_rows(log, result)), False
+            return results.Scores(log, result, results.result_rows(log, result)), False
         except CannotCompute as error:
             if error.reason is not Reason.FORMULA or reducer is None:
                 raise
-        listed = find_reduction(log, result.get("scorer", result.get("name")), reducer)
-        return Scores(log, result, lambda: listed_scores(listed)), True
+        listed = results.find_reduction(log, result.get("scorer", result.get("name")), reducer)
+        return results.Scores(log, result, lambda: results.listed_scores(listed)), True
+
+    def _judge_reduction(self, index: int, reduction: Mapping[str, Any]) -> None:
+        log, reducer = self._log, text_or_none(reduction.get("reducer"))
+        found = list_or_empty(reduction.get("samples"))
+        scorer, rows = results.scorer_in_samples(log, reduction.get("scorer")), log.store.count
+        place = f"{log.reductions_at}/{index}/samples"
+        label = f"reduced scores of {reduction.get('scorer')} by {reducer or 'mean'}"
+        claim = Claim(place, label, _REDUCTION, None, len(found))
+        compared = _ReductionCheck(found, place)
+        if not log.samples_known or not rows:
+            reason = Reason.NO_ROWS if log.samples_known else Reason.UNREAD
+            judgement = leave_open(claim, reason, rows)
+        else:
+            judgement = self._compare_reduction(claim, compared, scorer, reducer)
+        self._claims.append(judgement.claim)
 
     def _compare_reduction(
         self, claim: Claim, compared: _ReductionCheck, scorer: str, reducer: str | None
     ) -> Judgement:
         store = self._log.store
         try:
-            self._violations += compared.violations(reduced_scores(store, scorer, reducer))
+            self._violations += compared.violations(results.reduced_scores(store, scorer, reducer))
         except CannotCompute as error:
             return leave_open(claim, error.reason, store.count)
         if compared.is_right:
@@ -207,7 +203,7 @@ class _ReductionCheck:
         self.is_right = True
         self.expected = 0
 
-    def violations(self, scores: Iterable[ReducedScore]) -> Iterator[Violation]:
+    def violations(self, scores: Iterable[results.ReducedScore]) -> Iterator[Violation]:
         """Report each score that differs. Raises CannotCompute."""
         stated = {
             str(one["sample_id"]): index

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from itertools import chain
 from math import nan
 from typing import Any, Final
 
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
+from evalstream.engine.row_lookup import pick_elements
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
 from evalstream.formats.inspect.links import without_ids
@@ -24,16 +26,9 @@ from evalstream.parsing.json import canonical, member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
+from evalstream.stats import sample_digests
 from evalstream.stats.claims.reducers import is_missing
 from evalstream.stats.run_samples import RunSamples
-from evalstream.stats.sample_digests import (
-    InputDigests,
-    SampleBatch,
-    has_identity,
-    id_digest,
-    read_cluster,
-    record_sample,
-)
 
 BATCH_SAMPLES: Final = 1000
 
@@ -49,15 +44,17 @@ class LogSamples:
     def __init__(self, samples: RunSamples, request: SampleRequest, log: LogView) -> None:
         self._samples, self._request = samples, request
         self._task = text_or_none(log.eval.get("task")) or ""
-        self._batch, self._unidentified = SampleBatch(), 0
+        self._batch, self._unidentified = sample_digests.SampleBatch(), 0
 
     def add(self, sample: SampleView, line: int, offset: int) -> None:
         """Add a sample, by its number or line and its byte offset in the log."""
         value = sample.value
-        row = record_sample(self._request, value.get("id"), _input(sample), line, offset)
+        row = sample_digests.record_sample(
+            self._request, value.get("id"), _input(sample), line, offset
+        )
         if self._request.cluster is not None:
-            row = row._replace(cluster=read_cluster(self._request, value))
-        self._unidentified += not has_identity(row)
+            row = row._replace(cluster=sample_digests.read_cluster(self._request, value))
+        self._unidentified += not sample_digests.has_identity(row)
         is_stopped = member(value.get("limit"), "type") in _STOPS
         failed = SampleFlag.FAILED if sample.has_failed or is_stopped else SampleFlag(0)
         for name, scored in _scores(sample):
@@ -121,7 +118,7 @@ def _scoring(name: str, log: LogView) -> dict[str, str]:
     return found
 
 
-def _input(sample: SampleView) -> InputDigests | None:
+def _input(sample: SampleView) -> sample_digests.InputDigests | None:
     """Return the digests of the input, with the target as its references."""
     value = sample.value
     shown = sample.resolve_attachment(value.get("input"))
@@ -131,7 +128,7 @@ def _input(sample: SampleView) -> InputDigests | None:
     target = value.get("target")
     references = [target] if isinstance(target, str) else list_or_empty(target)
     choices = list_or_empty(value.get("choices"))
-    return InputDigests(raw, _texts(references), _texts(choices))
+    return sample_digests.InputDigests(raw, _texts(references), _texts(choices))
 
 
 def _texts(values: Iterable[Any]) -> tuple[str, ...]:
@@ -160,7 +157,10 @@ def answers(
     with closing(reader):
         start, whole = begun(reader)
         if not start.startswith(ZIP):
-            yield from _in_json(pieces(whole), options, iter(places))
+            members = ObjectSplitter(SAMPLES, options.max_line_bytes)
+            samples = chain.from_iterable(map(members.feed, pieces(whole)))
+            for one in pick_elements(samples, places):
+                yield None if one is None else _read_answer(one.text)
             return
     if is_remote(path):
         yield from (None for _ in places)
@@ -188,23 +188,6 @@ def _in_archive(
                     yield _read_answer(text)
 
 
-def _in_json(
-    data: Iterator[bytes], options: Options, places: Iterator[tuple[int, int]]
-) -> Iterator[Answered | None]:
-    members = ObjectSplitter(SAMPLES, options.max_line_bytes)
-    place = next(places, None)
-    for piece in data:
-        for element in members.feed(piece):
-            while place is not None and place[1] <= element.offset:
-                yield _read_answer(element.text) if place[1] == element.offset else None
-                place = next(places, None)
-        if place is None:
-            return
-    while place is not None:
-        yield None
-        place = next(places, None)
-
-
 def _ignore_defect(_message: str, _member: str | None) -> None:
     """Ignore a defect of the archive: the check has reported it."""
 
@@ -219,7 +202,7 @@ def _read_answer(text: bytes) -> Answered | None:
         one for one in list_or_empty(sample.get("messages")) if member(one, "role") == "assistant"
     ]
     name, is_whole = sample.get("id"), len(spoken) == 1 and not member(spoken[0], "tool_calls")
-    return Answered(name, output, id_digest(name), is_whole, own)
+    return Answered(name, output, sample_digests.id_digest(name), is_whole, own)
 
 
 _OF_LOG: Final = frozenset({"uuid", "events", "timelines"})

@@ -7,15 +7,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
+from evalstream.formats.inspect import metrics
 from evalstream.formats.inspect.declarations import Declarations, Metric, result_metrics
-from evalstream.formats.inspect.metrics import (
-    Recomputer,
-    has_own_words,
-    inner_name,
-    is_bootstrap,
-    read_draws,
-    short_name,
-)
 from evalstream.formats.inspect.results import Scores
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import Reason, State
@@ -86,7 +79,7 @@ class ResultClaims:
         self._scorer, self._label = result.get("scorer", result.get("name")), result_label(result)
         self._metrics = list(result_metrics(result))
         self._scores, self._reason = scores, reason
-        self._recomputer = None if scores is None else Recomputer(scores)
+        self._recomputer = None if scores is None else metrics.Recomputer(scores)
         self._sums: ScoreSums | None = None
 
     def judgements(self) -> Iterator[Judgement]:
@@ -104,7 +97,7 @@ class ResultClaims:
     def _judge(self, metric: Metric) -> Judgement:
         declared = self._declarations.find_declaration(metric, self._scorer)
         params = metric.params if declared is None else declared.params
-        name = short_name(declared, metric)
+        name = metrics.short_name(declared, metric)
         kind = _choose_kind(name, metric, params)
         claim = self._claim(metric, kind)
         if metric.value is not None and metric.value.__class__ not in (int, float):
@@ -112,7 +105,7 @@ class ResultClaims:
         if name is None:
             return self._judge_own(claim, kind)
         if name == "bootstrap_stderr" and self._rows and claim.value is not None:
-            claim = claim._replace(method="bootstrap", draws=read_draws(params))
+            claim = claim._replace(method="bootstrap", draws=metrics.read_draws(params))
             return judge(claim, self._evidence())
         try:
             value = self._value(metric, params)
@@ -121,7 +114,7 @@ class ResultClaims:
         if value is None:
             message = f"{metric.formula} gives no figure of this name"
             return refute(claim, None, message, self._rows)
-        return self._compare(claim, value, params, inner_name(name, params))
+        return self._compare(claim, value, params, metrics.inner_name(name, params))
 
     def _value(self, metric: Metric, params: Mapping[str, Any]) -> float | None:
         if self._recomputer is None:
@@ -132,7 +125,7 @@ class ResultClaims:
         self, claim: Claim, value: float, params: Mapping[str, Any], inner: str
     ) -> Judgement:
         claimed = math.nan if claim.shown is None else float(claim.shown)
-        has_own = has_own_words(params)
+        has_own = metrics.has_own_words(params)
         if claimed == value or (math.isnan(claimed) and math.isnan(value)):
             return confirm(claim, _json(value), self._rows)
         if claim.value is None or not math.isfinite(value):
@@ -194,7 +187,7 @@ class ResultClaims:
             value=(_decimal(ends["lower"]), _decimal(ends["upper"])),
             shown=ends,
             method="bootstrap",
-            draws=read_draws(params),
+            draws=metrics.read_draws(params),
             level=float(level) if isinstance(level, (int, float)) else math.nan,
         )
         if self._scores is None:
@@ -256,7 +249,7 @@ def _choose_kind(name: str | None, metric: Metric, params: Mapping[str, Any]) ->
     if name is None:
         short = metric.formula.rpartition("/")[2]
         return kinds.kind_named(short) or kinds.UNKNOWN
-    inner = inner_name(name, params)
+    inner = metrics.inner_name(name, params)
     if inner == "frequency" and params.get("normalize") is False:
         return kinds.COUNTS
     return _KINDS.get(inner, kinds.UNKNOWN)
@@ -269,7 +262,7 @@ def _are_ends(pair: list[Metric]) -> bool:
     ):
         return False
     low, high = pair
-    return low.formula == high.formula == "ci" and is_bootstrap("ci", low.params)
+    return low.formula == high.formula == "ci" and metrics.is_bootstrap("ci", low.params)
 
 
 def _is_finite(value: Any) -> bool:

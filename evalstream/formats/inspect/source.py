@@ -21,15 +21,11 @@ from evalstream.engine.log_reading import (
     parse_text,
     pieces,
 )
+from evalstream.formats.inspect import source_settings
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.documents import ENDING, SAMPLES, VERSIONS, ZIP, detect_kind
 from evalstream.formats.inspect.member_check import HEADER, REDUCTIONS, SAMPLE, START
 from evalstream.formats.inspect.source_members import list_messages, state_members
-from evalstream.formats.inspect.source_settings import (
-    iterate_task_names,
-    stated_of_results,
-    stated_of_run,
-)
 from evalstream.formats.inspect.values import LETTERS, WORDS
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.io.beginning import read_beginning
@@ -85,8 +81,8 @@ class InspectSource:
             raise
         shown = tuple(_results(self._log))
         self.results = shown if self._log.results else None
-        self.stated = stated_of_results(self._log)
-        self.stated_of_run = stated_of_run(self._log)
+        self.stated = source_settings.stated_of_results(self._log)
+        self.stated_of_run = source_settings.stated_of_run(self._log)
         self._scorer = self._log.results_scores[0].value if self._log.results_scores else {}
 
     def samples(self) -> Iterator[SourceSample]:
@@ -185,7 +181,7 @@ def _reductions(reduced: Any) -> Iterator[tuple[bytes, bytes, float]]:
 
 
 def _results(log: LogView) -> Iterator[SourceResult]:
-    tasks = tuple(iterate_task_names(log))
+    tasks = tuple(source_settings.iterate_task_names(log))
     run = (log.results.get("completed_samples"), log.results.get("total_samples"))
     for place in log.results_scores:
         scorer = place.value

@@ -40,14 +40,7 @@ _TOKENS: Final[Mapping[str, int | None]] = {
 
 def state_members(view: SampleView, scores: Mapping[str, Mapping[str, Any]]) -> Stated:
     """Return the members of a row that is made of a sample with its scores."""
-    given = [_text(_response(view)), member(view.value.get("output"), "completion")]
-    given += [one.get("answer") or one.get("explanation") for one in scores.values()]
-    texts = [one for one in given if isinstance(one, str)]
-    value, outputs, choices = (
-        view.value,
-        tuple(dict.fromkeys(text for one in texts for text in _spellings(view, one))),
-        view.value.get("choices"),
-    )
+    value, outputs, choices = view.value, _outputs(view, scores), view.value.get("choices")
     return {
         "input/raw": _question(view),
         "input/reference": _references(view),
@@ -130,6 +123,18 @@ def _references(view: SampleView) -> tuple[Any, ...]:
 def _response(view: SampleView) -> Any:
     choices = list_or_empty(member(view.value.get("output"), "choices"))
     return member(member(choices[0], "message"), "content") if choices else ""
+
+
+def _outputs(view: SampleView, scores: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return what a row may show as output.
+
+    That is the answer that a scorer graded, else its explanation; without scorers it is the
+    response of the model.
+    """
+    given = [_text(_response(view)), member(view.value.get("output"), "completion")]
+    given += [one.get("answer") or one.get("explanation") for one in scores.values()]
+    texts = [one for one in given if isinstance(one, str)]
+    return tuple(dict.fromkeys(text for one in texts for text in _spellings(view, one)))
 
 
 def _reasoning(view: SampleView, content: Any) -> tuple[str | None, ...]:

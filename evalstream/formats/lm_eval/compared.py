@@ -18,14 +18,8 @@ from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRow
 from evalstream.parsing import json
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
+from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
-from evalstream.stats.sample_digests import (
-    InputDigests,
-    id_digest,
-    read_cluster,
-    record_sample,
-    text_digest,
-)
 
 _SETTINGS = ("model_args", "gen_kwargs", "batch_size", "limit", "fewshot_seed")
 """Members of the call's configuration that may explain a difference."""
@@ -48,9 +42,10 @@ class RowSamples:
     ) -> Iterator[tuple[GroupLabel, SampleRow]]:
         """Yield a sample for each metric of a row; values that are not `certain` are not known."""
         shown = digests(row) if certain else None
-        sample = record_sample(self._request, row.get("doc_id"), shown, line, offset)
+        sample = sample_digests.record_sample(self._request, row.get("doc_id"), shown, line, offset)
         sample = sample._replace(
-            prompt=text_digest(hashed_prompt(row)), cluster=read_cluster(self._request, row, shown)
+            prompt=sample_digests.text_digest(hashed_prompt(row)),
+            cluster=sample_digests.read_cluster(self._request, row, shown),
         )
         name = row.get("filter", "")
         for metric, value in iterate_metrics(row):
@@ -58,7 +53,7 @@ class RowSamples:
             yield label, _make_sample(sample, value) if certain else sample
 
 
-def digests(row: Mapping[str, Any]) -> InputDigests | None:
+def digests(row: Mapping[str, Any]) -> sample_digests.InputDigests | None:
     """Return the digests of the input of a row: its doc and its target; None without them.
 
     The prompt is none of it, so that runs with other prompts over the same docs meet.
@@ -67,7 +62,7 @@ def digests(row: Mapping[str, Any]) -> InputDigests | None:
     if "doc" not in row or not isinstance(target, str):
         return None
     try:
-        return InputDigests(doc_text(row["doc"]).decode(), [target], ())
+        return sample_digests.InputDigests(doc_text(row["doc"]).decode(), [target], ())
     except UnicodeEncodeError:
         return None
 
@@ -157,7 +152,7 @@ def answers(
 def _read_answer(row: Mapping[str, Any]) -> Answered:
     sample, given = row.get("doc_id"), row.get("filtered_resps")
     only = given[0] if isinstance(given, list) and len(given) == 1 else given
-    return Answered(sample, only, id_digest(sample), True, row)
+    return Answered(sample, only, sample_digests.id_digest(sample), True, row)
 
 
 def _make_sample(sample: SampleRow, value: Any) -> SampleRow:

@@ -21,17 +21,8 @@ from evalstream.formats.lm_eval.views import (
 )
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
-from evalstream.stats.claims import kinds
+from evalstream.stats.claims import judge, kinds
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import (
-    Claim,
-    Judgement,
-    confirm,
-    judge,
-    judge_count,
-    leave_open,
-    refute,
-)
 from evalstream.stats.claims.kinds import ClaimKind, Figure
 from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.score_sums import ScoreSums
@@ -47,7 +38,7 @@ class _Member(NamedTuple):
     is_sure: bool
 
 
-def judge_groups(results: Results, logged: Collection[str]) -> Iterator[Judgement]:
+def judge_groups(results: Results, logged: Collection[str]) -> Iterator[judge.Judgement]:
     """Yield each figure of a group, judged by those of its tasks.
 
     A figure that follows from its tasks is confirmed if the samples of all of them are `logged`,
@@ -61,17 +52,17 @@ def judge_groups(results: Results, logged: Collection[str]) -> Iterator[Judgemen
             sets = _choices(results, members, group, names, figure)
             found = _judge_figure(figure, sets, leaves)
             is_open = found.claim.state.holds and not set(tasks) <= set(logged)
-            reopened = leave_open(_claim(figure, _kind(figure, sets)), Reason.NO_ROWS)
+            reopened = judge.leave_open(_claim(figure, _kind(figure, sets)), Reason.NO_ROWS)
             yield reopened if is_open else found
         yield from _judge_counts(results, group, leaves)
     yield from _judge_copies(results)
 
 
-def _claim(figure: TaskFigure, kind: ClaimKind) -> Claim:
+def _claim(figure: TaskFigure, kind: ClaimKind) -> judge.Claim:
     label = f"{figure.key} of the group {figure.task}"
     value, is_score = as_decimal(figure.value), not figure.is_stderr
     shows = show_value(figure.value)
-    return Claim(figure.pointer, label, kind, value, shows, is_score, has_all_digits=True)
+    return judge.Claim(figure.pointer, label, kind, value, shows, is_score, has_all_digits=True)
 
 
 def _kind(figure: TaskFigure, sets: list[list[_Member]]) -> ClaimKind:
@@ -83,19 +74,19 @@ def _kind(figure: TaskFigure, sets: list[list[_Member]]) -> ClaimKind:
 
 def _judge_figure(
     figure: TaskFigure, sets: list[list[_Member]], leaves: Sequence[Mapping[str, Any]]
-) -> Judgement:
+) -> judge.Judgement:
     claim = _claim(figure, _kind(figure, sets))
     is_founded = any(figure.key in one for one in leaves) or not leaves or not all(leaves)
     if figure.value == NO_STDERR and figure.is_stderr:
         if not sets:
-            return confirm(claim, NO_STDERR, 0)
+            return judge.confirm(claim, NO_STDERR, 0)
         expected = next(_values(figure, sets[0]), None)
-        return refute(claim, as_float(expected), "all of its tasks have it", 0)
+        return judge.refute(claim, as_float(expected), "all of its tasks have it", 0)
     if not is_founded and claim.value is not None:
-        return refute(claim, None, "none of its tasks has it", 0)
+        return judge.refute(claim, None, "none of its tasks has it", 0)
     if claim.value is None or not sets:
-        return leave_open(claim, Reason.EVIDENCE)
-    found = judge(claim, Evidence(ScoreSums()))
+        return judge.leave_open(claim, Reason.EVIDENCE)
+    found = judge.judge(claim, Evidence(ScoreSums()))
     if found.claim.state is not State.REFUTED:
         return found
     return found._replace(message="it does not follow from its tasks")
@@ -181,7 +172,7 @@ def _squares(some: Sequence[_Member]) -> Iterator[Fraction]:
 
 def _judge_counts(
     results: Results, group: str, leaves: Sequence[Mapping[str, Any]]
-) -> Iterator[Judgement]:
+) -> Iterator[judge.Judgement]:
     """Judge the numbers of samples of a group: the sums of those of its tasks."""
     if any(one.get("sample_len").__class__ is not int for one in leaves):
         return
@@ -197,15 +188,15 @@ def _judge_counts(
     for path, number, expected in stated:
         place = pointer(("results", group, *path))
         label = f"{path[0]} of the group {group}"
-        claim = Claim(place, label, kinds.COUNT, as_decimal(number), number)
-        yield judge_count(claim, [expected], "it is not the sum of those of its tasks", 0)
+        claim = judge.Claim(place, label, kinds.COUNT, as_decimal(number), number)
+        yield judge.judge_count(claim, [expected], "it is not the sum of those of its tasks", 0)
 
 
 _OF_NAMES: Final = frozenset({"alias", "name", " "})
 """Members of a group that may be written in another way in `groups`."""
 
 
-def _judge_copies(results: Results) -> Iterator[Judgement]:
+def _judge_copies(results: Results) -> Iterator[judge.Judgement]:
     """Yield figures of `groups` that differ from those of `results`."""
     groups = results.document.get("groups")
     for group, figures in groups.items() if isinstance(groups, dict) else ():
@@ -214,7 +205,9 @@ def _judge_copies(results: Results) -> Iterator[Judgement]:
             if key not in _OF_NAMES and key in entry and not is_same_value(entry[key], value):
                 place = pointer(("groups", group, key))
                 label = f"{key} of {group} in groups"
-                claim = Claim(place, label, kinds.UNKNOWN, as_decimal(value), show_value(value))
-                yield refute(
+                claim = judge.Claim(
+                    place, label, kinds.UNKNOWN, as_decimal(value), show_value(value)
+                )
+                yield judge.refute(
                     claim, show_value(entry[key]), "it is another figure than in results", 0
                 )

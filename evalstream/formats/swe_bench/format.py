@@ -7,16 +7,6 @@ from typing import ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place
 from evalstream.formats.swe_bench import documents
-from evalstream.formats.swe_bench.documents import (
-    DETAILS,
-    GROUPS,
-    INSTANCE,
-    METADATA,
-    PREDICTIONS,
-    REPORT,
-    RESULTS,
-    SETTINGS,
-)
 
 
 class SweBenchFormat(PairedFormat):
@@ -31,14 +21,14 @@ class SweBenchFormat(PairedFormat):
     noun = "instance"
     rule_modules = ("documents", "lists", "instances", "figures")
     places: ClassVar[Mapping[str, Place]] = {
-        PREDICTIONS: "rows",
-        INSTANCE: "rows",
-        REPORT: "aggregate",
-        RESULTS: "aggregate",
-        DETAILS: "aggregate",
-        GROUPS: "aggregate",
-        SETTINGS: "inputs",
-        METADATA: "aggregate",
+        documents.PREDICTIONS: "rows",
+        documents.INSTANCE: "rows",
+        documents.REPORT: "aggregate",
+        documents.RESULTS: "aggregate",
+        documents.DETAILS: "aggregate",
+        documents.GROUPS: "aggregate",
+        documents.SETTINGS: "inputs",
+        documents.METADATA: "aggregate",
     }
     has_answers = False
     has_yaml = True

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.formats.swe_bench import views
 from evalstream.formats.swe_bench.documents import (
     DETAILS,
     GROUPS,
@@ -26,14 +27,6 @@ from evalstream.formats.swe_bench.documents import (
 )
 from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances
-from evalstream.formats.swe_bench.views import (
-    Lists,
-    PlacedInFile,
-    Prediction,
-    Submitted,
-    iterate_predictions,
-    read_outcome,
-)
 from evalstream.io.beginning import LINES, PEEK_BYTES, Beginning
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.names import printable
@@ -51,7 +44,7 @@ class RunReader:
     """Reads the documents of a run, and notes the violations of each alone."""
 
     def __init__(self, documents: DocumentCheck) -> None:
-        self._documents, self.found = documents, Submitted()
+        self._documents, self.found = documents, views.Submitted()
 
     @property
     def count(self) -> int:
@@ -87,7 +80,7 @@ class RunReader:
             violation = ES005.violation(f"this is {NOT_OURS}")
             self._documents.refuse(violation, name, f"{name}: {violation.message}")
         elif value is not None and kind == PREDICTIONS:
-            self._add_predictions(path, ((None, *one) for one in iterate_predictions(value)))
+            self._add_predictions(path, ((None, *one) for one in views.iterate_predictions(value)))
         elif value is not None:
             self._document(path, str(kind), value)
 
@@ -138,7 +131,7 @@ class RunReader:
         if self.found.predictions is not None:
             self._documents.cannot("several files of predictions: name the one that was evaluated")
             return
-        found: dict[str, Prediction] = {}
+        found: dict[str, views.Prediction] = {}
         name = printable(path)
         for line, place, record in records:
             violation = about_documents.check_prediction(record, place)
@@ -147,7 +140,7 @@ class RunReader:
                 self._documents.cannot(f"a prediction of {name} could not be read")
                 continue
             id_, model = record["instance_id"], record.get("model_name_or_path")
-            one = Prediction(path, id_, model, record.get("model_patch"), place, line)
+            one = views.Prediction(path, id_, model, record.get("model_patch"), place, line)
             if id_ in found:
                 self.note([about_documents.report_second(one)])
             found[id_] = one
@@ -156,10 +149,10 @@ class RunReader:
     def _document(self, path: str, kind: str, value: Any) -> None:
         found = self.found
         if kind == REPORT:
-            found.report = Lists(path, value, "_ids")
+            found.report = views.Lists(path, value, "_ids")
             self.note(about_documents.check_report(found.report))
         elif kind == RESULTS:
-            found.results = Lists(path, value)
+            found.results = views.Lists(path, value)
             self.note(about_documents.check_results(found.results))
         elif kind == INSTANCE:
             self._outcome(path, value)
@@ -177,7 +170,7 @@ class RunReader:
     def _outcome(self, path: str, value: dict[str, Any]) -> None:
         is_placed = os.path.basename(path) == REPORT_FILE
         folder = os.path.basename(os.path.dirname(path)) if is_placed else ""
-        outcome = read_outcome(path, folder, value)
+        outcome = views.read_outcome(path, folder, value)
         if outcome is None:
             noun = NOUNS[INSTANCE]
             violation = about_documents.SWE101.violation(f"this is not {noun}", pointer="")
@@ -213,7 +206,7 @@ class RunReader:
             self._documents.locate(partial(find_marks, seen.marks), name)
             self.found.metadata = path, value
 
-    def note(self, placed: Iterable[PlacedInFile]) -> None:
+    def note(self, placed: Iterable[views.PlacedInFile]) -> None:
         """Note violations in the documents that they are about."""
         for path, violation, line in placed:
             self._documents.note(violation, printable(path), line)

@@ -310,6 +310,8 @@ def _declare(loaded: ctypes.CDLL) -> None:
     loaded.new_index.restype = c_void_p
     loaded.new_index.argtypes = (c_uint64,)
     loaded.free_index.argtypes = (c_void_p,)
+    loaded.expect_records.restype = None
+    loaded.expect_records.argtypes = c_void_p, c_uint64
     loaded.read_digests_from.restype = None
     loaded.read_digests_from.argtypes = c_void_p, c_int
     loaded.add_records.restype = c_int64
@@ -576,6 +578,10 @@ class Index:
         weakref.finalize(self, loaded.free_index, self._handle).atexit = False
         # It points into them.
         self._added: list[bytes] | None = []
+
+    def expect(self, rows: int) -> None:
+        """Make room for so many rows, so that it does not grow step by step."""
+        self._library.expect_records(self._handle, rows)
 
     def read_from(self, file: int) -> None:
         """Read the digests from a file from now on, and release the records.

@@ -23,6 +23,9 @@ EXPORT int64_t add_records(
     uint64_t *firsts
 );
 
+/* Make room for so many more digests that differ by chance; without the memory there is none. */
+EXPORT void expect_records(struct index *index, uint64_t more);
+
 /* From now on read the digests of known rows from a file, an open one, in which the records of all rows
    stand in their order, those that are being added, too. */
 EXPORT void read_digests_from(struct index *index, int file);

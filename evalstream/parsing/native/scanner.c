@@ -98,7 +98,7 @@ const char *sources_digest(void) { return SOURCES_DIGEST; }
 static void keep_freed_memory(void) {
 #if defined(__GLIBC__)
     mallopt(M_MMAP_THRESHOLD, LARGEST_IN_HEAP);
-    mallopt(M_TRIM_THRESHOLD, 2 * LARGEST_IN_HEAP);
+    mallopt(M_TRIM_THRESHOLD, LARGEST_IN_HEAP / 2);
 #endif
 }
 

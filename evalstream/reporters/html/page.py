@@ -8,6 +8,7 @@ from typing import Final
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report
 from evalstream.model.text import count_noun
+from evalstream.reporters import summary
 from evalstream.reporters.html.findings import command_line, findings_section, rule_groups
 from evalstream.reporters.html.run import run_body, run_names
 from evalstream.reporters.html.runs import rules_section, runs_sections
@@ -31,32 +32,23 @@ from evalstream.reporters.markup import (
     tag,
 )
 from evalstream.reporters.overview import FirstFindings, Overview
-from evalstream.reporters.summary import (
-    NOT_CHECKED,
-    TOOL,
-    WORST_FIRST,
-    describe_doubt,
-    gone_lines,
-    overall_verdict,
-    unchecked_line,
-)
 
 TITLE: Final = 120
 """How many characters of a file name are shown in the title of the page."""
 
-VERSION: Final = TOOL["version"]
+VERSION: Final = summary.TOOL["version"]
 
 
 def page(
     report: Report, overview: Overview, firsts: FirstFindings, kept: Mapping[str, Iterable[Finding]]
 ) -> Iterator[str]:
     """Yield the page in pieces; `kept` has the findings that came, by code."""
-    verdict, several = overall_verdict(report), report.totals.runs > 1
+    verdict, several = summary.overall_verdict(report), report.totals.runs > 1
     script = read_source("page.js") if several else ""
     groups = rule_groups(report, kept)
     yield f'{START}{GENERATOR}{VERSION}">\n'
     first = next(iter(report.runs), None)
-    about = unchecked_line(report.totals) or count_noun(report.totals.runs, "run")
+    about = summary.unchecked_line(report.totals) or count_noun(report.totals.runs, "run")
     if report.totals.runs == 1 and first is not None and not report.totals.unreached:
         about = cut_visible(subject(first), TITLE)
     yield from head(f"{verdict.capitalize()}: {about} - evalstream", script=script)
@@ -91,22 +83,22 @@ def _summary(report: Report, verdict: str, folder: str) -> Iterator[Child]:
     ]
     yield tag("p", facts, class_="facts")
     yield tag("p", " ".join(_sentences(report, verdict, limits)))
-    yield (tag("p", cut_visible(line, TITLE)) for line in gone_lines(totals))
+    yield (tag("p", cut_visible(line, TITLE)) for line in summary.gone_lines(totals))
 
 
 def _verdicts(report: Report) -> list[str]:
     """Return the verdicts that runs of a batch have, the worst first."""
     if report.totals.runs < 2:
         return []
-    return list(filter(report.totals.verdicts.get, WORST_FIRST))
+    return list(filter(report.totals.verdicts.get, summary.WORST_FIRST))
 
 
 def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
     """Yield sentences that say what the verdict means, and what was not looked at."""
     totals = report.totals
-    if unchecked := unchecked_line(totals):
+    if unchecked := summary.unchecked_line(totals):
         yield f"{unchecked}."
-    doubt = describe_doubt(
+    doubt = summary.describe_doubt(
         has_refuted=totals.claims.get("refuted", 0) > 0,
         is_strict=report.options.get("strict") is True,
         runs=totals.runs,
@@ -116,7 +108,7 @@ def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
         "failed": "Findings fail the check.",
         "incomplete": "No finding fails the check, but not everything could be checked.",
         "unconfirmed": f"No finding fails the check, but {doubt}.",
-        NOT_CHECKED: "Nothing was checked.",
+        summary.NOT_CHECKED: "Nothing was checked.",
     }[verdict]
     if limits:
         yield f"The rules were limited: {limits}."

@@ -13,6 +13,7 @@ import evalstream
 from evalstream.batch import packing, scheduler
 from evalstream.batch.packing import RunBundle, StoredResult, bundle_small_runs, check_bundle
 from evalstream.batch.plan import PlannedRun
+from evalstream.batch.results import load_summary
 from evalstream.engine import block_tasks
 from evalstream.model.options import Options
 from evalstream.model.report import Report
@@ -123,3 +124,16 @@ def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
 
 def test_what_is_small_is_what_is_checked_by_one_process() -> None:
     assert scheduler.WORTH_A_POOL_BYTES == block_tasks.WORTH_A_POOL_BYTES
+
+
+def test_the_bytes_of_a_summary_are_made_once_and_without_links(tmp_path: Path) -> None:
+    rows, aggregate = write_run(tmp_path, bytes_of(sound_rows()))
+    bundle = RunBundle((PlannedRun(3, Run(str(rows), str(aggregate)), rows.stat().st_size),))
+    (stored,) = check_bundle(Options(links=True), bundle)
+    assert stored.links is not None
+    assert load_summary(stored.data).links is None
+    summary = stored.summary
+    assert summary.links is stored.links
+    assert (summary.file, summary.aggregate) == (stored.file, stored.aggregate)
+    assert (stored.number, stored.bytes) == (3, rows.stat().st_size)
+    assert (stored.is_note, stored.has_failed, stored.errors) == (False, False, 0)

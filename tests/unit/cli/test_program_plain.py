@@ -160,7 +160,7 @@ def words(command: Command) -> st.SearchStrategy[str]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-@settings(deadline=None, max_examples=examples(150))
+@settings(deadline=None, max_examples=examples(80))
 @given(data=st.data())
 def test_any_line_is_read_alike_or_left_to_typer(name: str, data: st.DataObject) -> None:
     command = COMMANDS[name]

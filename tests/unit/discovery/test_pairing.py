@@ -202,8 +202,9 @@ def test_what_does_not_exist_is_unreadable_and_the_others_still_run(name: str) -
 def test_a_folder_that_cannot_be_listed_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     put("data/run.jsonl")
     put("data/locked/run.jsonl")
-    monkeypatch.setattr(os, "scandir", _locked(os.scandir))
-    report = evalstream.check("data", select=("ES0",))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", _locked(os.scandir))
+        report = evalstream.check("data", select=("ES0",))
     assert report.exit_code == 3
     assert report.counts == {"ES001": 1}
 

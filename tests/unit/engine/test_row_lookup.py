@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 from depth import deep
+from each import each
 from rows import bytes_of, sound_rows
 
 from evalstream.engine import row_lookup
-from evalstream.engine.row_lookup import every_row, find_objects, find_rows
+from evalstream.engine.row_lookup import every_row, find_objects, find_rows, pick_elements
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
+from evalstream.parsing.array_splitter import Element
 
 ROWS = sound_rows(count=24)
 LINES = bytes_of(ROWS).splitlines()
@@ -77,3 +79,27 @@ def test_a_line_that_is_too_long_ends_the_reading(
     assert next(rows) == (1, 0, b'{"a": 1}')
     with pytest.raises(CannotCheck, match="line 2 is too long"):
         next(rows)
+
+
+@each(
+    ("offsets", "wanted", "found"),
+    [
+        ([1, 5, 9], [1, 9], [1, 9]),
+        ([1, 5, 9], [5, 5, 7], [5, 5, None]),
+        ([1, 5], [0, 6, 8], [None, None, None]),
+        ([1, 5], [], []),
+        ([], [1], [None]),
+    ],
+)
+def test_elements_of_a_list_are_picked_by_their_offsets(
+    offsets: list[int], wanted: list[int], found: list[int | None]
+) -> None:
+    elements = (Element(b"{}", offset, 1) for offset in offsets)
+    picked = pick_elements(elements, list(enumerate(wanted)))
+    assert [None if one is None else one.offset for one in picked] == found
+
+
+def test_no_element_is_read_after_the_last_one_that_is_picked() -> None:
+    elements = iter([Element(b"1", 0, 1), Element(b"2", 2, 1), Element(b"3", 4, 1)])
+    assert [one is not None for one in pick_elements(elements, [(1, 0)])] == [True]
+    assert [one.text for one in elements] == [b"2", b"3"]

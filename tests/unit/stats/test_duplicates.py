@@ -21,6 +21,7 @@ from rows import REPORTERS, Row, bounded, bytes_of, line_of, reported, sound_row
 import evalstream
 from evalstream.engine import block_tasks
 from evalstream.model.row_record import ABSENT, RowRecords, pack
+from evalstream.parsing.native.binding import library
 from evalstream.stats import duplicate_index, duplicates
 from evalstream.stats.duplicate_index import BYTES_PER_ROW, DuplicateIndex
 from evalstream.stats.duplicates import (
@@ -205,15 +206,19 @@ def indexed(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found
         found = indexed_once(entries, sizes, limit)
         patched.setattr(duplicates, "WORTH_A_TABLE", 0)
         assert indexed_once(entries, sizes, limit)[:2] == found[:2]
+        assert indexed_once(entries, sizes, limit, expected=2 * len(entries))[:2] == found[:2]
         # Even the first records go to the file, and then to parts where the tables are too large.
         patched.setattr(duplicate_index, "RECORDS_SHARE", 1 << 60)
         assert indexed_once(entries, sizes, limit)[:2] == found[:2]
     return found
 
 
-def indexed_once(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found:
+def indexed_once(
+    entries: Sequence[Entry], sizes: Sequence[int], limit: int, expected: int = 0
+) -> Found:
     """Find what is odd in one of both ways."""
     index, notices, shift = DuplicateIndex(limit), [], 0
+    index.expect(expected)
     rest = list(entries)
     for size in [*sizes, len(rest)]:
         block, rest = rest[:size], rest[size:]
@@ -329,6 +334,15 @@ def test_digests_of_samples_wrap_as_those_of_compiled_code() -> None:
     coverage = Coverage()
     coverage.add_firsts([0, 0, 0], [1 << 63, 1 << 63, 5])
     assert coverage.covers[0].digest == 5
+
+
+@pytest.mark.skipif(library() is None, reason="the tables are not compiled")
+def test_room_is_made_for_no_more_rows_than_the_limit_allows() -> None:
+    for limit, is_room in ((1 << 20, True), (1 << 18, False)):
+        index = DuplicateIndex(limit)
+        index.expect(10_000)
+        assert (index._samples.size(0) > 100_000) is is_room
+        assert index._samples.size(0) + index._inputs.size(0) < limit // 2
 
 
 def test_rows_of_few_samples_go_to_disk_earlier() -> None:

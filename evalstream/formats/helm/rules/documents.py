@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.helm import requests
+from evalstream.formats.helm import requests, statistics
 from evalstream.formats.helm.documents import RUN_SPEC, SCENARIO
-from evalstream.formats.helm.statistics import (
-    InstanceEntry,
-    Stat,
-    find_contradiction,
-    find_malformed,
-)
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer, resolve_pointer, type_name
 from evalstream.parsing.json_values import list_or_empty
@@ -42,7 +36,7 @@ def check_object(kind: str, value: Mapping[str, Any]) -> Iterator[Violation]:
 
 def check_statistic(value: Any, place: str) -> Iterator[Violation]:
     """Yield the malformed members of a statistic."""
-    found = find_malformed(value)
+    found = statistics.find_malformed(value)
     if found is not None:
         key, message = found
         where = f"{place}/{key}" if key else place
@@ -69,10 +63,10 @@ def check_request(value: Any, place: str) -> Iterator[Violation]:
 
 
 def check_consistency(
-    stat: Stat, place: str, value: Mapping[str, Any] | None = None
+    stat: statistics.Stat, place: str, value: Mapping[str, Any] | None = None
 ) -> Iterator[Violation]:
     """Yield a contradiction between the members of a statistic; `value` is its JSON value."""
-    found = find_contradiction(stat)
+    found = statistics.find_contradiction(stat)
     if found is not None:
         key, expected, why = found
         where = place if getattr(stat, key) is None else place + pointer([key])
@@ -80,7 +74,7 @@ def check_consistency(
         yield HLM102.violation(f"{key}: {why}", pointer=where, expected=expected, found=given)
 
 
-def check_values(found: InstanceEntry, place: str) -> Iterator[Violation]:
+def check_values(found: statistics.InstanceEntry, place: str) -> Iterator[Violation]:
     """Yield contradictions in an entry: in its statistics, and between their names."""
     first = found.names[0] if found.names else None
     for index, (name, stat) in enumerate(zip(found.names, found.stats, strict=True)):

@@ -9,13 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from evalstream.formats.lm_eval.aggregations import (
-    AGGREGATIONS,
-    LOWER_IS_BETTER,
-    MEAN,
-    MEANS,
-    REGISTERED,
-)
+from evalstream.formats.lm_eval import aggregations
 from evalstream.formats.lm_eval.documents import results_time
 from evalstream.formats.lm_eval.row import text_hash
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
@@ -229,7 +223,7 @@ def _metrics(results: Results, task: str) -> Iterator[Violation]:
     for name, found in directions.items() if isinstance(directions, dict) else ():
         if name in known:
             yield from _direction(results, task, known[name], found)
-        elif all(one.name in REGISTERED for one in listed):
+        elif all(one.name in aggregations.REGISTERED for one in listed):
             message = f"metric_list of {task} has no metric {name!r}"
             yield _contradiction(message, ("higher_is_better", task, name), None, found)
 
@@ -238,8 +232,8 @@ def _direction(
     results: Results, task: str, listed: ListedMetric, found: Any
 ) -> Iterator[Violation]:
     entry = results.config(task)["metric_list"][listed.place]
-    expected = entry.get("higher_is_better", listed.name not in LOWER_IS_BETTER)
-    is_known = "higher_is_better" in entry or listed.name in REGISTERED
+    expected = entry.get("higher_is_better", listed.name not in aggregations.LOWER_IS_BETTER)
+    is_known = "higher_is_better" in entry or listed.name in aggregations.REGISTERED
     if is_known and found != expected:
         message = f"higher_is_better of {listed.name} of {task} is not that of metric_list"
         path = "higher_is_better", task, str(listed.name)
@@ -251,12 +245,12 @@ def _aggregation(results: Results, task: str, one: ListedMetric) -> Iterator[Vio
 
     A function of the task may give a metric of any name other values; means stay means.
     """
-    registered, declared = REGISTERED.get(one.name or ""), one.aggregation
+    registered, declared = aggregations.REGISTERED.get(one.name or ""), one.aggregation
     is_own = results.has_own_results(task) or bool(one.options.get("hf_evaluate"))
-    if registered is None or declared is None or declared not in AGGREGATIONS:
+    if registered is None or declared is None or declared not in aggregations.AGGREGATIONS:
         return
-    is_mean = one.name in MEANS and declared in {MEAN, "nanmean"}
-    if declared != registered and not is_mean and (one.name in MEANS or not is_own):
+    is_mean = one.name in aggregations.MEANS and declared in {aggregations.MEAN, "nanmean"}
+    if declared != registered and not is_mean and (one.name in aggregations.MEANS or not is_own):
         message = f"the harness does not add up {one.name} as {declared}"
         path = "configs", task, "metric_list", one.place, "aggregation"
         yield _contradiction(message, path, registered, declared)
@@ -304,7 +298,7 @@ def find_row_contradictions(facts: TaskFacts, task: str, results: Results) -> It
         return
     listed = results.metric_list(task)
     is_generated = text_or_none(results.config(task).get("output_type")) not in LIKELIHOODS
-    is_closed = not is_generated or all(one.name in REGISTERED for one in listed or ())
+    is_closed = not is_generated or all(one.name in aggregations.REGISTERED for one in listed or ())
     if listed is not None and is_closed and not results.has_own_results(task):
         names = {one.name for one in listed}
         claimed = dict.fromkeys(one.metric for one in facts.figures() if not one.is_stderr)

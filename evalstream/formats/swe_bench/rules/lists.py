@@ -33,22 +33,7 @@ def check_report_lists(lists: Lists) -> Iterator[PlacedInFile]:
     yield from _check_within(lists, ("resolved", "unresolved"), ("completed",))
     yield from _check_within(lists, ("completed",), ("resolved", "unresolved", "error"))
     yield from _check_within(lists, ("completed", "error", "empty_patch"), ("submitted",))
-    reasons = lists.value.get("failure_reasons")
-    names = ("infra_failure", "ambiguous_failure")
-    if not isinstance(reasons, dict) or any(lists.items(name) is None for name in names):
-        return
-    failed = lists.union(names)
-    for one, reason in reasons.items():
-        if one not in failed:
-            message = f"{one} has a reason and is in neither list of failures"
-            yield lists.about(SWE204, message, "failure_reasons", one, found=reason)
-    open_ids = lists.union(("unresolved", "error"))
-    for name in names:
-        for one in lists.places(name):
-            if one not in reasons:
-                yield lists.about_id(SWE204, name, one, "has no reason")
-            elif one not in open_ids:
-                yield lists.about_id(SWE204, name, one, "is not unresolved or an error")
+    yield from _check_reasons(lists)
 
 
 def check_result_lists(lists: Lists) -> Iterator[PlacedInFile]:
@@ -127,6 +112,26 @@ def _check_within(
         for one in lists.places(name):
             if one not in known:
                 yield lists.about_id(SWE203, name, one, f"is not in {wanted}")
+
+
+def _check_reasons(lists: Lists) -> Iterator[PlacedInFile]:
+    """Yield failures without a reason, reasons without a failure, and failures that were none."""
+    reasons = lists.value.get("failure_reasons")
+    names = ("infra_failure", "ambiguous_failure")
+    if not isinstance(reasons, dict) or any(lists.items(name) is None for name in names):
+        return
+    failed = lists.union(names)
+    for one, reason in reasons.items():
+        if one not in failed:
+            message = f"{one} has a reason and is in neither list of failures"
+            yield lists.about(SWE204, message, "failure_reasons", one, found=reason)
+    open_ids = lists.union(("unresolved", "error"))
+    for name in names:
+        for one in lists.places(name):
+            if one not in reasons:
+                yield lists.about_id(SWE204, name, one, "has no reason")
+            elif one not in open_ids:
+                yield lists.about_id(SWE204, name, one, "is not unresolved or an error")
 
 
 SWE201: Final = declare_rule("SWE201")

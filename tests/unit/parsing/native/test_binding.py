@@ -126,6 +126,19 @@ def test_the_index_finds_the_first_row_of_each_digest_in_all_batches(
     file.close()
 
 
+def test_an_index_has_room_for_the_rows_that_it_expects() -> None:
+    loaded = binding.library()
+    assert loaded is not None
+    chance, index = random.Random(6), binding.Index(loaded)
+    records = [b"".join(chance.randbytes(RECORD_BYTES) for _ in range(1_000)) for _ in range(40)]
+    index.expect(40_000)
+    expected = index.size(0)
+    assert 10 * 40_000 < expected < 16 * 40_000
+    assert all(index.add(some, 8) is None for some in records)
+    assert index.size(0) < expected + 1_000 * 8
+    assert index.add(records[7], 8) == [*range(7_000, 8_000)]
+
+
 def test_the_index_grows_evenly() -> None:
     loaded = binding.library()
     assert loaded is not None
