@@ -105,7 +105,8 @@ static bool is_among(const struct span *text, const struct spans *texts) {
 }
 
 /* Tell whether two texts are letters, integers or words that cannot stand for the same answer. An
-   integer may number one of the choices, if there are any. */
+   integer may number one of the choices, if there are any; words that are no choices, other than yes
+   and no, may mean the same. */
 static bool are_rivals(
     const struct span *one, const struct span *other, const struct spans *choices
 ) {
@@ -118,8 +119,9 @@ static bool are_rivals(
     if (reads_integer(one, integers) && reads_integer(other, integers + 1))
         return *integers != integers[1] &&
                (!choices->count || (is_among(one, choices) && is_among(other, choices)));
+    const bool are_opposed = polarity(one) && polarity(one) == polarity(other);
     return is_word(one) && is_word(other) && !spells(one, other) && !spells(other, one) &&
-           !(polarity(one) && polarity(other) && polarity(one) != polarity(other));
+           (are_opposed || (is_among(one, choices) && is_among(other, choices)));
 }
 
 /* Flag whether input.formatted holds input.raw. Return false where that is for others to tell. */

@@ -21,9 +21,11 @@ Habit = tuple[str | int, ...]
 LONGEST_ANSWER: Final = 32
 FEWEST: Final = 3
 MANY: Final = 5
+MOST: Final = 10
 """A habit is that of a file if at least so many rows keep to it for each one that does not.
 
-More are needed where a further demand on the answer may make a row wrong.
+More are needed where a further demand on the answer may make a row wrong, and most where the text
+of a prompt or an answer may have been changed on the way.
 """
 
 _LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
@@ -99,7 +101,7 @@ def find_exceptions(facts: RunFacts, habit: str) -> Exceptions | None:
     """Return the rows that break a habit that most rows of a file keep to."""
     habits = facts.tally.habits
     kept, broken = habits.count((habit, True)), habits.get((habit, False))
-    return None if not broken or kept < FEWEST * broken[0] else _exceptions(broken, kept)
+    return None if not broken or kept < MOST * broken[0] else _exceptions(broken, kept)
 
 
 def _exceptions(broken: list[int], kept: int) -> Exceptions:
@@ -153,7 +155,8 @@ def _spells(text: str, part: str) -> bool:
 def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
     """Tell whether two texts are letters, integers or words that stand for different answers.
 
-    An integer may number one of the choices, if there are any.
+    An integer may number one of the choices, if there are any. Words that are no choices, other
+    than yes and no, may mean the same.
     """
     if max(len(one), len(other)) > LONGEST_ANSWER:
         return False
@@ -165,8 +168,11 @@ def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
     if not (one.isalpha() and other.isalpha()):
         return False
     words = one.lower(), other.lower()
-    polarities = {_POLARITY.get(word, 0) for word in words} - {0}
-    return words[0] not in words[1] and words[1] not in words[0] and len(polarities) < 2
+    polarities = [_POLARITY.get(word) for word in words]
+    are_opposed = polarities[0] is not None and polarities[0] == polarities[1]
+    if not are_opposed and not (one in choices and other in choices):
+        return False
+    return words[0] not in words[1] and words[1] not in words[0]
 
 
 def _read_letter(text: str) -> str | None:

@@ -15,7 +15,7 @@ import evalstream
 from evalstream.formats.eee.rules.habits import is_reference
 
 CODES = "ES303", "ES314", "ES320", "ES808"
-ROWS, WRONG = 9, (4, 7)
+ROWS, WRONG = 12, (4, 7)
 Change = Callable[[list[Row]], None]
 
 
@@ -155,7 +155,9 @@ def test_the_score_of_a_repeat_may_be_that_of_all(tmp_path: Path) -> None:
         ("B", ["(c)"], ["red", "blue"], False),
         ("B", ["b."], [], None),
         ("B", ["blue"], [], None),
-        ("Paris", ["Lyon"], [], False),
+        ("Paris", ["Lyon"], [], None),
+        ("Paris", ["Lyon"], ["Lyon", "Paris"], False),
+        ("cats", ["cat"], ["cat", "cats"], None),
         ("Paris", ["Lyon", "in Paris"], [], None),
         ("cats", ["cat"], [], None),
         ("yes", ["True"], [], None),
