@@ -120,9 +120,9 @@ def test_output_is_the_report_and_nothing_is_left_beside_it(
     before = set(os.listdir(here))
     with start(here, environment, "tampered", "--format", "json", "--output", "report") as process:
         stdout, stderr = process.communicate()
-    told = b"evalstream: FAILED: 1 run, 3 refuted claims, 7 errors; report in report\n"
+    told = b"evalstream: FAILED: 1 run, 3 refuted claims, 7 errors, 1 warning; report in report\n"
     assert (process.returncode, stdout, stderr) == (1, b"", told)
-    assert json.loads((here / "report").read_bytes())["total"] == 7
+    assert json.loads((here / "report").read_bytes())["total"] == 8
     assert set(os.listdir(here)) == before | {"report"}
 
 

@@ -85,7 +85,10 @@ def test_texts_are_taken_only_if_they_are_sound(before: int, after: int) -> None
             wrapped = f'{name}: "'.encode() + before * b"z" + text + after * b"z" + b'"'
             assert value.encode() in line
             other = line.replace(member.encode(), wrapped)
-            assert taken(within, other) == is_good, text
+            # Whether an output without a plain letter is empty, Python may have to decide.
+            letters = re.sub(rb"\\u....", b"", before * b"z" + text + after * b"z")
+            if name != '"raw"' or not is_good or re.search(rb"[!-~]", letters):
+                assert taken(within, other) == is_good, text
     lines = [
         line.replace(b'arithmetic"}', before * b"z" + text + after * b"z" + b'"}')
         for text in [*BAD_TEXTS, *GOOD_TEXTS]
@@ -177,7 +180,9 @@ def test_rightly_hashed_rows_are_taken(recipe: str, algorithm: str, writing: str
         }
         # Whether all recipes that agree on one reference agree on these, the scanner does not ask.
         doubtful = bool(recipe) and len(listed) > 1 and not any(listed[1:])
-        assert taken(within, line) != doubtful
+        # Neither does it compare answers with references whose letters are escapes.
+        hides_letters = writing == "units" and any(re.search("[ -~]", text) for text in listed)
+        assert taken(within, line) != (doubtful or hides_letters)
         lines.append(line)
     agreed(within, *lines)
 
@@ -274,7 +279,7 @@ def test_ids_of_any_length(length: int) -> None:
         {**bare(sound(SINGLE, "0.3.0")), "evaluation_id": f"{number % 5}" + length * "x"}
         for number in range(10)
     ]
-    assert agreed(context("0.3.0", links=True), *map(written, rows)) == (length < 262_000)
+    assert agreed(context("0.3.0", links=True), *map(written, rows)) == (length <= 262_000)
     half = [{**row, "evaluation_id": length * "\\"} for row in rows]
     agreed(BARE["0.3.0"], *map(written, half))
 
@@ -387,7 +392,7 @@ def test_marks_in_another_order_or_elsewhere() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_answers_are_compared(version: str, number: int) -> None:
     within = JOINED[version]
-    row = sound(number, version)
+    row = changed(sound(number, version), "answer_attribution", [])
     key = "interactions" if version == "0.2.0" else "messages"
     place = "output/raw" if number == SINGLE else f"{key}/3/content"
     listed = version != "0.2.0" and number == SINGLE

@@ -55,7 +55,7 @@ MOST_KINDS: Final = 1024
 MOST_COVERS: Final = 64
 """How many pairs of result and repeat mark are summed up in one go."""
 
-TEXT_BYTES: Final = 1 << 22
+TEXT_BYTES: Final = 4194304
 """How much room there is for what they say; rows that say more are left to others."""
 
 LINK_WORDS: Final = 4
@@ -97,12 +97,12 @@ class Flag:
     WRONG_HASH: Final = 32768
     LIKE_LOG: Final = 65536
     UNLIKE_LOG: Final = 131072
-    PROMPTED: Final = 1 << 18
-    UNPROMPTED: Final = 1 << 19
-    SOURCED: Final = 1 << 20
-    UNSOURCED: Final = 1 << 21
-    REFERRED: Final = 1 << 22
-    RIVAL: Final = 1 << 23
+    PROMPTED: Final = 262144
+    UNPROMPTED: Final = 524288
+    SOURCED: Final = 1048576
+    UNSOURCED: Final = 2097152
+    REFERRED: Final = 4194304
+    RIVAL: Final = 8388608
 
 
 DOUBTFUL_HASH: Final = 1 << 30

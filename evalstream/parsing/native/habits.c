@@ -13,18 +13,31 @@ static bool is_unread(const struct value *value, const struct spans *kept) {
     return value->kind == ARRAY && !kept->count && value->stop - value->start > 2;
 }
 
-/* Tell whether a text has only what no writer of JSON escapes. */
-static bool is_plain(const struct span *text) {
-    return text->ascii && !text->escaped && !memchr(text->start, 0x7F, text->length);
+/* Signs that some writers of JSON escape; no text that has one is judged. */
+static const char often_escaped[] = "\"\\/<>&'=";
+
+static bool is_often_escaped(byte one) {
+    return one == 0x7F || memchr(often_escaped, one, sizeof often_escaped - 1);
 }
 
-/* Tell whether a text may write ASCII that is usually plain as escapes; U+007F is no such. */
+/* Tell whether a text has only what all writers of JSON write as it is. */
+static bool is_plain(const struct span *text) {
+    bool plain = text->ascii && !text->escaped;
+    for (size_t place = 0; plain && place < text->length; place++)
+        plain = !is_often_escaped(text->start[place]);
+    return plain;
+}
+
+/* Tell whether a text may write ASCII that is plain as escapes. */
 static bool hides_ascii(const struct span *text) {
     const byte *at = text->start, *const stop = text->start + text->length;
-    for (; text->unusual && (at = memchr(at, '\\', (size_t)(stop - at))); at += 2)
-        if (at[1] == '/' || (!memcmp(at + 1, "u00", 3) && at[4] >= '2' && at[4] <= '7' &&
-                             !(at[4] == '7' && folded(at[5]) == 'f')))
+    for (; text->unusual && (at = memchr(at, '\\', (size_t)(stop - at))); at += 2) {
+        if (memcmp(at + 1, "u00", 3) || at[4] < '2' || at[4] > '7')
+            continue;
+        const byte low = (byte)(is_digit(at[5]) ? at[5] - '0' : folded(at[5]) - 'a' + 10);
+        if (!is_often_escaped((byte)((at[4] - '0') << 4 | low)))
             return true;
+    }
     return false;
 }
 

@@ -101,12 +101,12 @@ enum flag {
     WRONG_HASH = 32768,  /* sample_hash is not what any recipe gives that is tried */
     LIKE_LOG = 65536,    /* prompt and target have the hashes that the harness logged, or */
     UNLIKE_LOG = 131072, /* one of them has another */
-    PROMPTED = 1 << 18,  /* input.formatted holds input.raw, or */
-    UNPROMPTED = 1 << 19, /* does not */
-    SOURCED = 1 << 20,   /* output.raw holds the answer that was extracted from it, or */
-    UNSOURCED = 1 << 21, /* does not */
-    REFERRED = 1 << 22,  /* the answer is a reference, or */
-    RIVAL = 1 << 23,     /* a letter, integer or word that none of them can stand for */
+    PROMPTED = 262144, /* input.formatted holds input.raw, or */
+    UNPROMPTED = 524288, /* does not */
+    SOURCED = 1048576, /* output.raw holds the answer that was extracted from it, or */
+    UNSOURCED = 2097152, /* does not */
+    REFERRED = 4194304, /* the answer is a reference, or */
+    RIVAL = 8388608, /* a letter, integer or word that none of them can stand for */
 };
 
 /* Where the texts of a row are: one behind the other, each ends where the next one starts. */

@@ -36,7 +36,7 @@ def comparison() -> evalstream.ComparisonReport:
 def test_a_report_is_short_and_says_its_verdict(report: evalstream.Report) -> None:
     text = repr(report)
     assert text.count("\n") == 0
-    assert ": FAILED: 8 rows, 7 errors; checksum not ok" in text
+    assert ": FAILED: 8 rows, 7 errors, 1 warning; checksum not ok" in text
     assert len(repr(evalstream.check(EXAMPLES))) < 8_000
 
 
@@ -53,7 +53,7 @@ def test_many_runs_are_counted_and_the_worst_listed(tmp_path: Path) -> None:
 def test_a_report_has_a_length_and_no_truth(
     report: evalstream.Report, comparison: evalstream.ComparisonReport
 ) -> None:
-    assert len(report) == report.shown == len(list(report)) == 7
+    assert len(report) == report.shown == len(list(report)) == 8
     assert len(comparison) == len(comparison.comparisons) == 2
     with pytest.raises(TypeError, match=r"use report\.passed"):
         assert report
@@ -74,7 +74,7 @@ def test_a_notebook_shows_the_page_in_a_frame(
 
 def test_findings_are_plain_values(report: evalstream.Report) -> None:
     records = report.to_dicts()
-    assert [list(record) for record in records] == [list(COLUMNS["findings"])] * 7
+    assert [list(record) for record in records] == [list(COLUMNS["findings"])] * 8
     first = records[0]
     assert (first["code"], first["severity"], first["line"]) == ("ES401", "error", 2)
     assert json.loads(first["found_json"]) == first["found"]
@@ -125,7 +125,7 @@ def test_runs_make_a_frame_by_themselves(report: evalstream.Report) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pandas.DataFrame(report.runs)
     assert frame.loc[0, ["verdict", "rows"]].tolist() == ["failed", 8]
-    assert len(pandas.DataFrame(report)) == 7
+    assert len(pandas.DataFrame(report)) == 8
     many = evalstream.check(EXAMPLES)
     assert len(pandas.DataFrame(many.runs)) == len(many.runs) > 5
 

@@ -60,7 +60,7 @@ def test_objects_become_dicts_and_changed_copies() -> None:
         "checksum": False, "row_count": True, "hashes": 6, "rows": 8,
     }  # fmt: skip
     whole = dataclasses.asdict(report)
-    assert len(whole["findings"]) == len(report) == 7
+    assert len(whole["findings"]) == len(report) == 8
     assert dataclasses.replace(run, rows=9).rows == 9
     assert dataclasses.replace(finding, line=3) == finding._replace(line=3)
     assert dataclasses.asdict(finding) == finding._asdict()

@@ -79,7 +79,7 @@ def test_a_report_in_a_file_is_announced(tmp_path: Path) -> None:
 
 def test_a_part_is_called_a_part(tmp_path: Path) -> None:
     _, said = check(tmp_path, "--output", "p", "--shard", "1/1", name="tampered")
-    assert said == "evalstream: FAILED: 1 run, 3 refuted claims, 7 errors; part in p\n"
+    assert said == "evalstream: FAILED: 1 run, 3 refuted claims, 7 errors, 1 warning; part in p\n"
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\x1b[31mb"])

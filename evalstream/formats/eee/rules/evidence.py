@@ -13,6 +13,7 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.rules.habits import find_misjudged
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import parse_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -237,9 +238,9 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
         for is_right, found in find_misjudged(facts, result.place):
             answer = "is no reference" if is_right else "is a reference"
             message = (
-                f"is_correct is {str(is_right).lower()} where the answer {answer};"
-                f" it is true in {found.kept:,} rows whose answer is one"
-                f" (first {facts.at(found.first)})"
+                f"is_correct is {str(is_right).lower()} though the answer {answer} (first"
+                f" {facts.at(found.first)}); where the answer is one, is_correct is true in"
+                f" {count_noun(found.kept, 'row')}"
             )
             yield ES808.violation(
                 message,

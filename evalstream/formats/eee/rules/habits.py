@@ -28,6 +28,9 @@ More are needed where a further demand on the answer may make a row wrong, and m
 of a prompt or an answer may have been changed on the way.
 """
 
+_OFTEN_ESCAPED: Final = frozenset("\"\\/<>&'=")
+"""Some writers of JSON escape slashes, and those for web pages what HTML or a script may read."""
+
 _LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
 _LONGEST_LETTER: Final = 3
 _MOST_DIGITS: Final = 15
@@ -138,7 +141,7 @@ def _plain(text: Any) -> str | None:
     """
     if text.__class__ is not str or not (text.isascii() and text.isprintable()):
         return None
-    return None if '"' in text or "\\" in text else text.strip(" ") or None
+    return text.strip(" ") or None if _OFTEN_ESCAPED.isdisjoint(text) else None
 
 
 def _output_texts(row: Mapping[str, Any]) -> Sequence[str]:

@@ -183,7 +183,7 @@ def test_a_pair_passes_and_says_what_is_known(store: Path, tmp_path: Path) -> No
     (run,) = report.runs
     # A refuted score that is known is not a confirmed one.
     assert run.verdict == "unconfirmed"
-    assert sum(run.known.values()) == 7
+    assert sum(run.known.values()) == 8
     assert run.verified is not None
     assert run.verified.checksum is False
 

@@ -169,6 +169,7 @@ def test_a_known_row_gives_known_columns() -> None:
     words, texts = swept._scanner.words().tolist(), swept._scanner.texts()
     swept.close()
     width, flags = len(binding.COLUMNS), binding.Flag
+    habits = flags.UNPROMPTED | flags.REFERRED
     assert len(words) == 3 * width
     rows = [
         dict(zip(binding.COLUMNS, words[start : start + width], strict=True))
@@ -176,9 +177,9 @@ def test_a_known_row_gives_known_columns() -> None:
     ]
     assert [data[row["start"] : row["stop"]] for row in rows] == lines
     assert [row["flags"] for row in rows] == [
-        flags.TAKEN | flags.CARRIAGE_RETURN | flags.IS_CORRECT,
+        flags.TAKEN | flags.CARRIAGE_RETURN | flags.IS_CORRECT | habits | flags.SOURCED,
         0,
-        flags.TAKEN | flags.SEVERAL | flags.FAILED,
+        flags.TAKEN | flags.SEVERAL | flags.FAILED | habits,
     ]
     assert [row["scope"] for row in rows] == [0, 0, 0]
     said = (first, rows[0], "output", "output"), (second, rows[2], "turns", "messages")

@@ -94,9 +94,9 @@ EVERY = tuple(range(ROWS))
     ("changes", "expected"),
     [
         ((), ""),
-        ((judge(True, 4),), "ES808 is_correct is true where the answer is no reference"),
-        ((judge(True, 4, 7),), "ES808 is_correct is true where the answer is no reference"),
-        ((judge(False, 0),), "ES808 is_correct is false where the answer is a reference"),
+        ((judge(True, 4),), "ES808 is_correct is true though the answer is no reference"),
+        ((judge(True, 4, 7),), "ES808 is_correct is true though the answer is no reference"),
+        ((judge(False, 0),), "ES808 is_correct is false though the answer is a reference"),
         ((without_attribution, judge(True, 4)), "ES808 is_correct is true"),
         # A further demand on answers makes right ones wrong, too.
         ((judge(False, 0, 1),), ""),
