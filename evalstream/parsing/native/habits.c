@@ -153,6 +153,25 @@ static bool are_rivals(
            (are_opposed || (is_among(one, choices) && is_among(other, choices)));
 }
 
+/* Tell whether the letters and digits of a short text are a word that harnesses write for an answer
+   that they did not find. */
+static bool is_no_answer(const struct span *text) {
+    static const char *const words[] = {
+        "none", "null", "nan", "na", "invalid", "unknown", "noanswer", "error", "failed", "empty",
+    };
+    byte letters[LONGEST_ANSWER];
+    struct span word = {.start = letters};
+    for (size_t place = 0; place < text->length; place++)
+        if (is_alphanumeric(text->start[place]))
+            letters[word.length++] = text->start[place];
+    for (size_t one = 0; one < sizeof words / sizeof *words; one++) {
+        const struct span known = {.start = (const byte *)words[one], .length = strlen(words[one])};
+        if (are_alike(&word, &known))
+            return true;
+    }
+    return false;
+}
+
 /* Flag whether input.formatted holds input.raw. Return false where that is for others to tell. */
 static bool flag_prompt(const struct facts *facts, uint64_t *flags) {
     const struct span *const raw = text_of(facts, RAW), *const prompt = text_of(facts, FORMATTED);
@@ -194,7 +213,7 @@ static bool flag_source(const struct facts *facts, uint64_t *flags) {
         may_be_there |= spells(output, &answer);
         is_empty &= is_blank;
     }
-    *flags |= may_be_there || is_empty ? 0 : UNSOURCED;
+    *flags |= may_be_there || is_empty || is_no_answer(&answer) ? 0 : UNSOURCED;
     return true;
 }
 

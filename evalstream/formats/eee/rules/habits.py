@@ -34,6 +34,11 @@ _OFTEN_ESCAPED: Final = frozenset("\"\\/<>&'=")
 _LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
 _LONGEST_LETTER: Final = 3
 _MOST_DIGITS: Final = 15
+_NO_ANSWERS: Final = frozenset(
+    ("none", "null", "nan", "na", "invalid", "unknown", "noanswer", "error", "failed", "empty")
+)
+"""What harnesses write for an answer that they did not find, in letters alone."""
+
 _APART = LazyPattern(r"[^0-9A-Za-z]+")
 _POLARITY: Final = {"yes": 1, "no": 1, "true": 2, "false": 2}
 
@@ -58,7 +63,8 @@ def asks_question(row: Mapping[str, Any]) -> bool | None:
 def has_source(row: Mapping[str, Any]) -> bool | None:
     """Tell whether output.raw holds the one answer that was extracted from it.
 
-    None where it is empty, or has the letters and digits of the answer and others between them.
+    None where it is empty, or has the letters and digits of the answer and others between them, and
+    where the answer is a word for none.
     """
     answers = row.get("answer_attribution")
     if row.get("interaction_type") != row_view.SINGLE_TURN or answers.__class__ is not list:
@@ -70,7 +76,7 @@ def has_source(row: Mapping[str, Any]) -> bool | None:
     if any(value in text for text in texts):
         return True
     is_open = not "".join(texts).strip() or any(_spells(text, value) for text in texts)
-    return None if is_open else False
+    return None if is_open or _APART.sub("", value).lower() in _NO_ANSWERS else False
 
 
 def is_reference(row: Mapping[str, Any]) -> bool | None:

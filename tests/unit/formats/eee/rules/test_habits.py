@@ -114,6 +114,12 @@ EVERY = tuple(range(ROWS))
             "ES303 extracted_value is not in output.raw",
         ),
         ((put("output", "raw", value="It is -0.5, (not) 5"),), ""),
+        # A harness that finds no answer writes a word for it.
+        *(
+            ((put(*ANSWER, value=word),), "")
+            for word in ("[invalid]", "N.A.", "No answer", "EMPTY")
+        ),
+        ((put(*ANSWER, value="invalid 7"),), "ES303 extracted_value is not in output.raw"),
         (
             (put("output", "raw", value=" "),),
             "ES303 extracted_value is not in the output, which is empty",
