@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-/* Return the string in a slot, an empty one where there is none. */
-static const struct span *text_of(const struct facts *facts, enum slot slot) {
-    static const struct span nothing = {.start = (const byte *)"\n", .ascii = true};
-    return facts->slot[slot].kind == STRING ? &facts->slot[slot].span : &nothing;
-}
-
 /* Tell whether an array may have texts that are not kept, where the schema wants none. */
 static bool is_unread(const struct value *value, const struct spans *kept) {
     return value->kind == ARRAY && !kept->count && value->stop - value->start > 2;
@@ -77,18 +71,6 @@ static bool spells(const struct span *text, const struct span *part) {
             return true;
     }
     return !count;
-}
-
-/* Return the letter that a text like A, (a) or b. is, in lower case; 0 for others. */
-static byte letter_of(struct span text) {
-    if (text.length > 1 && (*text.start == '(' || *text.start == '[')) {
-        text.start++;
-        text.length--;
-    }
-    if (text.length == 2 && memchr(")].:", text.start[1], 4))
-        text.length--;
-    const byte letter = text.length == 1 ? folded(*text.start) : 0;
-    return letter >= 'a' && letter <= 'z' ? letter : 0;
 }
 
 /* Tell whether a text is an integer, and which. */

@@ -83,12 +83,6 @@ static inline bool is_a_number(const struct facts *facts, enum slot slot) {
     return facts->slot[slot].kind == INTEGER || facts->slot[slot].kind == FRACTION;
 }
 
-/* Return the string in a slot, an empty one where there is none. */
-static inline const struct span *text_of(const struct facts *facts, enum slot slot) {
-    static const struct span nothing = {.start = (const byte *)"\n", .ascii = true};
-    return facts->slot[slot].kind == STRING ? &facts->slot[slot].span : &nothing;
-}
-
 /* Return the number in a slot, NAN where there is none, or none that is held exactly. */
 static inline double number_of(const struct facts *facts, enum slot slot) {
     const struct value *const value = &facts->slot[slot];
@@ -343,6 +337,17 @@ bool are_alike(const struct span *one, const struct span *other) {
     return true;
 }
 
+byte letter_of(struct span text) {
+    if (text.length > 1 && (*text.start == '(' || *text.start == '[')) {
+        text.start++;
+        text.length--;
+    }
+    if (text.length == 2 && memchr(")].:", text.start[1], 4))
+        text.length--;
+    const byte letter = text.length == 1 ? folded(*text.start) : 0;
+    return letter >= 'a' && letter <= 'z' ? letter : 0;
+}
+
 /* Tell whether a text, without white space around it, is the letter of one of so many choices:
    A, (a), b. and so on; or the number of one, from 0 or from 1. */
 static bool numbers_a_choice(struct span text, size_t choices) {
@@ -354,14 +359,8 @@ static bool numbers_a_choice(struct span text, size_t choices) {
     const byte *const line = memchr(text.start, '\n', text.length);
     if (line)
         text = bare(text.start, (size_t)(line - text.start));
-    if (text.length && (*text.start == '(' || *text.start == '[')) {
-        text.start++;
-        text.length--;
-    }
-    if (text.length == 2 && strchr(")].:", text.start[1]) && text.start[1])
-        text.length--;
-    return text.length == 1 && folded(*text.start) >= 'a' && folded(*text.start) <= 'z' &&
-           (size_t)(folded(*text.start) - 'a') < choices;
+    const byte letter = letter_of(text);
+    return letter && (size_t)(letter - 'a') < choices;
 }
 
 /* Tell whether an ASCII text surely differs from another one in case-folded letters, white space

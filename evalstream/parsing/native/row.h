@@ -156,11 +156,20 @@ struct facts {
 
 static inline byte folded(byte one) { return one >= 'A' && one <= 'Z' ? (byte)(one | 0x20) : one; }
 
+/* Return the string in a slot, an empty one where there is none. */
+static inline const struct span *text_of(const struct facts *facts, enum slot slot) {
+    static const struct span nothing = {.start = (const byte *)"\n", .ascii = true};
+    return facts->slot[slot].kind == STRING ? &facts->slot[slot].span : &nothing;
+}
+
 /* Return a text without the white space around it. */
 struct span bare(const byte *start, size_t length);
 
 /* Tell whether two ASCII texts differ at most in the case of letters. */
 bool are_alike(const struct span *one, const struct span *other);
+
+/* Return the letter that a text like A, (a) or b. is, in lower case; 0 for others. */
+byte letter_of(struct span text);
 
 /* Tell whether a text holds another one, both as they are written; perhaps, where that takes long. */
 enum answer finds(const struct span *text, const struct span *part);

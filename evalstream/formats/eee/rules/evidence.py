@@ -10,7 +10,7 @@ from typing import Any, Final
 from evalstream.formats.eee.aggregate import LEVELS, RESULTS, Join, Result
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.rules.habits import find_misjudged
+from evalstream.formats.eee.rules.habits import LETTER, find_misjudged
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
@@ -46,7 +46,6 @@ _OF_ONE_ANSWER = LazyPattern(
 )
 """Metrics that say whether one answer is the reference."""
 
-_LETTER = LazyPattern(r"[(\[]?[A-Za-z][)\].:]?")
 _NUMBER = LazyPattern(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?")
 _WORD = LazyPattern(r"[^\W_]+")
 _SCORED_BY_HELM: Final = "helm"
@@ -235,12 +234,12 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
     for result in facts.context.results:
         if not _is_of_single_answers(result, facts):
             continue
-        for is_right, found in find_misjudged(facts, result.place):
-            answer = "is no reference" if is_right else "is a reference"
+        for found in find_misjudged(facts, result.place):
+            answer = "is no reference" if found.is_right else "is a reference"
             message = (
-                f"is_correct is {str(is_right).lower()} though the answer {answer} (first"
+                f"is_correct is {str(found.is_right).lower()} though the answer {answer} (first"
                 f" {facts.at(found.first)}); where the answer is one, is_correct is true in"
-                f" {count_noun(found.kept, 'row')}"
+                f" {count_noun(found.agreed, 'row')}"
             )
             yield ES808.violation(
                 message,
@@ -428,7 +427,7 @@ def _may_name_choices(texts: Sequence[str], choices: Any) -> bool:
     if choices.__class__ is not list:
         return True
     others = [text.strip() for text in texts if text not in choices]
-    letters = sum(_LETTER.fullmatch(text) is not None for text in others)
+    letters = sum(LETTER.fullmatch(text) is not None for text in others)
     return letters not in (0, len(texts)) or any(map(str.isdecimal, others))
 
 
@@ -438,7 +437,7 @@ def _differs(one: str, other: str) -> bool:
     folded = ["".join(some) for some in words]
     if not all(folded) or folded[0] == folded[1] or _holds(*words) or _holds(*reversed(words)):
         return False
-    letters = [_LETTER.fullmatch(text.strip()) is not None for text in (one, other)]
+    letters = [LETTER.fullmatch(text.strip()) is not None for text in (one, other)]
     if letters[0] != letters[1]:
         return False
     numbers = [_number(text) for text in (one, other)]

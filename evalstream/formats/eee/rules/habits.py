@@ -31,7 +31,9 @@ of a prompt or an answer may have been changed on the way.
 _OFTEN_ESCAPED: Final = frozenset("\"\\/<>&'=")
 """Some writers of JSON escape slashes, and those for web pages what HTML or a script may read."""
 
-_LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
+LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
+"""A letter of a choice, such as A, (a) or b."""
+
 _LONGEST_LETTER: Final = 3
 _MOST_DIGITS: Final = 15
 _NO_ANSWERS: Final = frozenset(
@@ -43,12 +45,13 @@ _APART = LazyPattern(r"[^0-9A-Za-z]+")
 _POLARITY: Final = {"yes": 1, "no": 1, "true": 2, "false": 2}
 
 
-class Exceptions(NamedTuple):
-    """The rows that break a habit: how many, the first line, and how many keep to it."""
+class Misjudged(NamedTuple):
+    """Rows that are called right, or wrong: how many, the first line, and how many others agree."""
 
+    is_right: bool
     rows: int
     first: int
-    kept: int
+    agreed: int
 
 
 def asks_question(row: Mapping[str, Any]) -> bool | None:
@@ -106,31 +109,29 @@ def is_reference(row: Mapping[str, Any]) -> bool | None:
     return False if rivals else None
 
 
-def find_exceptions(facts: RunFacts, habit: str) -> Exceptions | None:
-    """Return the rows that break a habit that most rows of a file keep to."""
+def describe_exceptions(facts: RunFacts, habit: str, lack: str) -> Iterator[tuple[str, int]]:
+    """Describe and count the rows that break a habit, if most rows of a file keep to it.
+
+    `lack` says what these rows have not, and the others have.
+    """
     habits = facts.tally.habits
-    kept, broken = habits.count((habit, True)), habits.get((habit, False))
-    return None if not broken or kept < MOST * broken[0] else _exceptions(broken, kept)
+    kept, (rows, first) = habits.count((habit, True)), habits.get((habit, False), (0, 0))
+    if rows and kept >= MOST * rows:
+        yield f"{lack} in {kept:,} other rows (first {facts.at(first)})", rows
 
 
-def _exceptions(broken: list[int], kept: int) -> Exceptions:
-    rows, first = broken
-    return Exceptions(rows, first, kept)
-
-
-def find_misjudged(facts: RunFacts, place: int) -> Iterator[tuple[bool, Exceptions]]:
+def find_misjudged(facts: RunFacts, place: int) -> Iterator[Misjudged]:
     """Iterate over rows that are called right, or wrong, unlike others with such an answer.
 
     In most rows of the result answers that are a reference are right.
     """
     habits = facts.tally.habits
     agreed = habits.count((ANSWER, place, True, True))
-    wrong, right = (habits.get((ANSWER, place, not called, called)) for called in (False, True))
-    if wrong and agreed >= MANY * wrong[0]:
-        yield False, _exceptions(wrong, agreed)
     denied = habits.count((ANSWER, place, False, False))
-    if right and agreed > 1 and agreed + denied >= FEWEST * right[0]:
-        yield True, _exceptions(right, agreed)
+    for is_right, alike, fewest in ((False, agreed, MANY), (True, agreed + denied, FEWEST)):
+        rows, first = habits.get((ANSWER, place, not is_right, is_right), (0, 0))
+        if rows and agreed > 1 and alike >= fewest * rows:
+            yield Misjudged(is_right, rows, first, agreed)
 
 
 def judgement(score: Any, correct: Any, *, failed: bool) -> bool | None:
@@ -164,8 +165,8 @@ def _spells(text: str, part: str) -> bool:
 def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
     """Tell whether two texts are letters, integers or words that stand for different answers.
 
-    An integer may number one of the choices, if there are any. Words that are no choices, other
-    than yes and no, may mean the same.
+    An integer may number one of the choices, if there are any. Words that are not choices,
+    other than yes and no, may mean the same.
     """
     if max(len(one), len(other)) > LONGEST_ANSWER:
         return False
@@ -186,7 +187,7 @@ def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
 
 def _read_letter(text: str) -> str | None:
     """Return the letter that a text like A, (a) or b. is, in lower case."""
-    found = _LETTER.fullmatch(text) if len(text) <= _LONGEST_LETTER else None
+    found = LETTER.fullmatch(text) if len(text) <= _LONGEST_LETTER else None
     return found and found[1].lower()
 
 

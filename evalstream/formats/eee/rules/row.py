@@ -13,8 +13,8 @@ from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result, is_alike, to_float
 from evalstream.formats.eee.context import RowContext, in_any_context
 from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.rules import habits
 from evalstream.formats.eee.rules.evidence import BINARY, is_no_method
-from evalstream.formats.eee.rules.habits import SOURCE, find_exceptions
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
@@ -38,7 +38,6 @@ _USUAL_PLACES: Final = ("output.raw", "output.raw[0]")
 _MEANT_IN_ROW = LazyPattern(r"\s*(?:\Z|(?:output|interactions|messages)\b)")
 """The beginning of a source that is empty, or meant as a place in the row."""
 
-_LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
 _EXTRA_TOKENS: Final = ("input_tokens_cache_write", "input_tokens_cache_read", "reasoning_tokens")
 _COUNTED_TOKENS: Final = ("total_tokens", "input_tokens", "output_tokens", *_EXTRA_TOKENS)
 _IDENTIFIERS: Final = ("evaluation_id", "model_id", "evaluation_name", "sample_id")
@@ -130,13 +129,9 @@ def _why_not_in_output(answer: Any, row: Row) -> str | None:
 
 def _answers_without_source(facts: RunFacts) -> Iterator[Violation]:
     """Report answers that the output does not hold, where most rows of the file have theirs there."""
-    found = find_exceptions(facts, SOURCE)
-    if found is not None:
-        message = (
-            f"extracted_value is not in output.raw, as it is in {found.kept:,} other rows"
-            f" (first {facts.at(found.first)})"
-        )
-        yield ES303.violation(message, count=found.rows)
+    lack = "extracted_value is not in output.raw, as it is"
+    for message, count in habits.describe_exceptions(facts, habits.SOURCE, lack):
+        yield ES303.violation(message, count=count)
 
 
 def _score_out_of_bounds(context: RowContext) -> RowCheck | None:
@@ -372,7 +367,7 @@ def is_choice(reference: Any, choices: Sequence[Any]) -> bool:
     bare = reference.strip()
     if bare.isdecimal() and len(bare) < 5 and int(bare) <= len(choices):
         return True
-    letter = _LETTER.fullmatch(bare.partition("\n")[0].rstrip())
+    letter = habits.LETTER.fullmatch(bare.partition("\n")[0].rstrip())
     if letter is not None and ord(letter[1].upper()) - ord("A") < len(choices):
         return True
     folded = bare.casefold()

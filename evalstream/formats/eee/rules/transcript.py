@@ -8,7 +8,7 @@ from typing import Any, Final
 from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.rules.habits import PROMPT, find_exceptions
+from evalstream.formats.eee.rules import habits
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
@@ -195,13 +195,9 @@ def _question_not_asked(context: RowContext) -> RowCheck:
 
 def _prompts_without_question(facts: RunFacts) -> Iterator[Violation]:
     """Report rows whose input.formatted lacks the question that most prompts of the file hold."""
-    found = find_exceptions(facts, PROMPT)
-    if found is not None:
-        message = (
-            f"input.formatted does not hold input.raw, as it does in {found.kept:,} other rows"
-            f" (first {facts.at(found.first)})"
-        )
-        yield ES320.violation(message, count=found.rows)
+    lack = "input.formatted does not hold input.raw, as it does"
+    for message, count in habits.describe_exceptions(facts, habits.PROMPT, lack):
+        yield ES320.violation(message, count=count)
 
 
 def _is_a_user(role: Any) -> bool:
