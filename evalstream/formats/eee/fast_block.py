@@ -12,7 +12,7 @@ from evalstream.engine.result import BlockFindings, TakenRows
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_digests import answer_digest
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
-from evalstream.formats.eee.rules.habits import ANSWER, PROMPT, SOURCE, judgement
+from evalstream.formats.eee.rules.habits import ANSWER, PROMPT, SOURCE, STRAINS, judgement
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, NOT_A_CHOICE
 from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
 from evalstream.formats.eee.rules.source import LIKE_LOG, UNLIKE_LOG
@@ -44,10 +44,10 @@ _NOTICES: Final = (
     (Flag.NOT_CHOSEN, NOT_A_CHOICE),
 )
 _HABITS: Final = (
-    (Flag.PROMPTED, (PROMPT, True)),
-    (Flag.UNPROMPTED, (PROMPT, False)),
-    (Flag.SOURCED, (SOURCE, True)),
-    (Flag.UNSOURCED, (SOURCE, False)),
+    (Flag.PROMPTED, PROMPT, True),
+    (Flag.UNPROMPTED, PROMPT, False),
+    (Flag.SOURCED, SOURCE, True),
+    (Flag.UNSOURCED, SOURCE, False),
 )
 _IDS: Final = (
     "schema_version",
@@ -203,9 +203,9 @@ class FastBlock:
         if flags & (Flag.LIKE_LOG | Flag.UNLIKE_LOG):
             form = LIKE_LOG if flags & Flag.LIKE_LOG else UNLIKE_LOG
             tally.hash_forms.add(form, kind.first, kind.rows)
-        for flag, habit in _HABITS:
+        for flag, habit, kept in _HABITS:
             if flags & flag:
-                tally.habits.add(habit, kind.first, kind.rows)
+                tally.habits.add((habit, group.strain, kept), kind.first, kind.rows)
         if flags & Flag.CARRIAGE_RETURN:
             tally.carriage_returns.add(None, kind.first, kind.rows)
         group.rows += kind.rows
@@ -219,7 +219,8 @@ class FastBlock:
             group.scores[key] = group.scores.get(key, 0) + kind.rows
             is_right = judgement(*key[:2], failed=key[2])
             if is_right is not None and flags & (Flag.REFERRED | Flag.RIVAL):
-                judged = ANSWER, group.place, bool(flags & Flag.REFERRED), is_right
+                strain = STRAINS * bool(flags & Flag.ALIASED) + group.strain
+                judged = ANSWER, group.place, strain, bool(flags & Flag.REFERRED), is_right
                 tally.habits.add(judged, kind.first, kind.rows)
 
     def _count_hash(self, kind: RowKind) -> None:

@@ -411,7 +411,7 @@ class _Pass:
             for habit, keeps in self._engine.habits:
                 kept = keeps(entry.row)
                 if kept is not None:
-                    tally.habits.add((habit, kept), entry.number)
+                    tally.habits.add((habit, entry.group.strain, kept), entry.number)
 
     def _explain(self, entry: _Entry) -> bool:
         """Add the violations of a line that was not accepted; tell whether it is a row."""
@@ -475,7 +475,8 @@ class _Pass:
         if is_right is not None and self._engine.judges:
             answered = habits.is_reference(row)
             if answered is not None:
-                habit = habits.ANSWER, group.place, answered, is_right
+                strain = habits.STRAINS * habits.has_several_references(row) + group.strain
+                habit = habits.ANSWER, group.place, strain, answered, is_right
                 self._tally.habits.add(habit, entry.number)
 
     def _identify(self, entry: _Entry) -> None:

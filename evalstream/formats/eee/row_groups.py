@@ -12,6 +12,7 @@ from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.aggregate import Join, Result
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.rules.habits import STRAINS
 from evalstream.model.finding import Severity, Violation
 from evalstream.rules.base import RowCheck
 from evalstream.stats.score_sums import FEW_VALUES, ScoreSums
@@ -99,6 +100,11 @@ class RowGroup:
 
             self.link_key = make_link_key(row, claimed, self.result, _dataset_members(joined))
         self.links: list[int] | None = None if self.link_key is None else []
+
+    @property
+    def strain(self) -> int:
+        """The strain of the rows, as habits know it."""
+        return self.name % STRAINS
 
     def sums(self, name: Any) -> ScoreSums:
         """Return the exact sums of the counted scores."""

@@ -103,6 +103,7 @@ class Flag:
     UNSOURCED: Final = 2097152
     REFERRED: Final = 4194304
     RIVAL: Final = 8388608
+    ALIASED: Final = 16777216
 
 
 DOUBTFUL_HASH: Final = 1 << 30

@@ -2,6 +2,7 @@
 
 #include "lanes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Tell whether an array may have texts that are not kept, where the schema wants none. */
@@ -109,15 +110,33 @@ static int polarity(const struct span *word) {
 enum { LONGEST_ANSWER = 32 };
 
 static bool is_among(const struct span *text, const struct spans *texts) {
-    size_t place = 0;
-    while (place < texts->count && !same(text, &texts->span[place]))
-        place++;
-    return place < texts->count;
+    return place_of(texts, text) < texts->count;
+}
+
+/* Tell whether a choice is the letter of another one, or may be its number. */
+static bool may_mean_another(const struct span *text, const struct spans *choices) {
+    const byte letter = letter_of(*text);
+    const size_t place = place_of(choices, text);
+    int64_t integer;
+    if (place == choices->count)
+        return false;
+    if (reads_integer(text, &integer))
+        return integer >= 0 && integer <= (int64_t)choices->count;
+    return letter && (size_t)(letter - 'a') != place;
+}
+
+/* Tell whether two integers, as they are written, are other ones and not near each other. */
+static bool are_far(const struct span *one, const struct span *other, const int64_t *integers) {
+    enum { TOLERANCE = 20 };
+    const int64_t gap = llabs(integers[0] - integers[1]);
+    const int64_t sizes[] = {llabs(integers[0]), llabs(integers[1])};
+    return TOLERANCE * gap > (*sizes > sizes[1] ? *sizes : sizes[1]) &&
+           finds(one, other) == NO && finds(other, one) == NO;
 }
 
 /* Tell whether two texts are letters, integers or words that cannot stand for the same answer. An
-   integer may number one of the choices, if there are any; words that are no choices, other than yes
-   and no, may mean the same. */
+   integer may number one of the choices, if there are any, and near ones may be near enough; words
+   that are no choices, other than yes and no, may mean the same. */
 static bool are_rivals(
     const struct span *one, const struct span *other, const struct spans *choices
 ) {
@@ -128,30 +147,72 @@ static bool are_rivals(
     if (*letters || letters[1])
         return *letters && letters[1] && *letters != letters[1];
     if (reads_integer(one, integers) && reads_integer(other, integers + 1))
-        return *integers != integers[1] &&
+        return are_far(one, other, integers) &&
                (!choices->count || (is_among(one, choices) && is_among(other, choices)));
     const bool are_opposed = polarity(one) && polarity(one) == polarity(other);
     return is_word(one) && is_word(other) && !spells(one, other) && !spells(other, one) &&
            (are_opposed || (is_among(one, choices) && is_among(other, choices)));
 }
 
-/* Tell whether the letters and digits of a short text are a word that harnesses write for an answer
-   that they did not find. */
-static bool is_no_answer(const struct span *text) {
-    static const char *const words[] = {
-        "none", "null", "nan", "na", "invalid", "unknown", "noanswer", "error", "failed", "empty",
-    };
-    byte letters[LONGEST_ANSWER];
-    struct span word = {.start = letters};
-    for (size_t place = 0; place < text->length; place++)
-        if (is_alphanumeric(text->start[place]))
-            letters[word.length++] = text->start[place];
-    for (size_t one = 0; one < sizeof words / sizeof *words; one++) {
-        const struct span known = {.start = (const byte *)words[one], .length = strlen(words[one])};
-        if (are_alike(&word, &known))
-            return true;
+static bool is_one_of(byte one, const char *signs) { return one && strchr(signs, one); }
+
+/* Tell whether a text has digits, and no letters beyond ASCII; both not as escapes that hide ASCII. */
+static bool has_digits(const struct span *text) {
+    bool has_digit = false;
+    for (size_t place = 0; place < text->length; place++) {
+        const byte *const at = text->start + place;
+        has_digit |= is_digit(*at);
+        if (*at != '\\')
+            continue;
+        if (at[1] == 'u' && (memcmp(at + 2, "00", 2) || at[4] > '7'))
+            return false;
+        place += at[1] == 'u' ? 5 : 1;
     }
-    return false;
+    return has_digit && text->ascii;
+}
+
+/* Tell whether an output, as it is, shows another answer than a value, of the same kind: a letter at
+   its beginning or end, a number that is written in digits, or yes or no. */
+static enum answer shows_another(const struct span *text, const struct span *value, size_t choices) {
+    static const char edges[] = " ([*.:)]!", letters[] = "ABCDEFGH";
+    struct span inner = *text;
+    int64_t integer;
+    const bool is_integer = reads_integer(value, &integer), is_letter = letter_of(*value);
+    if (!text->ascii || !(is_integer || is_letter || polarity(value)))
+        return NO;
+    if (text->escaped && !is_integer)
+        return PERHAPS;
+    if (is_integer) {
+        const bool has_zeros = value->length > 1 && !memcmp(value->start + value->length - 2, "00", 2);
+        const bool may_be_choice = choices && integer >= 0 && integer <= (int64_t)choices;
+        return has_digits(text) && !may_be_choice && !has_zeros ? YES : NO;
+    }
+    for (; inner.length && is_one_of(*inner.start, edges); inner.start++)
+        inner.length--;
+    const byte next = inner.length > 1 ? inner.start[1] : 0;
+    while (inner.length && is_one_of(inner.start[inner.length - 1], edges))
+        inner.length--;
+    if (!inner.length)
+        return NO;
+    const byte *const last = inner.start + inner.length - 1;
+    if (!is_letter)
+        return polarity(value) == polarity(&inner) ? YES : NO;
+    const bool begins = is_one_of(*inner.start, letters) && is_one_of(next, ")].:");
+    const bool ends = inner.length > 1 && is_one_of(*last, letters) && is_one_of(last[-1], " ([:*");
+    return begins || ends || (inner.length == 1 && folded(*last) >= 'a' && folded(*last) <= 'z')
+               ? YES
+               : NO;
+}
+
+/* Tell whether a template may change a question: a long one, and one with several blanks or markup. */
+static bool may_change(const struct span *question) {
+    enum { LONGEST_QUESTION = 1000 };
+    bool has_sign = question->length > LONGEST_QUESTION;
+    for (size_t place = 0; place < question->length; place++) {
+        const byte *const at = question->start + place;
+        has_sign |= is_one_of(*at, "_$`[]{}") || (place && *at == ' ' && at[-1] == ' ');
+    }
+    return has_sign;
 }
 
 /* Flag whether input.formatted holds input.raw. Return false where that is for others to tell. */
@@ -164,8 +225,13 @@ static bool flag_prompt(const struct facts *facts, uint64_t *flags) {
         return false;
     if (!is_plain(raw) || !question.length)
         return true;
-    const enum answer answer = finds(prompt, &question);
-    *flags |= answer == YES ? PROMPTED : UNPROMPTED;
+    const bool begins = is_alphanumeric(*question.start) && !is_digit(*question.start);
+    const bool ends = is_one_of(question.start[question.length - 1], ".?!:");
+    const struct span asked = {.start = question.start + begins, .length = question.length - begins - ends};
+    if (question.length <= begins + ends)
+        return true;
+    const enum answer answer = finds(prompt, &asked);
+    *flags |= answer == YES ? PROMPTED : answer == NO && !may_change(&question) ? UNPROMPTED : 0;
     return answer != PERHAPS;
 }
 
@@ -181,22 +247,23 @@ static bool flag_source(const struct facts *facts, uint64_t *flags) {
     if (!is(text_of(facts, ANSWER_SOURCE), "output.raw") || !is_plain(value) || !answer.length ||
         answer.length > LONGEST_ANSWER)
         return true;
-    bool may_be_there = false, is_empty = true;
+    bool may_be_there = !facts->outputs.count;
+    enum answer is_another = YES;
     for (size_t one = 0; one < facts->outputs.count; one++) {
         const struct span *const output = &facts->outputs.span[one];
-        const bool is_blank = !bare(output->start, output->length).length;
         const enum answer found = finds(output, &answer);
-        if (hides_ascii(output) || found == PERHAPS || (!is_blank && !shows_something(output)))
+        const enum answer other = shows_another(output, &answer, facts->choices.count);
+        if (hides_ascii(output) || found == PERHAPS)
             return false;
         if (found == YES) {
             *flags |= SOURCED;
             return true;
         }
         may_be_there |= spells(output, &answer);
-        is_empty &= is_blank;
+        is_another = is_another == NO || other == YES ? is_another : other;
     }
-    *flags |= may_be_there || is_empty || is_no_answer(&answer) ? 0 : UNSOURCED;
-    return true;
+    *flags |= may_be_there || is_another != YES ? 0 : UNSOURCED;
+    return may_be_there || is_another != PERHAPS;
 }
 
 /* Flag whether the answer is a reference, or surely another one: the only one that is attributed,
@@ -205,7 +272,7 @@ static bool flag_answer(const struct facts *facts, bool single, uint64_t *flags)
     const bool is_output = single && !facts->answers && facts->outputs.count == 1;
     const struct span *const value = is_output ? facts->outputs.span : text_of(facts, ANSWER_VALUE);
     const struct span answer = bare(value->start, value->length);
-    bool is_reference = false, is_rival = true;
+    bool is_reference = false, is_rival = true, is_doubtful = false;
     if (facts->slot[ANSWERS].kind != ARRAY || !(is_output || facts->answers == 1) ||
         facts->odd_references)
         return true;
@@ -221,10 +288,13 @@ static bool flag_answer(const struct facts *facts, bool single, uint64_t *flags)
         const struct span known = bare(reference->start, reference->length);
         if (hides_ascii(reference))
             return false;
-        is_reference |= is_plain(reference) && same(&answer, &known);
+        is_reference |= same(value, reference);
+        is_doubtful |= is_plain(reference) && may_mean_another(&known, &facts->choices);
         is_rival &= is_plain(reference) && are_rivals(&answer, &known, &facts->choices);
     }
-    *flags |= is_reference ? REFERRED : is_rival ? RIVAL : 0;
+    if (!is_doubtful && !may_mean_another(&answer, &facts->choices))
+        *flags |= is_reference ? REFERRED : is_rival ? RIVAL : 0;
+    *flags |= *flags & (REFERRED | RIVAL) && facts->references.count > 1 ? ALIASED : 0;
     return true;
 }
 

@@ -536,8 +536,7 @@ static bool may_be_underived(const struct facts *facts, const struct demands *de
            (is_wrong && (may_contradict(score, false, demands) || contradicts(score, false)));
 }
 
-/* Return the place of a text among others; their number where it is none of them as it is written. */
-static size_t place_of(const struct spans *texts, const struct span *text) {
+size_t place_of(const struct spans *texts, const struct span *text) {
     size_t place = 0;
     while (place < texts->count && !same(text, &texts->span[place]))
         place++;

@@ -107,6 +107,7 @@ enum flag {
     UNSOURCED = 2097152, /* does not */
     REFERRED = 4194304, /* the answer is a reference, or */
     RIVAL = 8388608, /* a letter, integer or word that none of them can stand for */
+    ALIASED = 16777216, /* and there are several references */
 };
 
 /* Where the texts of a row are: one behind the other, each ends where the next one starts. */
@@ -173,6 +174,9 @@ byte letter_of(struct span text);
 
 /* Tell whether a text holds another one, both as they are written; perhaps, where that takes long. */
 enum answer finds(const struct span *text, const struct span *part);
+
+/* Return the place of a text among others; their number where it is none of them as it is written. */
+size_t place_of(const struct spans *texts, const struct span *text);
 
 void start_facts(struct facts *facts);
 

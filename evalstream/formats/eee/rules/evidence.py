@@ -41,6 +41,11 @@ _GRADED_WORD = LazyPattern(rf"(?<![a-z])(?:{'|'.join(_GRADED_WORDS)})(?![a-z])")
 Converters never mark such a score as correct, not even the best one.
 """
 
+_OTHERWISE_JUDGED = LazyPattern(
+    r"judge|grade|rubric|llm|gpt|reward|robust|consisten|worst|circular|group|pair|relaxed|toleran"
+)
+"""Metrics of which judges decide, several answers at once, or how near an answer is."""
+
 _OF_ONE_ANSWER = LazyPattern(
     r"(?i:(?:[\w-]+[./])?(?:exact[ _-]?match|em|acc|accuracy|correct|correctness)(?::[\w-]*)*)"
 )
@@ -251,11 +256,14 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
 
 def _is_of_single_answers(result: Result, facts: RunFacts) -> bool:
     """Tell whether scores judge one answer each: no grades, and none of all repeats of a sample."""
-    name, cover = result.metric or result.id or result.name or "", facts.coverage.of(result.place)
-    scale = read_scale(result)
+    cover, scale = facts.coverage.of(result.place), read_scale(result)
     if scale is None or scale.is_turned or cover.repeats > cover.samples:
         return False
-    return not _is_graded(name) and "judge" not in name.casefold()
+    if result.metric is not None:
+        exact = result.metric.removeprefix("quasi_").removeprefix("prefix_")
+        return _OF_ONE_ANSWER.fullmatch(exact) is not None
+    name = (result.id or result.name or "").casefold()
+    return not _is_graded(name) and _OTHERWISE_JUDGED.search(name) is None
 
 
 def _read_claimed(row: Row) -> tuple[bool, Any] | None:

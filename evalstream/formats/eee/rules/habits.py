@@ -16,9 +16,24 @@ SOURCE: Final = "source"
 ANSWER: Final = "answer"
 
 Habit = tuple[str | int, ...]
-"""A key of a tally: a habit and whether the row keeps to it, of `ANSWER` those of its result."""
+"""A key of a tally: a habit, the strain of the row, and whether it keeps to it.
+
+Of `ANSWER` the place of the row's result stands before the strain.
+"""
+
+STRAINS: Final = 256
+"""Rows of one evaluation_name are of one strain: parts of a benchmark have habits of their own.
+
+Names share this many strains, so that a tally stays small for any number of them.
+"""
 
 LONGEST_ANSWER: Final = 32
+TOLERANCE: Final = 20
+"""Graders may accept numbers that differ by up to this part."""
+
+LONGEST_QUESTION: Final = 1000
+"""Prompts of longer ones may be cut to a context."""
+
 FEWEST: Final = 3
 MANY: Final = 5
 MOST: Final = 10
@@ -34,13 +49,15 @@ _OFTEN_ESCAPED: Final = frozenset("\"\\/<>&'=")
 LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
 """A letter of a choice, such as A, (a) or b."""
 
+_MARKUP: Final = frozenset("_$`[]{}")
+"""Signs that a template may escape or leave out."""
+
+_EDGES: Final = " \t\r\n([*.:)]!"
+"""What may stand around an answer."""
+
+_CHOICES: Final = "ABCDEFGH"
 _LONGEST_LETTER: Final = 3
 _MOST_DIGITS: Final = 15
-_NO_ANSWERS: Final = frozenset(
-    ("none", "null", "nan", "na", "invalid", "unknown", "noanswer", "error", "failed", "empty")
-)
-"""What harnesses write for an answer that they did not find, in letters alone."""
-
 _APART = LazyPattern(r"[^0-9A-Za-z]+")
 _POLARITY: Final = {"yes": 1, "no": 1, "true": 2, "false": 2}
 
@@ -55,19 +72,29 @@ class Misjudged(NamedTuple):
 
 
 def asks_question(row: Mapping[str, Any]) -> bool | None:
-    """Tell whether input.formatted holds input.raw; None without both, or with escapes."""
+    """Tell whether input.formatted holds input.raw, apart from its first letter and last mark.
+
+    None without both, with escapes, and where a template may change a question: a long one, and one
+    with several blanks or markup.
+    """
     sample = row.get("input")
     question, prompt = _plain(member(sample, "raw")), member(sample, "formatted")
     if question is None or prompt.__class__ is not str:
         return None
-    return question in prompt
+    asked = question[
+        question[0].isalpha() : len(question) - question.endswith((".", "?", "!", ":"))
+    ]
+    if not asked or asked in prompt:
+        return True if asked else None
+    may_change = len(question) > LONGEST_QUESTION or "  " in question
+    return None if may_change or not _MARKUP.isdisjoint(question) else False
 
 
 def has_source(row: Mapping[str, Any]) -> bool | None:
     """Tell whether output.raw holds the one answer that was extracted from it.
 
-    None where it is empty, or has the letters and digits of the answer and others between them, and
-    where the answer is a word for none.
+    False only where it shows another answer of the same kind: a letter at its beginning or end, a
+    number, or yes or no. Harnesses write words, other languages and texts of choices in many ways.
     """
     answers = row.get("answer_attribution")
     if row.get("interaction_type") != row_view.SINGLE_TURN or answers.__class__ is not list:
@@ -75,63 +102,94 @@ def has_source(row: Mapping[str, Any]) -> bool | None:
     value = _plain(member(answers[0], "extracted_value")) if len(answers) == 1 else None
     if value is None or len(value) > LONGEST_ANSWER or answers[0].get("source") != "output.raw":
         return None
-    texts = _output_texts(row)
+    texts, choices = _output_texts(row), member(row.get("input"), "choices")
     if any(value in text for text in texts):
         return True
-    is_open = not "".join(texts).strip() or any(_spells(text, value) for text in texts)
-    return None if is_open or _APART.sub("", value).lower() in _NO_ANSWERS else False
+    if not texts or any(_spells(text, value) for text in texts):
+        return None
+    most = len(choices) if choices.__class__ is list else 0
+    return False if all(_shows_another(text, value, most) for text in texts) else None
 
 
 def is_reference(row: Mapping[str, Any]) -> bool | None:
     """Tell whether the answer of a row is a reference: the only one attributed, or the output.
 
-    False only for a letter, an integer or a word that can stand for none of them.
+    False only for a letter, an integer or a word that can stand for none of them. None also where
+    the text of a choice may be the letter or the number of another one.
     """
     answers, sample = row.get("answer_attribution"), row.get("input")
     if answers.__class__ is not list or len(answers) > 1:
         return None
     if answers:
-        value = _plain(member(answers[0], "extracted_value"))
+        text = member(answers[0], "extracted_value")
     else:
         texts = _output_texts(row) if row.get("interaction_type") == row_view.SINGLE_TURN else ()
-        value = _plain(texts[0]) if len(texts) == 1 else None
+        text = texts[0] if len(texts) == 1 else None
     reference, choices = member(sample, "reference"), member(sample, "choices")
     references = [reference] if reference.__class__ is str else reference
+    value = _plain(text)
     if value is None or references.__class__ is not list or not references:
         return None
     if not all(text.__class__ is str for text in references):
         return None
     known = [_plain(text) for text in references]
-    if value in known:
-        return True
     listed = choices if choices.__class__ is list else []
+    if any(text is not None and _may_mean_another(text, listed) for text in (value, *known)):
+        return None
+    if text in references:
+        return True
     rivals = all(text is not None and _are_rivals(value, text, listed) for text in known)
     return False if rivals else None
 
 
+def has_several_references(row: Mapping[str, Any]) -> bool:
+    """Tell whether an answer is compared with several references: any of them, or all."""
+    references = member(row.get("input"), "reference")
+    return references.__class__ is list and len(references) > 1
+
+
 def describe_exceptions(facts: RunFacts, habit: str, lack: str) -> Iterator[tuple[str, int]]:
-    """Describe and count the rows that break a habit, if most rows of a file keep to it.
+    """Describe and count the rows that break a habit, if most rows of their strain keep to it.
 
     `lack` says what these rows have not, and the others have.
     """
-    habits = facts.tally.habits
-    kept, (rows, first) = habits.count((habit, True)), habits.get((habit, False), (0, 0))
-    if rows and kept >= MOST * rows:
-        yield f"{lack} in {kept:,} other rows (first {facts.at(first)})", rows
+    habits, kept, found = facts.tally.habits, 0, list[tuple[int, int]]()
+    for strain in {key[1] for key in habits if key[0] == habit}:
+        keeping = habits.count((habit, strain, True))
+        rows, first = habits.get((habit, strain, False), (0, 0))
+        kept += keeping
+        if rows and keeping >= MOST * rows:
+            found.append((first, rows))
+    if found:
+        yield f"{lack} in {kept:,} other rows (first {facts.at(min(found)[0])})", _sum_rows(found)
 
 
 def find_misjudged(facts: RunFacts, place: int) -> Iterator[Misjudged]:
     """Iterate over rows that are called right, or wrong, unlike others with such an answer.
 
-    In most rows of the result answers that are a reference are right.
+    In most rows of the result and of their strain answers that are a reference are right, and most
+    of those that are right are one.
     """
-    habits = facts.tally.habits
-    agreed = habits.count((ANSWER, place, True, True))
-    denied = habits.count((ANSWER, place, False, False))
-    for is_right, alike, fewest in ((False, agreed, MANY), (True, agreed + denied, FEWEST)):
-        rows, first = habits.get((ANSWER, place, not is_right, is_right), (0, 0))
-        if rows and agreed > 1 and alike >= fewest * rows:
-            yield Misjudged(is_right, rows, first, agreed)
+    habits, agreed = facts.tally.habits, 0
+    found: dict[bool, list[tuple[int, int]]] = {False: [], True: []}
+    for strain in {key[2] for key in habits if key[:2] == (ANSWER, place)}:
+        own, denied, wrong, right = (
+            habits.get((ANSWER, place, strain, *both), (0, 0))
+            for both in ((True, True), (False, False), (True, False), (False, True))
+        )
+        agreed += own[0]
+        if wrong[0] and own[0] >= max(MANY * wrong[0], FEWEST * right[0]):
+            found[False].append((wrong[1], wrong[0]))
+        is_usual = own[0] > 1 and own[0] >= max(MANY * wrong[0], right[0])
+        if right[0] and is_usual and own[0] + denied[0] >= FEWEST * right[0]:
+            found[True].append((right[1], right[0]))
+    for is_right, some in found.items():
+        if some:
+            yield Misjudged(is_right, _sum_rows(some), min(some)[0], agreed)
+
+
+def _sum_rows(found: Sequence[tuple[int, int]]) -> int:
+    return sum(rows for _, rows in found)
 
 
 def judgement(score: Any, correct: Any, *, failed: bool) -> bool | None:
@@ -162,11 +220,43 @@ def _spells(text: str, part: str) -> bool:
     return _APART.sub("", part).lower() in _APART.sub("", text).lower()
 
 
+def _shows_another(text: str, value: str, choices: int) -> bool:
+    """Tell whether an output shows another answer than a value, of the same kind.
+
+    It shows a letter where it begins or ends with one. An integer may be written with a word for
+    its zeros, or number a choice.
+    """
+    if not text.isascii():
+        return False
+    if _is_integer(value):
+        may_be_choice = choices > 0 and 0 <= int(value) <= choices
+        is_plain = not may_be_choice and not value.endswith("00")
+        return is_plain and any(map(str.isdecimal, text))
+    bare = text.strip(_EDGES)
+    if _read_letter(value):
+        start = text.lstrip(_EDGES)
+        begins = start[:1] in _CHOICES and start[1:2] in {")", "]", ".", ":"}
+        ends = bare[-1:] in _CHOICES and bare[-2:-1] in {"\n", " ", "(", "[", ":", "*"}
+        return bool(bare) and (begins or ends or (len(bare) == 1 and bare.isalpha()))
+    polarity = _POLARITY.get(value.lower())
+    return polarity is not None and polarity == _POLARITY.get(bare.lower())
+
+
+def _may_mean_another(text: str, choices: Sequence[Any]) -> bool:
+    """Tell whether a choice is the letter of another one, or may be its number."""
+    if text not in choices:
+        return False
+    if _is_integer(text):
+        return 0 <= int(text) <= len(choices)
+    letter = _read_letter(text)
+    return letter is not None and ord(letter) - ord("a") != choices.index(text)
+
+
 def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
     """Tell whether two texts are letters, integers or words that stand for different answers.
 
-    An integer may number one of the choices, if there are any. Words that are not choices,
-    other than yes and no, may mean the same.
+    An integer may number one of the choices, if there are any, and near ones may be near enough.
+    Words that are not choices, other than yes and no, may mean the same.
     """
     if max(len(one), len(other)) > LONGEST_ANSWER:
         return False
@@ -174,7 +264,10 @@ def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
     if any(letters):
         return all(letters) and letters[0] != letters[1]
     if _is_integer(one) and _is_integer(other):
-        return int(one) != int(other) and (not choices or (one in choices and other in choices))
+        numbers = int(one), int(other)
+        is_far = TOLERANCE * abs(numbers[0] - numbers[1]) > max(map(abs, numbers))
+        is_part = one in other or other in one
+        return is_far and not is_part and (not choices or (one in choices and other in choices))
     if not (one.isalpha() and other.isalpha()):
         return False
     words = one.lower(), other.lower()

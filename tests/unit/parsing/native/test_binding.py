@@ -179,7 +179,7 @@ def test_a_known_row_gives_known_columns() -> None:
     assert [row["flags"] for row in rows] == [
         flags.TAKEN | flags.CARRIAGE_RETURN | flags.IS_CORRECT | habits | flags.SOURCED,
         0,
-        flags.TAKEN | flags.SEVERAL | flags.FAILED | habits,
+        flags.TAKEN | flags.SEVERAL | flags.FAILED | habits | flags.ALIASED,
     ]
     assert [row["scope"] for row in rows] == [0, 0, 0]
     said = (first, rows[0], "output", "output"), (second, rows[2], "turns", "messages")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from each import each
-from rows import Row, aggregate_of, bytes_of, sound_rows
+from rows import Row, aggregate_of, bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.formats.eee.rules.habits import is_reference
@@ -85,6 +85,7 @@ def check(folder: Path, rows: list[Row], **settings: Any) -> evalstream.Report:
     return evalstream.check(path, aggregate=aggregate, select=CODES, **settings)
 
 
+_NOT_IN_OUTPUT = "ES303 extracted_value is not in output.raw"
 ANSWER = "answer_attribution", 0, "extracted_value"
 EVERY = tuple(range(ROWS))
 
@@ -103,23 +104,55 @@ EVERY = tuple(range(ROWS))
         # Neither is the score that of one answer, nor need another text be a wrong answer.
         ((judge(True, 4, 7, score=0.5),), ""),
         ((judge(True, 4), put("error", value="timeout", rows=(4,))), "ES314"),
-        ((judge(True, 4), put(*ANSWER, value="9.0 apples", rows=(4,))), "ES303"),
+        ((judge(True, 4), put(*ANSWER, value="9.0 apples", rows=(4,))), ""),
         ((judge(True, 4), put("input", "choices", value=["7", "9 or 7"], rows=EVERY)), ""),
         ((put("input", "raw", value="What is 9 plus 1?"),), "ES320 input.formatted does not hold"),
         ((put("input", "raw", value='What is "9" plus 1?'),), ""),
         ((put("input", "formatted", value="Another prompt", rows=EVERY[:4]),), ""),
         ((put("input", "formatted", value=""),), "ES320 input.formatted does not hold"),
+        # Templates change the first letter, the last mark, blanks and markup, and cut long texts.
+        *(
+            ((put("input", "raw", value=raw), put("input", "formatted", value=prompt)), "")
+            for raw, prompt in (
+                ("what is 9 plus 1", "What is 9 plus 1?"),
+                ("What is 9 plus 1 .", "Answer: What is 9 plus 1 ?"),
+                ("What is 9  plus 1?", "What is 9 plus 1?"),
+                ("What is _ plus 1?", "What is \\_ plus 1?"),
+                ("A long text. " * 80 + "What is it?", "A long text. What is it?"),
+            )
+        ),
         (
             (put("output", "raw", value="The answer is 8."),),
             "ES303 extracted_value is not in output.raw",
         ),
         ((put("output", "raw", value="It is -0.5, (not) 5"),), ""),
-        # A harness that finds no answer writes a word for it.
+        # A harness writes a word for no answer, and reads texts of choices and other spellings.
         *(
-            ((put(*ANSWER, value=word),), "")
-            for word in ("[invalid]", "N.A.", "No answer", "EMPTY")
+            ((put(*ANSWER, value=value), put("output", "raw", value=text)), "")
+            for value, text in (
+                ("[invalid]", "The answer is 5."),
+                ("B", "It is Paris, after 2 hours."),
+                ("D", "It cannot be told"),
+                ("5", "Five."),
+                ("5", "\u0627\u0644\u062c\u0648\u0627\u0628 \u0665, 2"),
+                ("5000000", "About 5 million, in 2 years"),
+                ("0.5", "The answer is 1/2."),
+                ("yes", "It is so, 1 of 2."),
+            )
         ),
-        ((put(*ANSWER, value="invalid 7"),), "ES303 extracted_value is not in output.raw"),
+        *(
+            ((put(*ANSWER, value=value), put("output", "raw", value=text)), _NOT_IN_OUTPUT)
+            for value, text in (
+                ("B", "(C)"),
+                ("(B)", "c."),
+                ("D", "The answer is B."),
+                ("D", "**Answer:** C"),
+                ("C", "A. Paris, in 2 hours"),
+                ("D", "A long way,\n\nThe answer is: B\n"),
+                ("yes", "No."),
+            )
+        ),
+        ((put(*ANSWER, value="4"), put("input", "choices", value=list("wxyz"), rows=EVERY)), ""),
         (
             (put("output", "raw", value=" "),),
             "ES303 extracted_value is not in the output, which is empty",
@@ -148,11 +181,100 @@ def test_the_score_of_a_repeat_may_be_that_of_all(tmp_path: Path) -> None:
     assert not check(tmp_path, rows).total
 
 
+def rename(*rows: int) -> Change:
+    """Return a change that makes some rows those of another part of the benchmark."""
+    return put("evaluation_name", value="other_sums", rows=rows)
+
+
+@each(
+    ("change", "rows", "expected"),
+    [
+        (put("input", "formatted", value="Another prompt", rows=(2,)), (2, 3), 0),
+        (put("input", "formatted", value="Another prompt", rows=(2,)), EVERY, 1),
+        (put("output", "raw", value="The answer is 8.", rows=(2,)), (2, 3), 0),
+        (judge(False, 0), (0, 1, 2), 0),
+        (judge(True, 4), (4, 5), 0),
+        (judge(True, 4), EVERY[:6], 1),
+    ],
+)
+def test_parts_of_a_benchmark_have_habits_of_their_own(
+    tmp_path: Path, change: Change, rows: tuple[int, ...], expected: int
+) -> None:
+    made = made_rows()
+    change(made)
+    rename(*rows)(made)
+    assert check(tmp_path, made).total == expected
+
+
+@pytest.mark.parametrize("engine", ["auto", "rust"])
+@each(("wanted", "expected"), [((), 1), ((2, 3, 4, 5), 0)])
+def test_rows_with_several_references_are_judged_by_each_other(
+    tmp_path: Path, engine: Any, wanted: tuple[int, ...], expected: int
+) -> None:
+    # Of some of these questions all the references are wanted.
+    rows = []
+    for number, row in enumerate(sound_rows("0.3.0", 16)):
+        is_right = number not in {1, *wanted}
+        several = {"raw": f"What of {number}?", "reference": [f"{number}", f"{number + 70}"]}
+        answer = row["answer_attribution"][0] | {"extracted_value": f"{number}"}
+        rows.append(
+            row
+            | {"input": several, "answer_attribution": [answer]}
+            | {"output": {"raw": [f"{number}"]}, "interaction_type": "single_turn"}
+            | {"messages": None, "evaluation": {"score": float(is_right), "is_correct": is_right}}
+        )
+    path, _ = write_run(tmp_path, bytes_of(rows), "0.3.0")
+    assert evalstream.check(path, select=["ES808"], engine=engine).total == expected
+
+
+def test_an_answer_is_no_letter_of_another_choice(tmp_path: Path) -> None:
+    made = made_rows()
+    put("input", "choices", value=["12", "11", "1", "0"], rows=(4,))(made)
+    put("input", "reference", value="0", rows=(4,))(made)
+    put(*ANSWER, value="12", rows=(4,))(made)
+    put("output", "raw", value="12", rows=(4,))(made)
+    judge(True, 4)(made)
+    assert not check(tmp_path, made).total
+
+
+@each(
+    ("metric", "expected"),
+    [("accuracy", 1), ("quasi_exact_match", 1), ("relaxed_accuracy", 0), ("group_score", 0)],
+)
+def test_other_metrics_than_of_one_answer_judge_otherwise(
+    tmp_path: Path, metric: str, expected: int
+) -> None:
+    rows = made_rows()
+    judge(False, 0)(rows)
+    path, aggregate = tmp_path / "rows.jsonl", tmp_path / "aggregate.json"
+    path.write_bytes(bytes_of(rows))
+    document = aggregate_of("0.2.0", path.read_bytes(), ROWS)
+    document["evaluation_results"][0]["metric_config"]["metric_name"] = metric
+    aggregate.write_text(json.dumps(document))
+    assert evalstream.check(path, aggregate=aggregate, select=CODES).total == expected
+
+
 @each(
     ("answer", "references", "choices", "expected"),
     [
         ("12", ["12"], [], True),
-        (" 12 ", ["7", "12"], [], True),
+        ("12 ", ["12 "], [], True),
+        ("12", ["7", "12"], [], True),
+        # A grader may want the reference as it is, or less than all of it.
+        (" 12 ", ["12"], [], None),
+        ("125", ["12"], [], None),
+        ("-12", ["12"], [], None),
+        ("1998", ["2001"], [], None),
+        ("19", ["20"], [], None),
+        ("18", ["20"], [], False),
+        ("-3", ["2"], [], False),
+        # The text of a choice may be the letter or the number of another one.
+        ("3", ["2"], ["1", "2", "3", "4"], None),
+        ("2", ["2"], ["1", "2", "3", "4"], None),
+        ("2", ["2"], ["one", "two"], True),
+        ("8", ["6"], ["6", "8", "9"], False),
+        ("B", ["D"], ["A", "AB", "O", "B"], None),
+        ("B", ["D"], ["A", "B", "C", "D"], False),
         ("12", ["13"], [], False),
         ("12", ["012"], [], None),
         ("12", ["1"], ["12", "13"], None),
