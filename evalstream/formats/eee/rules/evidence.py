@@ -30,7 +30,7 @@ BINARY: Final = "binary"
 
 _GRADED: Final = (
     *("rouge", "bleu", "chrf", "meteor", "bertscore", "bert_score", "similarity", "perplexity"),
-    *("brier", "calibration", "match@"),
+    *("brier", "calibration", "match@", "judge", "rubric", "rating", "reward", "credit"),
 )
 _GRADED_WORDS: Final = (
     *("f1", "iou", "precision", "recall", "wer", "cer", "ter", "ece", "mcc", "bits_per_byte"),
@@ -41,8 +41,18 @@ _GRADED_WORD = LazyPattern(rf"(?<![a-z])(?:{'|'.join(_GRADED_WORDS)})(?![a-z])")
 Converters never mark such a score as correct, not even the best one.
 """
 
+_OF_CORRECTNESS = LazyPattern(r"acc|correct|exact|match|pass")
+_OF_QUALITY = LazyPattern(
+    r"attack|bias|coheren|complian|creativ|diversity|faithful|fluen|format|grounded|hallucin|harm"
+    r"|helpful|jailbreak|prefer|quality|refus|relevan|safe|stereotyp|style|sycophan|toxic|win_?rate"
+)
+"""Words of metrics that may say something else of an answer than whether it is correct.
+
+Rows may have is_correct of the sample beside them, or false for want of a better value.
+"""
+
 _OTHERWISE_JUDGED = LazyPattern(
-    r"judge|grade|rubric|llm|gpt|reward|robust|consisten|worst|circular|group|pair|relaxed|toleran"
+    r"grade|llm|gpt|robust|consisten|worst|circular|group|pair|relaxed|toleran"
 )
 """Metrics of which judges decide, several answers at once, or how near an answer is."""
 
@@ -224,7 +234,7 @@ def _called_both(facts: RunFacts) -> Iterator[Violation]:
         if scores is None or not scores.values or not {0, 1}.issuperset(scores.values):
             continue
         name = result.metric or result.id or result.name
-        if name is not None and _is_graded(name):
+        if name is not None and (_is_graded(name) or _is_of_quality(name)):
             continue
         for score in (0, 1):
             if scores.called >> 2 * score & 3 == CALLED_BOTH:
@@ -263,7 +273,8 @@ def _is_of_single_answers(result: Result, facts: RunFacts) -> bool:
         exact = result.metric.removeprefix("quasi_").removeprefix("prefix_")
         return _OF_ONE_ANSWER.fullmatch(exact) is not None
     name = (result.id or result.name or "").casefold()
-    return not _is_graded(name) and _OTHERWISE_JUDGED.search(name) is None
+    is_other = _is_graded(name) or _is_of_quality(name)
+    return not is_other and _OTHERWISE_JUDGED.search(name) is None
 
 
 def _read_claimed(row: Row) -> tuple[bool, Any] | None:
@@ -285,7 +296,7 @@ def _contradiction(
     and 1 on a scale that does not say its bounds, or those only nearly.
     """
     scale = read_scale(result)
-    if scale is None:
+    if scale is None or _is_of_quality(_metric_of(row, result)):
         return None
     if score == (scale.worst if correct else scale.best):
         if _grades(row, result) and (scale.is_turned or not correct):
@@ -331,17 +342,29 @@ def _is_graded(metric: str) -> bool:
     return any(word in name for word in _GRADED_WORDS) and _GRADED_WORD.search(name) is not None
 
 
+def _metric_of(row: Row, result: Result | None) -> Any:
+    """Return the name or the id of a row's metric."""
+    return row.get("evaluation_result_id") if result is None else result.metric or result.id
+
+
+def _is_of_quality(metric: Any) -> bool:
+    """Tell whether the name of a metric says that it is of something else than correctness."""
+    if metric.__class__ is not str:
+        return False
+    name = metric.casefold()
+    return _OF_QUALITY.search(name) is not None and _OF_CORRECTNESS.search(name) is None
+
+
 def _scores_one_answer(row: Row, result: Result | None, library: str | None) -> bool:
     """Tell whether a score says that one answer is the reference, as far as it is known.
 
     HELM's converter writes exact_match as the method of every metric.
     """
-    name = row.get("evaluation_result_id") if result is None else result.metric or result.id
     if result is not None and result.metric is not None:
         return _OF_ONE_ANSWER.fullmatch(result.metric) is not None
     if (library or "").strip().casefold() == _SCORED_BY_HELM:
         return False
-    return not _grades(row, result) and not (name.__class__ is str and "judge" in name.casefold())
+    return not _grades(row, result) and not _is_of_quality(_metric_of(row, result))
 
 
 def _exact_answer(row: Row) -> tuple[int, str] | None:

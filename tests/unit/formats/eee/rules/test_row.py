@@ -347,6 +347,28 @@ def test_a_row_may_say_that_its_correctness_says_nothing() -> None:
     assert codes(changed(SINGLE, contradiction), ALONE) == {"ES307"}
 
 
+@pytest.mark.parametrize(
+    ("metric", "is_silent"),
+    [
+        ("format_compliance", True),
+        ("toxicity", True),
+        ("refusal_rate", True),
+        ("format_accuracy", False),
+        ("safe_pass_rate", False),
+        ("accuracy", False),
+        ("success_rate", False),
+    ],
+)
+def test_a_metric_of_something_else_says_nothing_of_correctness(
+    metric: str, is_silent: bool
+) -> None:
+    # Rows have is_correct of the sample, or false for want of a better value.
+    within = context(metric_config={"metric_name": metric, "min_score": 0, "max_score": 1})
+    for score, correct in ((0, True), (1, False)):
+        row = changed(SINGLE, {"evaluation/score": score, "evaluation/is_correct": correct})
+        assert codes(row, within) == (set() if is_silent else {"ES808"})
+
+
 EXACT: dict[str, Any] = {**ANSWER, "extraction_method": "exact_match"}
 
 
