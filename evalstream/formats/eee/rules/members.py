@@ -34,6 +34,11 @@ _ON_TOP = LazyPattern(r"(?<![\w])(?:peft|delta|gguf_file|lora_local_path)(?![\w]
 _HUB_NAME = LazyPattern(r"[\w-][\w.-]*(?:/[\w.-]+)?")
 """A model of lm-eval, what is loaded on top of it, and a name that is no path."""
 
+_FOLDER = LazyPattern(
+    r"(?i:models?|checkpoints?|ckpts?|outputs?|results?|runs?|weights|data|tmp|experiments?)/.*"
+)
+"""A path from the folder of the run."""
+
 MINUTE: Final = 60.0
 DAY: Final = 86_400.0
 """Dates without a time zone may be this many seconds off."""
@@ -153,7 +158,8 @@ def _implausible_member(aggregate: Aggregate) -> Iterator[Violation]:
 def _loaded_model(model: Mapping[str, Any]) -> Iterator[Violation]:
     """Report arguments of lm-eval that load a model by another name than that of the aggregate.
 
-    Its converter takes the id from them. A path, or weights on top of a model, may be renamed.
+    Its converter takes the id from them. A path, or weights on top of a model, may be renamed, and
+    names with and without that of the owner, or the format of the weights, are of one model.
     """
     known = model.get("id")
     arguments = object_or_empty(model.get("additional_details")).get("model_args")
@@ -162,8 +168,10 @@ def _loaded_model(model: Mapping[str, Any]) -> Iterator[Violation]:
     loaded = _PRETRAINED.search(arguments)
     if loaded is None or _ON_TOP.search(arguments) or not _HUB_NAME.fullmatch(loaded[1]):
         return
-    names = [name.rpartition("/")[2].casefold() for name in (loaded[1], known)]
-    if names[0] != names[1]:
+    names = [_words(name.rpartition("/")[2]) for name in (loaded[1], known)]
+    owners = _words(" ".join(name.partition("/")[0] for name in (loaded[1], known) if "/" in name))
+    is_other = bool((names[0] ^ names[1]) - owners - {"hf"})
+    if is_other and not _FOLDER.fullmatch(loaded[1]):
         pointer = "/model_info/additional_details/model_args"
         message = "model_args load another model than model_info.id"
         yield ES710.violation(message, pointer=pointer, found=arguments)

@@ -42,7 +42,16 @@ _EXTRA_TOKENS: Final = ("input_tokens_cache_write", "input_tokens_cache_read", "
 _COUNTED_TOKENS: Final = ("total_tokens", "input_tokens", "output_tokens", *_EXTRA_TOKENS)
 _IDENTIFIERS: Final = ("evaluation_id", "model_id", "evaluation_name", "sample_id")
 _ROUNDING: Final = 1e-9
-"""The relative difference allowed between two times of the same clock."""
+"""The relative difference allowed between two times of the same clock.
+
+A whole number of milliseconds may be rounded, so that less than one more is no longer time.
+"""
+
+_APART = LazyPattern(r"[^0-9A-Za-z]+")
+_NO_ANSWERS: Final = frozenset(
+    ("none", "null", "nan", "na", "invalid", "unknown", "noanswer", "error", "failed", "empty")
+)
+"""What harnesses write for an answer that they did not find, in letters and digits alone."""
 
 
 def _terminal_answer(row: Row) -> Iterable[Violation]:
@@ -123,8 +132,8 @@ def _why_not_in_output(answer: Any, row: Row) -> str | None:
         return None
     if is_no_method(method) and not any(value.strip() in text for text in texts):
         return "though extraction_method is none"
-    is_empty = not _is_blank(value) and all(map(_is_blank, texts))
-    return "which is empty" if is_empty else None
+    is_found = not _is_blank(value) and _APART.sub("", value).lower() not in _NO_ANSWERS
+    return "which is empty" if is_found and all(map(_is_blank, texts)) else None
 
 
 def _answers_without_source(facts: RunFacts) -> Iterator[Violation]:
@@ -252,6 +261,8 @@ def _timing(context: RowContext) -> RowCheck:
         if latency is None or latency < 0:
             return ()
         longest = latency + latency * _ROUNDING
+        if latency.is_integer():
+            longest = math.nextafter(latency + 1, 0)
         return [
             ES310.violation(
                 f"{member} is above latency_ms",

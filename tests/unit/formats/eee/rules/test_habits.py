@@ -159,6 +159,7 @@ EVERY = tuple(range(ROWS))
         ),
         ((put("output", "raw", value="Eight.", rows=EVERY[:4]),), ""),
         ((put("output", "raw", value=""), put(*ANSWER, value="")), ""),
+        ((put("output", "raw", value=""), put(*ANSWER, value="[no answer]")), ""),
     ],
 )
 def test_rows_that_break_a_habit_are_named(
