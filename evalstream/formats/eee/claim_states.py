@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import LEVELS, RESULTS, UNKNOWN_LEVEL, Aggregate, Result
@@ -17,8 +18,17 @@ from evalstream.parsing.json_values import parse_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import Claim, Judgement, Method, judge, leave_open, method_named
+from evalstream.stats.claims.judge import (
+    Claim,
+    Judgement,
+    Method,
+    confirm,
+    judge,
+    leave_open,
+    method_named,
+)
 from evalstream.stats.claims.kinds import ClaimKind, kind_named
+from evalstream.stats.claims.rounding import Agreement, agreement, as_float
 from evalstream.stats.duplicates import Coverage, ResultCoverage
 from evalstream.stats.score_sums import ScoreSums
 
@@ -31,6 +41,13 @@ INTERVAL: Final = f"{UNCERTAINTY}/confidence_interval"
 """The places of claims, as JSON Pointers below a result."""
 
 BY_TRIAL: Final = "confirmed by trial: the rows do not say which result they score"
+
+OVER_ALL: Final = "confirmed by trial over the rows of all other results"
+
+_ROLL_UP: Final = LazyPattern(
+    r"(?i)(?<![a-z])(?:aggregate|all|average|avg|macro|mean|micro|overall|summary|total)(?![a-z])"
+)
+"""Words of a result over the parts of a benchmark."""
 
 _SPREADS: Final = (kinds.DEVIATION, kinds.ERROR, kinds.INTERVAL)
 _MEANS: Final = frozenset(
@@ -118,7 +135,8 @@ def judge_claims(aggregate: Aggregate, totals: RowTotals) -> Iterator[Judgement]
             )
         else:
             places = [place for place in (*join.places(result), UNJOINED) if place in totals.scores]
-            yield from _try_rows(made, result, claims, totals, places)
+            over_all = _try_all_rows(made, result, claims, totals)
+            yield from over_all or _try_rows(made, result, claims, totals, places)
 
 
 def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Iterator[Claim]:
@@ -346,15 +364,52 @@ def _try_rows(
         cover = totals.coverage.covers.get(place, ResultCoverage())
         evidence = _evidence(result, claims, totals.scores[place], cover)
         tried = list(_judge_result(made, evidence, result))
-        if any(one.claim.is_score and one.claim.state is State.CONFIRMED for one in tried):
-            yield from (_by_trial(claim, one) for claim, one in zip(made, tried, strict=True))
+        if _confirms_score(tried):
+            yield from (_by_trial(*both) for both in zip(made, tried, strict=True))
             return
     yield from (leave_open(claim, Reason.AMBIGUOUS) for claim in made)
 
 
-def _by_trial(claim: Claim, found: Judgement) -> Judgement:
+def _try_all_rows(
+    made: list[Claim], result: Result, claims: Claims, totals: RowTotals
+) -> list[Judgement]:
+    """Judge the claims of a result over parts of a benchmark by the rows of all parts, if they fit.
+
+    Its score may be the mean over the rows, or over the parts. Where all parts have one mean, or
+    score the same samples, nothing shows that it is over them.
+    """
+    if not _ROLL_UP.search(f"{result.id} {result.name}"):
+        return []
+    parts = {place: sums for place, sums in totals.scores.items() if place != UNJOINED}
+    covers = [totals.coverage.covers.get(place, ResultCoverage()) for place in parts]
+    means = [sums.mean() or Fraction(0) for sums in parts.values()]
+    is_apart = all(cover.firsts == cover.samples for cover in covers)
+    if len({*means}) < 2 or not is_apart or any(sums.unscored for sums in parts.values()):
+        return []
+    total, cover = ScoreSums(), ResultCoverage()
+    for sums, own in zip(parts.values(), covers, strict=True):
+        total.merge(sums)
+        cover.merge(own)
+    evidence = _evidence(result, claims, total, cover)
+    over_parts = sum(means, Fraction(0)) / len(means) * (100 if evidence.is_percent else 1)
+    tried = list(_judge_result(made, evidence, result))
+    for place, claim in enumerate(made):
+        # A score is one number.
+        value = claim.value if claim.is_score and isinstance(claim.value, Decimal) else None
+        if value is not None and agreement(value, over_parts) is Agreement.FULL:
+            tried[place] = confirm(claim, as_float(over_parts), total.joined_rows)
+    if not _confirms_score(tried):
+        return []
+    return [_by_trial(*both, OVER_ALL) for both in zip(made, tried, strict=True)]
+
+
+def _confirms_score(tried: list[Judgement]) -> bool:
+    return any(one.claim.is_score and one.claim.state is State.CONFIRMED for one in tried)
+
+
+def _by_trial(claim: Claim, found: Judgement, reason: str = BY_TRIAL) -> Judgement:
     if found.claim.state.holds:
-        return Judgement(found.claim._replace(reason=BY_TRIAL))
+        return Judgement(found.claim._replace(reason=reason))
     if found.claim.state is State.REFUTED:
         return leave_open(claim, Reason.AMBIGUOUS, found.claim.rows, found.claim.recomputed)
     return found

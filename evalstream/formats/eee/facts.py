@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Final
 
 from evalstream.formats.eee import sample_hash
-from evalstream.formats.eee.aggregate import Aggregate, Result
-from evalstream.formats.eee.claim_states import RowTotals, judge_claims
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Result
+from evalstream.formats.eee.claim_states import SCORE, RowTotals, judge_claims
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.datastore import ROWS_ENDING
 from evalstream.model.claim import JudgedClaim, State
@@ -130,10 +130,14 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
 
     @cached_property
     def rowless(self) -> frozenset[int]:
-        """The places of results whose id no row has, in runs whose rows have such ids."""
+        """The places of results whose id no row has, in runs whose rows have such ids.
+
+        A result over the parts of a benchmark that their rows confirm needs none of its own.
+        """
         tally = self.tally
         if not tally.is_whole or tally.without_result.total() == tally.rows:
             return frozenset()
+        confirmed = {one.pointer for one in self.claims if one.is_score and one.state.holds}
         return frozenset(
             result.place
             for result in self.context.results
@@ -141,6 +145,7 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
             if result.id is not None
             and self.ids[result.id] == 1
             and result.place not in tally.scores
+            and f"{RESULTS}/{result.place}/{SCORE}" not in confirmed
         )
 
     @cached_property

@@ -539,6 +539,49 @@ def test_the_mean_over_subtasks_is_named(tmp_path: Path) -> None:
     assert "mean over subtasks" in finding.message
 
 
+@each(
+    ("name", "claim", "scores", "expected"),
+    [
+        ("overall", 0.6875, ([1, 1, 1, 0], [1, 0, 1, 1, 0, 1, 1, 0]), {}),
+        ("bench/average", 0.667, ([1, 1, 1, 0], [1, 0, 1, 1, 0, 1, 1, 0]), {}),
+        ("overall", 0.7, ([1, 1, 1, 0], [1, 0, 1, 1, 0, 1, 1, 0]), {"ES604": 1}),
+        ("overall", 0.6876, ([1, 1, 1, 0], [1, 0, 1, 1, 0, 1, 1, 0]), {"ES604": 1}),
+        # A part whose rows are gone is no mean over the others.
+        ("biology", 0.6875, ([1, 1, 1, 0], [1, 0, 1, 1, 0, 1, 1, 0]), {"ES604": 1}),
+        ("overall", 0.75, ([1, 1, 1, 0], [1, 1, 1, 0]), {"ES604": 1}),
+    ],
+)
+def test_a_mean_over_all_parts_needs_no_rows_of_its_own(
+    tmp_path: Path, name: str, claim: float, scores: Any, expected: dict[str, int]
+) -> None:
+    rows = []
+    for part, given_scores in zip(("algebra", "chess"), scores, strict=True):
+        named = {"evaluation_result_id": part, "evaluation_name": part}
+        rows += [
+            hashed(row | {"sample_id": f"{part}-{place}"}, "json-list")
+            for place, row in enumerate(scored(given_scores, **named))
+        ]
+    data = bytes_of(rows)
+    document = aggregate_of("0.3.0", data, len(rows))
+    (result,) = document["evaluation_results"]
+    claims = {"algebra": mean_of(scores[0]), "chess": mean_of(scores[1]), name: claim}
+    document["evaluation_results"] = [
+        result
+        | {"evaluation_result_id": one, "evaluation_name": one}
+        | {"score_details": {"score": score}}
+        for one, score in claims.items()
+    ]
+    path, aggregate = tmp_path / "rows.jsonl", tmp_path / "aggregate.json"
+    path.write_bytes(data)
+    aggregate.write_text(json.dumps(document))
+    report = evalstream.check(path, aggregate=aggregate, select=("ES6", "ES8"))
+    assert dict(report.counts) == expected
+
+
+def mean_of(scores: Sequence[float]) -> float:
+    return sum(scores) / len(scores)
+
+
 def repeated(scores: Sequence[Any], samples: int) -> list[Row]:
     """Make rows of some samples, each with a number of epochs."""
     rows = scored(scores)
