@@ -32,7 +32,8 @@ from evalstream.parsing.native.binding import (
 from evalstream.parsing.native.binding import checks as known_checks
 from evalstream.parsing.native.binding import recipes as known_recipes
 from evalstream.parsing.native.binding import slots as known_slots
-from evalstream.parsing.native.schema_tables import Discriminator, NotTabled, Tables, build_tables
+from evalstream.parsing.native.schema_keywords import Discriminator, NotTabled
+from evalstream.parsing.native.schema_tables import Tables, build_tables
 from evalstream.parsing.schema_files import builtin_schema
 from evalstream.rules.base import RowCheck, Rule
 
