@@ -24,7 +24,7 @@ from evalstream.model.row_record import (
 from evalstream.stats.score_sums import fixed_point
 
 if TYPE_CHECKING:
-    from evalstream.parsing.native.binding import Index
+    from evalstream.parsing.native.record_index import Index
 
 
 WORTH_A_TABLE: Final = 256
@@ -84,7 +84,8 @@ class FirstSeenIndex:
 
 
 def _table() -> Index | None:
-    from evalstream.parsing.native.binding import Index, library
+    from evalstream.parsing.native.binding import library
+    from evalstream.parsing.native.record_index import Index
 
     loaded = library()
     return None if loaded is None else Index(loaded)
@@ -243,7 +244,8 @@ def _covers(block: RowRecords) -> Sequence[tuple[int, int, int, int]] | None:
     """Return rows by result and repeat mark, summed up by compiled code; None without it."""
     if len(block) < WORTH_A_TABLE:
         return None
-    from evalstream.parsing.native.binding import cover, library
+    from evalstream.parsing.native.binding import library
+    from evalstream.parsing.native.record_index import cover
 
     loaded = library()
     return None if loaded is None else cover(loaded, block.data, SAMPLE_AT, MARK_AT, PLACE_AT)

@@ -139,7 +139,8 @@ def search_partitions(partitions: Partitions, pieces: Iterable[bytes]) -> Iterat
 
 def _split_records(data: bytes, key: int) -> list[bytes]:
     """Return the records of each partition, chosen by the byte at `key`."""
-    from evalstream.parsing.native.binding import library, split
+    from evalstream.parsing.native.binding import library
+    from evalstream.parsing.native.record_index import split
 
     loaded = library()
     if loaded is not None:
