@@ -27,8 +27,8 @@ from evalstream.model.data_class import DataClass
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN
+from evalstream.model.run_summary import RunSummary
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import reported_options, whole_check
 

@@ -26,8 +26,9 @@ from evalstream.model.exit_codes import exit_code
 from evalstream.model.finding import Finding, FindingList, KnownFinding
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report as Outcome
-from evalstream.model.report import RunSummary, Totals
+from evalstream.model.report import Totals
 from evalstream.model.run import MAIN_FORMAT, STDIN, NoInput, Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import on_one_line
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import checked_options, reported_options

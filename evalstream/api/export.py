@@ -19,8 +19,8 @@ from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import ExitCode, is_of_signal
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN
+from evalstream.model.run_summary import RunSummary
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import whole_check
 

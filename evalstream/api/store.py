@@ -16,7 +16,8 @@ from evalstream.io.overwriting import ledger_files
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
-from evalstream.model.report import Checked, RunSummary, Totals
+from evalstream.model.report import Totals
+from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.reporters.base import Reporter
 from evalstream.rules.catalogue import DATASTORE
 from evalstream.settings.options import checked_options

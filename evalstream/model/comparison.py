@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from evalstream.model.data_class import DataClass, NamedTuple, field
-from evalstream.model.report import NOUN, Verdict
+from evalstream.model.run_summary import NOUN, Verdict
 
 
 class CompareVerdict(StrEnum):

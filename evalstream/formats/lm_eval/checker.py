@@ -31,8 +31,8 @@ from evalstream.model.claim import Reason
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, text_or_none
 from evalstream.stats.claims.judge import Judgement

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, Group
-from evalstream.model.report import RunSummary
 from evalstream.model.run import HELD_AGGREGATE, HELD_ROWS, STDIN
+from evalstream.model.run_summary import RunSummary
 from evalstream.parsing.json import dumps
 from evalstream.reporters.markup import Markup, cut_visible, tag
 from evalstream.reporters.summary import NOT_CHECKED, rule_limits

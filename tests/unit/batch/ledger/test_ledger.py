@@ -39,8 +39,8 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.reporters import reporter_type
 
 NOBODY = 65534
