@@ -7,7 +7,8 @@ from itertools import pairwise
 from math import isfinite
 from typing import Final
 
-from evalstream.model.comparison import Comparison, ComparisonReport, Estimate, Flip, Matrix, Square
+from evalstream.model.comparison import Comparison, ComparisonReport, Flip, Matrix
+from evalstream.model.estimate import Estimate, Square
 from evalstream.model.run_summary import VERDICTS
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
