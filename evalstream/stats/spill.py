@@ -20,8 +20,8 @@ from evalstream.model.row_record import (
     RowRecord,
     RowRecords,
 )
+from evalstream.stats.coverage import Coverage
 from evalstream.stats.duplicates import (
-    Coverage,
     DuplicateKind,
     DuplicateMatch,
     RowStore,

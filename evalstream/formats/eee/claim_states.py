@@ -19,7 +19,7 @@ from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import Claim, Judgement, judge, leave_open
 from evalstream.stats.claims.kinds import ClaimKind, kind_named
-from evalstream.stats.duplicates import Coverage, ResultCoverage
+from evalstream.stats.coverage import Coverage, ResultCoverage
 from evalstream.stats.score_sums import ScoreSums
 
 SCORE: Final = "score_details/score"

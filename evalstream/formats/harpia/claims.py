@@ -15,7 +15,7 @@ from evalstream.parsing.json import short_text
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import Claim, Judgement, judge, leave_open
-from evalstream.stats.duplicates import ResultCoverage
+from evalstream.stats.coverage import ResultCoverage
 
 NOT_SCORES: Final = (kinds.COUNT,)
 

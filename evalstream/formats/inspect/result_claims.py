@@ -20,7 +20,7 @@ from evalstream.stats.claims.evidence import Evidence, sum_clusters
 from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
 from evalstream.stats.claims.kinds import ClaimKind, Figure
 from evalstream.stats.claims.reducers import CannotCompute
-from evalstream.stats.duplicates import ResultCoverage
+from evalstream.stats.coverage import ResultCoverage
 from evalstream.stats.score_sums import ScoreSums
 
 _KINDS: Final[Mapping[str, ClaimKind]] = {

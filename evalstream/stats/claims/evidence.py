@@ -11,7 +11,7 @@ from typing import Any
 
 from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.stats.claims.rounding import as_float
-from evalstream.stats.duplicates import ResultCoverage
+from evalstream.stats.coverage import ResultCoverage
 from evalstream.stats.score_sums import FRACTION_BITS, ScoreSums
 
 

@@ -16,7 +16,7 @@ from evalstream.model.claim import State
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import Claim, judge
-from evalstream.stats.duplicates import ResultCoverage
+from evalstream.stats.coverage import ResultCoverage
 from evalstream.stats.score_sums import ScoreSums
 
 SCORES = st.one_of(
