@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from evalstream.api.arguments import Input, optional_path, require_path, require_paths
-from evalstream.api.check_inputs import FindingSink, check_inputs
-from evalstream.api.reports import Report
+from evalstream.api.check_inputs import check_inputs
+from evalstream.api.reports import FindingSink, Report
 from evalstream.batch.parquet import RowSource, load_library, write_rows
 from evalstream.batch.rewriting.staging import Staging
 from evalstream.engine.row_lookup import every_row

@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from evalstream.api.arguments import Input
-from evalstream.api.check_inputs import FindingSink
-from evalstream.api.reports import Report
+from evalstream.api.reports import FindingSink, Report
 from evalstream.batch.batch import check_many
 from evalstream.batch.shards import parse_shard
 from evalstream.discovery.inputs import find_all
