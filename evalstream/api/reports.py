@@ -1,4 +1,4 @@
-"""The report that Python users get, which shows itself in a notebook, and what gathers its findings."""
+"""The report that Python users get, which shows itself in a notebook, and the sink before it."""
 
 from __future__ import annotations
 
