@@ -35,7 +35,7 @@ from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, text_or_none
-from evalstream.stats.claims.judge import Judgement
+from evalstream.stats.claims.judgement import Judgement
 
 if TYPE_CHECKING:
     from evalstream.stats.run_links import RunLinks

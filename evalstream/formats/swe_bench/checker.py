@@ -31,7 +31,7 @@ from evalstream.model.run import Run
 from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
-from evalstream.stats.claims.judge import Judgement
+from evalstream.stats.claims.judgement import Judgement
 
 PATCH: Final = "patch.diff"
 

@@ -95,6 +95,11 @@ class Evidence(DataClass, frozen=True):
             self.is_repeated and self.cover.repeats == self.sums.joined_rows and self.cover.is_even
         )
 
+    @property
+    def has_uneven_repeats(self) -> bool:
+        """Whether samples are scored more than once, and not all equally often."""
+        return self.is_repeated and not self.has_even_repeats
+
     @cached_property
     def has_equal_repeats(self) -> bool:
         """Whether all repeats of each sample have the same score.
