@@ -125,17 +125,19 @@ static bool may_mean_another(const struct span *text, const struct spans *choice
     return letter && (size_t)(letter - 'a') != place;
 }
 
-/* Tell whether two integers, as they are written, are other ones and not near each other. */
+/* Tell whether two integers, as they are written, are other ones, and not near each other where they
+   are large. */
 static bool are_far(const struct span *one, const struct span *other, const int64_t *integers) {
-    enum { TOLERANCE = 20 };
+    enum { TOLERANCE = 20, LARGE = 100 };
     const int64_t gap = llabs(integers[0] - integers[1]);
     const int64_t sizes[] = {llabs(integers[0]), llabs(integers[1])};
-    return TOLERANCE * gap > (*sizes > sizes[1] ? *sizes : sizes[1]) &&
+    const int64_t largest = *sizes > sizes[1] ? *sizes : sizes[1];
+    return (largest < LARGE || TOLERANCE * gap > largest) &&
            finds(one, other) == NO && finds(other, one) == NO;
 }
 
 /* Tell whether two texts are letters, integers or words that cannot stand for the same answer. An
-   integer may number one of the choices, if there are any, and near ones may be near enough; words
+   integer may number one of the choices, if there are any, and large ones may be near enough; words
    that are no choices, other than yes and no, may mean the same. */
 static bool are_rivals(
     const struct span *one, const struct span *other, const struct spans *choices

@@ -29,7 +29,8 @@ Names share this many strains, so that a tally stays small for any number of the
 
 LONGEST_ANSWER: Final = 32
 TOLERANCE: Final = 20
-"""Graders may accept numbers that differ by up to this part."""
+LARGE: Final = 100
+"""Graders may accept numbers of this size that differ by up to a twentieth."""
 
 LONGEST_QUESTION: Final = 1000
 """Prompts of longer ones may be cut to a context."""
@@ -255,7 +256,7 @@ def _may_mean_another(text: str, choices: Sequence[Any]) -> bool:
 def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
     """Tell whether two texts are letters, integers or words that stand for different answers.
 
-    An integer may number one of the choices, if there are any, and near ones may be near enough.
+    An integer may number one of the choices, if there are any, and large ones may be near enough.
     Words that are not choices, other than yes and no, may mean the same.
     """
     if max(len(one), len(other)) > LONGEST_ANSWER:
@@ -265,7 +266,8 @@ def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
         return all(letters) and letters[0] != letters[1]
     if _is_integer(one) and _is_integer(other):
         numbers = int(one), int(other)
-        is_far = TOLERANCE * abs(numbers[0] - numbers[1]) > max(map(abs, numbers))
+        largest = max(map(abs, numbers))
+        is_far = largest < LARGE or TOLERANCE * abs(numbers[0] - numbers[1]) > largest
         is_part = one in other or other in one
         return is_far and not is_part and (not choices or (one in choices and other in choices))
     if not (one.isalpha() and other.isalpha()):

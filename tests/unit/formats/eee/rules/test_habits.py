@@ -266,8 +266,9 @@ def test_other_metrics_than_of_one_answer_judge_otherwise(
         ("125", ["12"], [], None),
         ("-12", ["12"], [], None),
         ("1998", ["2001"], [], None),
-        ("19", ["20"], [], None),
-        ("18", ["20"], [], False),
+        ("97", ["100"], [], None),
+        ("94", ["100"], [], False),
+        ("19", ["20"], [], False),
         ("-3", ["2"], [], False),
         # The text of a choice may be the letter or the number of another one.
         ("3", ["2"], ["1", "2", "3", "4"], None),
