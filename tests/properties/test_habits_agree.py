@@ -1,0 +1,91 @@
+"""What most rows keep to: the scanner and the exact path flag the same of every row."""
+
+import random
+from typing import Any
+
+from depth import some
+from each import each
+from fast_rows import SINGLE, agreed, claiming, context, sound, written
+
+VALUES = (
+    *(
+        "A",
+        "B",
+        "(c)",
+        "d.",
+        "5",
+        "12",
+        "1200",
+        "-3",
+        "0",
+        "yes",
+        "No",
+        "true",
+        "maybe",
+        "26",
+        "27",
+    ),
+    *("105", "100", "invalid", "red", "blue", " 5", "5 ", "AB", "A.", "7", "\u00e9"),
+)
+OUTPUTS = (
+    *(
+        "The answer is B.",
+        "**D**",
+        "A. Paris",
+        "B: x",
+        "a long way",
+        "5 million, or 2",
+        "1/2 = 0.5",
+    ),
+    *(
+        "No.",
+        "YES!",
+        " yes ",
+        "",
+        " ",
+        "x\ny B\n",
+        "\n\nB",
+        'q "B"',
+        "\u00e9 12",
+        "\u0665 2",
+        "\tD",
+    ),
+    *("I.", "2 + 3 = 5", "a/b C", "C*", "[E]", "x:F", "-H-", "Answer:\nG"),
+)
+QUESTIONS = (
+    *("What is 2?", "what is 2", "What is  2?", "What is _?", "A?", "?", 'Wh"at', "tell."),
+    *("x" * 999 + "?", "x" * 1001),
+)
+CHOICES = (None, [], ["A", "B", "C"], ["1", "2", "3"], ["B", "A"], ["red", "blue"], ["12", "27"])
+PROMPTS = ("<u>{}</u>", "{}", "no", "")
+
+
+def drawn_row(draw: random.Random, number: int) -> Any:
+    """Return a row whose texts may keep to a habit, break it, or say nothing of it."""
+    row, raw = sound(SINGLE, "0.3.0"), draw.choice(QUESTIONS)
+    asked = draw.choice((raw, raw[1:-1], raw.capitalize()))
+    outputs = draw.choices(VALUES + OUTPUTS, k=draw.choice((0, 1, 1, 1, 2)))
+    answer = row["answer_attribution"][0] | {
+        "extracted_value": draw.choice((*VALUES, *outputs)),
+        "source": draw.choice(("output.raw", "output.raw", "output.raw[0]")),
+    }
+    return row | {
+        "sample_id": f"s{number}",
+        "input": {
+            "raw": raw,
+            "formatted": draw.choice(PROMPTS).format(asked),
+            "reference": draw.choices(VALUES, k=draw.choice((1, 1, 3))),
+            "choices": draw.choice(CHOICES),
+        },
+        "output": {"raw": outputs},
+        "answer_attribution": draw.choice(([answer], [answer], [answer], [], [answer, answer])),
+        "evaluation": {"score": draw.choice((0, 1.0, 0.5)), "is_correct": draw.random() < 0.5},
+    }
+
+
+@each("seed", some(range(200), 40))
+def test_habits_are_flagged_alike(seed: int) -> None:
+    draw = random.Random(seed)
+    within = context("0.3.0", "json-list", aggregate=claiming("0.3.0"))
+    rows = [drawn_row(draw, number) for number in range(8)]
+    agreed(within, *(written(row, ensure_ascii=seed % 2 == 0) for row in rows))
