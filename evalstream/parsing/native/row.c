@@ -551,12 +551,17 @@ static bool may_not_be_output(const struct facts *facts) {
             place_of(&facts->outputs, text_of(facts, ANSWER_VALUE)) == facts->outputs.count);
 }
 
-/* Tell whether an answer may be taken from an output that is empty. */
-static bool lacks_output(const struct facts *facts) {
+/* Tell whether an output surely has something that is not white space. */
+static bool says_something(const struct facts *facts) {
     for (size_t one = 0; one < facts->outputs.count; one++)
         if (shows_something(&facts->outputs.span[one]))
-            return false;
-    return facts->answers && text_of(facts, ANSWER_VALUE)->length;
+            return true;
+    return false;
+}
+
+/* Tell whether an answer may be taken from an output that is empty. */
+static bool lacks_output(const struct facts *facts) {
+    return facts->answers && text_of(facts, ANSWER_VALUE)->length && !says_something(facts);
 }
 
 /* Tell whether an answer may be another choice than the score says, which the reference numbers. */
@@ -676,6 +681,36 @@ static bool is_asked(const struct facts *facts) {
     return false;
 }
 
+/* Tell whether a number may be above a limit; one that no double holds may be. */
+static bool may_exceed(const struct facts *facts, enum slot slot, double limit) {
+    return is_a_number(facts, slot) && !(number_of(facts, slot) <= limit);
+}
+
+/* Tell whether an output may have more tokens than are counted, or more were reasoned. */
+static bool may_undercount(const struct facts *facts) {
+    const double given = number_of(facts, TOKENS_GIVEN), total = number_of(facts, TOKENS);
+    const double sum = number_of(facts, TOKENS_TAKEN) + given;
+    if (given == 0 && !facts->choices.count)
+        for (size_t one = 0; one < facts->outputs.count; one++)
+            if (facts->outputs.span[one].length)
+                return true;
+    return is_a_number(facts, TOKENS_GIVEN) && may_exceed(facts, TOKENS_REASONED, given) &&
+           !(sum < total || sum > total);
+}
+
+/* Tell whether the outputs of a row may have more tokens than the limit of one allows. */
+static bool may_pass_limit(const struct facts *facts, const struct demands *demands) {
+    const double outputs = facts->outputs.count > 1 ? (double)facts->outputs.count : 1;
+    return may_exceed(facts, TOKENS_GIVEN, demands->most_tokens * outputs) &&
+           !(number_of(facts, TOKENS_REASONED) > 0);
+}
+
+/* Tell whether a right answer may be an empty output. */
+static bool may_be_right_for_nothing(const struct facts *facts) {
+    return is_true(facts, CORRECT) && facts->outputs.count && !facts->choices.count &&
+           !says_something(facts);
+}
+
 /* Return the rules that may object to what is said of a transcript: its counts, and its kind. */
 static uint32_t doubts_of_transcript(
     const struct facts *facts, const struct demands *demands, bool agentic
@@ -683,6 +718,8 @@ static uint32_t doubts_of_transcript(
     const bool is_real = agentic ? facts->calls > 0 : facts->assistants > 1;
     const enum kind turns = facts->slot[TURN_COUNT].kind;
     uint32_t doubts = (is_real ? NO_CHECK : ES315) | (is_asked(facts) ? NO_CHECK : ES320);
+    if ((double)facts->turns > demands->most_turns)
+        doubts |= ES321;
     if (turns == ABSENT || (turns == NULL_KIND && demands->counts_turns) ||
         may_miscount(facts, TURN_COUNT, facts->turns) ||
         may_miscount(facts, CALL_COUNT, facts->calls))
@@ -695,7 +732,7 @@ static uint32_t doubts_of_values(
     const struct facts *facts, const struct demands *demands, uint64_t *flags
 ) {
     uint32_t doubts = NO_CHECK;
-    if (!sums_up(facts))
+    if (!sums_up(facts) || may_undercount(facts))
         doubts |= ES309;
     if (!in_time(facts, FIRST_TOKEN) || (demands->times_generation && !in_time(facts, GENERATION)))
         doubts |= ES310;
@@ -736,7 +773,8 @@ bool judge(
     *doubts |= doubts_of_values(facts, demands, flags) | doubts_of_kind(facts, interaction);
     *doubts |= doubts_of_answer(facts, demands, single, flags);
     *doubts |= may_be_underived(facts, demands) || may_differ_from_log(facts) ? ES808 : NO_CHECK;
-    *doubts |= may_be_another_choice(facts) ? ES808 : NO_CHECK;
+    *doubts |= may_be_another_choice(facts) || (single && may_be_right_for_nothing(facts)) ? ES808 : NO_CHECK;
+    *doubts |= single && may_pass_limit(facts, demands) ? ES321 : NO_CHECK;
     *doubts |= may_not_be_output(facts) || (single && lacks_output(facts)) ? ES303 : NO_CHECK;
     if (!single)
         *doubts |= doubts_of_transcript(facts, demands, interaction == AGENTIC);

@@ -10,7 +10,8 @@ from typing import Any, Final
 from evalstream.formats.eee.aggregate import LEVELS, RESULTS, Join, Result
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.rules.habits import LETTER, find_misjudged
+from evalstream.formats.eee.row_view import SINGLE_TURN
+from evalstream.formats.eee.rules.habits import LETTER, find_misjudged, output_texts
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
@@ -163,7 +164,13 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     if score not in (worst, best) or not _scores_one_answer(row, result, library):
         return
     at: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
-    is_chosen = _chooses_right(row, result) if _is_by_lm_eval(library) else None
+    if score == best and _is_right_for_nothing(row):
+        message = "is_correct is true, but the output is empty"
+        at["pointer"], at["found"] = "/evaluation/is_correct", True
+        yield ES808.violation(message, severity=Severity.WARNING, **at)
+        return
+    is_by_lm_eval = _is_by_lm_eval(library) or bool(logged)
+    is_chosen = _chooses_right(row, result) if is_by_lm_eval else None
     if is_chosen is not None and score != (best if is_chosen else worst):
         is_not = "" if is_chosen else "not "
         message = f"extracted_value is {is_not}the choice that the reference numbers, but the score"
@@ -184,6 +191,26 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     )
     message += f" (answer {place}, extraction_method exact_match)"
     yield ES808.violation(message, expected=best if is_right else worst, **at)
+
+
+def _is_right_for_nothing(row: Row) -> bool:
+    """Tell whether a row without choices says that an output without text is the reference.
+
+    An extracted_value that it does not hold is ES303.
+    """
+    sample, answers = row.get("input"), row.get("answer_attribution")
+    reference, texts = member(sample, "reference"), output_texts(row)
+    references = [reference] if reference.__class__ is str else reference
+    if row.get("interaction_type") != SINGLE_TURN or member(sample, "choices") or not texts:
+        return False
+    if member(row.get("evaluation"), "is_correct") is not True or any(map(str.strip, texts)):
+        return False
+    if answers.__class__ is not list or references.__class__ is not list or not references:
+        return False
+    values = [member(answer, "extracted_value") for answer in answers]
+    if any(value.__class__ is not str or value.strip() for value in values):
+        return False
+    return all(text.__class__ is str and text.strip() for text in references)
 
 
 def _logged_scores(row: Row) -> list[Any]:

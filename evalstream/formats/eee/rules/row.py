@@ -10,7 +10,17 @@ from itertools import combinations
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result, is_alike, to_float
+from evalstream.formats.eee.aggregate import (
+    LEVELS,
+    RESULTS,
+    SOURCE_DATA,
+    UNKNOWN_LEVEL,
+    Aggregate,
+    Join,
+    Result,
+    is_alike,
+    to_float,
+)
 from evalstream.formats.eee.context import RowContext, in_any_context
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.rules import habits
@@ -41,6 +51,11 @@ _MEANT_IN_ROW = LazyPattern(r"\s*(?:\Z|(?:output|interactions|messages)\b)")
 _EXTRA_TOKENS: Final = ("input_tokens_cache_write", "input_tokens_cache_read", "reasoning_tokens")
 _COUNTED_TOKENS: Final = ("total_tokens", "input_tokens", "output_tokens", *_EXTRA_TOKENS)
 _IDENTIFIERS: Final = ("evaluation_id", "model_id", "evaluation_name", "sample_id")
+_NAMES: Final[Mapping[str, Sequence[str]]] = {
+    "source_metadata": ("source_organization_name",),
+    "eval_library": ("name",),
+    "model_info": ("id", "name", "developer"),
+}
 _ROUNDING: Final = 1e-9
 """The relative difference allowed between two times of the same clock."""
 
@@ -221,12 +236,36 @@ def _broken_level(levels: int, score: Any, *, unknown: bool) -> tuple[str, Any] 
 
 def _token_sum(row: Row) -> Iterable[Violation]:
     usage: Any = row.get("token_usage")
-    if usage.__class__ is not dict or sums_up(usage):
+    if usage.__class__ is not dict:
         return ()
+    if sums_up(usage):
+        return _uncounted_tokens(row, usage)
     message = "total_tokens is not input plus output tokens, nor these plus cache or reasoning"
     place: dict[str, Any] = {"pointer": "/token_usage/total_tokens"}
     taken, given = _summable([usage["input_tokens"], usage["output_tokens"]])
     return (ES309.violation(message, expected=taken + given, found=usage["total_tokens"], **place),)
+
+
+def _uncounted_tokens(row: Row, usage: Mapping[str, Any]) -> Iterator[Violation]:
+    """Find an output without a token; and reasoning that is not in the total, nor in the output.
+
+    A choice by log-likelihoods takes no token.
+    """
+    counts: list[Any] = [usage.get(name) for name in _COUNTED_TOKENS[:3]]
+    total, taken, given = counts
+    if _is_number(given) and given == 0 and not member(row.get("input"), "choices"):
+        texts = habits.output_texts(row)
+        if not all(map(_is_blank, texts)):
+            message, pointer = "output_tokens is 0, though there is an output", "output_tokens"
+            yield ES309.violation(message, pointer=f"/token_usage/{pointer}", found=given)
+    reasoned: Any = usage.get("reasoning_tokens")
+    if not all(map(_is_number, (total, taken, given, reasoned))) or reasoned <= given:
+        return
+    with suppress(OverflowError):
+        if total == taken + given:
+            message = "reasoning_tokens is above output_tokens, and total_tokens leaves it out"
+            pointer = "/token_usage/reasoning_tokens"
+            yield ES309.violation(message, pointer=pointer, expected=at_most(given), found=reasoned)
 
 
 def sums_up(usage: Mapping[str, Any]) -> bool:
@@ -287,6 +326,23 @@ def _empty_identifier(row: Row) -> Iterable[Violation]:
     if _is_blank(member(row.get("input"), "raw")):
         violations.append(ES311.violation("input.raw is empty", pointer="/input/raw"))
     return violations
+
+
+def _empty_name(aggregate: Aggregate) -> Iterator[Violation]:
+    """Report names in the aggregate by which leaderboards tell runs, models and results apart."""
+    for holder, names in _NAMES.items():
+        yield from _blank_members(aggregate.document.get(holder), names, f"/{holder}")
+    for place, result in aggregate.indexed_results():
+        where = f"{RESULTS}/{place}"
+        yield from _blank_members(result, ("evaluation_result_id", "evaluation_name"), where)
+        source, names = result.get(SOURCE_DATA), ("dataset_name",)
+        yield from _blank_members(source, names, f"{where}/{SOURCE_DATA}")
+
+
+def _blank_members(holder: Any, names: Sequence[str], where: str) -> Iterator[Violation]:
+    for name in names:
+        if _is_blank(member(holder, name)):
+            yield ES311.violation(f"{name} is empty", pointer=f"{where}/{name}")
 
 
 def _reference_not_a_choice(row: Row) -> Iterable[Violation]:
@@ -435,6 +491,7 @@ ES310: Final = declare_rule(
 ES311: Final = declare_rule(
     "ES311",
     row=in_any_context(_empty_identifier),
+    aggregate=_empty_name,
     reads=("/evaluation_id", "/model_id", "/evaluation_name", "/sample_id", "/input/raw"),
     in_scanner=True,
 )
