@@ -27,6 +27,8 @@ void clear_facts(struct facts *facts) {
     facts->references.count = facts->choices.count = facts->answered.count = 0;
     facts->outputs.count = facts->said.count = facts->asked.count = facts->told.count = 0;
     facts->says_more = false;
+    if (facts->turns)
+        memset(facts->by_users, 0, sizeof facts->by_users);
     facts->turns = facts->assistants = facts->calls = facts->calls_before = facts->answers = 0;
     facts->odd_references = facts->is_exact = facts->is_bare = false;
     facts->doubts = NO_CHECK;
@@ -164,6 +166,8 @@ static void end_turn(struct facts *facts, const struct value *turn) {
     if (!answers_calls(facts, role))
         facts->doubts |= ES305;
     facts->assistants += is(role, "assistant");
+    if (facts->turns < USER_TURNS && (role->escaped || is(role, "user")))
+        facts->by_users[facts->turns / 64] |= (uint64_t)1 << facts->turns % 64;
     if (facts->slot[TURN_CONTENT].kind == STRING && !is(role, "assistant"))
         add(is(role, "user") ? &facts->asked : &facts->told, text_of(facts, TURN_CONTENT));
     if (role->escaped || is(role, "assistant")) {
@@ -479,21 +483,29 @@ static bool is_foreign(const struct span *source) {
            !starts_with(source, "messages");
 }
 
-/* Tell whether a source is the content of a turn of the transcript: `messages[3].content`. */
-static bool is_content(const struct span *source, const char *transcript, size_t turns) {
+/* Return the turn whose content a source is: 3 for `messages[3].content`, and so many as there are
+   turns where it is that of none. */
+static size_t find_source(const struct span *source, const char *transcript, size_t turns) {
     static const char end[] = "].content";
     const byte *at = source->start;
     const byte *const stop = source->start + source->length;
     size_t turn = 0, digits = 0;
     if (source->escaped || !starts_with(source, transcript))
-        return false;
+        return turns;
     at += strlen(transcript);
     if (at == stop || *at++ != '[')
-        return false;
+        return turns;
     for (; at < stop && *at >= '0' && *at <= '9' && digits < 9; at++, digits++)
         turn = turn * 10 + (size_t)(*at - '0');
-    return digits && turn < turns && (size_t)(stop - at) == strlen(end) &&
-           !memcmp(at, end, strlen(end));
+    const bool is_content = (size_t)(stop - at) == strlen(end) && !memcmp(at, end, strlen(end));
+    return digits && turn < turns && is_content ? turn : turns;
+}
+
+/* Tell whether a source is the content of a turn that is not a user's, and the one of the answer. */
+static bool is_said(const struct facts *facts, const char *transcript) {
+    const size_t turn = find_source(text_of(facts, ANSWER_SOURCE), transcript, facts->turns);
+    return turn < facts->turns && turn < USER_TURNS && number_of(facts, ANSWER_TURN) == (double)turn &&
+           !(facts->by_users[turn / 64] >> turn % 64 & 1);
 }
 
 /* Tell whether a text is a letter that is none of the choices, and every reference more than one.
@@ -651,8 +663,7 @@ static uint32_t doubts_of_answer(
         return doubts;
     if (single && is_foreign(source))
         *flags |= FOREIGN;
-    else if (!(single ? is(source, "output.raw")
-                      : is_content(source, demands->transcript, facts->turns)))
+    else if (!(single ? is(source, "output.raw") : is_said(facts, demands->transcript)))
         doubts |= ES303;
     return doubts;
 }

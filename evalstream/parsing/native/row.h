@@ -14,6 +14,7 @@ enum {
     MOST_OUTPUTS = 64,
     MOST_SAID = 1024,
     MOST_ASKED = 4,
+    USER_TURNS = 1024,
     CALL_BUCKETS = 2 * MOST_CALLS,
     INTERACTIONS = 3,
 };
@@ -138,6 +139,7 @@ struct facts {
     struct spans asked, told;      /* texts of the first turns of users, and of others */
     bool says_more;                /* there are more of those than are kept */
     size_t turns, assistants;
+    uint64_t by_users[USER_TURNS / 64]; /* which turns may be a user's, as bits */
     size_t calls, calls_before;    /* in the whole row, and before this turn */
     size_t answers;
     enum interaction interaction;

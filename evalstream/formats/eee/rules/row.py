@@ -52,9 +52,13 @@ _EXTRA_TOKENS: Final = ("input_tokens_cache_write", "input_tokens_cache_read", "
 _COUNTED_TOKENS: Final = ("total_tokens", "input_tokens", "output_tokens", *_EXTRA_TOKENS)
 _IDENTIFIERS: Final = ("evaluation_id", "model_id", "evaluation_name", "sample_id")
 _NAMES: Final[Mapping[str, Sequence[str]]] = {
-    "source_metadata": ("source_organization_name",),
+    "source_metadata": ("source_name", "source_organization_name"),
     "eval_library": ("name",),
     "model_info": ("id", "name", "developer"),
+}
+_NAMES_OF_RESULT: Final[Mapping[str, Sequence[str]]] = {
+    SOURCE_DATA: ("dataset_name",),
+    "metric_config": ("metric_id", "metric_name"),
 }
 _ROUNDING: Final = 1e-9
 """The relative difference allowed between two times of the same clock."""
@@ -117,6 +121,11 @@ def _attribution_source(context: RowContext) -> RowCheck:
                         found=source,
                     )
                 )
+            elif transcript is not None and not single:
+                wrong = _why_not_said(source, answer, transcript[1])
+                if wrong is not None:
+                    pointer = f"/answer_attribution/{place}/source"
+                    violations.append(ES303.violation(wrong, pointer=pointer, found=source))
             foreign = foreign or doubt is Severity.INFO
             lack = _why_not_in_output(answer, row) if source in _USUAL_PLACES else None
             if lack is not None:
@@ -127,6 +136,23 @@ def _attribution_source(context: RowContext) -> RowCheck:
         return [*violations, FOREIGN_SOURCE] if foreign else violations
 
     return check
+
+
+def _why_not_said(source: str, answer: Any, turns: Sequence[Any]) -> str | None:
+    """Return why the content of a turn cannot be the answer of the model; None where it may."""
+    place = _PLACE_IN_ROW.fullmatch(source)
+    if place is None or place["content"] is None or not place["turn"].isdecimal():
+        return None
+    number, claimed = int(place["turn"]), member(answer, "turn_idx")
+    if number >= len(turns):
+        return None
+    numbers = [member(turn, "turn_idx") for turn in turns]
+    is_other = _is_number(claimed) and claimed not in (number, numbers[number])
+    if is_other and (claimed in numbers or claimed in range(len(turns))):
+        return "source is the content of another turn than turn_idx"
+    if member(turns[number], "role") == "user":
+        return "source is the content of a turn of the user"
+    return None
 
 
 def _why_not_in_output(answer: Any, row: Row) -> str | None:
@@ -335,8 +361,8 @@ def _empty_name(aggregate: Aggregate) -> Iterator[Violation]:
     for place, result in aggregate.indexed_results():
         where = f"{RESULTS}/{place}"
         yield from _blank_members(result, ("evaluation_result_id", "evaluation_name"), where)
-        source, names = result.get(SOURCE_DATA), ("dataset_name",)
-        yield from _blank_members(source, names, f"{where}/{SOURCE_DATA}")
+        for holder, names in _NAMES_OF_RESULT.items():
+            yield from _blank_members(result.get(holder), names, f"{where}/{holder}")
 
 
 def _blank_members(holder: Any, names: Sequence[str], where: str) -> Iterator[Violation]:

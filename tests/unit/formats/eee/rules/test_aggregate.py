@@ -691,6 +691,7 @@ def test_a_jury_says_how_it_decides(scoring: Any, places: list[str]) -> None:
         ("evaluation_results/0/evaluation_name", "", True),
         ("evaluation_results/0/evaluation_result_id", "", True),
         ("evaluation_results/0/source_data/dataset_name", "", True),
+        ("evaluation_results/0/metric_config/metric_id", "", True),
         ("evaluation_results/0/source_data/dataset_name", "0", False),
     ],
 )
@@ -707,6 +708,33 @@ def put(document: Any, place: str, value: Any) -> Any:
         owner = owner[int(key)] if isinstance(owner, list) else owner.setdefault(key, {})
     owner[last] = value
     return document
+
+
+@each(
+    ("results", "expected"),
+    [
+        ([("acc", "acc"), ("acc_norm", "acc_norm")], []),
+        ([("acc", "acc_norm"), ("acc_norm", "acc")], [1]),
+        ([("judge:mean", "std"), ("judge:std", "mean")], [1]),
+        ([("f1", "f1"), ("acc", "acc_norm"), ("x", "y"), ("acc_norm", "acc")], [3]),
+        ([("acc", "Accuracy"), ("acc_norm", "Accuracy, normalised")], []),
+        ([("acc", "acc_norm"), ("acc_norm", "acc_norm")], []),
+        ([("acc", "acc_norm"), ("other", "acc")], []),
+        ([(None, "acc_norm"), (7, "acc")], []),
+        ([("acc", None), ("acc_norm", ["acc"])], []),
+    ],
+)
+def test_ids_name_the_metrics_of_their_results(
+    results: list[tuple[Any, Any]], expected: list[int]
+) -> None:
+    document = one_result()
+    (result,) = document["evaluation_results"]
+    document["evaluation_results"] = [
+        {**result, "evaluation_result_id": identity, "metric_config": {"metric_name": name}}
+        for identity, name in results
+    ]
+    where = "/evaluation_results/{}/metric_config/metric_name"
+    assert said("ES807", document) == [(where.format(place), ERROR) for place in expected]
 
 
 @each(

@@ -98,6 +98,11 @@ UNCOUNTED = {
     "token_usage": {"input_tokens": 20, "output_tokens": 0, "total_tokens": 20},
     "input/choices": [],
 }
+FIRST_ANSWER = {"answer_attribution/0/source": "interactions[1].content"}
+LAST_WORD = {
+    "answer_attribution/0/source": "interactions[2].content",
+    "answer_attribution/0/turn_idx": 2,
+}
 WRONG = {"evaluation/is_correct": False, "evaluation/score": 0}
 EMPTY = {"output/raw": " ", "answer_attribution": [], "input/choices": []}
 
@@ -121,7 +126,7 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (SINGLE, {"answer_attribution/0/turn_idx": -1}, "ES302"),
     (SINGLE, {"answer_attribution/0/turn_idx": "1"}, ""),
     (AGENTIC, {"answer_attribution/0/turn_idx": 4}, "ES302"),
-    (AGENTIC, {"answer_attribution/0/turn_idx": 0}, ""),
+    (AGENTIC, {"answer_attribution/0/turn_idx": 0}, "ES303"),
     (AGENTIC, {"interactions": []}, "ES302 ES303 ES306"),
     (SINGLE, {"answer_attribution/0/source": "output.raw[0]"}, ""),
     (SINGLE, {"answer_attribution/0/source": "interactions[0].content"}, "ES303"),
@@ -142,6 +147,14 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (MULTI, {"answer_attribution/0/source": "messages[3].content"}, ""),
     (MULTI, {"answer_attribution/0/source": "interactions[turn_idx].content"}, ""),
     (MULTI, {"answer_attribution/0/source": "interactions[4].content"}, "ES303"),
+    (MULTI, {"answer_attribution/0/source": "interactions[1].content"}, "ES303"),
+    (MULTI, {"answer_attribution/0/turn_idx": 1}, "ES303"),
+    (MULTI, {**FIRST_ANSWER, "answer_attribution/0/turn_idx": 1}, ""),
+    (MULTI, {**FIRST_ANSWER, "answer_attribution/0/turn_idx": "1"}, ""),
+    (MULTI, {**LAST_WORD, "interactions/2/role": "user"}, "ES303"),
+    (MULTI, {**LAST_WORD, "interactions/2/role": "simulator"}, ""),
+    # The source counts the turns, turn_idx may number them.
+    (MULTI, {"interactions/3/turn_idx": 30, "answer_attribution/0/turn_idx": 30}, "ES304"),
     (MULTI, {"interactions/0/turn_idx": 1}, "ES304"),
     (MULTI, {"interactions/0/turn_idx": "0"}, ""),
     (MULTI, {"interactions/0/turn_idx": 0.0}, ""),
@@ -254,7 +267,7 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (MULTI, {"interactions/1/role": "user"}, "ES315"),
     (MULTI, {"interactions/1/role": "Human"}, "ES315"),
     (MULTI, {"interactions/1/role": "model"}, ""),
-    (MULTI, {"interactions/1/role": "user", "interactions/3/role": "user"}, "ES315"),
+    (MULTI, {"interactions/1/role": "user", "interactions/3/role": "user"}, "ES303 ES315"),
     (MULTI, {"interactions/0/content": "Name a colour."}, "ES320"),
     (MULTI, {"interactions/0/content": "Name a colour.", "interactions/0/role": "Human"}, "ES320"),
     (MULTI, {"interactions/0/content": "add 4 and 9"}, ""),
