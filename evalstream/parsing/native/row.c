@@ -501,10 +501,14 @@ static size_t find_source(const struct span *source, const char *transcript, siz
     return digits && turn < turns && is_content ? turn : turns;
 }
 
-/* Tell whether a source is the content of a turn that is not a user's, and the one of the answer. */
+/* Tell whether a source is surely the content of a turn that is not a user's, and no other turn than
+   the answer's. */
 static bool is_said(const struct facts *facts, const char *transcript) {
     const size_t turn = find_source(text_of(facts, ANSWER_SOURCE), transcript, facts->turns);
-    return turn < facts->turns && turn < USER_TURNS && number_of(facts, ANSWER_TURN) == (double)turn &&
+    const double claimed = number_of(facts, ANSWER_TURN);
+    /* Turns that are not in order have other numbers than their places. */
+    const bool is_a_turn = facts->doubts & ES304 || (claimed >= 0 && claimed < (double)facts->turns);
+    return turn < facts->turns && turn < USER_TURNS && !(is_a_turn && claimed != (double)turn) &&
            !(facts->by_users[turn / 64] >> turn % 64 & 1);
 }
 
