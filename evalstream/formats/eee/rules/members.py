@@ -191,22 +191,23 @@ def _loaded_model(model: Mapping[str, Any]) -> Iterator[Violation]:
 
 def _foreign_name(model: Mapping[str, Any]) -> Iterator[Violation]:
     """Report a name that has nothing in common with the id."""
-    names = [model.get(key) for key in ("name", "id")]
-    if not all(isinstance(name, str) and name.isascii() and _words(name) for name in names):
+    name, known = model.get("name"), model.get("id")
+    if not isinstance(name, str) or not isinstance(known, str):
         return
-    name, known = map(str, names)
-    if known.rpartition("/")[2] not in name and _parts(name).isdisjoint(_parts(known)):
+    if known.rpartition("/")[2] in name or not (name.isascii() and known.isascii()):
+        return
+    if all(parts := [_parts(name), _parts(known)]) and parts[0].isdisjoint(parts[1]):
         message = f"model_info.name has nothing in common with model_info.id: {known}"
         yield ES710.violation(message, pointer="/model_info/name", found=name)
 
 
 def _long_ago(holder: Mapping[str, Any], name: str, where: str) -> Iterator[Violation]:
-    """Report a number of seconds that lies before the first models; a year or a date is none."""
+    """Report a time before the first models; a number that may be a year or a date is none."""
     value = holder.get(name)
-    if not isinstance(value, str) or not _is_a_time(value) or _YEAR.search(value):
-        return
     seconds = _seconds(value)
-    if (float(value) if seconds is None else seconds) < FIRST_MODELS:
+    if seconds is None and isinstance(value, str) and _is_a_number(value):
+        seconds = None if _YEAR.search(value) else float(value)
+    if seconds is not None and seconds < FIRST_MODELS:
         message, pointer = f"{name} lies before 2018", f"{where}/{name}"
         yield ES710.violation(message, pointer=pointer, found=value)
 
@@ -230,7 +231,11 @@ def _check_evaluated(
 
 def _is_a_time(value: str) -> bool:
     """Tell whether a text may be a time: a number, or any text with a year."""
-    return value.strip().replace(".", "", 1).isdecimal() or _YEAR.search(value) is not None
+    return _is_a_number(value) or _YEAR.search(value) is not None
+
+
+def _is_a_number(value: str) -> bool:
+    return value.strip().replace(".", "", 1).isdecimal()
 
 
 def _source_data(source: Mapping[str, Any], where: str) -> Iterator[Violation]:
@@ -300,7 +305,7 @@ def _share_below_zero(metric: Mapping[str, Any], where: str) -> Iterator[Violati
 
 def _generation(settings: Mapping[str, Any], where: str) -> Iterator[Violation]:
     planned = object_or_empty(object_or_empty(settings.get("eval_plan")).get("config"))
-    for name in _SAMPLING:
+    for name in _SAMPLING if planned else ():
         used, value = to_float(settings.get(name)), planned.get(name)
         if used is not None and read_number(value) not in {None, used}:
             message = f"{name} is not that of eval_plan.config"
