@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from evalstream.engine.documents import DocumentCheck
@@ -13,13 +13,14 @@ from evalstream.formats.swe_bench.claims import (
     judge_report,
     judge_results,
 )
-from evalstream.formats.swe_bench.files import is_plain_file
+from evalstream.formats.swe_bench.documents import REPORT_OF_INSTANCE
+from evalstream.formats.swe_bench.files import is_plain_file, list_folders
 from evalstream.formats.swe_bench.format import FORMAT
 from evalstream.formats.swe_bench.reader import RunReader
 from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.formats.swe_bench.rules import lists as about_lists
 from evalstream.formats.swe_bench.rules.figures import check_list_figures
-from evalstream.formats.swe_bench.views import PlacedInFile
+from evalstream.formats.swe_bench.views import PlacedInFile, Prediction
 from evalstream.io.document import document_bytes
 from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
@@ -30,10 +31,13 @@ from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import Run
 from evalstream.model.signals import STOPPING
-from evalstream.model.text import count_noun
+from evalstream.model.text import count_noun, join_words
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.stats.claims.judge import Judgement
 
 PATCH: Final = "patch.diff"
+_NAMED: Final = 3
+"""How many instances without a patch in the logs are named."""
 
 
 def check(
@@ -67,9 +71,10 @@ class _Judge:
             self._note(about_lists.check_report_lists(found.report))
         if found.results is not None:
             self._note(about_lists.check_result_lists(found.results))
-            for path, groups in found.groups:
-                self._note(about_lists.check_groups(path, groups, found.results))
+        self._note(self._groups())
         self._note(about_instances.check_outcomes(found))
+        if found.report is not None:
+            self._note(about_instances.check_folders(found.report, self._list_unreported()))
         self._note(about_instances.check_predictions(found))
         self._note(self._patches())
         claims: list[JudgedClaim] = []
@@ -92,6 +97,20 @@ class _Judge:
         summary.checked = tuple(self._iterate_checked())
         return summary
 
+    def _groups(self) -> Iterator[PlacedInFile]:
+        """Yield the groups that differ from the results or, without results, from the details."""
+        found = self._found
+        details = None if found.details is None else found.details[1]
+        resolved: Collection[str] | None = None
+        if found.results is not None:
+            resolved = found.results.places("resolved")
+        elif details is not None:
+            entries = details.items()
+            resolved = [one for one, detail in entries if object_or_empty(detail).get("resolved")]
+        for path, groups in found.groups if resolved is not None else ():
+            number = None if details is None else len(details)
+            yield from about_lists.check_groups(path, groups, resolved or (), number)
+
     def _iterate_judged(self) -> Iterator[tuple[str, list[Judgement]]]:
         """Iterate over the documents that make claims, with their judged claims."""
         found = self._found
@@ -111,11 +130,14 @@ class _Judge:
 
     def _patches(self) -> Iterator[PlacedInFile]:
         """Yield the predictions that differ from the patches in the logs."""
+        missing: list[Prediction] = []
         for one, path in self._find_patches():
             STOPPING.check()
             prediction = (self._found.predictions or {}).get(one)
             patch = None if prediction is None else self._read_patch(path)
             if prediction is None or patch is None:
+                is_lost = one in self._found.outcomes and not os.path.lexists(path)
+                missing += [prediction] if prediction is not None and is_lost else []
                 continue
             self._compared += 1
             self._unreported += one not in self._found.outcomes
@@ -127,6 +149,11 @@ class _Judge:
             severity = None if one in self._found.outcomes else Severity.WARNING
             shown = {"found": prediction.patch, "severity": severity}
             yield prediction.about(about_instances.SWE306, message, "model_patch", **shown)
+        if missing:
+            names = join_words([one.id for one in missing[:_NAMED]])
+            message = f"the logs have the report and no {PATCH} of {names}"
+            shown = {"severity": Severity.WARNING, "count": len(missing)}
+            yield missing[0].about(about_instances.SWE306, message, "model_patch", **shown)
 
     def _find_patches(self) -> Iterator[tuple[str, str]]:
         """Iterate over the instances whose patch may be in the logs, and its path.
@@ -146,6 +173,13 @@ class _Judge:
             is_open = is_name and one not in found.outcomes and not prediction.is_empty
             if len(folders) == 1 and is_open and (evaluated is None or one in evaluated):
                 yield one, os.path.join(*folders, one, PATCH)
+
+    def _list_unreported(self) -> list[str]:
+        """Return the instances that have a folder in the logs of the run, and no report there."""
+        placed = filter(is_local, (one.path for one in self._found.outcomes.values()))
+        logs = {os.path.dirname(os.path.dirname(p)) for p in placed if REPORT_OF_INSTANCE.search(p)}
+        names = (os.path.basename(path) for folder in sorted(logs) for path in list_folders(folder))
+        return [name for name in names if name not in self._found.outcomes]
 
     def _read_patch(self, path: str) -> bytes | None:
         """Return the patch that was evaluated, None where it is not in the logs."""
