@@ -205,6 +205,7 @@ class EvaluationCheck:
         benchmark, items = evaluation.benchmark, self._items
         if items is not None:
             self._documents.note_all(samples.open_votes(items.tally.claims()))
+            self._documents.note_all(items.usual.report())
         if benchmark is None or items is None:
             return
         missing = [name for name in benchmark.by_id if name not in items.found]

@@ -142,6 +142,7 @@ class ItemPass:
         self._seen: dict[bytes, int] = {}
         self._verdicts: int | None = None
         self.tally = VerdictTally()
+        self.usual = samples.UsualVerdicts(evaluation.usual_reading)
         # The numbers and lines of items without samples: an evaluation may lack them all.
         self._unsampled = array("Q")
         self._samples = self._sample_collector()
@@ -222,6 +223,7 @@ class ItemPass:
         self.samples += len(value["samples"])
         self.answered += len(value["samples"])
         self.tally.add_confirmed(value)
+        self.usual.add(value, f"/{ITEMS}/{self.count}")
         self._report_unsampled()
         return True
 
@@ -252,6 +254,7 @@ class ItemPass:
             self._verdicts = len(verdicts)
         self.samples += sum(1 for _ in objects(value.get("samples")))
         self.answered += sum(1 for _ in samples.iterate_answers(value))
+        self.usual.add(value, f"/{ITEMS}/{self.count}")
         if self.samples:
             self._report_unsampled()
         if is_valid and is_sound(value, self._evaluation):
