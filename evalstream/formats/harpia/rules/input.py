@@ -178,7 +178,7 @@ def _missing_reference(read: Input) -> Iterator[Violation]:
         if not supervised or not isinstance(instance.value, dict):
             continue
         found = find_member(instance.value, "expected-output")
-        if found is None or found.value in ([], ""):
+        if found is None or found.value in ([], "", [""]):
             gap = "missing" if found is None else "empty"
             message = f"expected-output is {gap}, but {short_text(supervised[0])} compares responses with it"
             place = instance.pointer if found is None else at(instance.pointer, found)
