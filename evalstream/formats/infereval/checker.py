@@ -246,6 +246,8 @@ class EvaluationCheck:
             summary.declared = declared.removeprefix(PREFIX) if isinstance(declared, str) else None
             if declared in evaluation.hashes:
                 summary.actual = summary.declared
+        if items is not None and items.links is not None:
+            summary.links = items.links.log.links
         if is_alone:
             summary.leave_unconfirmed(UNCOMPARED)
         return summary

@@ -83,7 +83,7 @@ def _is_sound_sample(sample: Any, index: int) -> bool:
     return verdict in VERDICTS and (verdict != ABSTAIN or _is_answered(sample))
 
 
-def _is_own_request(sample: Mapping[str, Any], evaluation: Evaluation, name: str) -> bool:
+def _is_own_request(sample: Mapping[str, Any], evaluation: Evaluation, name: Any) -> bool:
     request = sample.get("request_id")
     if request is None or (request.__class__ is str and REQUEST not in request):
         return True

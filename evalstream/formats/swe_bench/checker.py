@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.swe_bench.claims import (
@@ -13,7 +13,7 @@ from evalstream.formats.swe_bench.claims import (
     judge_report,
     judge_results,
 )
-from evalstream.formats.swe_bench.documents import REPORT_OF_INSTANCE
+from evalstream.formats.swe_bench.documents import NAME, REPORT_OF_INSTANCE
 from evalstream.formats.swe_bench.files import is_plain_file, list_folders
 from evalstream.formats.swe_bench.format import FORMAT
 from evalstream.formats.swe_bench.reader import RunReader
@@ -35,7 +35,11 @@ from evalstream.model.text import count_noun, join_words
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.stats.claims.judgement import Judgement
 
+if TYPE_CHECKING:
+    from evalstream.stats.run_links import RunLinks
+
 PATCH: Final = "patch.diff"
+LEAST_PATCHES: Final = 10
 _NAMED: Final = 3
 """How many instances without a patch in the logs are named."""
 
@@ -95,7 +99,21 @@ class _Judge:
             claims_file=None if aggregate is None else printable(aggregate),
         )
         summary.checked = tuple(self._iterate_checked())
+        if self._documents.options.links:
+            summary.links = self._links()
         return summary
+
+    def _links(self) -> RunLinks | None:
+        """Return what links the patches to those of other models; few may be the same by chance."""
+        given = [one for one in (self._found.predictions or {}).values() if not one.is_empty]
+        if len(given) < LEAST_PATCHES or given[0].model is None:
+            return None
+        from evalstream.stats.run_links import LogLinks
+
+        links = LogLinks(None, NAME, given[0].model)
+        for one in given:
+            links.add_answer(one.id, one.patch)
+        return links.links
 
     def _groups(self) -> Iterator[PlacedInFile]:
         """Yield the groups that differ from the results or, without results, from the details."""
@@ -152,8 +170,10 @@ class _Judge:
         if missing:
             names = join_words([one.id for one in missing[:_NAMED]])
             message = f"the logs have the report and no {PATCH} of {names}"
-            shown = {"severity": Severity.WARNING, "count": len(missing)}
-            yield missing[0].about(about_instances.SWE306, message, "model_patch", **shown)
+            rule, number = about_instances.SWE306, len(missing)
+            yield missing[0].about(
+                rule, message, "model_patch", severity=Severity.WARNING, count=number
+            )
 
     def _find_patches(self) -> Iterator[tuple[str, str]]:
         """Iterate over the instances whose patch may be in the logs, and its path.
