@@ -172,7 +172,8 @@ def _check_left_out(subject: FolderItem) -> Iterator[Violation]:
             found.setdefault(reported.task, set()).add(reported.metric)
     for task in report.pairing(document) or ():
         listed = folder.listed(task) if task is not None else ()
-        for metric in sorted(set(listed) - found.get(task or "", set())):
+        left_out = set(listed) - found.get(task or "", set())
+        for metric in sorted(one for one in left_out if folder.knows(documents.METRIC, one)):
             message = f"no value of {metric[:80]}, which the task {(task or '')[:80]} lists"
             yield EVG401.violation(message, pointer="/results", severity=Severity.WARNING)
 
