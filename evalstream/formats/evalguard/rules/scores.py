@@ -206,7 +206,7 @@ def _check_share(reported: report.Reported, subject: FolderItem) -> Iterator[Vio
         message = f"{reported.metric[:80]} is a share, which is not below 0 or above 100 percent"
         yield EVG401.violation(message, pointer=reported.place, found=value)
     error = reported.error
-    if most is None or error is None or not math.isfinite(error):
+    if most is None or error is None or not 0 <= error < math.inf:
         return
     if is_outside_bounds(Decimal(str(error)), (None, most)):
         message = "the standard error is larger than any of answers with this share"
