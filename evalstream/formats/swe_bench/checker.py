@@ -20,7 +20,7 @@ from evalstream.formats.swe_bench.reader import RunReader
 from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.formats.swe_bench.rules import lists as about_lists
 from evalstream.formats.swe_bench.rules.figures import check_list_figures
-from evalstream.formats.swe_bench.views import PlacedInFile, Prediction
+from evalstream.formats.swe_bench.views import TESTS, PlacedInFile, Prediction
 from evalstream.io.document import document_bytes
 from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
@@ -214,12 +214,14 @@ class _Judge:
     def _iterate_checked(self) -> Iterator[Checked]:
         """Yield the checks that were made beside those of the claims."""
         outcomes = self._found.outcomes.values()
-        if outcomes:
-            number = sum(
-                one.derived is not None and one.derived == one.declared for one in outcomes
-            )
-            text = f"{number:,} of {count_noun(len(outcomes), 'outcome')} as their tests say"
-            yield Checked(text, number == len(outcomes))
+        tested = [one for one in outcomes if TESTS in one.value]
+        if tested:
+            number = sum(one.derived is not None and one.derived == one.declared for one in tested)
+            text = f"{number:,} of {count_noun(len(tested), 'outcome')} as their tests say"
+            yield Checked(text, number == len(tested))
+        if untested := [one.declared is False for one in outcomes if TESTS not in one.value]:
+            text = f"{count_noun(len(untested), 'outcome')} without tests"
+            yield Checked(text, None if all(untested) else False)
         if self._found.predictions is not None and outcomes:
             number = len(outcomes) + self._unreported
             text = f"{self._equal:,} of {count_noun(number, 'patch', 'patches')} as predicted"

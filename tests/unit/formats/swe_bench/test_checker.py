@@ -566,3 +566,23 @@ def test_groups_without_results_are_those_of_the_details() -> None:
 def test_details_are_amounts_and_outcomes(detail: Any, is_sound: bool) -> None:
     edit(DETAILS, lambda value: {**value, ids(107)[0]: detail})
     assert ("SWE101" in codes(check("submission"))) is not is_sound
+
+
+def test_an_outcome_without_tests_is_not_said_to_be_that_of_its_tests() -> None:
+    path = f"{LOGS}/{ids(107)[0]}/report.json"
+
+    def lose(value: Any) -> None:
+        del value[ids(107)[0]]["tests_status"]
+        value[ids(107)[0]]["patch_successfully_applied"] = False
+
+    edit(path, lose)
+    report = check(REPORT)
+    assert [(one.text, one.is_ok) for one in report.runs[0].checked] == [
+        ("2 of 2 outcomes as their tests say", True),
+        ("1 outcome without tests", None),
+    ]
+    assert codes(report) == set()
+    edit(path, lambda value: value[ids(107)[0]].update(resolved=True))
+    assert ("1 outcome without tests", False) in [
+        (one.text, one.is_ok) for one in check(path).runs[0].checked
+    ]
