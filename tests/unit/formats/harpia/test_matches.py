@@ -93,3 +93,9 @@ def test_several_responses_are_not_matched(run: Run, tmp_path: Path) -> None:
 def test_an_empty_text_is_no_reference(run: Run, tmp_path: Path) -> None:
     run.input["instances"][OTHER]["expected-output"] = [""]
     assert run.check(tmp_path) == {("HAR106", "warning", 1)}
+
+
+def test_a_run_without_its_input_says_so(run: Run, tmp_path: Path) -> None:
+    run.check(tmp_path)
+    report = evalstream.check(tmp_path / "log.jsonl", aggregate=tmp_path / "out.json")
+    assert [one.text for one in report.runs[0].checked] == ["no input to compare with"]
