@@ -99,3 +99,11 @@ def test_a_run_without_its_input_says_so(run: Run, tmp_path: Path) -> None:
     run.check(tmp_path)
     report = evalstream.check(tmp_path / "log.jsonl", aggregate=tmp_path / "out.json")
     assert [one.text for one in report.runs[0].checked] == ["no input to compare with"]
+
+
+def test_an_instance_does_not_count_twice(run: Run, tmp_path: Path) -> None:
+    run.input["instances"].append({**run.input["instances"][0], "id": "weather-4"})
+    run.results.append(1.0)
+    assert run.check(tmp_path) == {("HAR103", "warning", 1)}
+    run.input["instances"][3]["actual-output"] = "It is going to rain."
+    assert run.check(tmp_path) == set()
