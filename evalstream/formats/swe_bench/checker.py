@@ -16,11 +16,12 @@ from evalstream.formats.swe_bench.claims import (
 from evalstream.formats.swe_bench.documents import NAME, REPORT_OF_INSTANCE
 from evalstream.formats.swe_bench.files import is_plain_file, list_folders
 from evalstream.formats.swe_bench.format import FORMAT
+from evalstream.formats.swe_bench.outputs import OUTPUT, find_failed
 from evalstream.formats.swe_bench.reader import RunReader
 from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.formats.swe_bench.rules import lists as about_lists
 from evalstream.formats.swe_bench.rules.figures import check_list_figures
-from evalstream.formats.swe_bench.views import TESTS, PlacedInFile, Prediction
+from evalstream.formats.swe_bench.views import TESTS, PlacedInFile, Prediction, list_successes
 from evalstream.io.document import document_bytes
 from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
@@ -79,6 +80,7 @@ class _Judge:
         self._note(about_instances.check_outcomes(found))
         if found.report is not None:
             self._note(about_instances.check_folders(found.report, self._list_unreported()))
+        self._note(self._outputs())
         self._note(about_instances.check_predictions(found))
         self._note(self._patches())
         claims: list[JudgedClaim] = []
@@ -145,6 +147,21 @@ class _Judge:
         if found.report is None and found.results is None and found.outcomes:
             path = next(iter(found.outcomes.values())).path
             yield path, list(judge_outcomes(found))
+
+    def _outputs(self) -> Iterator[PlacedInFile]:
+        """Yield the reports of successful tests that failed by the output beside them."""
+        for outcome in self._found.outcomes.values():
+            STOPPING.check()
+            names = list_successes(outcome)
+            path = os.path.join(os.path.dirname(outcome.path), OUTPUT)
+            if not names or not is_local(path) or not is_plain_file(path):
+                continue
+            try:
+                failed = find_failed(path, names)
+            except OSError as error:
+                self._documents.cannot(f"{printable(path)} cannot be read: {error}")
+            else:
+                yield from about_instances.report_failed(outcome, failed)
 
     def _patches(self) -> Iterator[PlacedInFile]:
         """Yield the predictions that differ from the patches in the logs."""

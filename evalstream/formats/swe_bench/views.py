@@ -167,6 +167,14 @@ def derive(outcome: Mapping[str, Any]) -> bool | None:
     return not failures
 
 
+def list_successes(outcome: InstanceOutcome) -> list[str]:
+    """Return the tests that an outcome counts as successes; none of a malformed one."""
+    if outcome.derived is None or TESTS not in outcome.value:
+        return []
+    groups = (outcome.value[TESTS][name]["success"] for name in DECIDING_TESTS)
+    return [test for tests in groups for test in tests if isinstance(test, str)]
+
+
 def iterate_predictions(document: Any) -> Iterator[tuple[str, Any]]:
     """Iterate over the predictions in a document with their JSON Pointers."""
     if isinstance(document, list):

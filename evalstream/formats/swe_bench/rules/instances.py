@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from evalstream.formats.swe_bench.documents import LOG_FOLDERS, model_folder
@@ -58,6 +58,15 @@ def check_tests(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
     if outcome.declared and not any(groups[first].values()):
         message = f"resolved is true, and {first} has no test"
         yield outcome.about(SWE302, message, TESTS, first, severity=Severity.WARNING)
+
+
+def report_failed(outcome: InstanceOutcome, failed: Sequence[str]) -> Iterator[PlacedInFile]:
+    """Yield the successful tests that failed by the output of the tests, as one violation."""
+    if failed:
+        more = f" and {len(failed) - 1:,} more" if len(failed) > 1 else ""
+        message = f"test_output.txt says that {failed[0]}{more} failed, called a success here"
+        shown = {"severity": Severity.WARNING, "count": len(failed), "found": failed[0]}
+        yield outcome.about(SWE302, message, TESTS, **shown)
 
 
 def check_folder(outcome: InstanceOutcome, folder: str) -> Iterator[PlacedInFile]:

@@ -586,3 +586,45 @@ def test_an_outcome_without_tests_is_not_said_to_be_that_of_its_tests() -> None:
     assert ("1 outcome without tests", False) in [
         (one.text, one.is_ok) for one in check(path).runs[0].checked
     ]
+
+
+START, END = ">>>>> Start Test Output\n", ">>>>> End Test Output\n"
+
+
+def write_output(number: int, text: str) -> None:
+    """Write the output of the tests of an instance."""
+    Path(f"{LOGS}/{ids(number)[0]}/test_output.txt").write_text(text)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "FAILED test_limit - assert 8 == 9\nPASSED test_old\n",
+        "ERROR test_limit\n",
+        "test_limit ... FAIL\ntest_old ... ok\n",
+        "x" * 70_000 + "\nFAILED test_limit\r\n",
+    ],
+)
+def test_a_failed_test_does_not_become_a_success(lines: str) -> None:
+    write_output(107, f"{START}{lines}{END}")
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+    resolve(107, lambda tests: tests["FAIL_TO_PASS"].update(success=["test_limit"], failure=[]))
+    (found,) = (one for one in check(REPORT, "preds.jsonl") if one.code == "SWE302")
+    assert (found.severity.label, found.found) == ("warning", "test_limit")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{START}PASSED test_new\nPASSED test_old\n{END}",
+        f"{START}FAILED test_new\nPASSED test_new\n{END}",
+        f"{START}FAILED test_newer\nFAILED\ntest_new ... FAIL now\n{END}",
+        f"FAILED test_new\n{START}{END}FAILED test_new\n",
+        START + "x" * 65_536 + f"FAILED test_new\n{END}",
+        f"{START}--- FAIL: test_new\n{END}",
+        "",
+    ],
+)
+def test_other_output_says_nothing(text: str) -> None:
+    write_output(101, text)
+    assert codes(check(REPORT, "preds.jsonl")) == set()
