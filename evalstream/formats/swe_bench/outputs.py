@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 OUTPUT: Final = "test_output.txt"
+_MARK: Final = b">>>>> "
 _START: Final = b">>>>> Start Test Output"
 _END: Final = b">>>>> End Test Output"
 _MOST_BYTES: Final = 1 << 16
 """Most bytes of a line; the rest of a longer one says nothing."""
 
-_PYTEST: Final = re.compile(rb"(PASSED|FAILED|ERROR|XFAIL|SKIPPED)\s+(\S+)")
-_DJANGO: Final = re.compile(rb"\s*(.+?) \.\.\. {1,2}(ok|OK|FAIL|ERROR)\s*")
-_FAILED: Final = frozenset({b"FAILED", b"ERROR", b"FAIL"})
+
+class _Words(NamedTuple):
+    """How lines about a test begin with pytest, before its name, and end with Django, after it."""
+
+    first: tuple[bytes, ...]
+    last: tuple[bytes, ...]
+
+
+_FAILED: Final = _Words((b"FAILED", b"ERROR"), (b" ... FAIL", b" ... ERROR"))
+_PASSED: Final = _Words((b"PASSED", b"XFAIL", b"SKIPPED"), (b" ... ok", b" ... OK", b" ...  OK"))
 
 
 def find_failed(path: str, names: Collection[str]) -> list[str]:
@@ -23,24 +30,25 @@ def find_failed(path: str, names: Collection[str]) -> list[str]:
 
     Output of other runners has no such lines, and a test that both passed and failed is left out.
     """
-    said: dict[bytes, set[bool]] = {name.encode(errors="replace"): set() for name in names}
-    with open(path, "rb") as file:
-        for status, name in _iterate_statuses(iter(partial(file.readline, _MOST_BYTES), b"")):
-            if name in said:
-                said[name].add(status in _FAILED)
-    return [name for name in names if said[name.encode(errors="replace")] == {True}]
+    named = {name.encode(errors="replace"): name for name in names}
+    failed = {key for key in _iterate_names(path, _FAILED) if key in named}
+    if failed:
+        failed.difference_update(_iterate_names(path, _PASSED))
+    return [name for key, name in named.items() if key in failed]
 
 
-def _iterate_statuses(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Iterate over the statuses and names of tests between the marks of the harness."""
+def _iterate_names(path: str, words: _Words) -> Iterator[bytes]:
+    """Iterate over the tests of which lines between the marks of the harness say some words."""
     is_output, is_begun = False, False
-    for piece in pieces:
-        is_rest, is_begun = is_begun, not piece.endswith(b"\n")
-        if _START in piece or _END in piece:
-            is_output = _START in piece
-        elif not is_output or is_rest:
-            continue
-        elif (found := _PYTEST.match(piece)) is not None:
-            yield found[1], found[2]
-        elif b" ... " in piece and (found := _DJANGO.fullmatch(piece)) is not None:
-            yield found[2], found[1]
+    with open(path, "rb") as file:
+        for piece in iter(partial(file.readline, _MOST_BYTES), b""):
+            is_rest, is_begun = is_begun, piece[-1:] != b"\n"
+            if _MARK in piece and (_START in piece or _END in piece):
+                is_output = _START in piece
+            elif not is_output or is_rest:
+                continue
+            elif piece.startswith(words.first):
+                first, *others = piece.split(None, 2)
+                yield from others[:1] if first in words.first else ()
+            elif b" ... " in piece and (line := piece.strip()).endswith(words.last):
+                yield line.rpartition(b" ... ")[0]
