@@ -17,6 +17,7 @@ from evalstream.formats.swe_bench.views import (
     PlacedInFile,
     Prediction,
     Submitted,
+    is_texts,
 )
 from evalstream.model.finding import Severity
 from evalstream.model.text import count_noun
@@ -55,6 +56,12 @@ def check_tests(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
         if number := sum(len(list_or_empty(side)) for side in tests):
             message = f"{name} has {count_noun(number, 'test')}, and the harness puts none there"
             yield outcome.about(SWE302, message, TESTS, name, severity=Severity.WARNING)
+    for name in DECIDING_TESTS:
+        success, failure = (groups[name][side] for side in ("success", "failure"))
+        both = {*failure} & {*success} if is_texts(success) and is_texts(failure) else set()
+        for test in sorted(both):
+            message = f"{test} is a success and a failure of {name}"
+            yield outcome.about(SWE302, message, TESTS, name, found=test)
     if outcome.declared and not any(groups[first].values()):
         message = f"resolved is true, and {first} has no test"
         yield outcome.about(SWE302, message, TESTS, first, severity=Severity.WARNING)

@@ -467,7 +467,10 @@ def test_an_unresolved_instance_may_lack_such_tests() -> None:
 
     def skip(value: Any) -> None:
         value[ids(107)[0]]["tests_status"]["FAIL_TO_PASS"]["failure"] = []
-        value[ids(107)[0]]["tests_status"]["PASS_TO_PASS"]["failure"] = ["test_old"]
+        value[ids(107)[0]]["tests_status"]["PASS_TO_PASS"] = {
+            "success": [],
+            "failure": ["test_old"],
+        }
 
     edit(f"{LOGS}/{ids(107)[0]}/report.json", skip)
     assert codes(check(REPORT, "preds.jsonl")) == set()
@@ -628,3 +631,14 @@ def test_a_failed_test_does_not_become_a_success(lines: str) -> None:
 def test_other_output_says_nothing(text: str) -> None:
     write_output(101, text)
     assert codes(check(REPORT, "preds.jsonl")) == set()
+
+
+def test_a_test_does_not_succeed_and_fail() -> None:
+    path = f"{LOGS}/{ids(107)[0]}/report.json"
+
+    def add(value: Any) -> None:
+        value[ids(107)[0]]["tests_status"]["FAIL_TO_PASS"]["success"] += ["test_limit", "test_a"]
+
+    edit(path, add)
+    (found,) = (one for one in check(REPORT, "preds.jsonl") if one.code == "SWE302")
+    assert (found.severity.label, found.found) == ("error", "test_limit")
