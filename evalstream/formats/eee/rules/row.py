@@ -366,9 +366,11 @@ def _empty_name(aggregate: Aggregate) -> Iterator[Violation]:
 
 
 def _blank_members(holder: Any, names: Sequence[str], where: str) -> Iterator[Violation]:
-    for name in names:
-        if _is_blank(member(holder, name)):
-            yield ES311.violation(f"{name} is empty", pointer=f"{where}/{name}")
+    if holder.__class__ is dict:
+        for name in names:
+            value = holder.get(name)
+            if value.__class__ is str and (not value or value.isspace()):
+                yield ES311.violation(f"{name} is empty", pointer=f"{where}/{name}")
 
 
 def _reference_not_a_choice(row: Row) -> Iterable[Violation]:
