@@ -18,17 +18,16 @@ from evalstream.model.comparison import (
     Square,
 )
 from evalstream.model.data_class import replace
-from evalstream.stats.inference.distributions import (
+from evalstream.stats.inference.difference_tests import (
     exact_mcnemar,
     mid_p_mcnemar,
-    normal_cdf,
-    normal_quantile,
     t_interval,
     t_test,
     tango_interval,
 )
 from evalstream.stats.inference.paired import PairedScores
 from evalstream.stats.inference.resamples import RANDOM_FLIPS, bootstrap_intervals, sign_flip_test
+from evalstream.stats.probability import normal_cdf, normal_quantile
 
 
 class Bounds(NamedTuple):
