@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from evalstream.model.comparison import Interval, PValue
+from evalstream.model.estimate import Interval, PValue
 from evalstream.stats.probability import (
     binomial_tail,
     falling_root,
