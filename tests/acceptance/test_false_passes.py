@@ -706,6 +706,16 @@ def test_a_mean_without_errors_says_how_many_rows_it_is_of(tmp_path: Path) -> No
     assert (one.state, one.recomputed, one.rows) == (State.CONFIRMED, 1, 2)
 
 
+@each("place", ["uncertainty/num_samples", "details/n_samples"])
+def test_a_count_of_more_rows_than_there_are_is_named_as_written(
+    tmp_path: Path, place: str
+) -> None:
+    pair, (holder, name) = Pair(), place.split("/")
+    pair.results[0]["score_details"].setdefault(holder, {})[name] = 400
+    found = [one.message for one in pair.check(tmp_path) if one.code == "ES802"]
+    assert found == [f"{name} is above the number of rows, 4: rows are missing"]
+
+
 def test_a_part_that_agrees_is_unconfirmed(tmp_path: Path) -> None:
     pair = Pair()
     says("score_details/uncertainty/num_samples", 400)(pair)

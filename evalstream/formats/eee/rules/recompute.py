@@ -41,7 +41,8 @@ def _sample_count_refuted(facts: RunFacts) -> Iterator[Violation]:
     yield from find_refuted(ES802, facts.unconfirmed, _is_count)
     for claim, _ in facts.unconfirmed:
         if _is_open_count(claim):
-            message = f"num_samples is above the number of rows, {claim.rows:,}: rows are missing"
+            name = claim.pointer.rpartition("/")[2]
+            message = f"{name} is above the number of rows, {claim.rows:,}: rows are missing"
             yield claim_violation(ES802, claim, message, Severity.WARNING)
 
 
