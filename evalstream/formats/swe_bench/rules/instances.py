@@ -15,7 +15,7 @@ from evalstream.formats.swe_bench.views import (
     Submitted,
 )
 from evalstream.model.finding import Severity
-from evalstream.parsing.json import pointer
+from evalstream.parsing.json import member, pointer
 from evalstream.rules.base import Rule, declare_rule
 
 
@@ -28,6 +28,26 @@ def check_resolution(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
         message = f"resolved is {str(outcome.declared).lower()}, and {why}"
         shown = {"expected": outcome.derived, "found": outcome.declared}
         yield outcome.about(SWE302, message, "resolved", **shown)
+    elif outcome.declared and outcome.derived:
+        yield from _doubtful_tests(outcome)
+
+
+def _doubtful_tests(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
+    """Yield tests of a resolved instance in groups that the harness leaves empty, and missing ones.
+
+    Source: `get_eval_tests_report` of swebench, whose `calculate_to_fail` no call sets.
+    """
+    groups = outcome.value[TESTS]
+    for name in ("FAIL_TO_FAIL", "PASS_TO_FAIL"):
+        sides = [member(groups.get(name), side) for side in ("success", "failure")]
+        if any(isinstance(one, list) and one for one in sides):
+            message = f"resolved is true, and {name} has tests, which the harness never puts there"
+            shown = {"found": groups[name], "severity": Severity.WARNING}
+            yield outcome.about(SWE302, message, TESTS, name, **shown)
+    if not groups["FAIL_TO_PASS"]["success"]:
+        message = "resolved is true, and no test is one that failed before the patch"
+        shown = {"found": groups["FAIL_TO_PASS"], "severity": Severity.WARNING}
+        yield outcome.about(SWE302, message, TESTS, "FAIL_TO_PASS", **shown)
 
 
 def check_patch(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:

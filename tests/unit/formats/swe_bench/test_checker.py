@@ -107,6 +107,31 @@ def test_one_report_of_an_instance_is_held_to_its_tests() -> None:
     assert (codes(report), report.exit_code) == ({"SWE302"}, 1)
 
 
+def _hide_failure(tests: dict[str, Any]) -> None:
+    tests["FAIL_TO_FAIL"]["failure"] = ["test_hard"]
+
+
+def _forget_tests(tests: dict[str, Any]) -> None:
+    tests["FAIL_TO_PASS"]["success"] = []
+
+
+def _forget_groups(tests: dict[str, Any]) -> None:
+    del tests["FAIL_TO_FAIL"], tests["PASS_TO_FAIL"]
+
+
+@pytest.mark.parametrize(
+    ("change", "is_found"), [(_hide_failure, True), (_forget_tests, True), (_forget_groups, False)]
+)
+def test_tests_that_the_harness_does_not_report_so_are_a_warning(
+    change: Callable[[Any], None], is_found: bool
+) -> None:
+    """A failure in a group that does not count makes an instance resolved."""
+    path = f"{LOGS}/{ids(101)[0]}/report.json"
+    edit(path, lambda value: change(value[ids(101)[0]]["tests_status"]))
+    report = check(path)
+    assert (report.exit_code, codes(report)) == (0, {"SWE302"} if is_found else set())
+
+
 def test_reports_of_old_releases_have_fewer_members() -> None:
     """Releases 2.0.0 to 2.0.2 knew neither empty patches nor what was submitted."""
     new = ("schema", "submitted", "empty", "incomplete", "infra", "ambiguous", "failure")
