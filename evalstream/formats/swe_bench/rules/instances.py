@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from evalstream.formats.swe_bench.documents import LOG_FOLDERS, model_folder
+from evalstream.formats.swe_bench.rules.documents import LISTS
 from evalstream.formats.swe_bench.views import (
+    DECIDING_TESTS,
+    EMPTY_TESTS,
     TESTS,
     InstanceOutcome,
     Lists,
     PlacedInFile,
     Prediction,
     Submitted,
+    is_texts,
 )
 from evalstream.model.finding import Severity
-from evalstream.parsing.json import member, pointer
+from evalstream.model.text import count_noun
+from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import Rule, declare_rule
 
 
@@ -28,26 +35,6 @@ def check_resolution(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
         message = f"resolved is {str(outcome.declared).lower()}, and {why}"
         shown = {"expected": outcome.derived, "found": outcome.declared}
         yield outcome.about(SWE302, message, "resolved", **shown)
-    elif outcome.declared and outcome.derived:
-        yield from _doubtful_tests(outcome)
-
-
-def _doubtful_tests(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
-    """Yield tests of a resolved instance in groups that the harness leaves empty, and missing ones.
-
-    Source: `get_eval_tests_report` of swebench, whose `calculate_to_fail` no call sets.
-    """
-    groups = outcome.value[TESTS]
-    for name in ("FAIL_TO_FAIL", "PASS_TO_FAIL"):
-        sides = [member(groups.get(name), side) for side in ("success", "failure")]
-        if any(isinstance(one, list) and one for one in sides):
-            message = f"resolved is true, and {name} has tests, which the harness never puts there"
-            shown = {"found": groups[name], "severity": Severity.WARNING}
-            yield outcome.about(SWE302, message, TESTS, name, **shown)
-    if not groups["FAIL_TO_PASS"]["success"]:
-        message = "resolved is true, and no test is one that failed before the patch"
-        shown = {"found": groups["FAIL_TO_PASS"], "severity": Severity.WARNING}
-        yield outcome.about(SWE302, message, TESTS, "FAIL_TO_PASS", **shown)
 
 
 def check_patch(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
@@ -57,6 +44,36 @@ def check_patch(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
         if outcome.value.get(name) is value:
             message = f"resolved is true, and {name} is {str(value).lower()}"
             yield outcome.about(SWE302, message, name, expected=not value, found=value)
+
+
+def check_tests(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
+    """Yield tests that decide nothing, and a resolved instance without the tests that decide."""
+    if outcome.derived is None or TESTS not in outcome.value:
+        return
+    groups, first = outcome.value[TESTS], DECIDING_TESTS[0]
+    for name in EMPTY_TESTS:
+        tests = object_or_empty(groups.get(name)).values()
+        if number := sum(len(list_or_empty(side)) for side in tests):
+            message = f"{name} has {count_noun(number, 'test')}, and the harness puts none there"
+            yield outcome.about(SWE302, message, TESTS, name, severity=Severity.WARNING)
+    for name in DECIDING_TESTS:
+        success, failure = (groups[name][side] for side in ("success", "failure"))
+        both = {*failure} & {*success} if is_texts(success) and is_texts(failure) else set()
+        for test in sorted(both):
+            message = f"{test} is a success and a failure of {name}"
+            yield outcome.about(SWE302, message, TESTS, name, found=test)
+    if outcome.declared and not any(groups[first].values()):
+        message = f"resolved is true, and {first} has no test"
+        yield outcome.about(SWE302, message, TESTS, first, severity=Severity.WARNING)
+
+
+def report_failed(outcome: InstanceOutcome, failed: Sequence[str]) -> Iterator[PlacedInFile]:
+    """Yield the successful tests that failed by the output of the tests, as one violation."""
+    if failed:
+        more = f" and {len(failed) - 1:,} more" if len(failed) > 1 else ""
+        message = f"test_output.txt says that {failed[0]}{more} failed, called a success here"
+        shown = {"severity": Severity.WARNING, "count": len(failed), "found": failed[0]}
+        yield outcome.about(SWE302, message, TESTS, **shown)
 
 
 def check_folder(outcome: InstanceOutcome, folder: str) -> Iterator[PlacedInFile]:
@@ -76,6 +93,15 @@ def check_outcomes(run: Submitted) -> Iterator[PlacedInFile]:
         yield from _check_details(
             run, {one: found.is_resolved for one, found in run.outcomes.items()}
         )
+
+
+def check_folders(lists: Lists, folders: Iterable[str]) -> Iterator[PlacedInFile]:
+    """Yield folders of instances in the logs that no list of a run report names."""
+    known = lists.union(LISTS)
+    for one in folders:
+        if one not in known:
+            message = f"the logs have a folder of {one}, which is in no list of the run report"
+            yield lists.about(SWE303, message)
 
 
 def check_predictions(run: Submitted) -> Iterator[PlacedInFile]:
@@ -113,6 +139,7 @@ def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFil
     for one in lists.places("completed"):
         if one not in run.outcomes and one not in errors:
             yield lists.about_id(SWE304, "completed", one, f"was completed, {_NO_REPORT}")
+    yield from _check_report_name(lists, run)
 
 
 def _check_result_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFile]:
@@ -178,13 +205,28 @@ def _check_models(run: Submitted) -> Iterator[PlacedInFile]:
             message = f"the first prediction is of {first.model}"
             yield _report_model(found, message, first.model, Severity.WARNING)
             break
+    _, folder = _read_folders(run)
+    if first is None or first.model is None or not folder:
+        return
+    if model_folder(first.model) != folder:
+        message = f"the logs are in the folder of the model {folder}"
+        yield _report_model(first, message, folder)
+
+
+def _read_folders(run: Submitted) -> tuple[str, str]:
+    """Return the run id and the model by which the folders of the logs are named, or nothing."""
     path = next((found.path for found in run.outcomes.values()), "")
     parts = path.split("/")
-    if first is None or first.model is None or len(parts) < 5 or parts[-5] not in LOG_FOLDERS:
-        return
-    if model_folder(first.model) != parts[-3]:
-        message = f"the logs are in the folder of the model {parts[-3]}"
-        yield _report_model(first, message, parts[-3])
+    return (parts[-4], parts[-3]) if len(parts) >= 5 and parts[-5] in LOG_FOLDERS else ("", "")
+
+
+def _check_report_name(lists: Lists, run: Submitted) -> Iterator[PlacedInFile]:
+    """Yield a run report whose name has the run id of the logs, and another model."""
+    run_id, model = _read_folders(run)
+    name = os.path.basename(lists.path)
+    if run_id and name.endswith(f".{run_id}.json") and name != f"{model}.{run_id}.json":
+        message = f"the name of the run report is not that of the model of the logs, {model}"
+        yield lists.about(SWE308, message, severity=Severity.WARNING, found=name)
 
 
 def _report_model(
