@@ -285,7 +285,7 @@ class SampleChecker:
         rows.rows += 1
         rows.ids.add(key.doc_id, line)
         if tally.has_contents and None not in digests:
-            rows.add_contents(key.doc_id, self._digests[-DIGESTS_BYTES:])
+            rows.add_contents(key.doc_id, bytes(self._digests[-DIGESTS_BYTES:]))
         for name, value in iterate_metrics(row):
             values = rows.values(name)
             if values is not None:

@@ -96,7 +96,8 @@ def _most_lacking(log: LogView) -> float:
 
     Source: EvalResults in log/_log.py of inspect_ai.
     """
-    stopped, logged = (log.results.get(name) for name in ("early_stopping", "logged_samples"))
+    stopped: Any = log.results.get("early_stopping")
+    logged: Any = log.results.get("logged_samples")
     stops = member(stopped, "early_stops")
     if is_count(logged) or (stopped is not None and not isinstance(stops, list)):
         return 0 if is_count(logged) and log.store.count < logged else math.inf

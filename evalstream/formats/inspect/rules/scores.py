@@ -127,7 +127,7 @@ def _is_choice(sample: SampleView, letter: str | None) -> bool:
 def _differs(value: Any, expected: str, *, graded: bool) -> bool:
     """Compare values; a sample without an answer may be I or N, without a grade also unscored."""
     if value in ("C", "I", "N"):
-        return (value == "C") != (expected == "C")
+        return bool(value == "C") != (expected == "C")
     return is_missing(value) and not graded
 
 

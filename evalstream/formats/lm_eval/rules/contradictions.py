@@ -233,15 +233,13 @@ def _direction(
     results: Results, task: str, listed: ListedMetric, found: Any
 ) -> Iterator[Violation]:
     entry = results.config(task)["metric_list"][listed.place]
-    usual, is_registered = (
-        listed.name not in aggregations.LOWER_IS_BETTER,
-        listed.name in aggregations.REGISTERED,
-    )
+    usual = listed.name not in aggregations.LOWER_IS_BETTER
+    is_registered = listed.name in aggregations.REGISTERED
     expected = entry.get("higher_is_better", usual)
     if is_registered and expected.__class__ is bool and expected != usual:
         message = f"{listed.name} of {task} counts as better where it is worse for the harness"
-        path = "configs", task, "metric_list", listed.place, "higher_is_better"
-        yield _contradiction(message, path, usual, expected)._replace(severity=Severity.WARNING)
+        at = "configs", task, "metric_list", listed.place, "higher_is_better"
+        yield _contradiction(message, at, usual, expected)._replace(severity=Severity.WARNING)
     if ("higher_is_better" in entry or is_registered) and found != expected:
         message = f"higher_is_better of {listed.name} of {task} is not that of metric_list"
         path = "higher_is_better", task, str(listed.name)
