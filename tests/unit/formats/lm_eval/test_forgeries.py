@@ -794,6 +794,12 @@ def test_a_function_of_the_task_may_leave_out_a_metric(log: Log) -> None:
     assert "LME306" not in log.check("options").counts
 
 
+def test_a_metric_that_is_no_number_is_there(log: Log) -> None:
+    row = log.of("options")[0]
+    row["exact_match"] = float("nan")
+    assert not any("which all rows have" in one.message for one in log.check("options"))
+
+
 def test_filters_may_be_in_any_order(log: Log) -> None:
     log.of("voted").sort(key=lambda row: row["doc_id"])
     assert "LME206" not in log.check("voted").counts
