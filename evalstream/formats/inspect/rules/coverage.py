@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.values import MOST_COUNT, is_count
 from evalstream.formats.inspect.views import LogView
-from evalstream.model.finding import Violation
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import list_or_empty
@@ -68,13 +68,16 @@ def _missing(log: LogView) -> Iterator[Violation]:
         yield from _fewer(log)
         return
     number, first = log.store.missing(log.epochs)
-    if number > _most_lacking(log):
+    is_told = number <= _most_lacking(log)
+    if number and (not is_told or log.results.get("logged_samples") is not None):
         named = ", ".join(_name_sample(*one) for one in first)
         more = ", …" if number > len(first) else ""
         message = f"{count_noun(number, 'sample')} of the dataset is missing: {named}{more}"
         if number > 1:
             message = message.replace(" is missing", " are missing", 1)
-        yield INS202.violation(message, log.at("eval", "dataset", "sample_ids"))
+        severity = Severity.WARNING if is_told else None
+        place = log.at("eval", "dataset", "sample_ids")
+        yield INS202.violation(message, place, severity=severity)
 
 
 def _fewer(log: LogView) -> Iterator[Violation]:

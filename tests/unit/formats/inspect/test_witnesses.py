@@ -795,6 +795,14 @@ def test_samples_that_no_stop_explains_are_missing(
     assert ("INS202" in errors(log, tmp_path)) is is_found
 
 
+def test_samples_of_a_drained_run_are_missing_as_a_warning(tmp_path: Path) -> None:
+    log = sound_log()
+    log["samples"] = [one for one in log["samples"] if one["id"] == 1]
+    log["results"]["logged_samples"] = 2
+    found = [one for one in _check(log, tmp_path) if one.code == "INS202"]
+    assert [one.severity.label for one in found] == ["warning"]
+
+
 def _check(log: Log, folder: Path) -> evalstream.Report:
     path = folder / "run.json"
     path.write_text(json.dumps(log))
