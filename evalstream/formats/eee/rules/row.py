@@ -284,11 +284,13 @@ def _token_sum(row: Row) -> Iterable[Violation]:
 def _uncounted_tokens(row: Row, usage: Mapping[str, Any]) -> Iterator[Violation]:
     """Find an output without a token; and reasoning that is not in the total, nor in the output.
 
-    A choice by log-likelihoods takes no token.
+    A choice by log-likelihoods takes no token. Where all counts are 0, none was taken: the converter
+    of HELM's runs writes them so.
     """
     counts: list[Any] = [usage.get(name) for name in _COUNTED_TOKENS[:3]]
     total, taken, given = counts
-    if _is_number(given) and given == 0 and not member(row.get("input"), "choices"):
+    is_counted = _is_number(given) and given == 0 and (taken, total) != (0, 0)
+    if is_counted and not member(row.get("input"), "choices"):
         texts = habits.output_texts(row)
         if not all(map(_is_blank, texts)):
             message, pointer = "output_tokens is 0, though there is an output", "output_tokens"

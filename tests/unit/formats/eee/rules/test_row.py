@@ -203,6 +203,22 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (SINGLE, {"token_usage": {"input_tokens": 1, "output_tokens": 2}}, ""),
     (
         SINGLE,
+        {
+            "input/choices": [],
+            "token_usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0},
+        },
+        "",
+    ),
+    (
+        SINGLE,
+        {
+            "input/choices": [],
+            "token_usage": {"input_tokens": 9, "output_tokens": 0, "total_tokens": 9},
+        },
+        "ES309",
+    ),
+    (
+        SINGLE,
         {"token_usage/input_tokens_cache_read": 5, "token_usage/total_tokens": 33},
         "",
     ),
