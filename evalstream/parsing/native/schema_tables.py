@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import takewhile
 from operator import or_
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from evalstream.model.data_class import NamedTuple
 
 Schema = Mapping[str, Any]
 Path = tuple[str, ...]
