@@ -33,8 +33,8 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.parsing.json import UTF8_MARK, type_name
 from evalstream.parsing.json_values import read_decimals
 from evalstream.rules.base import Rule

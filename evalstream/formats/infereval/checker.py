@@ -32,8 +32,8 @@ from evalstream.io.progress import Progress
 from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
-from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.parsing.limits import MOST_JSON_BYTES, refuse_many_values

@@ -23,7 +23,7 @@ from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
-from evalstream.parsing.array_splitter import ArrayError, Element
+from evalstream.parsing.array_elements import ArrayError, Element
 from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, SyntaxIssue, fast
 from evalstream.parsing.json_schema import finite_check
 from evalstream.parsing.json_values import objects, parse_document

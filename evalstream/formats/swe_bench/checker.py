@@ -27,11 +27,11 @@ from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
-from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
-from evalstream.stats.claims.judge import Judgement
+from evalstream.stats.claims.judgement import Judgement
 
 PATCH: Final = "patch.diff"
 
