@@ -8,8 +8,7 @@ from typing import Final
 
 from evalstream._version import __version__
 from evalstream.batch.ledger import database
-from evalstream.batch.ledger.companions import CompanionFinder
-from evalstream.batch.ledger.run_state import RunState, read_state
+from evalstream.batch.ledger.run_state import CompanionFinder, RunState, read_state
 from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
 from evalstream.io.codecs import COMPRESSIONS
 from evalstream.io.names import printable
