@@ -32,7 +32,8 @@ from evalstream.formats.infereval.benchmark_hash import (
     normal_item,
     normalise_benchmark,
 )
-from evalstream.formats.infereval.views import date_time, is_date, vote, voting
+from evalstream.formats.infereval.views import date_time, is_date
+from evalstream.formats.infereval.votes import vote, voting
 from evalstream.io.beginning import Beginning
 from evalstream.model.claim import Reason, State
 from evalstream.model.errors import UsageError

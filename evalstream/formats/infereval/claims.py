@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evalstream.formats.infereval.documents import ITEMS
-from evalstream.formats.infereval.views import ABSTAIN, VERDICTS, Item, vote, voting
+from evalstream.formats.infereval.views import Item
+from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, vote, voting
 from evalstream.model.claim import JudgedClaim, Reason, State
 from evalstream.model.text import count_noun
 from evalstream.parsing.json_values import is_number, object_or_empty

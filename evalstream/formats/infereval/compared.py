@@ -10,7 +10,8 @@ from typing import Any, Final
 from evalstream.engine.row_lookup import pick_elements
 from evalstream.formats.infereval.documents import ITEMS, NAME
 from evalstream.formats.infereval.files import RereadDocument, comes_once
-from evalstream.formats.infereval.views import ABSTAIN, VERDICTS, Evaluation, consensus
+from evalstream.formats.infereval.views import Evaluation
+from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus
 from evalstream.io.names import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest

@@ -7,14 +7,8 @@ from typing import Any, Final
 
 from evalstream.formats.infereval.rules.copies import has_same_fields
 from evalstream.formats.infereval.rules.samples import OK, is_plausible
-from evalstream.formats.infereval.views import (
-    ABSTAIN,
-    VERDICTS,
-    Benchmark,
-    Evaluation,
-    Reading,
-    vote,
-)
+from evalstream.formats.infereval.views import Benchmark, Evaluation
+from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, vote
 
 _RARE: Final = frozenset({"construction_metadata", "monotonicity_step"})
 """Members whose rules are not decided here."""

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.infereval.views import (
-    ABSTAIN,
-    VERDICTS,
-    Evaluation,
-    Item,
-    Vote,
-    vote,
-    voting,
-)
+from evalstream.formats.infereval.views import Evaluation, Item
+from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Vote, vote, voting
 from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
 from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.model.text import count_noun

@@ -12,7 +12,7 @@ from each import each
 
 from evalstream.formats.infereval.benchmark_hash import compute_hashes
 from evalstream.formats.infereval.compared import BATCH_ITEMS, read_scores
-from evalstream.formats.infereval.views import consensus
+from evalstream.formats.infereval.votes import consensus
 from evalstream.model.comparison import Answered
 from evalstream.model.sample_record import UNKNOWN, SampleFlag
 from evalstream.stats.sample_digests import bytes_digest, text_identity

@@ -1,7 +1,7 @@
 import pytest
 from each import each
 
-from evalstream.formats.infereval.views import choose_reading
+from evalstream.formats.infereval.votes import choose_reading
 
 SUPPORT = {"question_form": "support", "verification_prompt_id": "default-v1"}
 COHERENCE = {"question_form": "coherence", "verification_prompt_id": "default-v1"}
