@@ -1,4 +1,4 @@
-"""Find the runs that the inputs of a call stand for, and the format of each."""
+"""Find the runs that the inputs of a call, and patterns of names among them, stand for."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-from evalstream.discovery.patterns import expand_patterns, is_many
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, NAMES, detect_kind
 from evalstream.io.beginning import PEEK_BYTES
-from evalstream.io.names import is_remote
+from evalstream.io.names import WILD, is_remote, split_root
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN, FaultyInput, HeldInput, NoInput, Run
+from evalstream.parsing.lazy_regex import LazyPattern
 
 if TYPE_CHECKING:
     from evalstream.discovery.pairing import FoundRuns
@@ -237,3 +237,56 @@ def refuse_idle(options: Options, name: str) -> None:
     for field, option in OPTIONS.items():
         if field not in understood and option.is_used(options):
             raise UsageError(f"{option.label} does not go with files of {name}")
+
+
+_WILD_IN_URL: Final = LazyPattern(r"[*\[]")
+"""In a URL a question mark starts the query."""
+
+_WEB: Final = ("http://", "https://")
+
+
+def is_pattern(path: str) -> bool:
+    """Tell whether an input is a pattern: it has wildcards, and no file has this name.
+
+    Raises OSError, or CannotCheck, if a store cannot be asked.
+    """
+    if not is_remote(path):
+        return WILD.search(path) is not None and not os.path.lexists(path)
+    if path.lower().startswith(_WEB):
+        return False
+    # Modules for stores and for matching are imported only when they are needed.
+    from evalstream.discovery.remote import is_readable
+
+    return _WILD_IN_URL.search(split_root(path)[1]) is not None and not is_readable(path)
+
+
+def literal_folder(pattern: str) -> str:
+    """Return the part of a local pattern before its first wildcard: the folder of all matches."""
+    parts = pattern.split("/")
+    first = next(at for at, part in enumerate([*parts, "*"]) if WILD.search(part))
+    return "/".join(parts[:first]) or ("/" if pattern.startswith("/") else ".")
+
+
+def is_many(path: str) -> bool:
+    """Tell whether the name of an input stands for many files."""
+    return path.endswith("/") if is_remote(path) else is_pattern(path)
+
+
+def expand_patterns(
+    inputs: Iterable[str | NoInput], exclude: Iterable[str] = ()
+) -> Iterator[str | NoInput]:
+    """Replace each pattern by its matches, in the order of a folder's listing.
+
+    `*`, `?` and `[…]` match within a name, `**` matches any number of folders. Hidden names match
+    only a pattern part that begins with a dot; links and names that match `exclude` never match.
+    """
+    for one in inputs:
+        try:
+            if isinstance(one, str) and is_pattern(one):
+                from evalstream.discovery.pattern_matches import matches
+
+                yield from matches(one, tuple(exclude))
+            else:
+                yield one
+        except (OSError, CannotCheck) as error:
+            yield NoInput(str(one), f"{error}", readable=False)
