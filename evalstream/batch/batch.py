@@ -12,12 +12,11 @@ from evalstream.batch.cross_run.index import CrossRunIndex
 from evalstream.batch.cross_run.report import report_cross_run
 from evalstream.batch.fingerprint import verdict_options
 from evalstream.batch.packing import StoredResult
-from evalstream.batch.partition import FolderPartition
 from evalstream.batch.parts import PartFile, PartReporter, PartTrailer
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.results import ResultStore
 from evalstream.batch.scheduler import BatchScheduler
-from evalstream.batch.shards import Shard
+from evalstream.batch.shards import FolderPartition, Shard
 from evalstream.formats.registry import MAIN_CATALOGUE, main_format
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
