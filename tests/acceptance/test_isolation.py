@@ -385,8 +385,8 @@ def test_a_run_with_a_bug_is_not_fixed(
         "evalstream.batch.rewriting.migrate:_migrate",
         "evalstream.batch.rewriting.migrate:document_bytes",
         "evalstream.batch.rewriting.migrate:rewrite_rows",
-        "evalstream.batch.rewriting.migration_ledger:MigrationLedger.find",
-        "evalstream.batch.rewriting.migration_ledger:MigrationLedger.state",
+        "evalstream.batch.rewriting.migrate:MigrationLedger.find",
+        "evalstream.batch.rewriting.migrate:MigrationLedger.state",
     ],
 )
 def test_a_run_with_a_bug_is_not_migrated(
