@@ -19,7 +19,7 @@ import evalstream
 from evalstream.api.changes import fix, migrate
 from evalstream.api.compare import compare
 from evalstream.batch import packing, sealing, single
-from evalstream.batch.cross_run.report import ALL_RUNS
+from evalstream.batch.batch import ALL_RUNS
 from evalstream.model.errors import TRACEBACK
 from evalstream.model.report import Report
 from evalstream.model.run import Run
