@@ -179,7 +179,7 @@ def report_cross_run(
     """
     shown = ShownFindings(show)
     try:
-        _report(cross_run_index, results, options, shown, end_run)
+        _report_matches(cross_run_index, results, options, shown, end_run)
     except BaseException as error:
         if shown.failed:
             raise
@@ -188,7 +188,7 @@ def report_cross_run(
         results.add_last(not_checked(run, ES010.violation(reason), reason, options, show))
 
 
-def _report(
+def _report_matches(
     cross_run_index: CrossRunIndex,
     results: ResultStore,
     options: Options,
@@ -207,23 +207,23 @@ def _report(
         for match in group:
             if match.violation.code not in enabled:
                 continue
-            finding = _finding(match, options, selection)
+            finding = _make_match_finding(match, options, selection)
             key = finding.code, finding.severity
             counts[key] = counts.get(key, 0) + finding.occurrences
             shown[finding.code] = shown.get(finding.code, 0) + 1
             if not limit or shown[finding.code] <= limit:
                 show(finding)
-        results.amend(number, partial(_count, counts, options))
+        results.amend(number, partial(_count_matches, counts, options))
         if end_run is not None:
             results.amend(number, end_run)
 
 
-def _finding(match: CrossRunFinding, options: Options, selection: Selection) -> Finding:
+def _make_match_finding(match: CrossRunFinding, options: Options, selection: Selection) -> Finding:
     violation = shorten_values(match.violation, show_values=options.show_values)
     return make_finding(violation, match.file, selection, line=match.line, offset=match.offset)
 
 
-def _count(counts: Counts, options: Options, summary: RunSummary) -> None:
+def _count_matches(counts: Counts, options: Options, summary: RunSummary) -> None:
     for (code, severity), count in counts.items():
         summary.count(code, severity, count)
         if MAIN_CATALOGUE.selection(options).fails(code, severity, options.threshold):

@@ -244,7 +244,11 @@ def recompute_calibration(metric: str, trials: Iterable[Sequence[Confidence]]) -
 
 
 def measure_calibration(answers: Sequence[Confidence]) -> Mapping[str, float]:
-    """Return the figures over some answers that follow from them alone, at least one."""
+    """Return the figures of calibration that follow from some answers alone, at least one.
+
+    The formulas are those of crfm-helm 0.1.0 to 0.5.16 (`compute_calibration_metrics`) and of its
+    package uncertainty-calibration 0.1.4 (`get_ece`, `get_ece_em`, `get_selective_stats`).
+    """
     probabilities, number = sorted(one for one, _ in answers), len(answers)
     right = sum(is_right for _, is_right in answers)
     found = {"ece_1_bin": _measure_error(answers, [1.0])}

@@ -1,4 +1,4 @@
-"""Judge the figures of a task by its rows."""
+"""Judge the figures of a task by its rows, errors by the bootstrap of lm_eval among them."""
 
 from __future__ import annotations
 
@@ -311,7 +311,11 @@ def _not_negative(_evidence: Evidence) -> Bounds:
 
 
 def _draws(values: Sequence[Any], size: int, draws: int) -> Iterator[list[Any]]:
-    """Yield samples of the values with replacement, a seed for each chunk of them."""
+    """Yield samples of the values with replacement, as lm_eval draws them.
+
+    Chunk i is seeded with i, so that an error can be computed again exactly. Source:
+    `bootstrap_stderr` in api/metrics.py of lm_eval 0.4.13.
+    """
     for seed in range(-(-draws // size)):
         random = Random(seed)
         for _ in range(min(size, draws - seed * size)):

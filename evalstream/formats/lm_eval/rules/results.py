@@ -176,7 +176,10 @@ class Misfit(NamedTuple):
 
 
 def find_misfits(document: Mapping[str, Any]) -> Iterator[Misfit]:
-    """Yield the members of the call and of configurations that checks could not read."""
+    """Yield the members of the call and of configurations that checks could not read.
+
+    A check is left out where such a member has another type.
+    """
     for place, find in _CHECKS:
         for path, found in iterate_places(document, place):
             yield from find(path, found)
