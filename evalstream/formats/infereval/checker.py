@@ -205,6 +205,7 @@ class EvaluationCheck:
         benchmark, items = evaluation.benchmark, self._items
         if items is not None:
             self._documents.note_all(samples.open_votes(items.tally.claims()))
+            self._documents.note_all(items.usual.report())
         if benchmark is None or items is None:
             return
         missing = [name for name in benchmark.by_id if name not in items.found]
@@ -245,6 +246,8 @@ class EvaluationCheck:
             summary.declared = declared.removeprefix(PREFIX) if isinstance(declared, str) else None
             if declared in evaluation.hashes:
                 summary.actual = summary.declared
+        if items is not None and items.links is not None:
+            summary.links = items.links.log.links
         if is_alone:
             summary.leave_unconfirmed(UNCOMPARED)
         return summary
