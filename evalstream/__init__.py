@@ -33,9 +33,8 @@ if TYPE_CHECKING:
         UsageError,
         WorkerLost,
     )
-    from evalstream.model.finding import Finding, Severity
+    from evalstream.model.finding import Finding, RuleText, Severity, Status
     from evalstream.model.options import Options, RowRouting
-    from evalstream.model.rule_text import RuleText, Status
     from evalstream.model.run_summary import RunSummary
     from evalstream.reporters.base import Reporter
     from evalstream.reporters.eee import EeeReporter
@@ -118,9 +117,8 @@ _NAMES: Final = {
     "engine.salvage": "Salvage salvage",
     "model.errors": "BrokenCompression CannotCheck CannotWrite EvalstreamError ExecutorLost "
     "MissingExtra UsageError WorkerLost",
-    "model.finding": "Finding Severity",
+    "model.finding": "Finding RuleText Severity Status",
     "model.options": "Options RowRouting",
-    "model.rule_text": "RuleText Status",
     "model.run_summary": "RunSummary",
     "reporters.base": "Reporter",
     "reporters.eee": "EeeReporter",
