@@ -33,9 +33,8 @@ if TYPE_CHECKING:
         UsageError,
         WorkerLost,
     )
-    from evalstream.model.finding import Finding, Severity
+    from evalstream.model.finding import Finding, RuleText, Severity, Status
     from evalstream.model.options import Options, RowRouting
-    from evalstream.model.rule_text import RuleText, Status
     from evalstream.model.run_summary import RunSummary
     from evalstream.reporters.base import Reporter
     from evalstream.reporters.eee import EeeReporter
@@ -103,63 +102,45 @@ __all__ = [
     "thresholds",
 ]
 
-_IMPORTED_WHEN_USED: Final = {
-    "Attestation": "evalstream.api.attest",
-    "BrokenCompression": "evalstream.model.errors",
-    "CannotCheck": "evalstream.model.errors",
-    "CannotWrite": "evalstream.model.errors",
-    "ChangedRuns": "evalstream.api.changes",
-    "Checker": "evalstream.api.rows",
-    "ComparisonReport": "evalstream.api.comparison_report",
-    "EeeReporter": "evalstream.reporters.eee",
-    "EvalstreamError": "evalstream.model.errors",
-    "ExecutorLost": "evalstream.model.errors",
-    "Export": "evalstream.api.export",
-    "Finding": "evalstream.model.finding",
-    "GithubReporter": "evalstream.reporters.github",
-    "JsonLinesReporter": "evalstream.reporters.jsonl",
-    "JsonReporter": "evalstream.reporters.json",
-    "JunitReporter": "evalstream.reporters.junit",
-    "LiveTextReporter": "evalstream.reporters.text",
-    "MissingExtra": "evalstream.model.errors",
-    "Options": "evalstream.model.options",
-    "Outcome": "evalstream.batch.rewriting.outcome",
-    "PartReporter": "evalstream.batch.parts",
-    "Report": "evalstream.api.reports",
-    "Reporter": "evalstream.reporters.base",
-    "RowRouting": "evalstream.model.options",
-    "Rule": "evalstream.rules.base",
-    "RuleText": "evalstream.model.rule_text",
-    "RunSummary": "evalstream.model.run_summary",
-    "Salvage": "evalstream.engine.salvage",
-    "SarifReporter": "evalstream.reporters.sarif",
-    "Severity": "evalstream.model.finding",
-    "Status": "evalstream.model.rule_text",
-    "TextReporter": "evalstream.reporters.text",
-    "UsageError": "evalstream.model.errors",
-    "WorkerLost": "evalstream.model.errors",
-    "attest": "evalstream.api.attest",
-    "check": "evalstream.api.check",
-    "check_rows": "evalstream.api.rows",
-    "compare": "evalstream.api.compare",
-    "export": "evalstream.api.export",
-    "fix": "evalstream.api.changes",
-    "load_settings": "evalstream.settings.load",
-    "merge": "evalstream.api.check",
-    "migrate": "evalstream.api.changes",
-    "read_report": "evalstream.api.check",
-    "salvage": "evalstream.engine.salvage",
-    "seal": "evalstream.api.check",
-    "thresholds": "evalstream.api.thresholds",
+_NAMES: Final = {
+    "api.attest": "Attestation attest",
+    "api.changes": "ChangedRuns fix migrate",
+    "api.check": "check merge read_report seal",
+    "api.compare": "compare",
+    "api.comparison_report": "ComparisonReport",
+    "api.export": "Export export",
+    "api.reports": "Report",
+    "api.rows": "Checker check_rows",
+    "api.thresholds": "thresholds",
+    "batch.parts": "PartReporter",
+    "batch.rewriting.outcome": "Outcome",
+    "engine.salvage": "Salvage salvage",
+    "model.errors": "BrokenCompression CannotCheck CannotWrite EvalstreamError ExecutorLost "
+    "MissingExtra UsageError WorkerLost",
+    "model.finding": "Finding RuleText Severity Status",
+    "model.options": "Options RowRouting",
+    "model.run_summary": "RunSummary",
+    "reporters.base": "Reporter",
+    "reporters.eee": "EeeReporter",
+    "reporters.github": "GithubReporter",
+    "reporters.json": "JsonReporter",
+    "reporters.jsonl": "JsonLinesReporter",
+    "reporters.junit": "JunitReporter",
+    "reporters.sarif": "SarifReporter",
+    "reporters.text": "LiveTextReporter TextReporter",
+    "rules.base": "Rule",
+    "settings.load": "load_settings",
 }
-"""Public names by the modules that have them. None is imported before it is used: the command line
+"""Public names by the module that has them. None is imported before it is used: the command line
 answers signals before anything else is imported."""
+
+_MODULES: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of this module
 
     def __getattr__(name: str) -> Any:
         """Import a public name when it is used. Raises AttributeError for other names."""
-        if name not in _IMPORTED_WHEN_USED and name != "RULES":
+        if name not in _MODULES and name != "RULES":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
@@ -169,6 +150,6 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of this modu
             if name == "RULES":
                 found = import_module("evalstream.formats.registry").CATALOGUE
             else:
-                found = getattr(import_module(_IMPORTED_WHEN_USED[name]), name)
+                found = getattr(import_module(f"evalstream.{_MODULES[name]}"), name)
         globals()[name] = found
         return found

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from evalstream.api.arguments import Input, optional_path, require_path, require_paths
 from evalstream.api.check_inputs import check_inputs
 from evalstream.api.reports import FindingSink, Report
-from evalstream.attestation.envelope import write_envelope
-from evalstream.attestation.keys import SigningKey, read_signing_key
+from evalstream.attestation.envelope import SigningKey, read_signing_key, write_envelope
 from evalstream.attestation.statement import (
     Statement,
     digest_policies,
@@ -33,7 +32,7 @@ from evalstream.reporters.base import Reporter
 from evalstream.settings.options import reported_options, whole_check
 
 if TYPE_CHECKING:
-    from evalstream.store.accepted import AcceptedRuns
+    from evalstream.store.choice import AcceptedRuns
 
 EPOCH: Final = "SOURCE_DATE_EPOCH"
 """The variable that holds the time of builds that can be repeated, in seconds."""
@@ -130,7 +129,7 @@ def attest(
 def _read_store(store: Input | None) -> AcceptedRuns | None:
     if store is None:
         return None
-    from evalstream.store.accepted import AcceptedRuns
+    from evalstream.store.choice import AcceptedRuns
 
     return AcceptedRuns(os.fspath(store))
 

@@ -10,14 +10,11 @@ from typing import Any, Final
 from evalstream.api.arguments import Input, optional_path, require_path, require_paths
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.rewriting.fix import FixJob, fix_any
-from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any
-from evalstream.batch.rewriting.migration_ledger import MigrationLedger
+from evalstream.batch.rewriting.migrate import MigrationJob, MigrationLedger, migrate_any
 from evalstream.batch.rewriting.outcome import Outcome, new_outcome
 from evalstream.batch.rewriting.staging import Staging
 from evalstream.batch.shards import parse_shard
-from evalstream.discovery.inputs import find_all
-from evalstream.discovery.overlap import without_overlap
-from evalstream.discovery.patterns import is_pattern, literal_folder
+from evalstream.discovery.inputs import find_all, is_pattern, literal_folder, without_overlap
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.io.names import is_remote

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from evalstream.api.arguments import Input
 from evalstream.api.reports import FindingSink, Report
 from evalstream.batch.single import check_any
-from evalstream.discovery.inputs import AUTO, find_all
+from evalstream.discovery.inputs import AUTO, find_all, without_overlap
 from evalstream.engine.routing import check_routing, refuse_foreign, routed_files
 from evalstream.io.names import is_remote, printable
 from evalstream.io.overwriting import Outputs, is_same_file, ledger_files
@@ -30,9 +30,8 @@ from evalstream.reporters.base import Reporter
 from evalstream.settings.options import checked_options
 
 if TYPE_CHECKING:
-    from evalstream.batch.partition import FolderPartition
     from evalstream.batch.parts import PartReporter
-    from evalstream.batch.shards import Shard
+    from evalstream.batch.shards import FolderPartition, Shard
 
 
 def check_inputs(
@@ -190,7 +189,7 @@ def _divide(
     inputs: Iterable[str], options: Options, written: Outputs, shard: Shard
 ) -> FolderPartition | None:
     """Divide the one folder that is checked by names, or return None if all must be searched."""
-    from evalstream.batch.partition import partition_folder
+    from evalstream.batch.shards import partition_folder
 
     is_main = options.input_format in (AUTO, MAIN_FORMAT)
     if not is_main or not _are_folders(inputs, options, written) or len(inputs) != 1:
@@ -277,8 +276,6 @@ def _runs(
     if not written and options.routing == RowRouting():
         return found
     # Most calls write no file that they may read.
-    from evalstream.discovery.overlap import without_overlap
-
     return without_overlap(found, written, options.routing)
 
 

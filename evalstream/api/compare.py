@@ -20,8 +20,7 @@ from evalstream.batch.comparing.runs import (
     reason_left_out,
 )
 from evalstream.batch.comparing.summary import CONDITIONS, REGRESSION
-from evalstream.discovery.inputs import find_all
-from evalstream.discovery.overlap import without_overlap
+from evalstream.discovery.inputs import find_all, without_overlap
 from evalstream.io.names import printable
 from evalstream.io.overwriting import Outputs
 from evalstream.io.progress import Progress

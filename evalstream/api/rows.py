@@ -26,10 +26,9 @@ from evalstream.io.standard_input import StandardInput
 from evalstream.io.stream import HEAD_BYTES
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import Finding, Severity
+from evalstream.model.finding import Finding, RuleText, Severity
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report as Outcome
-from evalstream.model.rule_text import RuleText
 from evalstream.model.run import HELD_AGGREGATE, HELD_ROWS, HeldInput
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import checked_options

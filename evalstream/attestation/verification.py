@@ -9,8 +9,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from evalstream.attestation.envelope import Envelope, find_signer, read_envelope
-from evalstream.attestation.keys import TrustedKey, read_trusted_keys
+from evalstream.attestation.envelope import (
+    Envelope,
+    TrustedKey,
+    find_signer,
+    read_envelope,
+    read_trusted_keys,
+)
 from evalstream.attestation.statement import Statement, read_statement
 from evalstream.engine.open_rows import open_bytes
 from evalstream.formats.registry import MAIN

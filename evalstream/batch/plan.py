@@ -10,8 +10,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from evalstream.batch.partition import FolderPartition, NumberedRun, divide
-from evalstream.batch.shards import Shard
+from evalstream.batch.shards import FolderPartition, NumberedRun, Shard, divide
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.model.run import STDIN, NoInput, Run

@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-from evalstream.batch.ledger.entries import DAMAGED, entries
-from evalstream.batch.ledger.export import FORMS, export, wrote
+from evalstream.batch.ledger.entries import DAMAGED, FORMS, entries, export, wrote
 from evalstream.cli.command import command
 from evalstream.cli.options import ArgumentText, ForceReport
 from evalstream.cli.terminal import guard_output

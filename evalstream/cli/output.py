@@ -89,7 +89,7 @@ class Target(NamedTuple):
         # Reports for people say how many findings they do not list.
         if self.form in FOR_PEOPLE:
             return reporter
-        from evalstream.reporters.listing import list_from
+        from evalstream.reporters.lines import list_from
 
         return list_from(style.min_severity, reporter)
 

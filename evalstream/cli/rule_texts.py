@@ -10,8 +10,7 @@ from typing import Any, Final
 from evalstream.cli.terminal import choose_style, guard_output
 from evalstream.formats.registry import find_formats
 from evalstream.io.overwriting import STDOUT
-from evalstream.model.finding import Severity
-from evalstream.model.rule_text import BAD, EXAMPLES, Status
+from evalstream.model.finding import BAD, EXAMPLES, Severity, Status
 from evalstream.parsing.json import dumps
 from evalstream.reporters import ReportOptions
 from evalstream.reporters.base import Style

@@ -13,16 +13,7 @@ from evalstream.discovery.local import LocalFolder
 from evalstream.discovery.peek import AGGREGATE, peek_aggregate, peek_safely
 from evalstream.discovery.walk import Sort, entry_type
 from evalstream.formats.registry import MAIN, NAMES, paired_format
-from evalstream.io.file_names import (
-    AGGREGATE_ENDING,
-    SAMPLES,
-    Exclusion,
-    is_data_name,
-    is_hidden,
-    is_json_name,
-    rows_rank,
-    without_packing,
-)
+from evalstream.io import file_names
 from evalstream.io.spill_table import encode_name
 from evalstream.model.run import NoInput, Run
 
@@ -35,7 +26,7 @@ class FolderPairs:
     """
 
     def __init__(self, path: str, exclude: Iterable[str]) -> None:
-        exclusion = Exclusion(exclude)
+        exclusion = file_names.Exclusion(exclude)
         self._folder = LocalFolder(path, exclusion)
         self._names: list[tuple[str, str]] = []
         self.sizes = array("q")
@@ -91,7 +82,9 @@ class FolderPairs:
         return {path: index for index, path in enumerate(self.paths())}
 
 
-def _list_folder(path: str, below: str, exclusion: Exclusion) -> tuple[list[str], dict[str, int]]:
+def _list_folder(
+    path: str, below: str, exclusion: file_names.Exclusion
+) -> tuple[list[str], dict[str, int]]:
     """List the folders in a folder that a search enters, and the data files with their sizes.
 
     The sizes of JSON files count as 0, and those of links and devices as -1.
@@ -102,13 +95,13 @@ def _list_folder(path: str, below: str, exclusion: Exclusion) -> tuple[list[str]
         with os.scandir(path) as entries:
             for entry in entries:
                 name = entry.name
-                if is_hidden(name) or exclusion.covers(below + name):
+                if file_names.is_hidden(name) or exclusion.covers(below + name):
                     continue
                 sort = entry_type(entry)
                 if sort is Sort.FOLDER:
                     folders.append(f"{below}{name}/")
-                elif is_data_name(name):
-                    is_sized = sort is Sort.FILE and not is_json_name(name)
+                elif file_names.is_data_name(name):
+                    is_sized = sort is Sort.FILE and not file_names.is_json_name(name)
                     size = entry.stat(follow_symlinks=False).st_size if is_sized else 0
                     files[name] = size if sort is Sort.FILE else -1
     except OSError:
@@ -123,18 +116,18 @@ def _name_pairs(files: dict[str, int]) -> Iterator[tuple[str, str]]:
         for stem in _stems(name):
             by_stem.setdefault(stem, []).append(name)
     for stem, names in by_stem.items():
-        aggregate = stem + AGGREGATE_ENDING
+        aggregate = stem + file_names.AGGREGATE_ENDING
         if len(names) != 2 or aggregate not in names:
             continue
         rows = names[names[0] == aggregate]
-        if rows_rank(stem, rows) is not None and min(files[aggregate], files[rows]) >= 0:
+        if file_names.rows_rank(stem, rows) is not None and min(files[aggregate], files[rows]) >= 0:
             yield aggregate, rows
 
 
 def _stems(name: str) -> set[str]:
     """Return the stems with which a search may pair a file."""
-    stem = os.path.splitext(without_packing(name))[0]
-    return {stem, stem.removesuffix(SAMPLES)}
+    stem = os.path.splitext(file_names.without_packing(name))[0]
+    return {stem, stem.removesuffix(file_names.SAMPLES)}
 
 
 def _is_member(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Find the runs that the inputs of a call stand for, and the format of each."""
+"""Find the runs that the inputs of a call stand for, and refuse to write over their files."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-from evalstream.discovery.patterns import expand_patterns, is_many
+from evalstream.engine.routing import one_run_for
 from evalstream.formats.base import Kind
-from evalstream.formats.registry import FORMATS, MAIN, NAMES, detect_kind
+from evalstream.formats.registry import FORMATS, MAIN, NAMES, detect_kind, folder_format
 from evalstream.io.beginning import PEEK_BYTES
-from evalstream.io.names import is_remote
+from evalstream.io.names import WILD, is_remote, split_root
+from evalstream.io.overwriting import Outputs, is_same_file
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN, FaultyInput, HeldInput, NoInput, Run
+from evalstream.parsing.lazy_regex import LazyPattern
 
 if TYPE_CHECKING:
     from evalstream.discovery.pairing import FoundRuns
@@ -237,3 +239,104 @@ def refuse_idle(options: Options, name: str) -> None:
     for field, option in OPTIONS.items():
         if field not in understood and option.is_used(options):
             raise UsageError(f"{option.label} does not go with files of {name}")
+
+
+_WILD_IN_URL: Final = LazyPattern(r"[*\[]")
+"""In a URL a question mark starts the query."""
+
+_WEB: Final = ("http://", "https://")
+
+
+def is_pattern(path: str) -> bool:
+    """Tell whether an input is a pattern: it has wildcards, and no file has this name.
+
+    Raises OSError, or CannotCheck, if a store cannot be asked.
+    """
+    if not is_remote(path):
+        return WILD.search(path) is not None and not os.path.lexists(path)
+    if path.lower().startswith(_WEB):
+        return False
+    # Modules for stores and for matching are imported only when they are needed.
+    from evalstream.discovery.remote import is_readable
+
+    return _WILD_IN_URL.search(split_root(path)[1]) is not None and not is_readable(path)
+
+
+def literal_folder(pattern: str) -> str:
+    """Return the part of a local pattern before its first wildcard: the folder of all matches."""
+    parts = pattern.split("/")
+    first = next(at for at, part in enumerate([*parts, "*"]) if WILD.search(part))
+    return "/".join(parts[:first]) or ("/" if pattern.startswith("/") else ".")
+
+
+def is_many(path: str) -> bool:
+    """Tell whether the name of an input stands for many files."""
+    return path.endswith("/") if is_remote(path) else is_pattern(path)
+
+
+def expand_patterns(
+    inputs: Iterable[str | NoInput], exclude: Iterable[str] = ()
+) -> Iterator[str | NoInput]:
+    """Replace each pattern by its matches, in the order of a folder's listing.
+
+    `*`, `?` and `[…]` match within a name, `**` matches any number of folders. Hidden names match
+    only a pattern part that begins with a dot; links and names that match `exclude` never match.
+    """
+    for one in inputs:
+        try:
+            if isinstance(one, str) and is_pattern(one):
+                from evalstream.discovery.pattern_matches import matches
+
+                yield from matches(one, tuple(exclude))
+            else:
+                yield one
+        except (OSError, CannotCheck) as error:
+            yield NoInput(str(one), f"{error}", readable=False)
+
+
+def without_overlap(
+    found: Iterable[Run | NoInput], outputs: Outputs, routing: RowRouting
+) -> Iterator[Run | NoInput]:
+    """Pass runs on once it is certain that the call does not write over their files.
+
+    The aggregate that is sealed is both read and written. Raises UsageError for any other such
+    file, and if rows are routed and there are several runs.
+    """
+    is_single = routing != RowRouting()
+    for number, one in enumerate(found):
+        if is_single and number:
+            raise UsageError(one_run_for(routing))
+        for path in _row_files(one) if outputs else ():
+            outputs.refuse(path)
+        if isinstance(one, Run) and one.aggregate is not None and outputs:
+            is_sealed = _is_sealed(one.aggregate, routing)
+            for path in () if is_sealed else _files_at(one.aggregate, one.format):
+                outputs.refuse(path)
+        yield one
+
+
+def _is_sealed(aggregate: str, routing: RowRouting) -> bool:
+    """Tell whether an aggregate is the one to be sealed, which is read and written."""
+    if routing.seal_to is None or routing.dry_run:
+        return False
+    return is_same_file(aggregate, routing.seal_to)
+
+
+def _row_files(found: Run | NoInput) -> Iterator[str]:
+    """Iterate over the files of a run except its aggregate."""
+    if isinstance(found, NoInput):
+        # Files left unchecked in a folder are not read, so a report among them can be replaced.
+        yield from () if os.path.isdir(found.path) else (found.path,)
+        return
+    for path in (found.rows, found.inputs, *found.beside):
+        if path is not None:
+            yield from _files_at(path, found.format)
+
+
+def _files_at(path: str, name: str) -> Iterator[str]:
+    """Iterate over the files that a path stands for in a run of one format."""
+    one = folder_format(name)
+    if one is None or path == STDIN or is_remote(path) or not os.path.isdir(path):
+        yield path
+    else:
+        yield from one.files(path)

@@ -9,9 +9,8 @@ from contextlib import ExitStack, closing
 from itertools import islice
 from typing import Any, Final
 
-from evalstream.discovery.document_sets import Gathered
 from evalstream.discovery.pairing import FoundRuns
-from evalstream.discovery.search_folder import faulty, identify_run
+from evalstream.discovery.search_folder import Gathered, faulty, identify_run
 from evalstream.formats.registry import MAIN, folder_format, main_format
 from evalstream.io.beginning import Beginning, read_beginning
 from evalstream.io.remote import is_remote

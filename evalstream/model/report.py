@@ -8,8 +8,7 @@ from typing import Any, Final, overload
 
 from evalstream.model.claim import STATES, count_states
 from evalstream.model.data_class import DataClass, NamedTuple, field
-from evalstream.model.finding import Finding, KnownFinding, Severity
-from evalstream.model.rule_text import RuleText
+from evalstream.model.finding import Finding, KnownFinding, RuleText, Severity
 from evalstream.model.run_summary import (
     VERDICTS,
     RunSummary,

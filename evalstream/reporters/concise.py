@@ -8,8 +8,7 @@ from evalstream.model.finding import Finding
 from evalstream.model.report import Report
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
-from evalstream.reporters.lines import LineWriter, Span, show_path
-from evalstream.reporters.listing import ListCounts
+from evalstream.reporters.lines import LineWriter, ListCounts, Span, show_path
 from evalstream.reporters.overview import runs_in_log
 from evalstream.reporters.run_lines import run_spans
 from evalstream.reporters.summary import fix_mark, occurrences, total_lines, vanished_lines

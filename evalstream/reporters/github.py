@@ -9,17 +9,51 @@ the verdict of each run with what was verified, the rules with their remedies, a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
+from evalstream.model.claim import State, describe_states
 from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.report import Report
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
-from evalstream.reporters.describe import Places, describe_values, file_name, visible
-from evalstream.reporters.overview import runs_in_log
-from evalstream.reporters.summary import occurrences, run_line, total_lines, vanished_lines
+from evalstream.reporters.describe import (
+    Places,
+    as_code,
+    cut_text,
+    describe_values,
+    escape_markup,
+    file_name,
+    run_name,
+    visible,
+)
+from evalstream.reporters.overview import (
+    FEW,
+    FirstFindings,
+    Overview,
+    join_names,
+    relative,
+    run_paths,
+    runs_in_log,
+)
+from evalstream.reporters.run_lines import describe_state, format_value
+from evalstream.reporters.summary import (
+    NOT_CHECKED,
+    WORST_FIRST,
+    format_verdict,
+    gone_lines,
+    occurrences,
+    overall_verdict,
+    run_line,
+    sort_runs,
+    total_lines,
+    unchecked_line,
+    vanished_lines,
+)
 
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -68,8 +102,6 @@ class GithubReporter(Recognized):
                 f"the log has {counts}\n"
             )
         if self._summary:
-            from evalstream.reporters.job_summary import add_summary
-
             add_summary(self._summary, report, self._in_order())
 
     def _in_order(self) -> Iterator[Finding]:
@@ -103,3 +135,168 @@ def _text(text: str) -> str:
 
 def _property(text: str) -> str:
     return _text(visible(text)).replace(":", "%3A").replace(",", "%2C")
+
+
+_VERDICTS: Final = {
+    "failed": "FAILED",
+    "incomplete": "not everything was checked",
+    NOT_CHECKED: "nothing was checked",
+}
+"""The verdicts that a summary says in other words."""
+
+MOST_BYTES: Final = 1 << 20
+"""GitHub drops the summary of a step that is longer."""
+
+MOST_RULES: Final = 50
+MOST_FINDINGS: Final = 50
+MOST_CLAIMS: Final = 20
+CELL: Final = 400
+CLAIM_CELL: Final = 120
+"""Limits of what is listed, and of the characters in a cell: below 1 MiB if all is escaped."""
+
+
+def add_summary(path: str, report: Report, findings: Iterable[Finding]) -> None:
+    """Append the summary of a report to a file; a failure is a warning on stderr."""
+    text = "\n".join(_lines(report, findings)).encode(errors="replace") + b"\n\n"
+    try:
+        with open(path, "ab") as file:
+            if file.tell() + len(text) > MOST_BYTES:
+                _warn("the job summary of this step has no room for it")
+            else:
+                file.write(text)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a file name"
+        _warn(f"cannot write the job summary {visible(path)}: {reason}")
+
+
+def _warn(text: str) -> None:
+    if sys.stderr is not None:
+        sys.stderr.write(f"evalstream: {text}\n")
+
+
+def _lines(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
+    verdict = overall_verdict(report)
+    unchecked = unchecked_line(report.totals)
+    heading = "; ".join(filter(None, [unchecked, _VERDICTS.get(verdict, verdict)]))
+    yield f"## evalstream: {escape_markup(heading)}\n"
+    for line in (*gone_lines(report.totals), *total_lines(report)):
+        if line != unchecked:
+            yield f"{escape_markup(line.strip())}\n"
+    firsts = FirstFindings()
+    first: list[Finding] = []
+    for finding in findings:
+        firsts.add(finding)
+        if len(first) < MOST_FINDINGS:
+            first.append(finding)
+    if report.totals.runs:
+        yield from _few_runs(report) if report.totals.runs <= FEW else _many_runs(report, firsts)
+        yield from _claims(report)
+    if report.counts:
+        yield from _rules(report)
+    yield from _findings(report, first)
+
+
+def _few_runs(report: Report) -> Iterator[str]:
+    """Iterate over the table of runs, the worst first."""
+    yield "| run | verdict |\n| --- | --- |"
+    for _, run in sort_runs(report):
+        name, line = cut_text(run_name(run), CELL), cut_text(visible(_without_name(run)), CELL)
+        yield f"| {as_code(name)} | {escape_markup(line)} |"
+    yield ""
+
+
+def _many_runs(report: Report, firsts: FirstFindings) -> Iterator[str]:
+    """Iterate over the table of the runs that need attention; the others are counted."""
+    overview = Overview(report, firsts)
+    listed = list(overview.iterate_listed())
+    reasons = firsts.reasons(listed, report)
+    if listed:
+        if overview.folder:
+            yield f"All paths are below {as_code(cut_text(visible(overview.folder), CELL))}\n"
+        yield "| run | verdict | why |\n| --- | --- | --- |"
+        for number, run in listed:
+            paths = [visible(relative(path, overview.folder)) for path in run_paths(run)]
+            name = cut_text(join_names(paths) or " with ".join(paths), CELL)
+            verdict, why = format_verdict(run.verdict), cut_text(visible(reasons[number]), CELL)
+            yield f"| {as_code(name)} | {escape_markup(verdict)} | {escape_markup(why)} |"
+        yield ""
+    beyond = {one: overview.beyond(one) for one in WORST_FIRST}
+    more = [f"{count:,} {format_verdict(one)}" for one, count in beyond.items() if count]
+    if more:
+        yield f"Not listed: {escape_markup(', '.join(more))}\n"
+
+
+def _without_name(run: RunSummary) -> str:
+    """Return the line of a run from its verdict on."""
+    verdict = format_verdict(run.verdict)
+    before, found, after = run_line(run).partition(f": {verdict}")
+    return f"{verdict}{after}" if found else before
+
+
+def _claims(report: Report) -> Iterator[str]:
+    """Iterate over the number of claims by state, and a table of first refuted and open ones."""
+    counts = report.totals.claims
+    if not sum(counts.values()):
+        return
+    yield f"Claims: {describe_states(counts)}\n"
+    found = (
+        (run, claim)
+        for state in (State.REFUTED, State.OPEN)
+        if counts.get(state.value)
+        for _, run in sort_runs(report)
+        for claim in run.claims
+        if claim.state is state
+    )
+    first = list(islice(found, MOST_CLAIMS))
+    if not first:
+        return
+    yield "| file | claim | claimed | recomputed | state |\n| --- | --- | --- | --- | --- |"
+    for run, claim in first:
+        recomputed = "" if claim.recomputed is None else format_value(claim.recomputed)
+        shown = (claim.label, format_value(claim.claimed), recomputed, describe_state(claim))
+        cells = (escape_markup(cut_text(visible(text), CLAIM_CELL)) for text in shown)
+        name = file_name(run.aggregate or run.file or run.inputs or "")
+        yield f"| {as_code(cut_text(name, CLAIM_CELL))} | {' | '.join(cells)} |"
+    yield ""
+    more = sum(counts.get(state.value, 0) for state in (State.REFUTED, State.OPEN)) - len(first)
+    if more > 0:
+        yield f"… and {count_noun(more, 'more refuted or open claim')}\n"
+
+
+def _rules(report: Report) -> Iterator[str]:
+    """Iterate over the table of rules that found something."""
+    yield "| rule | findings | what it finds | how to fix |\n| --- | ---: | --- | --- |"
+    counts = report.counts
+    for code, count in islice(counts.items(), MOST_RULES):
+        text = report.rules.get(code)
+        name, summary, fix = (text.name, text.summary, text.fix) if text else ("", "", "")
+        cells = (escape_markup(cut_text(cell, CELL)) for cell in (summary, fix))
+        yield f"| {escape_markup(f'{code} {name}'.rstrip())} | {count:,} | {' | '.join(cells)} |"
+    yield ""
+    if len(counts) > MOST_RULES:
+        yield f"… and {count_noun(len(counts) - MOST_RULES, 'more rule')}\n"
+
+
+def _findings(report: Report, first: list[Finding]) -> Iterator[str]:
+    """Iterate over the table of the first findings, folded."""
+    if not first:
+        return
+    shown = sum(finding.occurrences for finding in first)
+    said = "All findings" if shown == report.total else f"First of {report.total:,} findings"
+    yield f"<details><summary>{said}</summary>\n"
+    yield "| rule | where | what |\n| --- | --- | --- |"
+    for finding in first:
+        rule = f"{finding.severity.label} {escape_markup(finding.code)}"
+        yield f"| {rule} | {_place(finding)} | {_what(finding)} |"
+    yield "\n</details>"
+
+
+def _place(finding: Finding) -> str:
+    place = f"{file_name(finding.file)}{finding.position}"
+    return as_code(cut_text(visible(f"{place} {finding.pointer or ''}".rstrip()), CELL))
+
+
+def _what(finding: Finding) -> str:
+    values = describe_values(finding)
+    text = f"{finding.message}{occurrences(finding)}{f'; {values}' if values else ''}"
+    return escape_markup(cut_text(visible(text), CELL))

@@ -9,9 +9,8 @@ from itertools import chain, count
 from typing import Final, NamedTuple
 
 from evalstream.model.claim import State, count_states, describe_states
-from evalstream.model.finding import Finding, Severity
+from evalstream.model.finding import Finding, RuleText, Severity
 from evalstream.model.report import Report
-from evalstream.model.rule_text import RuleText
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.run_summary import NOT_CHECKED, UNPROVED, RunSummary
 from evalstream.model.text import count_noun

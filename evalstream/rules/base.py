@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.model import rule_text
+from evalstream.model import finding
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -179,7 +179,7 @@ class Rule(NamedTuple):
     needs: str = ""
     in_store: bool = False
     expects_data: bool = False
-    status: rule_text.Status = rule_text.Status.STABLE
+    status: finding.Status = finding.Status.STABLE
 
     def violation(self, message: str, pointer: str | None = None, **details: Any) -> Violation:
         """Return a violation of this rule at a JSON Pointer; `details` are further fields."""
@@ -198,39 +198,39 @@ class Rule(NamedTuple):
     @property
     def found(self) -> str:
         """What the rule finds."""
-        return self.sections()[rule_text.FOUND]
+        return self.sections()[finding.FOUND]
 
     @property
     def why(self) -> str:
         """Why the defect matters."""
-        return self.sections()[rule_text.WHY]
+        return self.sections()[finding.WHY]
 
     @property
     def fix(self) -> str:
         """How to fix the defect."""
-        return self.sections()[rule_text.FIX]
+        return self.sections()[finding.FIX]
 
     @property
     def bad(self) -> str:
         """An example with the defect."""
-        return self.sections()[rule_text.BAD]
+        return self.sections()[finding.BAD]
 
     @property
     def good(self) -> str:
         """The same example without the defect."""
-        return self.sections()[rule_text.GOOD]
+        return self.sections()[finding.GOOD]
 
-    def text(self) -> rule_text.RuleText:
+    def text(self) -> finding.RuleText:
         """Return what reports say about the rule; of the remedy they say the first sentence."""
         from evalstream.rules.pages import repository_path
 
         remedy = " ".join(self.fix.split())
         sentence = _SENTENCE_END.split(remedy, maxsplit=1)[0]
         sections = tuple(
-            rule_text.Section(heading, text, heading in rule_text.EXAMPLES)
+            finding.Section(heading, text, heading in finding.EXAMPLES)
             for heading, text in self.sections().items()
         )
-        return rule_text.RuleText(
+        return finding.RuleText(
             self.name,
             self.summary,
             sentence,
@@ -265,15 +265,15 @@ class Rule(NamedTuple):
 
 
 _STATUS_SAID: Final = {
-    rule_text.Status.STABLE: "",
-    rule_text.Status.PREVIEW: ", in preview (reported as an info, never fails a run)",
-    rule_text.Status.RETIRED: ", retired (never applied)",
+    finding.Status.STABLE: "",
+    finding.Status.PREVIEW: ", in preview (reported as an info, never fails a run)",
+    finding.Status.RETIRED: ", retired (never applied)",
 }
 
 
 def _indent_text(heading: str, text: str) -> str:
     """Return the text behind a heading: prose on its line, examples indented below it."""
-    if heading not in rule_text.EXAMPLES:
+    if heading not in finding.EXAMPLES:
         return f" {text}"
     return "".join(f"\n    {line}" if line else "\n" for line in text.splitlines())
 
@@ -286,7 +286,7 @@ def declare_rule(code: str, **check: Unpack[RuleCheck]) -> Rule:
     """
     declared = dict(_read_declaration(code))
     severity = Severity[declared.pop("severity").upper()]
-    status = rule_text.Status(declared.pop("status", rule_text.Status.STABLE))
+    status = finding.Status(declared.pop("status", finding.Status.STABLE))
     return Rule(code, severity=severity, status=status, **declared, **check)
 
 

@@ -11,9 +11,8 @@ from typing import Final
 
 from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import SAFE, UNSAFE, Severity, Violation
+from evalstream.model.finding import SAFE, UNSAFE, Severity, Status, Violation
 from evalstream.model.options import Options
-from evalstream.model.rule_text import Status
 from evalstream.rules import claims, inputs, syntax
 from evalstream.rules.base import Repair, Rule
 

@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from evalstream.model.rule_text import EXAMPLES
+from evalstream.model.finding import EXAMPLES
 
 CHANGES: Final = re.compile(r"^```changes\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 """A fence that tests alone read: how the example run is changed before it has what is shown."""

@@ -1,11 +1,11 @@
-"""Which entries of a store are read: by collection, since a snapshot, as a sample, or by shard."""
+"""Which entries of a store are read (by collection, snapshot, sample or shard), or accepted."""
 
 from __future__ import annotations
 
 import hashlib
 import heapq
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from evalstream.batch.shards import Shard
@@ -13,7 +13,7 @@ from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.store.files import open_store, read_small
-from evalstream.store.layout import ENTRIES, RECORD, Entry
+from evalstream.store.layout import ENTRIES, LATEST, RECORD, Entry, split_data
 from evalstream.store.object_table import CHOSEN, LISTED, ObjectTable, pack_uuid
 from evalstream.store.snapshot import Entries, parse_manifest
 
@@ -130,3 +130,29 @@ def read_snapshot(manifest: str) -> Snapshot:
             f"{printable(manifest)}: the manifest or its entries do not match their digests"
         )
     return Snapshot(known.core, table, (entry for _, entry in Entries(files, path)))
+
+
+class AcceptedRuns:
+    """The records that the latest snapshot of a store lists.
+
+    Raises CannotCheck for a store whose manifest or entries do not match their digests.
+    """
+
+    def __init__(self, root: str) -> None:
+        snapshot = read_snapshot(f"{root.rstrip('/')}/{LATEST}")
+        self._core, self._table = snapshot.core, snapshot.table
+
+    def find_core(self, digests: Mapping[str, str]) -> str | None:
+        """Return the digest of the manifest if it lists all files of a run, as those of one record.
+
+        `digests` has their SHA-256 by path.
+        """
+        uuids = set()
+        for path, digest in digests.items():
+            uuid, ending = split_data(path) or ("", "")
+            record = self._table.find(uuid) if uuid else None
+            content = record.content(ending) if record is not None else None
+            if content is None or content.sha256 != digest:
+                return None
+            uuids.add(uuid)
+        return self._core if len(uuids) == 1 else None

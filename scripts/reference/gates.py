@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from evalstream.formats.registry import CATALOGUE
-from evalstream.model.finding import Severity
-from evalstream.model.rule_text import Status
+from evalstream.model.finding import Severity, Status
 from evalstream.rules.base import Rule
 from evalstream.rules.catalogue import DATASTORE, DEFAULT, PROFILES
 from reference.markdown import code, table

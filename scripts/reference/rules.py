@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from evalstream.formats.registry import CATALOGUE
-from evalstream.model.rule_text import BAD, FIX, FOUND, GOOD, WHY, Status
+from evalstream.model.finding import BAD, FIX, FOUND, GOOD, WHY, Status
 from evalstream.rules.base import Rule
 from evalstream.rules.catalogue import DEFAULT, PROFILES
 from evalstream.rules.pages import read_sections, without_changes

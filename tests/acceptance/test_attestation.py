@@ -17,7 +17,7 @@ from depth import is_deep
 from paths import EXAMPLES, PAIRS
 
 import evalstream
-from evalstream.attestation.keys import read_trusted_keys
+from evalstream.attestation.envelope import read_trusted_keys
 from evalstream.attestation.statement import list_properties
 from evalstream.attestation.verification import AttestationFile
 from evalstream.model.errors import UsageError

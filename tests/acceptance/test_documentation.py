@@ -18,7 +18,7 @@ from each import each
 from paths import EXAMPLES, FINDINGS, REPOSITORY, TESTS
 
 import evalstream
-from evalstream.batch.ledger.export import FORMS
+from evalstream.batch.ledger.entries import FORMS
 from evalstream.cli.command import COMMANDS, load_command, option_spellings
 from evalstream.cli.thresholds import FORMATS as ANSWERS
 from evalstream.formats.registry import CATALOGUE, FORMATS

@@ -23,8 +23,7 @@ from paths import EXAMPLES, PAIRS, REPOSITORY
 
 import evalstream
 from evalstream.api import export as exporting
-from evalstream.batch import parquet as writing
-from evalstream.batch.parquet import RowSource
+from evalstream.api.export import RowSource
 from evalstream.engine.row_lookup import every_row
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 
@@ -104,7 +103,7 @@ def test_a_value_that_its_column_cannot_hold_is_in_the_json_beside(
     tmp_path: Path, score: str, expected: float | None
 ) -> None:
     text = b'\xef\xbb\xbf{"sample_id": 1, "evaluation": {"score": %s}}' % score.encode()
-    writing.write_rows(str(tmp_path / "t"), RowSource("passed", "f", "0"), [(1, 0, text)])
+    exporting.write_rows(str(tmp_path / "t"), RowSource("passed", "f", "0"), [(1, 0, text)])
     (row,) = records(tmp_path / "t")
     assert (row["score"], row["sample_id"]) == (expected, "1")
     assert json.loads(row["evaluation"]) == {"score": json.loads(score)}
@@ -138,7 +137,7 @@ def test_the_command_says_what_it_wrote(folder: Path) -> None:
 
 
 def test_row_groups_are_written_as_rows_come(folder: Path) -> None:
-    with patch.object(writing, "GROUP_BYTES", 1500):
+    with patch.object(exporting, "GROUP_BYTES", 1500):
         evalstream.export(folder / "run.jsonl", folder / "tables")
     file = parquet.ParquetFile(folder / "tables" / "run.jsonl.parquet")
     assert file.metadata.num_row_groups > 2
@@ -256,7 +255,7 @@ def test_memory_is_flat(folder: Path) -> None:
     row["metadata"] = {"text": "x" * 20_000}
     code = (
         "import resource, sys\n"
-        "from evalstream.batch.parquet import RowSource, write_rows\n"
+        "from evalstream.api.export import RowSource, write_rows\n"
         f"line = {json.dumps(row).encode()!r}\n"
         "rows = ((n, 0, line) for n in range(int(sys.argv[1])))\n"
         "write_rows(sys.argv[2], RowSource('passed', 'f', '0'), rows)\n"

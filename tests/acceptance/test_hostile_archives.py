@@ -8,7 +8,7 @@ from hostile_archives import archive, hostile_archives
 from rows import bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream.formats.inspect import unpacking
+from evalstream.formats.inspect import zip_format
 from evalstream.formats.inspect.archive import MOST_UNPACKED_RATIO, UNPACKED_ANYWAY
 
 HOSTILE = dict(hostile_archives())
@@ -26,14 +26,14 @@ def test_an_archive_that_lies_ends_with_a_reason(
 ) -> None:
     data = HOSTILE[name]()
     unpacked, most = [0], UNPACKED_ANYWAY + MOST_UNPACKED_RATIO * len(data)
-    real = unpacking._inflate
+    real = zip_format._inflate
 
-    def counted(reader: unpacking._Range) -> object:
+    def counted(reader: zip_format._Range) -> object:
         for piece in real(reader):
             unpacked[0] += len(piece)
             yield piece
 
-    monkeypatch.setattr(unpacking, "_inflate", counted)
+    monkeypatch.setattr(zip_format, "_inflate", counted)
     (tmp_path / "log.eval").write_bytes(data)
     write_run(tmp_path, bytes_of(sound_rows()))
     report = evalstream.check(tmp_path, jobs=1)
@@ -49,7 +49,7 @@ def test_an_archive_that_lies_ends_with_a_reason(
 def test_members_that_share_bytes_are_not_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(unpacking, "_inflate")
+    monkeypatch.delattr(zip_format, "_inflate")
     (tmp_path / "log.eval").write_bytes(HOSTILE["one member under 3,000 names"]())
     (tmp_path / "within.eval").write_bytes(HOSTILE["a member within another"]())
     (run, other) = evalstream.check(tmp_path, jobs=1).runs

@@ -20,8 +20,7 @@ from rows import bytes_of, sound_rows
 
 import evalstream
 from evalstream.batch.ledger import database, records, run_state
-from evalstream.batch.ledger.entries import entries
-from evalstream.batch.ledger.export import FORMS, export
+from evalstream.batch.ledger.entries import FORMS, entries, export
 from evalstream.model.errors import CannotCheck, CannotWrite, EvalstreamError
 
 ROWS = "run.jsonl"

@@ -19,7 +19,7 @@ import evalstream
 from evalstream.api.changes import fix, migrate
 from evalstream.api.compare import compare
 from evalstream.batch import packing, sealing, single
-from evalstream.batch.cross_run.report import ALL_RUNS
+from evalstream.batch.batch import ALL_RUNS
 from evalstream.model.errors import TRACEBACK
 from evalstream.model.report import Report
 from evalstream.model.run import Run
@@ -385,8 +385,8 @@ def test_a_run_with_a_bug_is_not_fixed(
         "evalstream.batch.rewriting.migrate:_migrate",
         "evalstream.batch.rewriting.migrate:document_bytes",
         "evalstream.batch.rewriting.migrate:rewrite_rows",
-        "evalstream.batch.rewriting.migration_ledger:MigrationLedger.find",
-        "evalstream.batch.rewriting.migration_ledger:MigrationLedger.state",
+        "evalstream.batch.rewriting.migrate:MigrationLedger.find",
+        "evalstream.batch.rewriting.migrate:MigrationLedger.state",
     ],
 )
 def test_a_run_with_a_bug_is_not_migrated(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from evalstream.formats.registry import CATALOGUE, FORMATS, MAIN_CATALOGUE
-from evalstream.model.rule_text import Status
+from evalstream.model.finding import Status
 from evalstream.rules.base import Rule
 
 

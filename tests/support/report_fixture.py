@@ -7,9 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.model.claim import JudgedClaim, Reason, State
 from evalstream.model.exit_codes import check_exit_code
-from evalstream.model.finding import Excerpt, Finding, Severity
+from evalstream.model.finding import Excerpt, Finding, RuleText, Severity
 from evalstream.model.report import Report, Totals
-from evalstream.model.rule_text import RuleText
 from evalstream.model.run_summary import RunSummary, Verified
 from evalstream.reporters.base import PLAIN, Reporter, ReportFormat, Style
 

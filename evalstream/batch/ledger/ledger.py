@@ -13,8 +13,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from evalstream._version import __version__
 from evalstream.batch.fingerprint import fingerprint
 from evalstream.batch.ledger import database, records
-from evalstream.batch.ledger.companions import CompanionFinder
-from evalstream.batch.ledger.run_state import RunState, read_state
+from evalstream.batch.ledger.run_state import CompanionFinder, RunState, read_state
 from evalstream.batch.serialize import encode_run
 from evalstream.batch.stored_shapes import decode_stored_finding, decode_stored_run
 from evalstream.io.names import printable

@@ -1,12 +1,13 @@
-"""The claims of a run: its statistics, judged by those of the instances."""
+"""The claims of a run: its statistics, by those of the instances, and figures of calibration."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final
 
-from evalstream.formats.helm import calibration
 from evalstream.formats.helm.statistics import ORIGINAL, WORST, Name, Stat, is_near
 from evalstream.formats.helm.store import InstanceFacts
 from evalstream.formats.helm.totals import Recomputed, RunTotals, describe_perturbation
@@ -131,9 +132,9 @@ def _recompute(name: Name, known: Instances, *, is_only_split: bool) -> Recomput
             return None
         return Recomputed([float(one) for one in counts], sum(counts), float(max(counts)))
     found = None if known.totals is None else known.totals.recompute(name)
-    if found is None and known.totals is not None and name.name in calibration.METRICS:
+    if found is None and known.totals is not None and name.name in CALIBRATION_METRICS:
         trials = (known.facts.find_confidences(trial, name) for trial in known.totals.trials)
-        return calibration.recompute(name.name, trials)
+        return recompute_calibration(name.name, trials)
     if found is None and known.totals is not None and is_only_split:
         # Releases before March 2023 wrote no split into the names of instances' statistics.
         found = known.totals.recompute(name._replace(split=None))
@@ -218,3 +219,79 @@ def find_repeated(found: Sequence[Claimed], known: Instances) -> Iterator[Claime
             continue
         if known.totals.count_entries(one.name) and seen[one.name] > known.times(one.name):
             yield one
+
+
+CALIBRATION_METRICS: Final = (
+    *("ece_10_bin", "ece_1_bin", "selective_cov_acc_area", "selective_acc@10"),
+    *("platt_ece_10_bin", "platt_ece_1_bin"),
+)
+"""The figures that can be computed, the last two where all answers are right or all are wrong."""
+
+_BINS: Final = 10
+
+Confidence = tuple[float, int]
+"""The probability of an answer, and whether it is right, as 1 or 0."""
+
+
+def recompute_calibration(metric: str, trials: Iterable[Sequence[Confidence]]) -> Recomputed | None:
+    """Return a figure over the answers of each trial, None where it is not known."""
+    known = [answers for answers in trials if answers]
+    found = [measure_calibration(answers).get(metric) for answers in known]
+    means = [one for one in found if one is not None]
+    if not means or len(means) < len(found):
+        return None
+    return Recomputed(means, sum(map(len, known)), 1.0)
+
+
+def measure_calibration(answers: Sequence[Confidence]) -> Mapping[str, float]:
+    """Return the figures of calibration that follow from some answers alone, at least one.
+
+    The formulas are those of crfm-helm 0.1.0 to 0.5.16 (`compute_calibration_metrics`) and of its
+    package uncertainty-calibration 0.1.4 (`get_ece`, `get_ece_em`, `get_selective_stats`).
+    """
+    probabilities, number = sorted(one for one, _ in answers), len(answers)
+    right = sum(is_right for _, is_right in answers)
+    found = {"ece_1_bin": _measure_error(answers, [1.0])}
+    found["ece_10_bin"] = _measure_error(answers, _find_bounds(probabilities))
+    accuracies = list(_accumulate_accuracy(answers))
+    if len(accuracies) == number:
+        found["selective_cov_acc_area"] = sum(accuracies) / number
+        found["selective_acc@10"] = accuracies[int(0.1 * number)]
+    if right in (0, number):
+        found |= {"platt_ece_10_bin": 0.0, "platt_ece_1_bin": 0.0}
+    return found
+
+
+def _find_bounds(probabilities: Sequence[float]) -> list[float]:
+    """Return the upper bounds of bins with about as many of some sorted probabilities each."""
+    bins = min(_BINS, len(probabilities))
+    size, more = divmod(len(probabilities), bins)
+    starts = [place * size + min(place, more) for place in range(1, bins)]
+    return sorted({*((probabilities[at - 1] + probabilities[at]) / 2 for at in starts), 1.0})
+
+
+def _measure_error(answers: Sequence[Confidence], bounds: Sequence[float]) -> float:
+    """Return by how much probabilities differ from shares of right answers, in the mean over bins.
+
+    A bin of n answers counts n times, so that sums may stand for means.
+    """
+    differences = [0.0] * len(bounds)
+    for probability, is_right in answers:
+        place = min(bisect_left(bounds, probability), len(bounds) - 1)
+        differences[place] += probability - is_right
+    return sum(map(abs, differences)) / len(answers)
+
+
+def _accumulate_accuracy(answers: Sequence[Confidence]) -> Iterator[float]:
+    """Yield the share of right answers among the 1, 2, … most likely ones.
+
+    It ends where right and wrong answers are equally likely, as their order is not known.
+    """
+    right = seen = 0
+    for _, group in groupby(sorted(answers, reverse=True), key=lambda one: one[0]):
+        outcomes = [is_right for _, is_right in group]
+        if len({*outcomes}) > 1:
+            return
+        for is_right in outcomes:
+            right, seen = right + is_right, seen + 1
+            yield right / seen

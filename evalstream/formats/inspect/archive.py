@@ -13,8 +13,13 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.inspect.archive_end import ArchiveEnd, find_end
-from evalstream.formats.inspect.unpacking import METHODS, DamagedMember, unpack
+from evalstream.formats.inspect.zip_format import (
+    METHODS,
+    ArchiveEnd,
+    DamagedMember,
+    find_end,
+    unpack,
+)
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.signals import STOPPING

@@ -27,9 +27,9 @@ from evalstream.formats.inspect.member_check import (
     check_member_batch,
 )
 from evalstream.formats.inspect.rules.log import INS103, INS104, INS105, INS106, INS107, INS108
-from evalstream.formats.inspect.unpacking import DamagedMember
 from evalstream.formats.inspect.values import same
 from evalstream.formats.inspect.views import LogView
+from evalstream.formats.inspect.zip_format import DamagedMember
 from evalstream.io.progress import Progress
 from evalstream.model.errors import MissingExtra
 from evalstream.model.finding import Severity

@@ -13,7 +13,7 @@ from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_tex
 from evalstream.engine.row_lookup import pick_elements
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
-from evalstream.formats.inspect.links import without_ids
+from evalstream.formats.inspect.sample_facts import without_ids
 from evalstream.formats.inspect.values import score_to_float, score_value
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.io.names import is_remote

@@ -39,7 +39,7 @@ from evalstream.rules.inputs import ES003, ES005
 
 if TYPE_CHECKING:
     from evalstream.formats.inspect.compared import LogSamples
-    from evalstream.formats.inspect.links import SampleLinks
+    from evalstream.formats.inspect.sample_facts import SampleLinks
     from evalstream.stats.run_links import RunLinks
 
 _OF_SAMPLES = tuple(
@@ -147,7 +147,7 @@ class LogCheck:
 
             self._samples = LogSamples(collected, request, view)
         if self.documents.options.links and self._links is None and view.eval:
-            from evalstream.formats.inspect.links import SampleLinks
+            from evalstream.formats.inspect.sample_facts import SampleLinks
 
             self._links = SampleLinks(view)
 

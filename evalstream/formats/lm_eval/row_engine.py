@@ -18,8 +18,12 @@ from evalstream.formats.lm_eval.doc_ids import IdRun
 from evalstream.formats.lm_eval.log_tally import DIGESTS_BYTES, FilterRows, LogTotals, RowsTally
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
 from evalstream.formats.lm_eval.row_scores import brier_score
-from evalstream.formats.lm_eval.rules.requests import find_request_contradictions
-from evalstream.formats.lm_eval.rules.rows import row_digests, row_scores, row_structure
+from evalstream.formats.lm_eval.rules.rows import (
+    find_request_contradictions,
+    row_digests,
+    row_scores,
+    row_structure,
+)
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, TAKE_FIRST, ScoringPlan
 from evalstream.formats.lm_eval.views import as_written
 from evalstream.model.block import Lines

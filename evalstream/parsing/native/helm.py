@@ -10,13 +10,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from evalstream.parsing.array_elements import Piece
-from evalstream.parsing.native.items import (
-    MOST_ITEMS,
-    ItemPlace,
-    ItemScan,
-    ItemScanner,
-    item_library,
-)
+from evalstream.parsing.native import items
 
 MOST_FORMS: Final = 256
 """Most ways of writing entries that are known at once."""
@@ -45,7 +39,7 @@ class _Sums(Structure):
     _fields_ = tuple((name, c_void_p) for name in ("entries", "values", "sum", "largest"))
 
 
-class EntryScanner(ItemScanner):
+class EntryScanner(items.ItemScanner):
     """Passes on entries that are written like one that was added, and one by one other plain ones.
 
     Those that are alike come with the values of all of them.
@@ -54,8 +48,8 @@ class EntryScanner(ItemScanner):
     def __init__(
         self,
         loaded: Any,
-        take_alike: Callable[[Piece, Sequence[ItemPlace], array[float]], None],
-        take_plain: Callable[[Piece, ItemPlace], None],
+        take_alike: Callable[[Piece, Sequence[items.ItemPlace], array[float]], None],
+        take_plain: Callable[[Piece, items.ItemPlace], None],
     ) -> None:
         super().__init__(loaded)
         self._take_alike, self._take_plain = take_alike, take_plain
@@ -85,7 +79,7 @@ class EntryScanner(ItemScanner):
         """Pass on the entries of a piece."""
         scan, found, is_plain = self.scan, self._found, True
         while is_plain:
-            scan.most, found.used = MOST_ITEMS, 0
+            scan.most, found.used = items.MOST_ITEMS, 0
             while number := self.library.scan_entries(byref(scan), byref(found)):
                 values = array("d", ctypes.string_at(self._values, 8 * found.used))
                 self._take_alike(piece, self.list_items(number), values)
@@ -150,10 +144,10 @@ class SumTerms:
 
 def entry_library() -> Any:
     """Return the library that reads entries, None where evalstream was installed without it."""
-    loaded = item_library()
+    loaded = items.item_library()
     if loaded is not None:
         loaded.scan_entries.restype = c_uint64
-        loaded.scan_entries.argtypes = (POINTER(ItemScan), POINTER(_Forms))
+        loaded.scan_entries.argtypes = (POINTER(items.ItemScan), POINTER(_Forms))
         loaded.add_values.restype = None
         loaded.add_values.argtypes = (
             *(POINTER(_Sums), c_void_p, c_uint64, c_void_p),

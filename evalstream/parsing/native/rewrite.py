@@ -12,13 +12,8 @@ from typing import Final, NamedTuple
 
 from evalstream.model.changes import MOST_PLACES, Change
 from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.parsing.native import place_tables
 from evalstream.parsing.native.binding import library
-from evalstream.parsing.native.place_tables import (
-    LAYOUTS,
-    MOST_CHANGES,
-    NotCompiled,
-    compiled_tables,
-)
 from evalstream.parsing.reshape import RowPlace
 
 _LEFT: Final = struct.Struct("=4Q")
@@ -90,7 +85,7 @@ class _Result(Structure):
         ("rows", c_uint64),
         ("left", c_void_p),
         ("left_count", c_uint64),
-        ("changes", _Count * MOST_CHANGES),
+        ("changes", _Count * place_tables.MOST_CHANGES),
     )
 
 
@@ -98,7 +93,7 @@ class CompiledPlace:
     """Rewrites lines by the places of a row, in any thread. Raises MemoryError."""
 
     def __init__(self, loaded: ctypes.CDLL, place: RowPlace) -> None:
-        compiled = compiled_tables(place)
+        compiled = place_tables.compiled_tables(place)
         self._library, self._changes = loaded, compiled.changes
         # The rewriter points to what the tables hold.
         self._tables = _Tables(*compiled.parts, *compiled.counts)
@@ -113,7 +108,7 @@ class CompiledPlace:
             return None
         try:
             return cls(loaded, place)
-        except NotCompiled:
+        except place_tables.NotCompiled:
             return None
 
     def rewrite(self, data: bytes) -> RewrittenLines:
@@ -188,7 +183,7 @@ def rewriters() -> ctypes.CDLL | None:
 
 
 _SIZES: Final = (
-    *(layout.size for layout in LAYOUTS[:-1]),
+    *(layout.size for layout in place_tables.LAYOUTS[:-1]),
     ctypes.sizeof(_Tables),
     ctypes.sizeof(_Result),
 )

@@ -14,19 +14,7 @@ from itertools import takewhile
 from typing import Any, Final
 
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.native.schema_keywords import (
-    ANNOTATIONS,
-    KINDS,
-    Discriminator,
-    NotTabled,
-    Schema,
-    merge_alternatives,
-    read_choices,
-    read_conditions,
-    read_kinds,
-    read_least,
-    says_nothing,
-)
+from evalstream.parsing.native import schema_keywords
 
 Path = tuple[str, ...]
 """The names of members that lead to a value; `*` stands for each element of an array."""
@@ -60,7 +48,7 @@ class Trait:
 
 _ANY_KIND: Final = 127
 _EACH: Final = "*"
-_UNDERSTOOD: Final = ANNOTATIONS | {
+_UNDERSTOOD: Final = schema_keywords.ANNOTATIONS | {
     "type",
     "properties",
     "required",
@@ -88,9 +76,9 @@ class Tables(NamedTuple):
 
 
 def build_tables(
-    schema: Schema,
+    schema: schema_keywords.Schema,
     slots: Sequence[str],
-    discriminator: Discriminator,
+    discriminator: schema_keywords.Discriminator,
     aliases: Mapping[str, str],
     *,
     watched: Iterable[Path] = (),
@@ -103,8 +91,8 @@ def build_tables(
     members of a row only null is decided. Raises NotTabled.
     """
     if not isinstance(schema, Mapping) or not isinstance(schema.get("properties", {}), Mapping):
-        raise NotTabled("properties")
-    conditions = list(read_conditions(schema, discriminator))
+        raise schema_keywords.NotTabled("properties")
+    conditions = list(schema_keywords.read_conditions(schema, discriminator))
     undecided = {member for _, member, is_wanted in conditions if is_wanted is None}
     properties = {**schema.get("properties", {}), **dict.fromkeys(undecided, _Only.NOTHING)}
     is_closed = schema.get("additionalProperties") is False
@@ -122,7 +110,7 @@ def build_tables(
             continue
         slot = builder.slot(member)
         if slot == _NONE:
-            raise NotTabled(member)
+            raise schema_keywords.NotTabled(member)
         (wanted if is_wanted else unwanted)[value] |= 1 << slot
     return builder.tables(tuple(wanted.values()), tuple(unwanted.values()))
 
@@ -163,7 +151,7 @@ class _Only:
 
 
 class _Builder:
-    def __init__(self, schema: Schema, slots: Mapping[str, int]) -> None:
+    def __init__(self, schema: schema_keywords.Schema, slots: Mapping[str, int]) -> None:
         self._schema, self._slots = schema, slots
         self._kept = _kept_members(slots)
         self._nodes: list[bytes] = []
@@ -182,7 +170,7 @@ class _Builder:
             return self._free
         place = len(self._nodes)
         if place == MOST_NODES or self._depth == MOST_LEVELS:
-            raise NotTabled(path)
+            raise schema_keywords.NotTabled(path)
         self._nodes.append(b"")
         self._depth += 1
         self._nodes[place] = self._made(self._follow_reference(node, path), path, watched, traits)
@@ -191,19 +179,19 @@ class _Builder:
 
     def _made(self, node: Any, path: str, watched: Paths, traits: int) -> bytes:
         """Return the packed node of a schema."""
-        if node is True or says_nothing(node):
+        if node is True or schema_keywords.says_nothing(node):
             if path not in self._kept and not watched - {()}:
                 traits |= Trait.WATCHES if () in watched else 0
                 return _free_node(self._free, self.slot(path), traits)
             node = {}
         if not isinstance(node, Mapping) or (path and "$id" in node):
-            raise NotTabled(path)
+            raise schema_keywords.NotTabled(path)
         if "oneOf" in node:
-            node = merge_alternatives(node, path)
+            node = schema_keywords.merge_alternatives(node, path)
         if node.get("strict") is True and node in (_Only.NULL, _Only.NOTHING):
             traits |= Trait.STRICT
         elif set(node) - _UNDERSTOOD:
-            raise NotTabled(path)
+            raise schema_keywords.NotTabled(path)
         return self._pack_node(node, path, watched, traits)
 
     def tables(self, wanted: tuple[int, ...], unwanted: tuple[int, ...]) -> Tables:
@@ -218,24 +206,28 @@ class _Builder:
             if not isinstance(node, Mapping) or "$ref" not in node:
                 return node
             steps = str(node["$ref"]).split("/")
-            if set(node) - ANNOTATIONS != {"$ref"} or steps[0] != "#":
+            if set(node) - schema_keywords.ANNOTATIONS != {"$ref"} or steps[0] != "#":
                 break
             node = self._schema
             for step in steps[1:]:
                 if not isinstance(node, Mapping) or not _is_plain(step) or {*step} & {*"~%"}:
-                    raise NotTabled(path)
+                    raise schema_keywords.NotTabled(path)
                 node = node.get(step)
-        raise NotTabled(path)
+        raise schema_keywords.NotTabled(path)
 
-    def _pack_node(self, node: Schema, path: str, watched: Paths, traits: int) -> bytes:
-        kinds = read_kinds(node, path)
+    def _pack_node(
+        self, node: schema_keywords.Schema, path: str, watched: Paths, traits: int
+    ) -> bytes:
+        kinds = schema_keywords.read_kinds(node, path)
         # Keywords apply side by side: a string may be wanted, and an object lack what it requires.
         items = self.add(node.get("items", True), f"{path}[]", _in_elements(watched))
         others, members, required, more = self._object(node, path, watched)
         first_member = self._add_members(members)
-        choices = read_choices(node, path)
+        choices = schema_keywords.read_choices(node, path)
         if choices:
-            kinds &= KINDS["string"] | (KINDS["null"] if None in node["enum"] else 0)
+            kinds &= schema_keywords.KINDS["string"] | (
+                schema_keywords.KINDS["null"] if None in node["enum"] else 0
+            )
         first_choice = len(self._labels)
         self._labels += [_LABEL.pack(*self._label(choice)) for choice in choices]
         traits |= more | (Trait.WATCHES if () in watched else 0)
@@ -250,11 +242,11 @@ class _Builder:
             self.slot(path),
             traits | (Trait.HAS_LEAST if "minimum" in node else 0),
             required,
-            read_least(node, path),
+            schema_keywords.read_least(node, path),
         )
 
     def _object(
-        self, node: Schema, path: str, watched: Paths
+        self, node: schema_keywords.Schema, path: str, watched: Paths
     ) -> tuple[int, list[tuple[str, int]], int, int]:
         """Return the node of other members, those with their own, which are required, and traits.
 
@@ -263,11 +255,11 @@ class _Builder:
         properties, required = node.get("properties", {}), node.get("required", ())
         others = node.get("additionalProperties", True)
         if not isinstance(properties, Mapping) or not isinstance(required, (list, tuple)):
-            raise NotTabled(path)
+            raise schema_keywords.NotTabled(path)
         noticed = sorted({first for first, *_ in watched - {()}} - {_EACH})
         names = dict.fromkeys((*properties, *self._kept.get(path, ()), *required, *noticed))
         if len(names) > MOST_MEMBERS:
-            raise NotTabled(path)
+            raise schema_keywords.NotTabled(path)
         is_closed, traits = others is False, 0
         if is_closed:
             others, traits = True, Trait.CLOSED
@@ -306,7 +298,7 @@ class _Builder:
     def _label(self, text: str, written: str = "%s") -> tuple[int, int]:
         """Add a text as it is `written`; return its place and its length."""
         if not isinstance(text, str) or not text or not _is_plain(text):
-            raise NotTabled(f"{text}")
+            raise schema_keywords.NotTabled(f"{text}")
         letters = (written % text).encode()
         self._letters += letters
         return len(self._letters) - len(letters), len(letters)

@@ -12,10 +12,18 @@ from evalstream.model.estimate import Estimate, Square
 from evalstream.model.run_summary import VERDICTS
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
-from evalstream.reporters.charts import Tick, axis, drawing, rectangle, round_steps
 from evalstream.reporters.comparison.figures import join_groups, percent
 from evalstream.reporters.comparison.wording import cell_text, difference_text, mean_text, run_names
-from evalstream.reporters.markup import Markup, cut_visible, tag
+from evalstream.reporters.markup import (
+    Markup,
+    Tick,
+    axis,
+    cut_visible,
+    drawing,
+    rectangle,
+    round_steps,
+    tag,
+)
 
 NAME: Final = 160
 """Most characters of a name from a file."""

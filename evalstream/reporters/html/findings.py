@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from evalstream.model.finding import Excerpt, Finding, Severity
+from evalstream.model.finding import Excerpt, Finding, RuleText, Severity
 from evalstream.model.report import Report
-from evalstream.model.rule_text import RuleText
 from evalstream.model.text import count_noun
 from evalstream.reporters.groups import Caps, EntryPlace, FindingEntry, PlacedValues, join_findings
 from evalstream.reporters.html.wording import ALL, VALUE, name, repeat, shell

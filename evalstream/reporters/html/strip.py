@@ -8,7 +8,7 @@ from typing import Final
 
 from evalstream.model.sketch import Histogram, Strip
 from evalstream.model.text import count_noun
-from evalstream.reporters import charts
+from evalstream.reporters import markup
 from evalstream.reporters.html.wording import format_number
 from evalstream.reporters.markup import Markup, tag
 
@@ -20,7 +20,7 @@ def histogram(key: str, title: str, unit: str, values: Histogram) -> Markup:
     """Return the picture of a histogram; `unit` names what the axis counts."""
     bars = _bars(values)
     if not bars:
-        return charts.figure(title, tag("p", "No values.", class_="note"))
+        return markup.figure(title, tag("p", "No values.", class_="note"))
     most = max(count for *_, count in bars)
     total = sum(count for *_, count in bars)
     peak = next(bar for bar in bars if bar[2] == most)
@@ -29,7 +29,7 @@ def histogram(key: str, title: str, unit: str, values: Histogram) -> Markup:
         f"the highest bar has {most:,}, at {_between(peak)}."
     )
     shapes = [
-        charts.rectangle(
+        markup.rectangle(
             place + 0.06,
             HEIGHT * (1 - count / most),
             0.88,
@@ -42,11 +42,11 @@ def histogram(key: str, title: str, unit: str, values: Histogram) -> Markup:
         if count
     ]
     scale = f"{unit}, logarithmic" if values.scale == "log" else unit
-    return charts.figure(
+    return markup.figure(
         [title, " ", tag("span", count_noun(total, "value"), class_="note")],
         tag("div", tag("span", f"{most:,}", class_="top"), class_="yaxis", aria_hidden="true"),
-        charts.drawing(key, title, description, shapes, len(bars), HEIGHT, 110),
-        charts.axis(_value_ticks(values, bars)),
+        markup.drawing(key, title, description, shapes, len(bars), HEIGHT, 110),
+        markup.axis(_value_ticks(values, bars)),
         tag("div", scale, class_="unit"),
     )
 
@@ -74,19 +74,19 @@ def _between(bar: Bar) -> str:
     return format_number(low) if low == high else f"{format_number(low)} to {format_number(high)}"
 
 
-def _value_ticks(values: Histogram, bars: list[Bar]) -> list[charts.Tick]:
+def _value_ticks(values: Histogram, bars: list[Bar]) -> list[markup.Tick]:
     """Return labels at round numbers, and zero of a logarithmic scale by itself."""
     zeros = 1 if values.zeros else 0
     step = -(-len(values.counts) // MOST_BARS) or 1
     is_log = values.scale == "log"
-    ticks = [charts.Tick(0.5 / len(bars), "0")] if zeros else []
+    ticks = [markup.Tick(0.5 / len(bars), "0")] if zeros else []
     if len(bars) == zeros:
         return ticks
     low, high = bars[zeros][0], bars[-1][1]
-    for at in charts.round_logs(low, high) if is_log else charts.round_steps(low, high):
+    for at in markup.round_logs(low, high) if is_log else markup.round_steps(low, high):
         edge = log(at, values.width) if is_log else at / values.width
         place = zeros + (edge - values.first) / step
-        ticks.append(charts.Tick(min(1.0, max(0.0, place / len(bars))), format_number(at)))
+        ticks.append(markup.Tick(min(1.0, max(0.0, place / len(bars))), format_number(at)))
     return ticks
 
 
@@ -119,13 +119,13 @@ def _scores(key: str, strip: Strip) -> list[Markup]:
             continue
         if mean is None:
             tip = f"{_lines(strip, place)}: no scores"
-            shapes.append(charts.rectangle(place, 45, 1, 10, tip, class_="unscored"))
+            shapes.append(markup.rectangle(place, 45, 1, 10, tip, class_="unscored"))
             continue
         share = (mean - low) / (high - low) if high > low else 1.0
         tip = f"{_lines(strip, place)}: mean score {format_number(mean)} of {strip.scored[place]:,}"
         shade = f"{0.08 + 0.92 * share:.2f}"
         shapes.append(
-            charts.rectangle(place, 0, 1, HEIGHT, tip, class_="shade", fill_opacity=shade)
+            markup.rectangle(place, 0, 1, HEIGHT, tip, class_="shade", fill_opacity=shade)
         )
     description = (
         f"The mean score in {count_noun(len(known), 'part')} of the file is between "
@@ -139,8 +139,8 @@ def _scores(key: str, strip: Strip) -> list[Markup]:
         format_number(high),
         class_="note legend",
     )
-    picture = charts.drawing(key, title, description, shapes, len(means), HEIGHT, 34)
-    return [charts.figure([title, " ", legend], picture, charts.axis(_ticks(strip)), class_="wide")]
+    picture = markup.drawing(key, title, description, shapes, len(means), HEIGHT, 34)
+    return [markup.figure([title, " ", legend], picture, markup.axis(_ticks(strip)), class_="wide")]
 
 
 def _findings(key: str, strip: Strip) -> Markup:
@@ -149,10 +149,10 @@ def _findings(key: str, strip: Strip) -> Markup:
     most = max(map(sum, zip(*kinds.values(), strict=True)))
     each = f"each column stands for {count_noun(strip.lines, 'line')}"
     if not most:
-        return charts.figure(
+        return markup.figure(
             [title, " ", tag("span", each, class_="note")],
-            charts.drawing(key, title, "No line has a finding.", [], len(strip.rows), HEIGHT, 14),
-            charts.axis(_ticks(strip)),
+            markup.drawing(key, title, "No line has a finding.", [], len(strip.rows), HEIGHT, 14),
+            markup.axis(_ticks(strip)),
             tag("div", "No line has a finding.", class_="unit"),
             class_="wide",
         )
@@ -166,11 +166,11 @@ def _findings(key: str, strip: Strip) -> Markup:
         for kind, numbers in kinds.items()
         if sum(numbers)
     ]
-    return charts.figure(
+    return markup.figure(
         [title, " ", tag("span", keys, class_="note legend")],
         tag("div", tag("span", f"{most:,}", class_="top"), class_="yaxis", aria_hidden="true"),
-        charts.drawing(key, title, description, shapes, len(strip.rows), HEIGHT, 72),
-        charts.axis(_ticks(strip)),
+        markup.drawing(key, title, description, shapes, len(strip.rows), HEIGHT, 72),
+        markup.axis(_ticks(strip)),
         tag("div", each, class_="unit"),
         class_="wide",
     )
@@ -187,7 +187,7 @@ def _column(
     top = float(HEIGHT)
     for kind, height in heights.items():
         top -= height * fit
-        yield charts.rectangle(place, top, 1, height * fit, tip, class_=f"fill-{kind}")
+        yield markup.rectangle(place, top, 1, height * fit, tip, class_=f"fill-{kind}")
 
 
 def _lines(strip: Strip, place: int) -> str:
@@ -197,12 +197,12 @@ def _lines(strip: Strip, place: int) -> str:
     return f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
 
 
-def _ticks(strip: Strip) -> list[charts.Tick]:
+def _ticks(strip: Strip) -> list[markup.Tick]:
     """Return the number of the first line of some columns, from the first to the last."""
     bins = len(strip.rows)
     places = sorted({round((bins - 1) * part / 4) for part in range(5)})
     return [
-        charts.Tick(
+        markup.Tick(
             (place + 0.5) / bins, f"{'line ' if not place else ''}{place * strip.lines + 1:,}"
         )
         for place in places

@@ -8,8 +8,7 @@ from evalstream.model.finding import Finding, FindingList
 from evalstream.model.report import Report
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
-from evalstream.reporters.lines import LineWriter, Span
-from evalstream.reporters.listing import ListCounts
+from evalstream.reporters.lines import LineWriter, ListCounts, Span
 from evalstream.reporters.overview import FirstFindings
 from evalstream.reporters.run_lines import RunLines
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from evalstream.model.finding import Excerpt, Finding, FindingList
+from evalstream.model.finding import Excerpt, Finding, FindingList, Status
 from evalstream.model.report import Report
-from evalstream.model.rule_text import Status
 from evalstream.model.text import count_noun, on_one_line
 from evalstream.reporters import groups
-from evalstream.reporters.lines import LineWriter, Span, columns
-from evalstream.reporters.listing import SHOW_ALL, ListCounts
+from evalstream.reporters.lines import SHOW_ALL, LineWriter, ListCounts, Span, columns
 from evalstream.reporters.overview import FEW
 from evalstream.reporters.summary import fix_mark
 

@@ -12,7 +12,6 @@ from evalstream.model.claim import Reason
 from evalstream.model.text import count_noun
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.intervals import judge_interval
 from evalstream.stats.claims.judgement import (
     FEWEST_DRAWS,
     PERCENT,
@@ -49,6 +48,9 @@ def judge(claim: Claim, evidence: Evidence) -> Judgement:
     """Judge a claim by the evidence of its rows."""
     value = claim.value
     if isinstance(value, tuple):
+        # Few documents state one.
+        from evalstream.stats.claims.intervals import judge_interval
+
         return judge_interval(claim, value, evidence)
     if value is None:
         return leave_open(claim, Reason.FORMULA, evidence.sums.joined_rows)

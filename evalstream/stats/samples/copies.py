@@ -9,14 +9,7 @@ import numpy as np
 
 from evalstream.model.sample_record import UNKNOWN
 from evalstream.stats.arrays import Array
-from evalstream.stats.samples.record_store import (
-    RecordStore,
-    list_distinct,
-    mark_starts,
-    read_together,
-    select,
-    sort_rows,
-)
+from evalstream.stats.samples import record_store
 
 MEMORY_BYTES: Final = 1 << 22
 """How much of the pairs stays in memory."""
@@ -50,11 +43,11 @@ class CopyFinder:
     """
 
     def __init__(self, memory_limit: int = MEMORY_BYTES) -> None:
-        self._store = RecordStore(_TYPE, "cluster", memory_limit)
+        self._store = record_store.RecordStore(_TYPE, "cluster", memory_limit)
 
     def add(self, pairs: Array) -> None:
         """Add pairs; those without one digest in both runs are no copies."""
-        known = select(pairs, pairs["cluster"] != UNKNOWN)
+        known = record_store.select(pairs, pairs["cluster"] != UNKNOWN)
         records = np.empty(len(known), _TYPE)
         for name in ("cluster", "metric"):
             records[name] = known[name]
@@ -66,10 +59,10 @@ class CopyFinder:
     def groups(self) -> Iterator[CopyGroups]:
         """Iterate over the groups, some at a time."""
         self._store.finish()
-        for (records,) in read_together([self._store]):
+        for (records,) in record_store.read_together([self._store]):
             columns = (records[name] for name in ("cluster", "metric", "line"))
-            ordered = records.take(sort_rows(*columns))
-            starts = np.flatnonzero(mark_starts(ordered["cluster"], ordered["metric"]))
+            ordered = records.take(record_store.sort_rows(*columns))
+            starts = np.flatnonzero(record_store.mark_starts(ordered["cluster"], ordered["metric"]))
             sizes = np.diff(np.append(starts, len(ordered)))
             several = np.repeat(sizes, sizes) > 1
             if several.any():
@@ -83,7 +76,7 @@ class CopyFinder:
 def _by_metric(records: Array, sizes: Array) -> Iterator[CopyGroups]:
     """Iterate over the groups of each metric; `sizes` are those of all groups, in their order."""
     starts = np.cumsum(sizes) - sizes
-    for metric in list_distinct(records["metric"]):
+    for metric in record_store.list_distinct(records["metric"]):
         own = records["metric"][starts] == metric
         firsts, some = starts[own], records[np.repeat(own, sizes)]
         first = firsts[np.argmin(records["line"][firsts + 1])]

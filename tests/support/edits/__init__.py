@@ -11,7 +11,7 @@ from edits.case import Case
 from edits.eee import DETAILS
 from edits.eee import apply as apply_eee
 from evalstream.formats.registry import FORMATS
-from evalstream.model.rule_text import BAD, GOOD
+from evalstream.model.finding import BAD, GOOD
 from evalstream.rules.pages import CHANGES, read_page, read_sections
 
 __all__ = [

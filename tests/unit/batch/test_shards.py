@@ -16,11 +16,10 @@ from rows import bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.api.check import merge
-from evalstream.batch.partition import COST_OF_A_RUN
 from evalstream.batch.parts import FORMAT_VERSION, PartFile, PartReporter
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.results import ResultStore
-from evalstream.batch.shards import Shard, parse_shard
+from evalstream.batch.shards import COST_OF_A_RUN, Shard, parse_shard
 from evalstream.discovery import folder_pairs
 from evalstream.discovery.peek import AggregatePeek, peek_aggregate
 from evalstream.io.output import Output

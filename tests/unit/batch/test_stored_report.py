@@ -29,7 +29,7 @@ from evalstream.reporters import REPORTERS, reporter_type
 from evalstream.reporters import json as json_report
 from evalstream.reporters.base import Style
 from evalstream.reporters.json import JsonReporter
-from evalstream.reporters.listing import list_from
+from evalstream.reporters.lines import list_from
 
 STORED = ("jsonl", "json")
 """The formats that can be read."""

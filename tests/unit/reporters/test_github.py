@@ -33,10 +33,9 @@ from evalstream.model.claim import State
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report
 from evalstream.model.run_summary import RunSummary
-from evalstream.reporters import job_summary
+from evalstream.reporters import github
 from evalstream.reporters.describe import visible
-from evalstream.reporters.github import GithubReporter
-from evalstream.reporters.job_summary import MOST_BYTES, escape_markup
+from evalstream.reporters.github import MOST_BYTES, GithubReporter, escape_markup
 
 COMMAND = re.compile(
     r"::(error|warning|notice) file=([^,]*)(?:,line=(\d+))?(?:,col=\d+)?,title=([^:]*)::(.*)"
@@ -224,7 +223,7 @@ def test_unconfirmed_runs_are_listed_after_what_failed(summary: Path) -> None:
 def test_claims_beyond_the_limit_are_counted(
     summary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_summary, "MOST_CLAIMS", 1)
+    monkeypatch.setattr(github, "MOST_CLAIMS", 1)
     render(GithubReporter, cases()["verdicts"])
     assert "… and 18 more refuted or open claims\n" in summary.read_text()
 

@@ -26,11 +26,19 @@ from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report, Totals
 from evalstream.model.run_summary import RunSummary, Verified
 from evalstream.model.sketch import Histogram, Sketch, Strip
-from evalstream.reporters.charts import round_logs, round_steps
 from evalstream.reporters.html import HtmlReporter
 from evalstream.reporters.html.strip import histogram
 from evalstream.reporters.html.wording import check_command, quote_word, repeat, shell
-from evalstream.reporters.markup import POLICY, Markup, cut_visible, join_markup, tag, visible_text
+from evalstream.reporters.markup import (
+    POLICY,
+    Markup,
+    cut_visible,
+    join_markup,
+    round_logs,
+    round_steps,
+    tag,
+    visible_text,
+)
 from evalstream.reporters.summary import overall_verdict
 
 ELEMENTS = frozenset(

@@ -8,8 +8,7 @@ import yaml
 from paths import REPOSITORY
 
 from evalstream.formats.registry import CATALOGUE
-from evalstream.model.finding import Severity
-from evalstream.model.rule_text import Status
+from evalstream.model.finding import Severity, Status
 from evalstream.rules import base, pages
 from evalstream.rules.base import declare_rule
 from evalstream.rules.front_matter import TABLE, read_front_matter, write_table

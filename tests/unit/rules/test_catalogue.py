@@ -17,9 +17,8 @@ from evalstream.io.output import Output
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import EEE, ExitCode, shown_exit_code
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Severity, Status, Violation
 from evalstream.model.options import Options
-from evalstream.model.rule_text import Status
 from evalstream.reporters import reporter_type
 from evalstream.reporters.base import Style
 from evalstream.rules.base import Rule

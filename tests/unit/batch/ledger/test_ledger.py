@@ -26,8 +26,7 @@ from stores import ObjectServer
 import evalstream
 from evalstream.batch import fingerprint
 from evalstream.batch.ledger import database, file_guard, run_state
-from evalstream.batch.ledger.entries import PAGE, LedgerEntry, entries
-from evalstream.batch.ledger.export import FORMS, export
+from evalstream.batch.ledger.entries import FORMS, PAGE, LedgerEntry, entries, export
 from evalstream.batch.ledger.ledger import MOST_PENDING, CachedRun, Ledger
 from evalstream.batch.ledger.records import CHUNK
 from evalstream.batch.ledger.run_state import RunState, read_state

@@ -21,7 +21,7 @@ from rows import bounded
 
 import evalstream
 from evalstream.formats.inspect.archive import Archive, ArchiveMember
-from evalstream.formats.inspect.unpacking import DamagedMember
+from evalstream.formats.inspect.zip_format import DamagedMember
 
 METHODS = {"stored": zipfile.ZIP_STORED, "deflated": zipfile.ZIP_DEFLATED}
 

@@ -9,7 +9,7 @@ import pytest
 from paths import EXAMPLES
 
 import evalstream
-from evalstream.formats.helm.calibration import measure
+from evalstream.formats.helm.claims import measure_calibration
 
 RUN = EXAMPLES / "helm" / "pens-model=acme_acorn-7b"
 OF_THE_PACKAGE = {
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
         if "perturbation" not in one:
             answers.append((means["max_prob"], int(means["exact_match"])))
     stats = json.loads((root / "stats.json").read_bytes())
-    stats += [statistic(name, value) for name, value in measure(answers).items()]
+    stats += [statistic(name, value) for name, value in measure_calibration(answers).items()]
     stats.append(statistic("platt_coef", 0.7))
     (root / "stats.json").write_text(json.dumps(stats, indent=2))
     return root
@@ -69,18 +69,18 @@ def test_a_figure_that_was_changed_is_refuted(folder: Path, figure: str) -> None
 
 def test_the_order_of_equally_likely_answers_decides_nothing() -> None:
     answers = [(0.5, 1), (0.5, 0), (0.9, 1)]
-    assert measure(answers).keys() == {"ece_1_bin", "ece_10_bin"}
-    assert measure([(0.5, 1), (0.5, 1)])["selective_cov_acc_area"] == 1.0
+    assert measure_calibration(answers).keys() == {"ece_1_bin", "ece_10_bin"}
+    assert measure_calibration([(0.5, 1), (0.5, 1)])["selective_cov_acc_area"] == 1.0
 
 
 def test_figures_are_those_of_the_package() -> None:
     """The numbers are those of uncertainty-calibration 0.1.4 for the same answers."""
     answers = [(place / 24, int(place % 3 == 0)) for place in range(1, 24)]
-    assert measure(answers) == pytest.approx(OF_THE_PACKAGE, abs=1e-12)
+    assert measure_calibration(answers) == pytest.approx(OF_THE_PACKAGE, abs=1e-12)
 
 
 @pytest.mark.parametrize("outcomes", [(1, 1, 1), (0, 0, 0), (0, 1, 1)])
 def test_scaling_leaves_no_error_where_all_answers_are_alike(outcomes: tuple[int, ...]) -> None:
-    found = measure(list(zip((0.2, 0.5, 0.8), outcomes, strict=True)))
+    found = measure_calibration(list(zip((0.2, 0.5, 0.8), outcomes, strict=True)))
     alike = {"platt_ece_10_bin": 0.0, "platt_ece_1_bin": 0.0} if len({*outcomes}) == 1 else {}
     assert {name: value for name, value in found.items() if name.startswith("platt")} == alike

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evalstream.batch.ledger import companions
-from evalstream.batch.ledger.companions import CompanionFinder
+from evalstream.batch.ledger import run_state
+from evalstream.batch.ledger.run_state import CompanionFinder
 from evalstream.io.file_names import rows_named_like
 
 
@@ -21,7 +21,7 @@ def test_all_rows_files_named_like_an_aggregate_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stem: str, is_large: bool
 ) -> None:
     if is_large:
-        monkeypatch.setattr(companions, "MOST_NAMES", 3)
+        monkeypatch.setattr(run_state, "MOST_NAMES", 3)
     aggregate = str(tmp_path / f"{stem}.json")
     expected = list(rows_named_like(aggregate))
     for path in expected:
@@ -33,7 +33,7 @@ def test_all_rows_files_named_like_an_aggregate_are_found(
 def test_a_new_file_is_seen_although_the_folder_was_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(companions, "YOUNG_NANOSECONDS", -(10**18))  # keeps every listing
+    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", -(10**18))  # keeps every listing
     finder, aggregate = CompanionFinder(), str(tmp_path / "run.json")
     in_the_past(tmp_path)
     assert not list(finder.beside(aggregate))
@@ -68,7 +68,7 @@ def test_links_count_and_missing_folders_hold_nothing(
 
 
 def test_listings_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(companions, "MOST_NAMES", 10)
+    monkeypatch.setattr(run_state, "MOST_NAMES", 10)
     finder = CompanionFinder()
     for number in range(5):
         folder = tmp_path / str(number)
