@@ -318,11 +318,14 @@ def _judge_result(
 
 
 def _unless_clustered(claim: Claim, found: Judgement, evidence: Evidence) -> Judgement:
-    """Leave an error open that may be over clusters of samples.
+    """Leave an error open that may be over clusters of samples: half the plain one, or more.
 
     The converter of Inspect's logs (every-eval-ever 0.3.0) calls it analytic, as it does others.
     """
-    if method_named(claim.method) is Method.RESAMPLED:
+    plain = found.claim.recomputed
+    if not isinstance(claim.value, Decimal) or not isinstance(plain, (int, float)):
+        return found
+    if 2 * claim.value < plain or method_named(claim.method) is Method.RESAMPLED:
         return found
     again = judge(claim._replace(method=CLUSTERED), evidence)
     return again if again.claim.state is State.OPEN else found
