@@ -19,14 +19,7 @@ from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import judge
-from evalstream.stats.claims.judgement import (
-    Claim,
-    Judgement,
-    Method,
-    confirm,
-    leave_open,
-    method_named,
-)
+from evalstream.stats.claims.judgement import Claim, Judgement, confirm, leave_open
 from evalstream.stats.claims.kinds import ClaimKind, kind_named
 from evalstream.stats.claims.rounding import Agreement, agreement, as_float
 from evalstream.stats.coverage import Coverage, ResultCoverage
@@ -76,8 +69,6 @@ _NUMBER: Final = LazyPattern(r"\s*[-+]?[.,]?[0-9]")
 """The start of a text that is a number, perhaps with a unit or an error."""
 
 CLUSTERED: Final = "cluster"
-_CLUSTERING: Final = "inspect"
-"""The harness whose errors may be over clusters that neither document names."""
 
 _SETTINGS: Final = ("args", "config", "options", "params", "parameters", "settings")
 """The names of objects with settings, such as bootstrap_stderr_params of Inspect's converter."""
@@ -113,7 +104,6 @@ def judge_claims(aggregate: Aggregate, totals: RowTotals) -> Iterator[Judgement]
     """Yield every claim of an aggregate; without rows all are open."""
     join = aggregate.join
     may_share = any(result.is_qualified for result in aggregate.joinable())
-    may_cluster = (aggregate.library or "").casefold().startswith(_CLUSTERING)
     times_of_sums = Counter(map(_shared_sums, totals.scores.values())) if may_share else {}
     for result in aggregate.joinable():
         claims = aggregate.claims.get(result.place, Claims())
@@ -130,9 +120,7 @@ def judge_claims(aggregate: Aggregate, totals: RowTotals) -> Iterator[Judgement]
             is_shared = (
                 result.is_qualified and times_of_sums[_shared_sums(totals.scores[result.place])] > 1
             )
-            yield from _judge_result(
-                made, evidence, result, is_shared=is_shared, may_cluster=may_cluster
-            )
+            yield from _judge_result(made, evidence, result, is_shared=is_shared)
         else:
             places = [place for place in (*join.places(result), UNJOINED) if place in totals.scores]
             over_all = _try_all_rows(made, result, claims, totals)
@@ -293,12 +281,7 @@ def _shared_sums(sums: ScoreSums) -> tuple[int, int, int]:
 
 
 def _judge_result(
-    made: list[Claim],
-    evidence: Evidence,
-    result: Result,
-    *,
-    is_shared: bool = False,
-    may_cluster: bool = False,
+    made: list[Claim], evidence: Evidence, result: Result, *, is_shared: bool = False
 ) -> Iterator[Judgement]:
     if evidence.sums.unscored:
         yield from (leave_open(claim, Reason.UNSCORED, evidence.rows) for claim in made)
@@ -312,23 +295,7 @@ def _judge_result(
                 score = found = leave_open(claim, Reason.EVIDENCE, evidence.rows)
         elif claim.kind in _SPREADS and found.claim.state is State.REFUTED:
             found = _unless_of_other_figure(claim, found, score, result)
-            if may_cluster and claim.kind is kinds.ERROR and found.claim.state is State.REFUTED:
-                found = _unless_clustered(claim, found, evidence)
         yield found
-
-
-def _unless_clustered(claim: Claim, found: Judgement, evidence: Evidence) -> Judgement:
-    """Leave an error open that may be over clusters of samples: half the plain one, or more.
-
-    The converter of Inspect's logs (every-eval-ever 0.3.0) calls it analytic, as it does others.
-    """
-    plain = found.claim.recomputed
-    if not isinstance(claim.value, Decimal) or not isinstance(plain, (int, float)):
-        return found
-    if 2 * claim.value < plain or method_named(claim.method) is Method.RESAMPLED:
-        return found
-    again = judge(claim._replace(method=CLUSTERED), evidence)
-    return again if again.claim.state is State.OPEN else found
 
 
 def _or_mean(claim: Claim, found: Judgement, evidence: Evidence) -> Judgement:

@@ -164,7 +164,7 @@ REQUESTS: dict[str, tuple[Request, int, set[str]]] = {
         {"ES906 e", "ES927 i"},
     ),
     "a reused UUID": (reuse, 1, {"ES906 e"}),
-    "a duplicate": (lambda root: repeat(root, retrieved_timestamp="1"), 1, {"ES903 e"}),
+    "a duplicate": (lambda root: repeat(root, retrieved_timestamp="1785000000"), 1, {"ES903 e"}),
     "another content of an evaluation": (
         lambda root: repeat(root, eval_library={"name": "x", "version": "2"}),
         0,

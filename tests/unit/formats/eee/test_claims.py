@@ -280,13 +280,7 @@ def scored(scores: Sequence[Any], **members: Any) -> list[Row]:
     return rows
 
 
-def run(
-    folder: Path,
-    rows: list[Row],
-    changes: dict[str, Any],
-    library: str = "tiny-harness",
-    **settings: Any,
-) -> Any:
+def run(folder: Path, rows: list[Row], changes: dict[str, Any], **settings: Any) -> Any:
     """Check rows against an aggregate with some members of its first result set; keep ES8."""
     data = bytes_of(rows)
     document = aggregate_of("0.3.0", data, len(rows))
@@ -299,7 +293,6 @@ def run(
             owner = owner.setdefault(key, {})
         owner[last] = value
     path, aggregate = folder / "rows.jsonl", folder / "aggregate.json"
-    document["eval_library"]["name"] = library
     path.write_bytes(data)
     aggregate.write_text(json.dumps(document))
     return evalstream.check(path, aggregate=aggregate, select=("ES8",), **settings)
@@ -522,26 +515,6 @@ def test_a_recomputed_interval_has_both_ends(tmp_path: Path) -> None:
     )
     half = 1.959963984540054 * statistics.stdev(FOUR) / 2
     assert judged.recomputed == pytest.approx({"lower": 0.75 - half, "upper": 0.75 + half})
-
-
-@each(
-    ("error", "expected"),
-    [
-        ({"value": 0.25}, set()),
-        # The converter of Inspect's logs calls an error over clusters analytic.
-        ({"value": 0.31, "method": "analytic"}, {"ES804"}),
-        ({"value": 0.13}, {"ES804"}),
-        ({"value": 0.12}, {"ES803"}),
-        ({"value": 0.51, "method": "analytic"}, {"ES803"}),
-        ({"value": 0.0}, {"ES803"}),
-        ({"value": 0.01, "method": "bootstrap"}, {"ES803"}),
-    ],
-)
-def test_an_error_of_inspect_may_be_over_clusters(
-    tmp_path: Path, error: dict[str, Any], expected: set[str]
-) -> None:
-    report = run(tmp_path, scored(FOUR), {ERROR: error}, library="inspect_ai")
-    assert set(report.counts) == expected
 
 
 def test_the_mean_over_subtasks_is_named(tmp_path: Path) -> None:
