@@ -20,6 +20,8 @@ from evalstream.store import verify as verify_module
 pytest.importorskip("aiohttp")
 pytest.importorskip("fsspec")
 
+pytestmark = pytest.mark.leaves_threads
+
 SPARE = 10
 
 

@@ -449,6 +449,7 @@ def server() -> Iterator[ObjectServer]:
         served.close()
 
 
+@pytest.mark.leaves_threads
 def test_objects_are_known_by_their_marks(path: str, server: ObjectServer) -> None:
     server.reset()
     server.objects.update({"/a.jsonl": b"{}\n", "/a.json": b"{}"})
