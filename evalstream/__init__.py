@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     )
     from evalstream.model.finding import Finding, Severity
     from evalstream.model.options import Options, RowRouting
-    from evalstream.model.report import RunSummary
     from evalstream.model.rule_text import RuleText, Status
+    from evalstream.model.run_summary import RunSummary
     from evalstream.reporters.base import Reporter
     from evalstream.reporters.eee import EeeReporter
     from evalstream.reporters.github import GithubReporter
@@ -130,7 +130,7 @@ _IMPORTED_WHEN_USED: Final = {
     "RowRouting": "evalstream.model.options",
     "Rule": "evalstream.rules.base",
     "RuleText": "evalstream.model.rule_text",
-    "RunSummary": "evalstream.model.report",
+    "RunSummary": "evalstream.model.run_summary",
     "Salvage": "evalstream.engine.salvage",
     "SarifReporter": "evalstream.reporters.sarif",
     "Severity": "evalstream.model.finding",

@@ -20,7 +20,8 @@ from evalstream.formats.registry import CATALOGUE
 from evalstream.io.output import Output
 from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.finding import Finding, Severity
-from evalstream.model.report import Report, RunSummary, Totals, Verified
+from evalstream.model.report import Report, Totals
+from evalstream.model.run_summary import RunSummary, Verified
 from evalstream.model.sketch import Histogram, Sketch, Strip
 from evalstream.reporters.html import HtmlReporter
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from evalstream.api.arguments import Input, optional_path, require_path, require_paths
-from evalstream.api.check_inputs import FindingSink, check_inputs
-from evalstream.api.reports import Report
+from evalstream.api.check_inputs import check_inputs
+from evalstream.api.reports import FindingSink, Report
 from evalstream.attestation.envelope import write_envelope
 from evalstream.attestation.keys import SigningKey, read_signing_key
 from evalstream.attestation.statement import (
@@ -27,8 +27,8 @@ from evalstream.model.data_class import DataClass
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN
+from evalstream.model.run_summary import RunSummary
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import reported_options, whole_check
 

@@ -22,8 +22,8 @@ from evalstream.api.arguments import (
     require_path,
     require_paths,
 )
-from evalstream.api.check_inputs import FindingSink, check_inputs
-from evalstream.api.reports import Report
+from evalstream.api.check_inputs import check_inputs
+from evalstream.api.reports import FindingSink, Report
 from evalstream.discovery.inputs import find_all, format_shown_by
 from evalstream.formats.registry import FORMATS
 from evalstream.model.data_class import replace

@@ -10,81 +10,30 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeGuard
 
-from evalstream.api.arguments import Input, describe_type
-from evalstream.api.reports import Report, with_tables
+from evalstream.api.arguments import Input
+from evalstream.api.reports import FindingSink, Report
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import AUTO, find_all
 from evalstream.discovery.overlap import without_overlap
 from evalstream.engine.routing import check_routing, refuse_foreign, routed_files
-from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import is_remote, printable
 from evalstream.io.overwriting import Outputs, is_same_file, ledger_files
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
-from evalstream.model.exit_codes import exit_code
-from evalstream.model.finding import Finding, FindingList, KnownFinding
+from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import Report as Outcome
-from evalstream.model.report import RunSummary, Totals
+from evalstream.model.report import Totals
 from evalstream.model.run import MAIN_FORMAT, STDIN, NoInput, Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import on_one_line
 from evalstream.reporters.base import Reporter
-from evalstream.settings.options import checked_options, reported_options
+from evalstream.settings.options import checked_options
 
 if TYPE_CHECKING:
     from evalstream.batch.partition import FolderPartition
     from evalstream.batch.parts import PartReporter
     from evalstream.batch.shards import Shard
-
-
-class FindingSink:
-    """Where the findings of one call go: to its reporter, or into a list."""
-
-    def __init__(self, reporter: Reporter | None) -> None:
-        if reporter is not None and (isinstance(reporter, type) or not hasattr(reporter, "finish")):
-            kind = "a class" if isinstance(reporter, type) else describe_type(reporter)
-            raise TypeError(f"reporter is {kind}; it takes an object such as JsonReporter(file)")
-        self.reporter = reporter
-        self.kept = FindingList()
-        self._shown = 0
-
-    def show(self, finding: Finding) -> None:
-        """Take one finding that is shown."""
-        self._shown += 1
-        if self.reporter is not None:
-            self.reporter.finding(finding)
-        else:
-            self.kept.append(finding)
-
-    def report(
-        self,
-        options: Options,
-        runs: Sequence[RunSummary],
-        totals: Totals,
-        vanished: Iterable[KnownFinding] = (),
-    ) -> Report:
-        """Return the report, and let the reporter write it."""
-        found = (code for code in sorted(totals.counts) if code in CATALOGUE)
-        texts = {code: CATALOGUE[code].text() for code in found}
-        return self.finish(
-            Outcome(
-                runs,
-                self.kept,
-                self._shown,
-                exit_code(totals, is_strict=options.strict),
-                totals,
-                texts,
-                vanished=vanished,
-                options=reported_options(options),
-            )
-        )
-
-    def finish(self, report: Outcome) -> Report:
-        """Let the reporter write the report."""
-        if self.reporter is not None:
-            self.reporter.finish(report)
-        return with_tables(report)
 
 
 def check_inputs(

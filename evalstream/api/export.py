@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from evalstream.api.arguments import Input, optional_path, require_path, require_paths
-from evalstream.api.check_inputs import FindingSink, check_inputs
-from evalstream.api.reports import Report
+from evalstream.api.check_inputs import check_inputs
+from evalstream.api.reports import FindingSink, Report
 from evalstream.batch.parquet import RowSource, load_library, write_rows
 from evalstream.batch.rewriting.staging import Staging
 from evalstream.engine.row_lookup import every_row
@@ -19,8 +19,8 @@ from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import ExitCode, is_of_signal
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN
+from evalstream.model.run_summary import RunSummary
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import whole_check
 

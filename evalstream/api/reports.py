@@ -1,12 +1,22 @@
-"""The report that Python users get: that of the model, which shows itself in a notebook."""
+"""The report that Python users get, which shows itself in a notebook, and the sink before it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from evalstream.model import report
+from evalstream.api.arguments import describe_type
+from evalstream.formats.registry import CATALOGUE
+from evalstream.model.exit_codes import exit_code
+from evalstream.model.finding import Finding, FindingList, KnownFinding
+from evalstream.model.options import Options
+from evalstream.model.report import Report as Outcome
+from evalstream.model.report import Totals
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import on_one_line
+from evalstream.reporters.base import Reporter
+from evalstream.settings.options import reported_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +53,7 @@ class Text:
         return "".join(self._parts)
 
 
-class Report(report.Report):
+class Report(Outcome):
     """The outcome of a check: iterate over its findings, read its totals.
 
     `len` counts the findings shown, at most `max_findings` per code and file of a run; `counts`,
@@ -116,6 +126,55 @@ class Report(report.Report):
         return polars_frame(iterate_records(self, table), COLUMNS[table])
 
 
-def with_tables(found: report.Report) -> Report:
+def with_tables(found: Outcome) -> Report:
     """Return a report as Python users get it."""
     return Report(**vars(found))
+
+
+class FindingSink:
+    """Where the findings of one call go: to its reporter, or into a list."""
+
+    def __init__(self, reporter: Reporter | None) -> None:
+        if reporter is not None and (isinstance(reporter, type) or not hasattr(reporter, "finish")):
+            kind = "a class" if isinstance(reporter, type) else describe_type(reporter)
+            raise TypeError(f"reporter is {kind}; it takes an object such as JsonReporter(file)")
+        self.reporter = reporter
+        self.kept = FindingList()
+        self._shown = 0
+
+    def show(self, finding: Finding) -> None:
+        """Take one finding that is shown."""
+        self._shown += 1
+        if self.reporter is not None:
+            self.reporter.finding(finding)
+        else:
+            self.kept.append(finding)
+
+    def report(
+        self,
+        options: Options,
+        runs: Sequence[RunSummary],
+        totals: Totals,
+        vanished: Iterable[KnownFinding] = (),
+    ) -> Report:
+        """Return the report, and let the reporter write it."""
+        found = (code for code in sorted(totals.counts) if code in CATALOGUE)
+        texts = {code: CATALOGUE[code].text() for code in found}
+        return self.finish(
+            Outcome(
+                runs,
+                self.kept,
+                self._shown,
+                exit_code(totals, is_strict=options.strict),
+                totals,
+                texts,
+                vanished=vanished,
+                options=reported_options(options),
+            )
+        )
+
+    def finish(self, report: Outcome) -> Report:
+        """Let the reporter write the report."""
+        if self.reporter is not None:
+            self.reporter.finish(report)
+        return with_tables(report)

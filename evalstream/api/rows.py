@@ -19,8 +19,8 @@ from evalstream.api.arguments import (
     require_path,
 )
 from evalstream.api.check import DEFAULTS, ROUTING
-from evalstream.api.check_inputs import FindingSink, check_inputs
-from evalstream.api.reports import Report
+from evalstream.api.check_inputs import check_inputs
+from evalstream.api.reports import FindingSink, Report
 from evalstream.io.held_rows import FedRows, HeldRows, Row, RowLines, json_line
 from evalstream.io.standard_input import StandardInput
 from evalstream.io.stream import HEAD_BYTES

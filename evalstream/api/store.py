@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from evalstream.api.arguments import Input
-from evalstream.api.check_inputs import FindingSink
-from evalstream.api.reports import Report
+from evalstream.api.reports import FindingSink, Report
 from evalstream.batch.batch import check_many
 from evalstream.batch.shards import parse_shard
 from evalstream.discovery.inputs import find_all
@@ -16,7 +15,8 @@ from evalstream.io.overwriting import ledger_files
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
-from evalstream.model.report import Checked, RunSummary, Totals
+from evalstream.model.report import Totals
+from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.reporters.base import Reporter
 from evalstream.rules.catalogue import DATASTORE
 from evalstream.settings.options import checked_options

@@ -11,7 +11,8 @@ from evalstream.model.comparison import Comparison, ComparisonReport
 from evalstream.model.errors import MissingExtra, UsageError
 from evalstream.model.extras import install_library
 from evalstream.model.finding import Finding, Severity
-from evalstream.model.report import Report, RunSummary
+from evalstream.model.report import Report
+from evalstream.model.run_summary import RunSummary
 from evalstream.parsing.json import dumps
 from evalstream.reporters.comparison.figures import comparison_figures
 

@@ -13,7 +13,7 @@ from evalstream.formats.registry import CATALOGUE, MAIN
 from evalstream.io.names import name_below, printable
 from evalstream.model.claim import State
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.report import RunSummary
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import count_noun
 from evalstream.parsing import json
 from evalstream.parsing.schema_files import schema_documents, schema_text

@@ -20,8 +20,8 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
-from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.rules.inputs import ES940, ES941, ES943, ES944, ES945
 
 LONGEST_LINE: Final = 16 << 20

@@ -23,8 +23,9 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import GoneRuns, RunSummary, Totals
+from evalstream.model.report import GoneRuns, Totals
 from evalstream.model.run import NoInput, Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.signals import STOPPING, Stopped
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding
-from evalstream.model.report import Report, RunSummary
+from evalstream.model.report import Report
+from evalstream.model.run_summary import RunSummary
 from evalstream.parsing import json
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import Recognized

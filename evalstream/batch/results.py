@@ -10,7 +10,8 @@ from itertools import islice
 from typing import Final
 
 from evalstream.model.finding import Finding
-from evalstream.model.report import RunSequence, RunSummary
+from evalstream.model.report import RunSequence
+from evalstream.model.run_summary import RunSummary
 
 CHUNK: Final = 500
 """Number of findings stored together."""

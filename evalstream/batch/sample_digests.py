@@ -19,8 +19,8 @@ from evalstream.io.spill_table import SpillTable
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
-from evalstream.model.report import Checked
 from evalstream.model.run import Run
+from evalstream.model.run_summary import Checked
 from evalstream.model.text import count_noun
 from evalstream.parsing import json
 from evalstream.rules.inputs import ES011, ES012

@@ -17,8 +17,8 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, Sealing
-from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.signals import STOPPING, Stopped
 
 NO_AGGREGATE: Final = (

@@ -8,6 +8,7 @@ from typing import Any, Final
 from evalstream.model import report
 from evalstream.model.claim import STATES, JudgedClaim
 from evalstream.model.finding import Excerpt, Finding, KnownFinding, Severity
+from evalstream.model.run_summary import NOUN, VERDICTS, Checked, RunSummary, Verified
 from evalstream.model.sketch import Sketch
 
 LEFT_OUT: Final = ("excluded", "missing", "other_files")
@@ -42,7 +43,7 @@ def decode_finding(encoded: dict[str, Any]) -> Finding:
     return Finding(**fields)
 
 
-def encode_run(summary: report.RunSummary) -> dict[str, Any]:
+def encode_run(summary: RunSummary) -> dict[str, Any]:
     """Return a run as the output contract writes it, with what no report says."""
     note = {"note": True} if summary.is_note else {}
     left_out = {name: getattr(summary, name) for name in LEFT_OUT if getattr(summary, name)}
@@ -50,13 +51,13 @@ def encode_run(summary: report.RunSummary) -> dict[str, Any]:
     return {**summary.as_dict(), **judged, **note, **left_out}
 
 
-def decode_run(encoded: dict[str, Any]) -> report.RunSummary:
+def decode_run(encoded: dict[str, Any]) -> RunSummary:
     """Return a run from its JSON. Raises KeyError or TypeError if it is not valid."""
     checksum, sketch = encoded["checksum"], encoded.get("sketch")
     same: dict[str, Any] = {name: encoded[name] for name in _ALWAYS}
     same |= {name: encoded.get(name) for name in _SELDOM}
     same |= {name: dict(encoded.get(name, {})) for name in _COUNTS}
-    return report.RunSummary(
+    return RunSummary(
         **same,
         algorithm=checksum["algorithm"],
         declared=checksum["declared"],
@@ -73,8 +74,8 @@ def decode_run(encoded: dict[str, Any]) -> report.RunSummary:
         unfixable=encoded.get("unfixable", 0),
         is_note=encoded.get("note", False),
         **{name: encoded.get(name, 0) for name in LEFT_OUT},
-        noun=encoded.get("noun", report.NOUN),
-        checked=tuple(report.Checked(one["text"], one["ok"]) for one in encoded.get("checked", ())),
+        noun=encoded.get("noun", NOUN),
+        checked=tuple(Checked(one["text"], one["ok"]) for one in encoded.get("checked", ())),
     )
 
 
@@ -86,7 +87,7 @@ def decode_totals(encoded: dict[str, Any]) -> report.Totals:
         bytes=encoded["bytes"],
         **{name: encoded.get(name, 0) for name in report.RARE_TOTALS if name != "lost"},
         lost=encoded.get("lost"),
-        verdicts={verdict: encoded[verdict] for verdict in report.VERDICTS if encoded[verdict]},
+        verdicts={verdict: encoded[verdict] for verdict in VERDICTS if encoded[verdict]},
         counts=dict(encoded["counts"]),
         severities=_decode_severities(encoded["severities"]),
         known=dict(encoded.get("known", {})),
@@ -115,10 +116,8 @@ def _decode_severities(encoded: dict[str, int]) -> dict[Severity, int]:
     return {_SEVERITIES[label]: count for label, count in encoded.items()}
 
 
-def _decode_verified(encoded: dict[str, Any] | None) -> report.Verified | None:
+def _decode_verified(encoded: dict[str, Any] | None) -> Verified | None:
     if encoded is None:
         return None
     hashes = encoded["sample_hashes"]
-    return report.Verified(
-        encoded["checksum"], encoded["row_count"], hashes["verified"], hashes["of"]
-    )
+    return Verified(encoded["checksum"], encoded["row_count"], hashes["verified"], hashes["of"])

@@ -16,8 +16,8 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, CannotWrite, ExecutorLost, MissingExtra, UsageError
 from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options, SampleRequest
-from evalstream.model.report import NOT_CHECKED, Checked, RunSummary
 from evalstream.model.run import STDIN, Run
+from evalstream.model.run_summary import NOT_CHECKED, Checked, RunSummary
 from evalstream.model.signals import Stopped
 from evalstream.rules.inputs import ES001, ES005, ES010, ES012
 

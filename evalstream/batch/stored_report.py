@@ -22,9 +22,10 @@ from evalstream.model.block import MEBIBYTE, ByteStream
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import check_exit_code, is_of_signal, of_signal
 from evalstream.model.finding import Finding, KnownFinding, Severity, SpilledList
-from evalstream.model.report import VERDICTS, Report, Totals
+from evalstream.model.report import Report, Totals
 from evalstream.model.rule_text import RuleText, Status
 from evalstream.model.run import STDIN
+from evalstream.model.run_summary import VERDICTS
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import fast
 from evalstream.parsing.object_splitter import ObjectSplitter

@@ -10,8 +10,8 @@ from evalstream.batch.serialize import LEFT_OUT, decode_finding, decode_run
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.claim import STATES, count_states
 from evalstream.model.finding import Finding, Severity
-from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.rule_text import Status
+from evalstream.model.run_summary import NOT_CHECKED, RunSummary
 from evalstream.model.text import with_article
 from evalstream.parsing.json import pointer, type_name
 from evalstream.parsing.json_schema import compile_schema

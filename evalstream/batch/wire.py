@@ -20,8 +20,8 @@ from evalstream.model.data_class import field_values, replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
-from evalstream.model.report import VERDICTS, RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import VERDICTS, RunSummary
 from evalstream.parsing.json import dumps_exactly, loads_exactly
 from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey
 from evalstream.stats.run_links import ROW_BYTES, RunLinks

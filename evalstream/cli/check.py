@@ -18,7 +18,8 @@ from evalstream.io.names import printable
 from evalstream.io.overwriting import is_same_file
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
-from evalstream.model.options import Group, Options, OptionText, RowRouting
+from evalstream.model.option_fields import Group, OptionText
+from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.reporters import ReportOptions

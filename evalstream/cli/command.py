@@ -12,7 +12,8 @@ from evalstream.cli.options import SETTINGS_OPTIONS, ArgumentText, resolved_valu
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
-from evalstream.model.options import OPTIONS, Option, OptionText
+from evalstream.model.option_fields import Option, OptionText
+from evalstream.model.options import OPTIONS
 from evalstream.reporters import REPORT_OPTIONS, ReportOptions
 from evalstream.settings.declared import is_setting
 from evalstream.settings.options import CHOICES, options_from

@@ -13,7 +13,8 @@ from evalstream.cli.terminal import announce_terminal, comparison_style, guard_o
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, OutputKind, refuse_overwriting
-from evalstream.model.options import Group, Options, OptionText
+from evalstream.model.option_fields import Group, OptionText
+from evalstream.model.options import Options
 from evalstream.model.text import on_one_line, split_codes
 from evalstream.reporters import COMPARISON_REPORTERS, comparison_type, is_comparison
 

@@ -20,7 +20,8 @@ from evalstream.cli.options import (
 from evalstream.cli.output import Target, report_outcome
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
-from evalstream.model.options import Options, OptionText
+from evalstream.model.option_fields import OptionText
+from evalstream.model.options import Options
 from evalstream.model.text import count_noun
 from evalstream.reporters import VERDICT_OPTIONS, ReportOptions
 

@@ -20,7 +20,8 @@ from evalstream.cli.terminal import announce_terminal
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.options import Group, Options, OptionText
+from evalstream.model.option_fields import Group, OptionText
+from evalstream.model.options import Options
 from evalstream.model.text import split_codes
 
 

@@ -9,8 +9,8 @@ from evalstream.cli.options import ArgumentText, ForceReport
 from evalstream.cli.terminal import guard_output
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, OutputKind, ledger_files, refuse_overwriting
-from evalstream.model.options import Group, OptionText
-from evalstream.model.report import VERDICTS
+from evalstream.model.option_fields import Group, OptionText
+from evalstream.model.run_summary import VERDICTS
 from evalstream.model.text import split_codes
 
 

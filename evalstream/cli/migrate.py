@@ -21,7 +21,8 @@ from evalstream.cli.terminal import announce_terminal
 from evalstream.formats.registry import main_format
 from evalstream.io.overwriting import STDOUT, ledger_files, refuse_overwriting
 from evalstream.model.errors import UsageError
-from evalstream.model.options import Group, Options, OptionText
+from evalstream.model.option_fields import Group, OptionText
+from evalstream.model.options import Options
 
 TARGETS: Final = tuple(main_format().migration_targets)
 TO: Final = OptionText("The folder around data/ of the datastore to write.", metavar="DIR")

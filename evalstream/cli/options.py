@@ -9,7 +9,8 @@ from evalstream.cli.terminal import guard_output
 from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.options import OPTIONS, Group, Option, OptionText
+from evalstream.model.option_fields import Group, Option, OptionText
+from evalstream.model.options import OPTIONS
 from evalstream.reporters import REPORT_OPTIONS
 from evalstream.settings.declared import settings_key
 from evalstream.settings.load import NO_SETTINGS, Chosen, find_settings, resolve_settings

@@ -26,7 +26,7 @@ from evalstream.io.standard_input import protect_standard_streams
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.exit_codes import EEE, OWN, PIPE_CLOSED, ExitCode, error_exit_code, of_signal
-from evalstream.model.options import Option
+from evalstream.model.option_fields import Option
 from evalstream.model.signals import STOPPING, Stopped
 
 STDIN: Final = "-"

@@ -9,7 +9,7 @@ from evalstream.cli.rule_texts import FORMS, write_rules
 from evalstream.cli.terminal import guard_output
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.errors import UsageError
-from evalstream.model.options import OptionText
+from evalstream.model.option_fields import OptionText
 from evalstream.rules.base import Rule
 
 CODES: Final = "Codes, beginnings of codes, or names."

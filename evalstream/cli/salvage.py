@@ -9,7 +9,8 @@ from evalstream.cli.terminal import announce_terminal, guard_output
 from evalstream.engine.salvage import REST, salvage_lines
 from evalstream.engine.salvage import salvage as salvage_rows
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
-from evalstream.model.options import OPTIONS, Options, OptionText
+from evalstream.model.option_fields import OptionText
+from evalstream.model.options import OPTIONS, Options
 from evalstream.model.text import on_one_line
 
 

@@ -7,7 +7,7 @@ from evalstream.cli.command import command
 from evalstream.cli.options import ArgumentText
 from evalstream.cli.terminal import guard_output
 from evalstream.model.errors import UsageError
-from evalstream.model.options import Group, OptionText
+from evalstream.model.option_fields import Group, OptionText
 from evalstream.model.text import describe_unknown
 from evalstream.parsing.schema_files import report_schemas, schema_documents, schema_text
 from evalstream.parsing.type_definitions import LANGUAGES, PYTHON, type_definitions, type_names

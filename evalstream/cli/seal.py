@@ -10,7 +10,8 @@ from evalstream.cli.command import command
 from evalstream.cli.options import ForceReport, Rows, ShowProgress
 from evalstream.cli.output import Target, report_call, with_former_force
 from evalstream.cli.terminal import announce_terminal
-from evalstream.model.options import Group, Options, OptionText
+from evalstream.model.option_fields import Group, OptionText
+from evalstream.model.options import Options
 from evalstream.reporters import VERDICT_OPTIONS, ReportOptions
 
 

@@ -15,7 +15,8 @@ from evalstream.cli.terminal import guard_output
 from evalstream.io.names import is_remote, printable
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.options import OPTIONS, Group, Options, OptionText
+from evalstream.model.option_fields import Group, OptionText
+from evalstream.model.options import OPTIONS, Options
 from evalstream.model.text import describe_unknown, split_codes
 from evalstream.parsing.json import dumps
 from evalstream.reporters import ReportOptions

@@ -13,7 +13,8 @@ from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, UNMARKED, refuse_overwriting
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
-from evalstream.model.options import OPTIONS, Group, Options, OptionText
+from evalstream.model.option_fields import Group, OptionText
+from evalstream.model.options import OPTIONS, Options
 
 FORMATS: Final = ("json", "yaml")
 

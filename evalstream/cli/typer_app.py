@@ -36,7 +36,7 @@ from evalstream.cli.terminal import guard_output
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.options import Group, Option
+from evalstream.model.option_fields import Group, Option
 from evalstream.model.text import on_one_line
 
 HELP: Final = "help"

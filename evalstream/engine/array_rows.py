@@ -9,7 +9,8 @@ from typing import Final
 from evalstream.io.readers import READ_BYTES
 from evalstream.io.stream import LineBuffer, StreamSource
 from evalstream.model.block import Block
-from evalstream.parsing.array_splitter import ArraySplitter, Element
+from evalstream.parsing.array_elements import Element
+from evalstream.parsing.array_splitter import ArraySplitter
 
 JOINED_BYTES: Final = 1 << 18
 """Bytes of array elements that are joined at once."""

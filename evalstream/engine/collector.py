@@ -25,8 +25,9 @@ from evalstream.model.finding import (
 from evalstream.rules.base import position_namer
 from evalstream.rules.catalogue import Selection
 from evalstream.rules.syntax import HALF_WRITTEN, with_rows_before
+from evalstream.stats.coverage import Coverage
 from evalstream.stats.duplicate_index import DuplicateIndex
-from evalstream.stats.duplicates import Coverage, DuplicateMatch
+from evalstream.stats.duplicates import DuplicateMatch
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:

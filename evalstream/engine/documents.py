@@ -22,8 +22,8 @@ from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Finding, Locator, PlacedViolation, Violation
 from evalstream.model.options import Options
-from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import NOT_CHECKED, RunSummary
 from evalstream.model.signals import Stopped
 from evalstream.parsing.json import UTF8_MARK, Parsed
 from evalstream.parsing.json_values import parse_document

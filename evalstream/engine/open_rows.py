@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evalstream.engine.array_rows import ArrayRemainder
     from evalstream.io.held_rows import RowLines
     from evalstream.io.stream import StreamSource
-    from evalstream.parsing.array_splitter import ArrayError, Element
+    from evalstream.parsing.array_elements import ArrayError, Element
 
     Source = FileSource | StreamSource
 
@@ -118,7 +118,8 @@ class OpenRows(DataClass):
     def _elements(self, source: StreamSource, length: int, longest: int) -> Iterator[Block]:
         """Iterate over the elements of an array as if they were lines."""
         from evalstream.engine.array_rows import ElementBlocks, flat
-        from evalstream.parsing.array_splitter import ArrayError, ArraySplitter
+        from evalstream.parsing.array_elements import ArrayError
+        from evalstream.parsing.array_splitter import ArraySplitter
 
         elements, gathered = ArraySplitter(longest), ElementBlocks(source)
         try:

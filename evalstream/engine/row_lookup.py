@@ -12,7 +12,7 @@ from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
-from evalstream.parsing.array_splitter import Element
+from evalstream.parsing.array_elements import Element
 from evalstream.parsing.json_values import parse_or_none
 
 BLOCK_BYTES: Final = 4 * MEBIBYTE

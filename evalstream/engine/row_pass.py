@@ -28,7 +28,7 @@ from evalstream.rules.syntax import ES102, ES103, ES104, ES113
 
 if TYPE_CHECKING:
     from evalstream.engine.open_rows import Source
-    from evalstream.parsing.array_splitter import ArrayError
+    from evalstream.parsing.array_elements import ArrayError
 
 BREAKS: Final = {rule.name: rule for rule in (ES003, ES103, ES104, ES113)}
 """The rules that a broken array of rows violates; no further finding of them is possible."""

@@ -14,8 +14,8 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.rules.base import RepairAction, Rule
 from evalstream.rules.catalogue import SHARED, SHARED_RULES, Catalogue, Family
 

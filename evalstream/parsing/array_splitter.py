@@ -5,14 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
 from evalstream.model.block import TOO_LONG_BY
-from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Position
-from evalstream.parsing.value_reader import ReadOutcome, ReadResult, read_value
+from evalstream.parsing.array_elements import (
+    ArrayError,
+    Element,
+    ListScanner,
+    Piece,
+    ReadOutcome,
+    ReadResult,
+    read_value,
+)
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -45,69 +52,6 @@ _RULES: Final = {
     _TOO_LONG: "line-too-long",
 }
 """The rules of these errors; all others break the grammar of JSON."""
-
-
-class Element(NamedTuple):
-    """The bytes of one element, without white space or comma around them.
-
-    `offset` is the byte offset of the first byte in the input, `line` its line from 1, where only
-    line feeds end lines. `column` counts characters from 1; it is None if other than ASCII text is
-    before the element on its line. An element that is not `whole` is the point where the array
-    breaks: its text is a bounded part of the input there.
-    """
-
-    text: bytes
-    offset: int
-    line: int
-    whole: bool = True
-    column: int | None = None
-
-
-class Piece(NamedTuple):
-    """The bytes of a list that are there, for a scanner: from `at` on, or behind an element.
-
-    `offset` is that of the bytes in the input, and `line_start` that of the line of `at`. From
-    `wide` on are other bytes than ASCII, and `behind` is the end of the element before.
-    """
-
-    data: bytes
-    at: int
-    is_behind: bool
-    longest: int
-    offset: int
-    line: int
-    line_start: int
-    wide: int | None
-    behind: int
-
-
-class PieceEnd(NamedTuple):
-    """Where a scanner stopped, behind the last element that it took, as in `Piece`."""
-
-    at: int
-    line: int
-    line_start: int
-
-
-class ListScanner(Protocol):
-    """Takes elements of a list before the splitter looks at them."""
-
-    def take(self, piece: Piece) -> PieceEnd:
-        """Take the elements that come first, and return where the others begin."""
-        ...
-
-
-class ArrayError(NamedTuple):
-    """An error in the array itself; `offset` is in bytes, `line` and `column` count from 1.
-
-    `name` is the name of the rule that it breaks.
-    """
-
-    message: str
-    offset: int
-    line: int
-    name: str = "invalid-json"
-    column: int | None = None
 
 
 class _Expected(Enum):

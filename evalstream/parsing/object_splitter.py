@@ -6,7 +6,8 @@ import json
 from typing import NamedTuple
 
 from evalstream.model.finding import Position
-from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element, ListScanner
+from evalstream.parsing.array_elements import ArrayError, Element, ListScanner
+from evalstream.parsing.array_splitter import ArraySplitter
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.json_positions import TOKEN_BYTES, count_characters
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from evalstream.model.data_class import DataClass
 from evalstream.model.exit_codes import OWN, SCHEMES
 from evalstream.model.finding import Severity
-from evalstream.model.options import Group, Option, declared_options, option
+from evalstream.model.option_fields import Group, Option, declared_options, option
 from evalstream.reporters.base import ComparisonReporter, Reporter, ReportFormat
 
 REPORTERS: Final[Mapping[str, str]] = MappingProxyType(

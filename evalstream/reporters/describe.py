@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from evalstream.model.finding import Excerpt, Finding
-from evalstream.model.report import RunSummary
 from evalstream.model.run import HELD_AGGREGATE, HELD_ROWS, STDIN
+from evalstream.model.run_summary import RunSummary
 from evalstream.parsing.json import dumps
 
 _SPECIAL: Final = re.compile(

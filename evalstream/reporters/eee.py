@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from evalstream.model.finding import Excerpt, Finding, Severity
-from evalstream.model.report import NOT_CHECKED, Report, RunSummary
+from evalstream.model.report import Report
+from evalstream.model.run_summary import NOT_CHECKED, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps, read_back
 from evalstream.parsing.lazy_regex import LazyPattern

@@ -9,7 +9,8 @@ from typing import Final
 
 from evalstream.model.claim import State, describe_states
 from evalstream.model.finding import Finding
-from evalstream.model.report import Report, RunSummary
+from evalstream.model.report import Report
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import count_noun
 from evalstream.reporters.describe import (
     as_code,

@@ -21,7 +21,8 @@ from itertools import count
 from typing import Final
 
 from evalstream.model.finding import Finding
-from evalstream.model.report import Report, RunSummary
+from evalstream.model.report import Report
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style

@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 
 from evalstream.model.claim import State, count_states, describe_states
 from evalstream.model.finding import Finding, Severity
-from evalstream.model.report import NOT_CHECKED, UNPROVED, Report, RunSummary
+from evalstream.model.report import Report
 from evalstream.model.rule_text import RuleText
 from evalstream.model.run import MAIN_FORMAT
+from evalstream.model.run_summary import NOT_CHECKED, UNPROVED, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.reporters.describe import cut_text, describe_values, file_name, visible
 from evalstream.reporters.run_lines import describe_claim, sort_claims

@@ -11,8 +11,9 @@ from typing import Final
 from evalstream.model.claim import count_states, describe_states
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Finding, FindingList, Severity
-from evalstream.model.report import Report, RunSummary
+from evalstream.model.report import Report
 from evalstream.model.run import MAIN_FORMAT, STDIN
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import count_noun
 from evalstream.reporters import summary
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.report import Report, RunSummary
+from evalstream.model.report import Report
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
 from evalstream.reporters import overview, summary

@@ -22,8 +22,9 @@ from typing import Any, Final
 
 from evalstream._version import REPOSITORY_URL, __version__
 from evalstream.model.finding import Excerpt, Finding, FindingList, Severity
-from evalstream.model.report import NOT_CHECKED, Report, RunSummary
+from evalstream.model.report import Report
 from evalstream.model.rule_text import RuleText
+from evalstream.model.run_summary import NOT_CHECKED, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import canonical, dumps, dumps_visible
 from evalstream.parsing.lazy_regex import LazyPattern

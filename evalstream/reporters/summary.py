@@ -10,8 +10,9 @@ from typing import Final
 from evalstream._version import __version__
 from evalstream.model.claim import State, count_states, describe_states
 from evalstream.model.finding import MORE, SAFE, Finding, Severity
-from evalstream.model.report import UNPROVED, Checked, Report, RunSummary, Totals
+from evalstream.model.report import Report, Totals
 from evalstream.model.run import MAIN_FORMAT
+from evalstream.model.run_summary import UNPROVED, Checked, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps_visible
 

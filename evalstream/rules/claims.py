@@ -9,7 +9,7 @@ from evalstream.model.claim import JudgedClaim, State, confirms_score, reasons_l
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.rules.base import Rule, declare_rule
-from evalstream.stats.claims.judge import Judgement
+from evalstream.stats.claims.judgement import Judgement
 
 LABELS: Final = 3
 """How many claims a message names."""

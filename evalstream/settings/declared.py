@@ -7,14 +7,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from evalstream.model.options import (
-    ROUTING_OPTIONS,
-    Group,
-    Option,
-    Options,
-    OptionText,
-    declared_options,
-)
+from evalstream.model.option_fields import Group, Option, OptionText, declared_options
+from evalstream.model.options import ROUTING_OPTIONS, Options
 from evalstream.reporters import REPORT_OPTIONS
 
 OWN_NAME: Final = "evalstream.toml"

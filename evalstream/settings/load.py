@@ -11,7 +11,8 @@ from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
-from evalstream.model.options import ROUTING_OPTIONS, Option, Options
+from evalstream.model.option_fields import Option
+from evalstream.model.options import ROUTING_OPTIONS, Options
 from evalstream.settings.declared import (
     PER_FILE,
     SETTINGS,

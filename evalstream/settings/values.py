@@ -15,7 +15,7 @@ from evalstream.io.names import is_remote, printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
-from evalstream.model.options import Option
+from evalstream.model.option_fields import Option
 from evalstream.model.text import describe_unknown
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.settings.declared import (

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from evalstream.model.row_record import RECORD_BYTES, RowRecords
-from evalstream.stats.duplicates import Coverage, DuplicateMatch, RowStore, SampleIndex
+from evalstream.stats.coverage import Coverage
+from evalstream.stats.duplicates import DuplicateMatch, RowStore, SampleIndex
 from evalstream.stats.input_index import InputIndex
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from evalstream.model.row_record import (
     RowRecord,
     RowRecords,
 )
+from evalstream.stats.coverage import Coverage
 from evalstream.stats.duplicates import (
-    Coverage,
     DuplicateKind,
     DuplicateMatch,
     RowStore,
@@ -139,7 +139,8 @@ def search_partitions(partitions: Partitions, pieces: Iterable[bytes]) -> Iterat
 
 def _split_records(data: bytes, key: int) -> list[bytes]:
     """Return the records of each partition, chosen by the byte at `key`."""
-    from evalstream.parsing.native.binding import library, split
+    from evalstream.parsing.native.binding import library
+    from evalstream.parsing.native.record_index import split
 
     loaded = library()
     if loaded is not None:

@@ -11,7 +11,7 @@ from evalstream.formats.registry import MAIN_CATALOGUE
 from evalstream.io.names import printable
 from evalstream.model.finding import Finding, FindingList, Severity, Violation
 from evalstream.model.options import Options
-from evalstream.model.report import NOT_CHECKED, RunSummary
+from evalstream.model.run_summary import NOT_CHECKED, RunSummary
 
 
 class StoreFindings:

@@ -9,8 +9,9 @@ from evalstream.formats.registry import MAIN_CATALOGUE
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
-from evalstream.model.report import RunSequence, RunSummary, Totals
+from evalstream.model.report import RunSequence, Totals
 from evalstream.model.run import Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.rules.catalogue import DEFAULT, FLAT
 from evalstream.store.layout import RECORD, SAMPLES, object_path
 from evalstream.store.snapshot import Entries

@@ -12,7 +12,7 @@ from evalstream.io.names import is_remote, printable
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
-from evalstream.model.report import Checked, RunSummary
+from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import count_noun
 from evalstream.store.choice import Choice, StoreRequest

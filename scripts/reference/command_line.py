@@ -17,7 +17,7 @@ from evalstream.cli.command import (
     option_flags,
 )
 from evalstream.cli.typer_app import argument_help, group_options, metavar, option_help
-from evalstream.model.options import Option
+from evalstream.model.option_fields import Option
 from reference.markdown import code, fence, paragraphs, sentence, table
 from reference.program import DOCS
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from evalstream.model.options import Group, Option
+from evalstream.model.option_fields import Group, Option
 from evalstream.settings.declared import SETTINGS
 from evalstream.settings.values import describe_option, settings_schema
 from reference.markdown import code, fence, table

@@ -22,7 +22,7 @@ from evalstream.attestation.statement import list_properties
 from evalstream.attestation.verification import AttestationFile
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary, Verified
+from evalstream.model.run_summary import RunSummary, Verified
 
 MODULES = "PYTHONPATH"
 TIME = "2026-11-26T12:00:00Z"

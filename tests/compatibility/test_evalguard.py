@@ -500,6 +500,7 @@ def test_what_a_report_measures_has_to_be_known(folder: Path) -> None:
         ("error", "/tasks/0/task_ref", "Sums"),
         ("error", "/results/0/refusals", "refusals"),
         ("warning", "/results/1/accuracy", "accuracy"),
+        ("warning", "/results", None),
     }
 
 
@@ -723,7 +724,7 @@ def test_raw_output_gets_one_finding_and_impacts(folder: Path) -> None:
     shutil.rmtree(folder / "reports")
     raw = {
         "results": {
-            "sums": {"alias": "sums", "accuracy,none": 0.6, "accuracy_stderr,none": 0.1},
+            "sums": {"alias": "sums", "accuracy,none": 0.6, "accuracy_stderr,none": 0.2449},
             "other": {"accuracy,none": 0.6, "f1,none": float("nan")},
         },
         "configs": {},
@@ -744,7 +745,7 @@ def test_raw_output_gets_one_finding_and_impacts(folder: Path) -> None:
             ("EVG101", "warning", "/results"),
             ("EVG402", "info", "/results/sums/accuracy,none"),
         ]
-    for old, new in (('"effective": 5', '"effective": 6'), ("0.1", "-0.1")):
+    for old, new in (('"effective": 5', '"effective": 6'), ("0.2449", "-0.1")):
         path.write_text(json.dumps(raw).replace(old, new))
         assert codes(check(folder), least=Severity.ERROR) == ["EVG401"]
 

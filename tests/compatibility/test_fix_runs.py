@@ -13,7 +13,8 @@ import evalstream
 from evalstream.api.changes import fix
 from evalstream.batch.rewriting.outcome import ChangeStatus
 from evalstream.model.options import Options
-from evalstream.model.report import Report, RunSummary
+from evalstream.model.report import Report
+from evalstream.model.run_summary import RunSummary
 
 pytestmark = needs_corpus
 

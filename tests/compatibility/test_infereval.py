@@ -714,9 +714,10 @@ def test_a_folder_is_paired(tmp_path: Path) -> None:
     written_to(tmp_path / "other.json", {"settings": 1})
     written_to(tmp_path / "unused.json", {**known["benchmark"], "id": "unused"})
     (tmp_path / "link.json").symlink_to(tmp_path / "e1.json")
-    report, (left,) = check(tmp_path)
+    report, (left, copy) = check(tmp_path)
     assert report.exit_code == 0
     assert left.found == {"JSON files of unknown formats": 1, "hidden names": 1}
+    assert (copy.code, copy.file) == ("ES904", str(tmp_path / "sub/e2.json"))
     benchmark = str(tmp_path / "deep/er/b.json")
     assert [(run.file, run.aggregate) for run in report.runs] == [
         (str(tmp_path / "e1.json"), benchmark),

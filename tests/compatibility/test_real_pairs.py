@@ -31,7 +31,8 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate_check import read_aggregate
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
-from evalstream.model.report import Report, RunSummary
+from evalstream.model.report import Report
+from evalstream.model.run_summary import RunSummary
 
 pytestmark = needs_corpus
 

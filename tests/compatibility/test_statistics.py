@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from score_cells import cells_of
 
-from evalstream.model.comparison import CompareSettings, Estimate, MetricName
+from evalstream.model.comparison import CompareSettings, MetricName
+from evalstream.model.estimate import Estimate
 from evalstream.stats.inference.clusters import clustered_difference
 from evalstream.stats.inference.distributions import (
     binomial_tail,

@@ -63,7 +63,7 @@ from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.eee.scan_results import ScannedRows, TakenViolations
 from evalstream.model.block import Block
 from evalstream.model.data_class import replace
-from evalstream.parsing.native import binding
+from evalstream.parsing.native import scanner as native_scanner
 
 MANNERS: dict[str, Callable[[Row], bytes]] = {
     "usual": written,
@@ -307,9 +307,9 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, int, int], R
     """Make engines whose scanner has room for so many rows and bytes of text."""
 
     def made(within: RowContext, rows: int, size: int) -> RowEngine:
-        monkeypatch.setattr(binding, "MOST_ROWS", rows)
-        monkeypatch.setattr(binding, "MOST_RECORDS", rows + 1)
-        monkeypatch.setattr(binding, "TEXT_BYTES", size)
+        monkeypatch.setattr(native_scanner, "MOST_ROWS", rows)
+        monkeypatch.setattr(native_scanner, "MOST_RECORDS", rows + 1)
+        monkeypatch.setattr(native_scanner, "TEXT_BYTES", size)
         # Scanners of other sizes are idle there.
         monkeypatch.setattr(fast_block, "_IDLE", [])
         return RowEngine(within)
@@ -414,7 +414,7 @@ def test_rows_of_more_kinds_than_are_known_at_once() -> None:
 
 
 def test_more_scores_than_are_counted_in_one_go() -> None:
-    lines = spoilt_rows(binding.MOST_KINDS + 9, range(3, 900, 4)).splitlines(keepends=True)
+    lines = spoilt_rows(native_scanner.MOST_KINDS + 9, range(3, 900, 4)).splitlines(keepends=True)
     data = b"".join(line.replace(b"1.0", b"0.%05d" % number) for number, line in enumerate(lines))
     known = HASHED["0.2.0"]
     within = replace(known, options=replace(known.options, samples=None))
@@ -437,7 +437,7 @@ def test_how_much_room_there_is_for_texts_changes_nothing(rooms: Rooms, within: 
 
 
 def test_texts_that_fill_all_room() -> None:
-    most = binding.TEXT_BYTES
+    most = native_scanner.TEXT_BYTES
     for recipe, text in (("concat", "x"), ("json-list", "\u00fc"), ("", "\U0001f600")):
         within = context("0.3.0", recipe)
         row = sound(OPEN, "0.3.0")

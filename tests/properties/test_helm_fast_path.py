@@ -18,7 +18,8 @@ from evalstream.formats.helm.reader import make_element
 from evalstream.formats.helm.rules.documents import check_values
 from evalstream.formats.helm.statistics import InstanceEntry, make_entry
 from evalstream.formats.helm.store import InstanceStore
-from evalstream.parsing.array_splitter import ArraySplitter, Element, Piece
+from evalstream.parsing.array_elements import Element, Piece
+from evalstream.parsing.array_splitter import ArraySplitter
 from evalstream.parsing.native.items import ItemPlace, KeepingScanner, KeptMembers, item_library
 
 RUN = EXAMPLES / "helm" / "pens-model=acme_acorn-7b"

@@ -15,18 +15,13 @@ from evalstream.model.comparison import (
     ComparisonReport,
     Confounder,
     Drift,
-    EffectPower,
-    Estimate,
     Flip,
-    Interval,
     Matrix,
     MetricName,
-    OwnError,
-    PValue,
     Rank,
     Ranking,
-    Square,
 )
+from evalstream.model.estimate import EffectPower, Estimate, Interval, OwnError, PValue, Square
 from evalstream.reporters import COMPARISON_REPORTERS, comparison_type
 from evalstream.reporters.base import Style
 

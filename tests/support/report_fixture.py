@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 from evalstream.model.claim import JudgedClaim, Reason, State
 from evalstream.model.exit_codes import check_exit_code
 from evalstream.model.finding import Excerpt, Finding, Severity
-from evalstream.model.report import Report, RunSummary, Totals, Verified
+from evalstream.model.report import Report, Totals
 from evalstream.model.rule_text import RuleText
+from evalstream.model.run_summary import RunSummary, Verified
 from evalstream.reporters.base import PLAIN, Reporter, ReportFormat, Style
 
 EMPTY: Final[dict[str, Any]] = dict.fromkeys(Finding._fields)

@@ -12,8 +12,9 @@ from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, KnownFinding, Severity, SpilledList
 from evalstream.model.options import Options
-from evalstream.model.report import NOT_CHECKED, RunSummary, Totals
+from evalstream.model.report import Totals
 from evalstream.model.run import MAIN_FORMAT
+from evalstream.model.run_summary import NOT_CHECKED, RunSummary
 from evalstream.model.signals import STOPPING
 
 PAGE: Final = 1_000

@@ -26,8 +26,8 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, KnownFinding
 from evalstream.model.options import Options
-from evalstream.model.report import NOT_CHECKED
 from evalstream.model.run import STDIN
+from evalstream.model.run_summary import NOT_CHECKED
 from evalstream.parsing.json import dumps, dumps_visible, read_back
 from evalstream.rules.inputs import ES007
 

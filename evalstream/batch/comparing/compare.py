@@ -20,11 +20,11 @@ from evalstream.model.comparison import (
     Comparison,
     ComparisonReport,
     Confounder,
-    Estimate,
     Flip,
 )
 from evalstream.model.data_class import DataClass, field, replace
 from evalstream.model.errors import internal_error
+from evalstream.model.estimate import Estimate
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
 from evalstream.stats.inference.estimate import choose_cautious, estimate, with_adjusted

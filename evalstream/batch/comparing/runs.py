@@ -19,8 +19,8 @@ from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.stats.run_samples import RunSamples

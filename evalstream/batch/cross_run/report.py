@@ -17,8 +17,8 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import internal_error
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.rules.catalogue import Selection
 from evalstream.rules.inputs import ES010
 

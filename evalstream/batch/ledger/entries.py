@@ -17,7 +17,7 @@ from evalstream.io.remote import is_remote
 from evalstream.model.claim import STATES
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Severity
-from evalstream.model.report import VERDICTS
+from evalstream.model.run_summary import VERDICTS
 from evalstream.model.text import describe_unknown
 from evalstream.parsing.json import text_or_none
 

@@ -12,7 +12,7 @@ from evalstream.batch.ledger.entries import DAMAGED, LedgerEntry
 from evalstream.io.output import Output
 from evalstream.model.claim import describe_states
 from evalstream.model.errors import UsageError
-from evalstream.model.report import VERDICTS
+from evalstream.model.run_summary import VERDICTS
 from evalstream.model.text import count_noun, describe_unknown, on_one_line
 from evalstream.parsing.json import dumps_visible
 

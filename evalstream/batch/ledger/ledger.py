@@ -22,8 +22,9 @@ from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import GoneRuns, RunSummary
+from evalstream.model.report import GoneRuns
 from evalstream.model.run import Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.reporters.overview import CommonFolder
 from evalstream.rules.inputs import ES001, ES004, ES005
 from evalstream.stats.run_links import RunLinks, decode_links

@@ -31,7 +31,8 @@ from evalstream.io.file_state import YOUNG_NANOSECONDS, tree_state
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Finding, FindingList
 from evalstream.model.options import Options
-from evalstream.model.report import RunSequence, RunSummary, Totals
+from evalstream.model.report import RunSequence, Totals
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.signals import STOPPING
 from evalstream.reporters.overview import CommonFolder
 

@@ -28,8 +28,8 @@ from evalstream.model.data_class import DataClass, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.signals import STOPPING, signals_blocked
 from evalstream.model.text import count_noun
 from evalstream.rules.base import RepairAction

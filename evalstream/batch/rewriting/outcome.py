@@ -16,8 +16,8 @@ from evalstream.model.errors import CannotCheck, CannotWrite, internal_error
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.reporters.groups import Caps, join_findings

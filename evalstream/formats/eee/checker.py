@@ -30,8 +30,8 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, PlacedViolation, Violation
 from evalstream.model.hex_digest import ALGORITHMS
 from evalstream.model.options import Options
-from evalstream.model.report import NOT_CHECKED, NOT_SEALED, RunSummary
 from evalstream.model.run import STDIN, Run
+from evalstream.model.run_summary import NOT_CHECKED, NOT_SEALED, RunSummary
 from evalstream.rules.inputs import ES002, changed_while_read
 
 if TYPE_CHECKING:

@@ -17,9 +17,10 @@ from evalstream.parsing.json_values import parse_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import Claim, Judgement, judge, leave_open
+from evalstream.stats.claims.judge import judge
+from evalstream.stats.claims.judgement import Claim, Judgement, leave_open
 from evalstream.stats.claims.kinds import ClaimKind, kind_named
-from evalstream.stats.duplicates import Coverage, ResultCoverage
+from evalstream.stats.coverage import Coverage, ResultCoverage
 from evalstream.stats.score_sums import ScoreSums
 
 SCORE: Final = "score_details/score"

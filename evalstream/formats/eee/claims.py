@@ -14,7 +14,7 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import read_decimals
 from evalstream.stats.claims import kinds
-from evalstream.stats.claims.judge import Method, method_named
+from evalstream.stats.claims.judgement import Method, method_named
 from evalstream.stats.claims.kinds import ClaimKind, is_plain_name, kind_named
 from evalstream.stats.claims.rounding import (
     CERTAIN,

@@ -15,8 +15,8 @@ from evalstream.formats.eee.datastore import ROWS_ENDING
 from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.data_class import NamedTuple, field
 from evalstream.rules.base import FileFacts
-from evalstream.stats.claims.judge import Judgement
-from evalstream.stats.duplicates import Coverage, ResultCoverage
+from evalstream.stats.claims.judgement import Judgement
+from evalstream.stats.coverage import Coverage, ResultCoverage
 
 Explained = tuple[frozenset[str], int, int]
 """The recipes that give the hashes of some rows, the number of rows, and the first line."""

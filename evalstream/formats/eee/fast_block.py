@@ -28,14 +28,8 @@ from evalstream.model.block import Lines
 from evalstream.model.options import SampleRequest
 from evalstream.model.sample_record import ROW_WORDS, UNKNOWN, SampleRow
 from evalstream.parsing import json
-from evalstream.parsing.native.binding import (
-    LINK_WORDS,
-    MOST_ROWS,
-    Flag,
-    RowKind,
-    Scanner,
-    StopReason,
-)
+from evalstream.parsing.native.binding import LINK_WORDS, Flag, StopReason
+from evalstream.parsing.native.scanner import MOST_ROWS, RowKind, Scanner
 from evalstream.stats.tally import Tally
 
 _NOTICES: Final = (

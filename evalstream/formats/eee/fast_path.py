@@ -22,17 +22,13 @@ from evalstream.formats.eee.scan_results import ScanPlan, find_doubt
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH
-from evalstream.parsing.native.binding import (
-    IDENTITIES,
-    RowConstraints,
-    ScannerConfig,
-    hasher,
-    library,
-)
+from evalstream.parsing.native.binding import IDENTITIES, RowConstraints, hasher, library
 from evalstream.parsing.native.binding import checks as known_checks
 from evalstream.parsing.native.binding import recipes as known_recipes
 from evalstream.parsing.native.binding import slots as known_slots
-from evalstream.parsing.native.schema_tables import Discriminator, NotTabled, Tables, build_tables
+from evalstream.parsing.native.scanner import ScannerConfig
+from evalstream.parsing.native.schema_keywords import Discriminator, NotTabled
+from evalstream.parsing.native.schema_tables import Tables, build_tables
 from evalstream.parsing.schema_files import builtin_schema
 from evalstream.rules.base import RowCheck, Rule
 

@@ -12,8 +12,8 @@ from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.parsing.json import member, text_or_none
 from evalstream.rules.base import RepairAction, Rule
 

@@ -12,8 +12,8 @@ from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.rules.claims import ES805
 from evalstream.rules.inputs import ES006
 

@@ -19,8 +19,8 @@ from evalstream.io.file import FileSource
 from evalstream.io.file_names import rows_named_like
 from evalstream.io.names import is_remote, printable
 from evalstream.model.options import Options
-from evalstream.model.report import Checked, RunSummary, Verified
 from evalstream.model.run import STDIN, Run
+from evalstream.model.run_summary import Checked, RunSummary, Verified
 from evalstream.parsing.json import text_or_none
 
 MAPPINGS: Final = Checked("mappings have no bytes", None)

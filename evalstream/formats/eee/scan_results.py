@@ -24,9 +24,8 @@ from evalstream.parsing.native.binding import (
     DOUBTFUL_WATCHED,
     NO_LIKENESS,
     NO_SLOT,
-    Scanner,
-    ScannerConfig,
 )
+from evalstream.parsing.native.scanner import Scanner, ScannerConfig
 from evalstream.rules.base import RowCheck
 
 if TYPE_CHECKING:

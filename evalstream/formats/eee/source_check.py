@@ -23,7 +23,7 @@ from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
-from evalstream.model.report import Checked
+from evalstream.model.run_summary import Checked
 from evalstream.model.signals import STOPPING
 from evalstream.model.source_log import SourceLog, SourceSample, Wanted
 from evalstream.model.text import count_noun, join_words

@@ -32,8 +32,8 @@ from evalstream.io.progress import Progress
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
-from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.signals import STOPPING, without_collector
 from evalstream.model.text import count_noun
 from evalstream.rules.inputs import ES005, ES007

@@ -16,8 +16,8 @@ from evalstream.io.progress import Progress
 from evalstream.model.changes import SealedText
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import RunSummary
 
 
 class EvalGuardFormat(FolderFormat):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.evalguard.documents import METRIC, TASK, is_harness_output
@@ -63,13 +65,18 @@ class ReportedTask(NamedTuple):
 _WORD: Final = LazyPattern(r"[a-z0-9]+", flags=0)
 _PERCENT: Final = 100
 _ROOM: Final = 0.1
+_FEWEST: Final = 2
+_NEAR: Final = 1e-9
+_SLACK: Final = 2
+"""How many times smaller an error may be than that of right answers."""
 
 
 class Reported(NamedTuple):
     """One measured value: its pointer, its metric and its task.
 
     `task` is None if the report does not show it. `name` is the metric as written. `value` and
-    `error` (the standard error) are None if they are not numbers.
+    `error` (the standard error) are None if they are not numbers. `samples` is the effective number
+    of its task's samples, None if the report does not show it.
     """
 
     pointer: str
@@ -77,6 +84,7 @@ class Reported(NamedTuple):
     name: str
     value: float | None
     error: float | None
+    samples: float | None = None
 
     @property
     def metric(self) -> str:
@@ -95,11 +103,34 @@ class Reported(NamedTuple):
 
         None without bounds. That of two different answers is the largest, as many as there are.
         """
-        if not self.is_share or self.value is None or not 0 <= self.value <= _PERCENT:
+        share, scale = self._share
+        return None if share is None else scale * (math.sqrt(2 * share * (1 - share)) + _ROOM)
+
+    @property
+    def errors_of_right(self) -> tuple[float, float] | None:
+        """The least and the largest error of as many right and wrong answers with this mean.
+
+        Scores between right and wrong have a smaller error, and their mean is no number of right
+        answers, unless by chance: then the least is 0. Clusters of samples change the error.
+        """
+        share, scale = self._share
+        if share is None or self.samples is None or self.samples < _FEWEST:
             return None
+        exponent = Decimal(str(self.value)).as_tuple().exponent
+        room = 0.5 * 10.0 ** int(exponent) / scale
+        near = min(share + room, 0.5) if share < 0.5 else max(share - room, 0.5)
+        error = scale * math.sqrt(near * (1 - near) / (self.samples - 1))
+        right = share * self.samples
+        is_count = 0 < share < 1 and abs(right - round(right)) <= _NEAR * self.samples
+        return error / _SLACK if is_count else 0, error * (1 + _ROOM)
+
+    @property
+    def _share(self) -> tuple[float | None, int]:
+        """The value as a share from 0 to 1, None if it is no such share, and the scale of both."""
+        if not self.is_share or self.value is None or not 0 <= self.value <= _PERCENT:
+            return None, 1
         scale = 1 if self.value <= 1 else _PERCENT
-        share = self.value / scale
-        return scale * (math.sqrt(2 * share * (1 - share)) + _ROOM)
+        return self.value / scale, scale
 
     @property
     def place(self) -> str:
@@ -156,10 +187,11 @@ def pairing(document: Document) -> list[str | None] | None:
 def iterate_values(document: Document) -> Iterator[Reported]:
     """Yield every value of a report."""
     if is_harness_output(document.value.keys()) and isinstance(document.value["results"], dict):
-        yield from _harness_values(document.value["results"])
+        yield from _harness_values(document.value["results"], list(harness_tasks(document)))
         return
     results = entry_results(document)
     tasks = pairing(document) or [None] * len(results)
+    samples = count_samples(entry_tasks(document))
     for index, (item, task) in enumerate(zip(results, tasks, strict=True)):
         for name, result in (item if isinstance(item, dict) else {}).items():
             known = result if isinstance(result, dict) else {}
@@ -169,7 +201,19 @@ def iterate_values(document: Document) -> Iterator[Reported]:
                 name,
                 as_number(known.get("value")),
                 as_number(known.get("stderr")),
+                samples.get(task),
             )
+
+
+def count_samples(entries: list[list[ReportedTask]]) -> dict[str | None, float | None]:
+    """Return the effective number of samples of each task that is in a report once."""
+    listed = [task for entry in entries for task in entry]
+    times = Counter(task.id for task in listed)
+    return {
+        task.id: as_number(task.samples[1].get("effective"))
+        for task in listed
+        if times[task.id] == 1 and as_number(task.value.get("repeats", 1)) == 1
+    }
 
 
 def iterate_tasks(document: Document) -> Iterator[ReportedTask]:
@@ -206,8 +250,9 @@ def _walk_tasks(item: Any, path: tuple[Any, ...]) -> Iterator[ReportedTask]:
             yield ReportedTask((*path, name), text_member(value, "task_ref") or name, value)
 
 
-def _harness_values(results: Mapping[str, Any]) -> Iterator[Reported]:
+def _harness_values(results: Mapping[str, Any], tasks: list[ReportedTask]) -> Iterator[Reported]:
     """Yield the values of raw output: `metric,filter` with `metric_stderr,filter`."""
+    samples = count_samples([tasks])
     for task, values in results.items():
         if not isinstance(values, dict):
             continue
@@ -216,7 +261,8 @@ def _harness_values(results: Mapping[str, Any]) -> Iterator[Reported]:
             if not comma or metric.endswith(_STANDARD_ERROR):
                 continue
             error = as_number(values.get(f"{metric}{_STANDARD_ERROR},{filter_}"))
-            yield Reported(pointer(("results", task, name)), task, name, as_number(value), error)
+            place, number = pointer(("results", task, name)), samples.get(task)
+            yield Reported(place, task, name, as_number(value), error, number)
 
 
 def describe_report(subject: FolderItem) -> str:

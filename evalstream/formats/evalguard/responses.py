@@ -25,7 +25,8 @@ from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.stats.claims import kinds
-from evalstream.stats.claims.judge import Claim, is_outside_bounds, leave_open, refute
+from evalstream.stats.claims.judge import is_outside_bounds
+from evalstream.stats.claims.judgement import Claim, leave_open, refute
 from evalstream.stats.claims.kinds import Bounds, ClaimKind
 
 Check = Callable[[FolderItem], Iterator[Violation]]

@@ -156,9 +156,15 @@ class Folder:
         document = self.owners[TASK].get(task)
         if document is None or "metrics" not in document.value:
             return True
+        return metric in self.listed(task)
+
+    def listed(self, task: str) -> frozenset[str]:
+        """Return the metrics that a task lists."""
         if task not in self._listed:
-            self._listed[task] = frozenset(text_list_member(document.value, "metrics"))
-        return metric in self._listed[task]
+            document = self.owners[TASK].get(task)
+            value = {} if document is None else document.value
+            self._listed[task] = frozenset(text_list_member(value, "metrics"))
+        return self._listed[task]
 
     def is_percentage(self, metric: str) -> bool:
         """Return whether the values of a metric are declared as percentages."""

@@ -33,8 +33,8 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.parsing.json import UTF8_MARK, type_name
 from evalstream.parsing.json_values import read_decimals
 from evalstream.rules.base import Rule
@@ -158,6 +158,8 @@ def _mark_missing(run: Run, summary: RunSummary) -> RunSummary:
     named = (run.rows, run.aggregate, run.inputs)
     missing = [what for name, what in zip(named, MISSING, strict=True) if name is None]
     summary.remark = "; ".join(missing) or None
+    if missing == [MISSING[-1]]:
+        summary.checked = (Checked("no input to compare with", None),)
     return summary
 
 

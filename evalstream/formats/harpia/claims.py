@@ -14,8 +14,9 @@ from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.parsing.json import short_text
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import Claim, Judgement, judge, leave_open
-from evalstream.stats.duplicates import ResultCoverage
+from evalstream.stats.claims.judge import judge
+from evalstream.stats.claims.judgement import Claim, Judgement, leave_open
+from evalstream.stats.coverage import ResultCoverage
 
 NOT_SCORES: Final = (kinds.COUNT,)
 

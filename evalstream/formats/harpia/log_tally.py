@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.harpia.documents import Member, find_member
+from evalstream.formats.harpia.matches import Match, collect_matches, is_exact_match
 from evalstream.formats.harpia.values import (
     LONGEST_IDENTIFIER,
     choose_kind,
@@ -37,7 +38,8 @@ class Known:
     `instances` are the ids of the input, each with its number, or None without an input. `metrics`
     are those of the input by name, else of the output (`source` says which), or None without
     either. `claims` are the unambiguous ones of the output, by metric and parameters, and `digits`
-    is the output with its numbers as written.
+    is the output with its numbers as written. `matches` tells which responses are expected ones;
+    it is empty where no metric is an exact match.
     """
 
     instances: Mapping[str, int] | None = None
@@ -45,6 +47,7 @@ class Known:
     source: str = "input"
     claims: Mapping[tuple[str, bytes], Score] = field(default_factory=dict)
     digits: Any = None
+    matches: Mapping[str, Match] = field(default_factory=dict)
 
     def is_known(self, metric: InputMetric) -> bool:
         """Return whether a metric with these parameters is known, if any are."""
@@ -237,7 +240,11 @@ def collect_known(read: Input | None, claims: Iterable[Score] | None, digits: An
             key = (claim.metric.id, claim.metric.key)
             by_metric[key] = None if key in by_metric else claim
     sole = {key: claim for key, claim in by_metric.items() if claim is not None}
-    return Known(instances, None if metrics is None else _by_name(metrics), source, sole, digits)
+    matches: Mapping[str, Match] = {}
+    if instances is not None and any(is_exact_match(one) for one in metrics or ()):
+        matches = collect_matches(read.instances if read is not None else ())
+    named = None if metrics is None else _by_name(metrics)
+    return Known(instances, named, source, sole, digits, matches)
 
 
 def _by_name(metrics: Iterable[InputMetric]) -> Mapping[str, tuple[InputMetric, ...]]:

@@ -34,8 +34,8 @@ from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
-from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.rules.inputs import ES005
 

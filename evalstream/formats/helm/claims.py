@@ -13,7 +13,7 @@ from evalstream.formats.helm.totals import Recomputed, RunTotals, describe_pertu
 from evalstream.model.claim import Reason
 from evalstream.model.data_class import NamedTuple
 from evalstream.stats.claims import kinds
-from evalstream.stats.claims.judge import Claim, Judgement, confirm, leave_open, refute
+from evalstream.stats.claims.judgement import Claim, Judgement, confirm, leave_open, refute
 
 NUM_INSTANCES: Final = "num_instances"
 

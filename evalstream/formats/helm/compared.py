@@ -22,7 +22,8 @@ from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import Run
 from evalstream.model.sample_record import GroupLabel, SampleFlag
-from evalstream.parsing.array_splitter import ArraySplitter, Element
+from evalstream.parsing.array_elements import Element
+from evalstream.parsing.array_splitter import ArraySplitter
 from evalstream.parsing.json import member
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text

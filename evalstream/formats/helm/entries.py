@@ -16,7 +16,7 @@ from evalstream.formats.helm.store import InstanceStore, RawRow
 from evalstream.formats.helm.totals import RunTotals
 from evalstream.io.spill_table import encode_name
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.array_splitter import Piece
+from evalstream.parsing.array_elements import Piece
 from evalstream.parsing.native.helm import EntryScanner, SumTerms, entry_library
 from evalstream.parsing.native.items import ItemPlace
 

@@ -25,7 +25,8 @@ from evalstream.io.progress import Progress
 from evalstream.io.spill_table import encode_name
 from evalstream.model.finding import Position, Violation
 from evalstream.model.text import count_noun
-from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element, Piece
+from evalstream.parsing.array_elements import ArrayError, Element, Piece
+from evalstream.parsing.array_splitter import ArraySplitter
 from evalstream.parsing.json import FAST_DEPTH
 from evalstream.parsing.native.items import ItemPlace, KeepingScanner, item_library
 from evalstream.parsing.object_splitter import ObjectSplitter

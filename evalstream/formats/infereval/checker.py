@@ -32,8 +32,8 @@ from evalstream.io.progress import Progress
 from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
-from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.parsing.limits import MOST_JSON_BYTES, refuse_many_values
@@ -205,6 +205,7 @@ class EvaluationCheck:
         benchmark, items = evaluation.benchmark, self._items
         if items is not None:
             self._documents.note_all(samples.open_votes(items.tally.claims()))
+            self._documents.note_all(items.usual.report())
         if benchmark is None or items is None:
             return
         missing = [name for name in benchmark.by_id if name not in items.found]
@@ -245,6 +246,8 @@ class EvaluationCheck:
             summary.declared = declared.removeprefix(PREFIX) if isinstance(declared, str) else None
             if declared in evaluation.hashes:
                 summary.actual = summary.declared
+        if items is not None and items.links is not None:
+            summary.links = items.links.log.links
         if is_alone:
             summary.leave_unconfirmed(UNCOMPARED)
         return summary

@@ -17,7 +17,7 @@ from evalstream.formats.infereval.views import Benchmark
 from evalstream.model.finding import Position
 from evalstream.model.options import Options
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.array_splitter import Element
+from evalstream.parsing.array_elements import Element
 from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, fast
 from evalstream.parsing.json_schema import finite_check
 from evalstream.parsing.limits import MOST_JSON_BYTES, refuse_many_values

@@ -18,7 +18,7 @@ from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag
 from evalstream.parsing import json
-from evalstream.parsing.array_splitter import Element
+from evalstream.parsing.array_elements import Element
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.object_splitter import ObjectSplitter

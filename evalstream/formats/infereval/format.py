@@ -27,6 +27,7 @@ class InferevalFormat(PairedFormat):
     rule_modules = ("copies", "design", "ids", "samples", "structure")
     versions: Mapping[str, Sequence[str]] = {documents.VERSION: (BENCHMARK, EVALUATION)}
     places: ClassVar[Mapping[str, Place]] = {EVALUATION: "rows", BENCHMARK: "aggregate"}
+    compared = frozenset({"files", "answers", "paths"})
     seals_itself = True
     event_members = frozenset({"event"})
 

@@ -23,7 +23,7 @@ from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
-from evalstream.parsing.array_splitter import ArrayError, Element
+from evalstream.parsing.array_elements import ArrayError, Element
 from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, SyntaxIssue, fast
 from evalstream.parsing.json_schema import finite_check
 from evalstream.parsing.json_values import objects, parse_document
@@ -34,6 +34,7 @@ from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, read_object
 
 if TYPE_CHECKING:
     from evalstream.formats.infereval.compared import ItemSamples
+    from evalstream.formats.infereval.links import ItemLinks
 
 
 _PLACE: Final = re.compile(r"at column \d+ \(byte \d+\)|at byte \d+(?: of the line)?")
@@ -142,9 +143,11 @@ class ItemPass:
         self._seen: dict[bytes, int] = {}
         self._verdicts: int | None = None
         self.tally = VerdictTally()
+        self.usual = samples.UsualVerdicts(evaluation.usual_reading)
         # The numbers and lines of items without samples: an evaluation may lack them all.
         self._unsampled = array("Q")
         self._samples = self._sample_collector()
+        self.links = self._link_collector()
 
     def take(self, element: Element) -> None:
         """Check one item, which is complete."""
@@ -198,6 +201,20 @@ class ItemPass:
         self._show(violation._replace(message=message, pointer=place), line, column)
         self._documents.cannot("the items could not be read to their end")
 
+    def _link_collector(self) -> ItemLinks | None:
+        """Return what collects the links to other evaluations, None unless that is asked for."""
+        if not self._documents.options.links:
+            return None
+        from evalstream.formats.infereval.links import ItemLinks
+
+        return ItemLinks(self._evaluation.document)
+
+    def _count_said(self, value: dict[str, Any]) -> None:
+        """Count what the responses of an item say, and link them to those of other evaluations."""
+        self.usual.add(value, f"/{ITEMS}/{self.count}")
+        if self.links is not None:
+            self.links.add(value)
+
     def _sample_collector(self) -> ItemSamples | None:
         """Return what collects the items for a comparison, None unless that is asked for."""
         request, samples = self._documents.options.samples, self._documents.collector.samples
@@ -222,6 +239,7 @@ class ItemPass:
         self.samples += len(value["samples"])
         self.answered += len(value["samples"])
         self.tally.add_confirmed(value)
+        self._count_said(value)
         self._report_unsampled()
         return True
 
@@ -252,6 +270,7 @@ class ItemPass:
             self._verdicts = len(verdicts)
         self.samples += sum(1 for _ in objects(value.get("samples")))
         self.answered += sum(1 for _ in samples.iterate_answers(value))
+        self._count_said(value)
         if self.samples:
             self._report_unsampled()
         if is_valid and is_sound(value, self._evaluation):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evalstream.formats.infereval.rules.copies import has_same_fields
-from evalstream.formats.infereval.rules.samples import OK, is_plausible
+from evalstream.formats.infereval.rules.samples import OK, REQUEST, is_plausible
 from evalstream.formats.infereval.views import Benchmark, Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, vote
 
@@ -30,6 +30,8 @@ def is_sound(item: Mapping[str, Any], evaluation: Evaluation) -> bool:
     read = evaluation.reading
     for index, sample in enumerate(samples):
         if not _is_sound_sample(sample, index) or not is_plausible(sample, evaluation.longest):
+            return False
+        if not _is_own_request(sample, evaluation, name):
             return False
         if read is not None and not _says_its_verdict(sample, read):
             return False
@@ -79,6 +81,13 @@ def _is_sound_sample(sample: Any, index: int) -> bool:
         return False
     verdict = sample.get("parsed_verdict")
     return verdict in VERDICTS and (verdict != ABSTAIN or _is_answered(sample))
+
+
+def _is_own_request(sample: Mapping[str, Any], evaluation: Evaluation, name: Any) -> bool:
+    request = sample.get("request_id")
+    if request is None or (request.__class__ is str and REQUEST not in request):
+        return True
+    return bool(request == evaluation.name_request(name, sample))
 
 
 def _says_its_verdict(sample: Mapping[str, Any], read: Reading) -> bool:

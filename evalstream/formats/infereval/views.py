@@ -118,8 +118,22 @@ class Evaluation:
         """How a verdict is read from a response, or None if the prompt is not known."""
         if self.config is None:
             return None
-        template = None if self.benchmark is None else self.benchmark.document.get("template_id")
-        return votes.choose_reading(self.config, template)
+        asked = {} if self.benchmark is None else self.benchmark.document
+        return votes.choose_reading(
+            self.config, asked.get("template_id"), asked.get("verification_prompt")
+        )
+
+    @cached_property
+    def usual_reading(self) -> votes.Reading | None:
+        """How verdicts are mostly read from responses, where the prompt is not known."""
+        if self.config is None or self.reading is not None:
+            return None
+        asked = {} if self.benchmark is None else self.benchmark.document
+        return votes.choose_usual_reading(self.config, asked.get("verification_prompt"))
+
+    def name_request(self, item: Any, sample: Mapping[str, Any]) -> str:
+        """Return the request_id that the package gives to a sample of an item."""
+        return f"{self.document.get('id')}:{item}:sample-{sample.get('sample_index')}"
 
     @cached_property
     def times(self) -> tuple[datetime | None, datetime | None]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from evalstream.parsing.json_values import object_or_empty
+
 GOOD: Final = "good"
 BAD: Final = "bad"
 ABSTAIN: Final = "abstain"
@@ -63,11 +65,14 @@ def vote(verdicts: Sequence[str], tie_break: str) -> Vote:
 
 
 DEFAULT_PROMPT: Final = "default-v1"
+OVERRIDE: Final = "benchmark-override-v1"
+"""The id that the package gives to a benchmark's prompt without one."""
 SUPPORT: Final = "support"
 COHERENCE: Final = "coherence"
 
+_PARSE_REGEX: Final = r"\b(GOOD|BAD|ABSTAIN)\b"
 _WORD: Final = {
-    SUPPORT: re.compile(r"\b(GOOD|BAD|ABSTAIN)\b", re.IGNORECASE),
+    SUPPORT: re.compile(_PARSE_REGEX, re.IGNORECASE),
     COHERENCE: re.compile(r"\b(INCOHERENT|COHERENT|UNCLEAR)\b", re.IGNORECASE),
 }
 _MEANT: Final = {
@@ -83,20 +88,39 @@ Reading = Callable[[str], str]
 """Returns the verdict in a response: that of its first word that means one, else abstain."""
 
 
-def choose_reading(config: Mapping[str, Any], template: Any = None) -> Reading | None:
+def choose_reading(
+    config: Mapping[str, Any], template: Any = None, prompt: Any = None
+) -> Reading | None:
     """Return how responses are read under some settings; None where the prompt is not known.
 
     `template` is the template_id of the benchmark: other templates may ask for other words.
+    `prompt` is the benchmark's verification_prompt, which may have an expression of its own.
     Releases before 0.17.3 recorded no question_form, so that either form may have been asked.
     """
     form = config.get("question_form")
     if form == COHERENCE:
         return None if template is not None else _by_words(COHERENCE)
-    if config.get("verification_prompt_id", DEFAULT_PROMPT) != DEFAULT_PROMPT:
+    named = config.get("verification_prompt_id", DEFAULT_PROMPT)
+    if named != DEFAULT_PROMPT and named != _name_prompt(prompt):
         return None
     if form == SUPPORT:
         return _by_words(SUPPORT)
     return _by_words(SUPPORT, COHERENCE) if form is None else None
+
+
+def choose_usual_reading(config: Mapping[str, Any], prompt: Any = None) -> Reading | None:
+    """Return how most prompts are read, for one that the benchmark does not have; else None."""
+    named = config.get("verification_prompt_id", DEFAULT_PROMPT)
+    is_unknown = named != DEFAULT_PROMPT and named != object_or_empty(prompt).get("id")
+    return _by_words(SUPPORT) if is_unknown and config.get("question_form") != COHERENCE else None
+
+
+def _name_prompt(prompt: Any) -> str | None:
+    """Return the id of a benchmark's prompt whose answers are read as those of the default one."""
+    if not isinstance(prompt, dict) or prompt.get("parse_regex") not in (None, _PARSE_REGEX):
+        return None
+    named = prompt.get("id")
+    return named if isinstance(named, str) else OVERRIDE
 
 
 def _by_words(*forms: str) -> Reading:

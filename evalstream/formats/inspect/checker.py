@@ -33,10 +33,10 @@ from evalstream.model.block import ByteStream
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.finding import Finding, Position
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import count_noun
-from evalstream.parsing.array_splitter import Element
+from evalstream.parsing.array_elements import Element
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule

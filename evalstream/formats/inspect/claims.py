@@ -22,7 +22,14 @@ from evalstream.parsing.json_values import list_or_empty, objects
 from evalstream.rules.base import Rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
 from evalstream.stats.claims import kinds
-from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge_count, leave_open, refute
+from evalstream.stats.claims.judgement import (
+    Claim,
+    Judgement,
+    confirm,
+    judge_count,
+    leave_open,
+    refute,
+)
 from evalstream.stats.claims.kinds import ClaimKind
 from evalstream.stats.claims.reducers import CannotCompute, is_missing
 

@@ -31,7 +31,7 @@ from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 from evalstream.model.finding import PlacedViolation, Position, Violation
-from evalstream.model.report import Checked
+from evalstream.model.run_summary import Checked
 from evalstream.model.text import count_noun
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.rules.base import Rule

@@ -17,10 +17,11 @@ from evalstream.parsing.json import text_or_none
 from evalstream.parsing.json_values import is_number
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence, sum_clusters
-from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
+from evalstream.stats.claims.judge import judge
+from evalstream.stats.claims.judgement import Claim, Judgement, confirm, leave_open, refute
 from evalstream.stats.claims.kinds import ClaimKind, Figure
 from evalstream.stats.claims.reducers import CannotCompute
-from evalstream.stats.duplicates import ResultCoverage
+from evalstream.stats.coverage import ResultCoverage
 from evalstream.stats.score_sums import ScoreSums
 
 _KINDS: Final[Mapping[str, ClaimKind]] = {

@@ -31,11 +31,11 @@ from evalstream.model.claim import Reason
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, text_or_none
-from evalstream.stats.claims.judge import Judgement
+from evalstream.stats.claims.judgement import Judgement
 
 if TYPE_CHECKING:
     from evalstream.stats.run_links import RunLinks

@@ -21,7 +21,7 @@ from evalstream.formats.lm_eval.views import (
 )
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
-from evalstream.stats.claims import judge, kinds
+from evalstream.stats.claims import judge, judgement, kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.kinds import ClaimKind, Figure
 from evalstream.stats.claims.rounding import as_float
@@ -38,7 +38,7 @@ class _Member(NamedTuple):
     is_sure: bool
 
 
-def judge_groups(results: Results, logged: Collection[str]) -> Iterator[judge.Judgement]:
+def judge_groups(results: Results, logged: Collection[str]) -> Iterator[judgement.Judgement]:
     """Yield each figure of a group, judged by those of its tasks.
 
     A figure that follows from its tasks is confirmed if the samples of all of them are `logged`,
@@ -52,17 +52,17 @@ def judge_groups(results: Results, logged: Collection[str]) -> Iterator[judge.Ju
             sets = _choices(results, members, group, names, figure)
             found = _judge_figure(figure, sets, leaves)
             is_open = found.claim.state.holds and not set(tasks) <= set(logged)
-            reopened = judge.leave_open(_claim(figure, _kind(figure, sets)), Reason.NO_ROWS)
+            reopened = judgement.leave_open(_claim(figure, _kind(figure, sets)), Reason.NO_ROWS)
             yield reopened if is_open else found
         yield from _judge_counts(results, group, leaves)
     yield from _judge_copies(results)
 
 
-def _claim(figure: TaskFigure, kind: ClaimKind) -> judge.Claim:
+def _claim(figure: TaskFigure, kind: ClaimKind) -> judgement.Claim:
     label = f"{figure.key} of the group {figure.task}"
     value, is_score = as_decimal(figure.value), not figure.is_stderr
     shows = show_value(figure.value)
-    return judge.Claim(figure.pointer, label, kind, value, shows, is_score, has_all_digits=True)
+    return judgement.Claim(figure.pointer, label, kind, value, shows, is_score, has_all_digits=True)
 
 
 def _kind(figure: TaskFigure, sets: list[list[_Member]]) -> ClaimKind:
@@ -74,18 +74,18 @@ def _kind(figure: TaskFigure, sets: list[list[_Member]]) -> ClaimKind:
 
 def _judge_figure(
     figure: TaskFigure, sets: list[list[_Member]], leaves: Sequence[Mapping[str, Any]]
-) -> judge.Judgement:
+) -> judgement.Judgement:
     claim = _claim(figure, _kind(figure, sets))
     is_founded = any(figure.key in one for one in leaves) or not leaves or not all(leaves)
     if figure.value == NO_STDERR and figure.is_stderr:
         if not sets:
-            return judge.confirm(claim, NO_STDERR, 0)
+            return judgement.confirm(claim, NO_STDERR, 0)
         expected = next(_values(figure, sets[0]), None)
-        return judge.refute(claim, as_float(expected), "all of its tasks have it", 0)
+        return judgement.refute(claim, as_float(expected), "all of its tasks have it", 0)
     if not is_founded and claim.value is not None:
-        return judge.refute(claim, None, "none of its tasks has it", 0)
+        return judgement.refute(claim, None, "none of its tasks has it", 0)
     if claim.value is None or not sets:
-        return judge.leave_open(claim, Reason.EVIDENCE)
+        return judgement.leave_open(claim, Reason.EVIDENCE)
     found = judge.judge(claim, Evidence(ScoreSums()))
     if found.claim.state is not State.REFUTED:
         return found
@@ -172,7 +172,7 @@ def _squares(some: Sequence[_Member]) -> Iterator[Fraction]:
 
 def _judge_counts(
     results: Results, group: str, leaves: Sequence[Mapping[str, Any]]
-) -> Iterator[judge.Judgement]:
+) -> Iterator[judgement.Judgement]:
     """Judge the numbers of samples of a group: the sums of those of its tasks."""
     if any(one.get("sample_len").__class__ is not int for one in leaves):
         return
@@ -188,15 +188,15 @@ def _judge_counts(
     for path, number, expected in stated:
         place = pointer(("results", group, *path))
         label = f"{path[0]} of the group {group}"
-        claim = judge.Claim(place, label, kinds.COUNT, as_decimal(number), number)
-        yield judge.judge_count(claim, [expected], "it is not the sum of those of its tasks", 0)
+        claim = judgement.Claim(place, label, kinds.COUNT, as_decimal(number), number)
+        yield judgement.judge_count(claim, [expected], "it is not the sum of those of its tasks", 0)
 
 
 _OF_NAMES: Final = frozenset({"alias", "name", " "})
 """Members of a group that may be written in another way in `groups`."""
 
 
-def _judge_copies(results: Results) -> Iterator[judge.Judgement]:
+def _judge_copies(results: Results) -> Iterator[judgement.Judgement]:
     """Yield figures of `groups` that differ from those of `results`."""
     groups = results.document.get("groups")
     for group, figures in groups.items() if isinstance(groups, dict) else ():
@@ -205,9 +205,9 @@ def _judge_copies(results: Results) -> Iterator[judge.Judgement]:
             if key not in _OF_NAMES and key in entry and not is_same_value(entry[key], value):
                 place = pointer(("groups", group, key))
                 label = f"{key} of {group} in groups"
-                claim = judge.Claim(
+                claim = judgement.Claim(
                     place, label, kinds.UNKNOWN, as_decimal(value), show_value(value)
                 )
-                yield judge.refute(
+                yield judgement.refute(
                     claim, show_value(entry[key]), "it is another figure than in results", 0
                 )

@@ -27,11 +27,11 @@ from evalstream.stats.claims.corpus_metrics import (
     resampled_score,
 )
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import (
+from evalstream.stats.claims.judge import judge
+from evalstream.stats.claims.judgement import (
     Claim,
     Judgement,
     confirm,
-    judge,
     judge_count,
     leave_open,
     refute,

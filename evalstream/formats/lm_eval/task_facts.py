@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from evalstream.formats.lm_eval.log_tally import LogTotals, MetricValues
 from evalstream.formats.lm_eval.views import NO_FILTER, STDERR, Results, TaskFigure
-from evalstream.model.report import Checked
+from evalstream.model.run_summary import Checked
 from evalstream.model.text import count_noun
 
 Found = TypeVar("Found")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.swe_bench.claims import (
@@ -13,13 +13,15 @@ from evalstream.formats.swe_bench.claims import (
     judge_report,
     judge_results,
 )
-from evalstream.formats.swe_bench.files import is_plain_file
+from evalstream.formats.swe_bench.documents import NAME, REPORT_OF_INSTANCE
+from evalstream.formats.swe_bench.files import is_plain_file, list_folders
 from evalstream.formats.swe_bench.format import FORMAT
+from evalstream.formats.swe_bench.outputs import OUTPUT, find_failed
 from evalstream.formats.swe_bench.reader import RunReader
 from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.formats.swe_bench.rules import lists as about_lists
 from evalstream.formats.swe_bench.rules.figures import check_list_figures
-from evalstream.formats.swe_bench.views import PlacedInFile
+from evalstream.formats.swe_bench.views import TESTS, PlacedInFile, Prediction, list_successes
 from evalstream.io.document import document_bytes
 from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
@@ -27,13 +29,20 @@ from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
-from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.signals import STOPPING
-from evalstream.model.text import count_noun
-from evalstream.stats.claims.judge import Judgement
+from evalstream.model.text import count_noun, join_words
+from evalstream.parsing.json_values import object_or_empty
+from evalstream.stats.claims.judgement import Judgement
+
+if TYPE_CHECKING:
+    from evalstream.stats.run_links import RunLinks
 
 PATCH: Final = "patch.diff"
+LEAST_PATCHES: Final = 10
+_NAMED: Final = 3
+"""How many instances without a patch in the logs are named."""
 
 
 def check(
@@ -67,9 +76,11 @@ class _Judge:
             self._note(about_lists.check_report_lists(found.report))
         if found.results is not None:
             self._note(about_lists.check_result_lists(found.results))
-            for path, groups in found.groups:
-                self._note(about_lists.check_groups(path, groups, found.results))
+        self._note(self._groups())
         self._note(about_instances.check_outcomes(found))
+        if found.report is not None:
+            self._note(about_instances.check_folders(found.report, self._list_unreported()))
+        self._note(self._outputs())
         self._note(about_instances.check_predictions(found))
         self._note(self._patches())
         claims: list[JudgedClaim] = []
@@ -90,7 +101,35 @@ class _Judge:
             claims_file=None if aggregate is None else printable(aggregate),
         )
         summary.checked = tuple(self._iterate_checked())
+        if self._documents.options.links:
+            summary.links = self._links()
         return summary
+
+    def _links(self) -> RunLinks | None:
+        """Return what links the patches to those of other models; few may be the same by chance."""
+        given = [one for one in (self._found.predictions or {}).values() if not one.is_empty]
+        if len(given) < LEAST_PATCHES or given[0].model is None:
+            return None
+        from evalstream.stats.run_links import LogLinks
+
+        links = LogLinks(None, NAME, given[0].model)
+        for one in given:
+            links.add_answer(one.id, one.patch)
+        return links.links
+
+    def _groups(self) -> Iterator[PlacedInFile]:
+        """Yield the groups that differ from the results or, without results, from the details."""
+        found = self._found
+        details = None if found.details is None else found.details[1]
+        resolved: Collection[str] | None = None
+        if found.results is not None:
+            resolved = found.results.places("resolved")
+        elif details is not None:
+            entries = details.items()
+            resolved = [one for one, detail in entries if object_or_empty(detail).get("resolved")]
+        for path, groups in found.groups if resolved is not None else ():
+            number = None if details is None else len(details)
+            yield from about_lists.check_groups(path, groups, resolved or (), number)
 
     def _iterate_judged(self) -> Iterator[tuple[str, list[Judgement]]]:
         """Iterate over the documents that make claims, with their judged claims."""
@@ -109,13 +148,31 @@ class _Judge:
             path = next(iter(found.outcomes.values())).path
             yield path, list(judge_outcomes(found))
 
+    def _outputs(self) -> Iterator[PlacedInFile]:
+        """Yield the reports of successful tests that failed by the output beside them."""
+        for outcome in self._found.outcomes.values():
+            STOPPING.check()
+            names = list_successes(outcome)
+            path = os.path.join(os.path.dirname(outcome.path), OUTPUT)
+            if not names or not is_local(path) or not is_plain_file(path):
+                continue
+            try:
+                failed = find_failed(path, names)
+            except OSError as error:
+                self._documents.cannot(f"{printable(path)} cannot be read: {error}")
+            else:
+                yield from about_instances.report_failed(outcome, failed)
+
     def _patches(self) -> Iterator[PlacedInFile]:
         """Yield the predictions that differ from the patches in the logs."""
+        missing: list[Prediction] = []
         for one, path in self._find_patches():
             STOPPING.check()
             prediction = (self._found.predictions or {}).get(one)
             patch = None if prediction is None else self._read_patch(path)
             if prediction is None or patch is None:
+                is_lost = one in self._found.outcomes and not os.path.lexists(path)
+                missing += [prediction] if prediction is not None and is_lost else []
                 continue
             self._compared += 1
             self._unreported += one not in self._found.outcomes
@@ -127,6 +184,13 @@ class _Judge:
             severity = None if one in self._found.outcomes else Severity.WARNING
             shown = {"found": prediction.patch, "severity": severity}
             yield prediction.about(about_instances.SWE306, message, "model_patch", **shown)
+        if missing:
+            names = join_words([one.id for one in missing[:_NAMED]])
+            message = f"the logs have the report and no {PATCH} of {names}"
+            rule, number = about_instances.SWE306, len(missing)
+            yield missing[0].about(
+                rule, message, "model_patch", severity=Severity.WARNING, count=number
+            )
 
     def _find_patches(self) -> Iterator[tuple[str, str]]:
         """Iterate over the instances whose patch may be in the logs, and its path.
@@ -147,6 +211,13 @@ class _Judge:
             if len(folders) == 1 and is_open and (evaluated is None or one in evaluated):
                 yield one, os.path.join(*folders, one, PATCH)
 
+    def _list_unreported(self) -> list[str]:
+        """Return the instances that have a folder in the logs of the run, and no report there."""
+        placed = filter(is_local, (one.path for one in self._found.outcomes.values()))
+        logs = {os.path.dirname(os.path.dirname(p)) for p in placed if REPORT_OF_INSTANCE.search(p)}
+        names = (os.path.basename(path) for folder in sorted(logs) for path in list_folders(folder))
+        return [name for name in names if name not in self._found.outcomes]
+
     def _read_patch(self, path: str) -> bytes | None:
         """Return the patch that was evaluated, None where it is not in the logs."""
         if os.path.islink(os.path.dirname(path)) or not is_plain_file(path):
@@ -160,12 +231,14 @@ class _Judge:
     def _iterate_checked(self) -> Iterator[Checked]:
         """Yield the checks that were made beside those of the claims."""
         outcomes = self._found.outcomes.values()
-        if outcomes:
-            number = sum(
-                one.derived is not None and one.derived == one.declared for one in outcomes
-            )
-            text = f"{number:,} of {count_noun(len(outcomes), 'outcome')} as their tests say"
-            yield Checked(text, number == len(outcomes))
+        tested = [one for one in outcomes if TESTS in one.value]
+        if tested:
+            number = sum(one.derived is not None and one.derived == one.declared for one in tested)
+            text = f"{number:,} of {count_noun(len(tested), 'outcome')} as their tests say"
+            yield Checked(text, number == len(tested))
+        if untested := [one.declared is False for one in outcomes if TESTS not in one.value]:
+            text = f"{count_noun(len(untested), 'outcome')} without tests"
+            yield Checked(text, None if all(untested) else False)
         if self._found.predictions is not None and outcomes:
             number = len(outcomes) + self._unreported
             text = f"{self._equal:,} of {count_noun(number, 'patch', 'patches')} as predicted"

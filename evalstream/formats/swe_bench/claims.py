@@ -12,7 +12,8 @@ from evalstream.model.claim import Reason
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
+from evalstream.stats.claims.judge import judge
+from evalstream.stats.claims.judgement import Claim, Judgement, confirm, leave_open, refute
 
 PERCENT: Final = 100.0
 

@@ -96,13 +96,13 @@ class _Files:
             self._add_reports(os.path.join(folder, "logs"))
 
     def _add_logs(self, logs: str, report: str) -> None:
-        for run in _folders(logs):
-            for model in _folders(run):
+        for run in list_folders(logs):
+            for model in list_folders(run):
                 if _report_name(model) == report:
                     self._add_reports(model)
 
     def _add_reports(self, folder: str) -> None:
-        for instance in _folders(folder):
+        for instance in list_folders(folder):
             path = os.path.join(instance, REPORT_FILE)
             if is_plain_file(path):
                 self.add(path, INSTANCE)
@@ -202,7 +202,7 @@ def _root(path: str) -> str:
     return os.path.dirname(folder) if os.path.basename(folder) == "results" else folder
 
 
-def _folders(folder: str) -> list[str]:
+def list_folders(folder: str) -> list[str]:
     """Return the folders in a local folder, sorted, without links; none where it cannot be read."""
     try:
         with os.scandir(folder) as entries:

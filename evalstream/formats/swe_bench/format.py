@@ -30,6 +30,7 @@ class SweBenchFormat(PairedFormat):
         documents.SETTINGS: "inputs",
         documents.METADATA: "aggregate",
     }
+    compared = frozenset({"answers", "paths"})
     has_answers = False
     has_yaml = True
 

@@ -158,6 +158,7 @@ class RunReader:
             self._outcome(path, value)
         elif kind == DETAILS:
             found.details = path, value
+            self.note(about_documents.check_details(path, value))
         elif kind == GROUPS:
             found.groups.append((path, value))
         elif kind == SETTINGS:
@@ -180,6 +181,7 @@ class RunReader:
         self.note(about_documents.check_outcome(outcome))
         self.note(about_instances.check_resolution(outcome))
         self.note(about_instances.check_patch(outcome))
+        self.note(about_instances.check_tests(outcome))
         if folder and outcome.place:
             self.note(about_instances.check_folder(outcome, folder))
         self.found.outcomes[folder or outcome.id or path] = outcome

@@ -12,6 +12,8 @@ from evalstream.rules.base import Rule
 TESTS: Final = "tests_status"
 DECIDING_TESTS: Final = ("FAIL_TO_PASS", "PASS_TO_PASS")
 """The groups of tests that decide whether an instance is resolved (`get_resolution_status`)."""
+EMPTY_TESTS: Final = ("FAIL_TO_FAIL", "PASS_TO_FAIL")
+"""The groups of tests that the harness leaves empty."""
 
 
 class PlacedInFile(NamedTuple):
@@ -165,6 +167,14 @@ def derive(outcome: Mapping[str, Any]) -> bool | None:
     return not failures
 
 
+def list_successes(outcome: InstanceOutcome) -> list[str]:
+    """Return the tests that an outcome counts as successes; none of a malformed one."""
+    if outcome.derived is None or TESTS not in outcome.value:
+        return []
+    groups = (outcome.value[TESTS][name]["success"] for name in DECIDING_TESTS)
+    return [test for tests in groups for test in tests if isinstance(test, str)]
+
+
 def iterate_predictions(document: Any) -> Iterator[tuple[str, Any]]:
     """Iterate over the predictions in a document with their JSON Pointers."""
     if isinstance(document, list):
@@ -178,6 +188,11 @@ def iterate_predictions(document: Any) -> Iterator[tuple[str, Any]]:
 def is_texts(value: Any) -> TypeGuard[list[str]]:
     """Return whether a value is a list of texts."""
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def is_amount(value: Any) -> bool:
+    """Return whether a value is a number that is not negative."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
 
 
 def is_natural(value: Any) -> TypeGuard[int]:

@@ -1,18 +1,14 @@
-"""The compiled scanner, through ctypes, as is the outline beside it."""
+"""The compiled library: its structures and functions, and whether it was built from its sources."""
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
 import struct
 import sys
-import weakref
-from array import array
 from ctypes import (
     POINTER,
     Structure,
-    byref,
     c_char,
     c_char_p,
     c_double,
@@ -22,19 +18,16 @@ from ctypes import (
     c_uint32,
     c_uint64,
     c_void_p,
-    pointer,
 )
 from enum import IntEnum
 from functools import lru_cache
 from importlib import import_module
-from itertools import accumulate, pairwise
-from mmap import ACCESS_COPY, mmap
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final
 
 from evalstream.model.row_record import RECORD_BYTES
 from evalstream.model.sample_record import ROW_BYTES
-from evalstream.parsing.native.schema_tables import NODE_BYTES, Tables
+from evalstream.parsing.native.schema_tables import NODE_BYTES
 from evalstream.parsing.native.sources import sources_digest
 
 _SUFFIXES: Final = {"darwin": ".dylib", "win32": ".dll"}
@@ -42,21 +35,6 @@ LIBRARY: Final = Path(__file__).parent / f"libscanner{_SUFFIXES.get(sys.platform
 
 DIGEST: Final = "libscanner.digest"
 """The file next to the library that holds the digest of its sources, for a wheel without them."""
-
-MOST_ROWS: Final = 512
-"""How many lines are listed in one go."""
-
-MOST_RECORDS: Final = 4096
-"""How many rows are taken in one go."""
-
-MOST_KINDS: Final = 1024
-"""How many kinds of rows are counted in one go."""
-
-MOST_COVERS: Final = 64
-"""How many pairs of result and repeat mark are summed up in one go."""
-
-TEXT_BYTES: Final = 4194304
-"""How much room there is for what they say; rows that say more are left to others."""
 
 LINK_WORDS: Final = 4
 
@@ -121,7 +99,6 @@ MOST_LIKENESSES: Final = 4096
 NO_SLOT: Final = NO_LIKENESS
 """The slot of a likeness whose rows are listed."""
 
-
 COLUMNS: Final = (
     "start",
     "stop",
@@ -151,7 +128,7 @@ COLUMNS: Final = (
 )
 """The columns of a listed line, in words of 64 bits; `scanner.h` describes them."""
 
-_KIND: Final = struct.Struct("=QQQQQQ")
+KIND: Final = struct.Struct("=QQQQQQ")
 
 
 class RowConstraints(Structure):
@@ -189,11 +166,15 @@ class Hasher(Structure):
     _fields_ = (("start", c_void_p), ("update", c_void_p), ("end", c_void_p), ("size", c_uint64))
 
 
-class _Tables(Structure):
+class TablePointers(Structure):
+    """The tables of a schema; see `shape.h`."""
+
     _fields_ = tuple((name, c_char_p) for name in ("nodes", "members", "labels", "letters"))
 
 
-class _Scope(Structure):
+class ScopeEntry(Structure):
+    """Rows of one evaluation and result, and what is known of them; see `scanner.h`."""
+
     _fields_ = (
         ("usual", c_uint64),
         ("listed", c_uint64),
@@ -205,7 +186,9 @@ class _Scope(Structure):
     )
 
 
-class _Scan(Structure):
+class ScanState(Structure):
+    """Where a scanner is in its block, and the room for what it finds; see `scanner.h`."""
+
     _fields_ = (
         ("bytes", c_char_p),
         ("size", c_uint64),
@@ -268,11 +251,11 @@ _SHORT: Final = (
 
 _SIZES: Final = (
     NODE_BYTES,
-    *map(ctypes.sizeof, (RowConstraints, Hasher, _Scope, _Scan)),
+    *map(ctypes.sizeof, (RowConstraints, Hasher, ScopeEntry, ScanState)),
     8 * len(COLUMNS),
     RECORD_BYTES,
     ROW_BYTES,
-    _KIND.size,
+    KIND.size,
 )
 """The sizes of what both sides must lay out alike."""
 
@@ -299,14 +282,14 @@ def _declare(loaded: ctypes.CDLL) -> None:
     loaded.free_scanner.argtypes = (c_void_p,)
     loaded.learn_fold.restype = None
     loaded.learn_fold.argtypes = c_void_p, c_uint64, c_char_p, c_uint64
-    pointers = POINTER(_Tables), POINTER(RowConstraints), POINTER(Hasher)
+    pointers = POINTER(TablePointers), POINTER(RowConstraints), POINTER(Hasher)
     loaded.start_block.argtypes = c_void_p, *pointers, c_int
-    loaded.add_scope.argtypes = c_void_p, POINTER(_Scope)
+    loaded.add_scope.argtypes = c_void_p, POINTER(ScopeEntry)
     loaded.ignore_shapes.restype = None
     loaded.ignore_shapes.argtypes = c_void_p, c_uint64
     loaded.settle_likeness.restype = None
     loaded.settle_likeness.argtypes = c_void_p, c_uint64, c_uint64
-    loaded.scan_lines.argtypes = c_void_p, POINTER(_Scan)
+    loaded.scan_lines.argtypes = c_void_p, POINTER(ScanState)
     loaded.new_index.restype = c_void_p
     loaded.new_index.argtypes = (c_uint64,)
     loaded.free_index.argtypes = (c_void_p,)
@@ -364,292 +347,3 @@ def _list_arguments(function: str) -> tuple[str, ...]:
     loaded = library()
     text: bytes = b"" if loaded is None else getattr(loaded, function)()
     return tuple(text.decode().split("\n")[:-1])
-
-
-class RowKind(NamedTuple):
-    """Taken rows of one scope that agree in flags, score, and whether their hash is in doubt.
-
-    `score` holds the bits of a double; `first` is the line of the first row.
-    """
-
-    scope: int
-    flags: int
-    doubtful: int
-    score: int
-    rows: int
-    first: int
-
-
-class ScannerConfig:
-    """What rows are checked against."""
-
-    def __init__(self, tables: Tables, demands: RowConstraints, hasher: Hasher) -> None:
-        self.demands = demands
-        # They keep alive what they point to.
-        self.pointers = tuple(map(pointer, (_Tables(*tables[:4]), demands, hasher)))
-
-
-Room = TypeVar("Room", bound=ctypes.Array[Any])
-
-
-class Scanner:
-    """Looks at the lines of blocks, one block after the other, for one thread at a time.
-
-    Raises MemoryError.
-    """
-
-    def __init__(self, loaded: ctypes.CDLL) -> None:
-        self._library, self._handle = loaded, loaded.new_scanner()
-        if not self._handle:
-            raise MemoryError
-        # Daemon threads may still use it when the process ends.
-        weakref.finalize(self, loaded.free_scanner, self._handle).atexit = False
-        self._most_rows = MOST_ROWS
-        self._rows = (c_uint64 * (len(COLUMNS) * MOST_ROWS))()
-        self._kinds = ctypes.create_string_buffer(_KIND.size * MOST_KINDS)
-        self._unlisted = (c_uint64 * (2 * MOST_LIKENESSES))()
-        self._records = _map_room(c_char * (RECORD_BYTES * MOST_RECORDS))
-        self._links = _map_room(c_uint64 * (LINK_WORDS * MOST_RECORDS))
-        self._samples = _map_room(c_char * (ROW_BYTES * MOST_RECORDS))
-        self._texts = _map_room(c_char * TEXT_BYTES)
-        self._setting: ScannerConfig | None = None
-        self._data = b""
-        self._scan = _Scan(
-            rows=ctypes.addressof(self._rows),
-            kinds=ctypes.addressof(self._kinds),
-            unlisted=ctypes.addressof(self._unlisted),
-            most_records=MOST_RECORDS,
-            records=ctypes.addressof(self._records),
-            links=ctypes.addressof(self._links),
-            samples=ctypes.addressof(self._samples),
-            texts=ctypes.addressof(self._texts),
-            most_bytes=TEXT_BYTES,
-        )
-        self._words = memoryview(self._rows).cast("B").cast("Q")
-
-    def start(
-        self,
-        setting: ScannerConfig,
-        data: bytes,
-        base: int,
-        offsets: bytes | None,
-        longest: int,
-        *,
-        keeps: bool = False,
-    ) -> bool:
-        """Begin with a block; lines above `longest` bytes are not taken.
-
-        The first byte has the offset `base`, unless `offsets` tells those of all lines. `keeps`
-        says that the setting is that of the block before. Return whether its scopes, signatures and
-        likenesses are still known: not if there is little room for more.
-        """
-        # What the scanner points to lives as long.
-        self._setting, self._data = setting, data
-        is_known: int = self._library.start_block(self._handle, *setting.pointers, keeps)
-        scan = self._scan
-        scan.bytes, scan.size, scan.longest, scan.base = data, len(data), longest, base
-        scan.offsets, scan.offset_count = offsets, len(offsets or b"") // 8
-        return bool(is_known)
-
-    def stop(self) -> None:
-        """Let go of the block."""
-        self._data = b""
-        self._scan.bytes = self._scan.offsets = None
-
-    def go_to(self, at: int, line: int, most_rows: int) -> None:
-        """Drop the results so far, and continue with a line, given by its start and its number.
-
-        At most `most_rows` lines are listed.
-        """
-        scan = self._scan
-        scan.at, scan.line, scan.most_rows = at, line, min(most_rows, self._most_rows)
-        scan.row_count = scan.kind_count = scan.record_count = scan.byte_count = 0
-
-    def scan(self) -> StopReason:
-        """Look at more lines."""
-        return StopReason(self._library.scan_lines(self._handle, byref(self._scan)))
-
-    @property
-    def at(self) -> int:
-        """Where the next line starts."""
-        at: int = self._scan.at
-        return at
-
-    @property
-    def line(self) -> int:
-        """The number of the next line."""
-        line: int = self._scan.line
-        return line
-
-    def words(self) -> memoryview[int]:
-        """Return the listed lines since `go_to`: COLUMNS for each, one line behind the other."""
-        return self._words[: len(COLUMNS) * self._scan.row_count]
-
-    def kinds(self) -> list[RowKind]:
-        """Return the kinds of the rows taken since `go_to`."""
-        size = _KIND.size * self._scan.kind_count
-        return [*map(RowKind._make, _KIND.iter_unpack(ctypes.string_at(self._kinds, size)))]
-
-    def records(self) -> bytes:
-        """Return the row records of the taken rows."""
-        return ctypes.string_at(self._records, RECORD_BYTES * self._scan.record_count)
-
-    def links(self) -> list[int]:
-        """Return LINK_WORDS for each taken row, if rows are linked."""
-        return self._links[: LINK_WORDS * self._scan.record_count]
-
-    def samples(self) -> bytes:
-        """Return the sample rows of the taken rows, if they are wanted."""
-        return ctypes.string_at(self._samples, ROW_BYTES * self._scan.record_count)
-
-    def texts(self) -> bytes:
-        """Return the texts of the taken rows, if they are kept."""
-        return ctypes.string_at(self._texts, self._scan.byte_count)
-
-    def new_ids(self) -> list[bytes | None]:
-        """Return the ids that made it pause, as they are written; None for those not there."""
-        ids = list(self._scan.ids)
-        pairs = zip(ids[::2], ids[1::2], strict=True)
-        return [self._data[start:stop] if stop else None for start, stop in pairs]
-
-    def add_scope(
-        self,
-        *,
-        usual: bool,
-        listed: bool = False,
-        evaluation: int = 0,
-        name: int = 0,
-        result: int = 0,
-        doubts: int = 0,
-        place: int = 0,
-    ) -> None:
-        """Give the scope of the new ids the next number, from 0 on; see `scanner.h`."""
-        scope = _Scope(usual, listed, evaluation, name, result, doubts, place)
-        self._library.add_scope(self._handle, byref(scope))
-
-    def learn_fold(self, letter: str, first: int, last: int, text: bytes) -> None:
-        """Learn how a letter beyond ASCII is folded; see `FoldedLetter`."""
-        fold = bytes((first, last)) + text
-        self._library.learn_fold(self._handle, ord(letter), fold, len(fold))
-
-    def ignore_shapes(self, signature: int) -> None:
-        """Let the shape of further rows with a signature be 0."""
-        self._library.ignore_shapes(self._handle, signature)
-
-    def settle(self, likeness: int, slot: int) -> None:
-        """List no more rows of a likeness but count them in a slot; with NO_SLOT, list them."""
-        self._library.settle_likeness(self._handle, likeness, slot)
-
-    def take_unlisted(self, slots: int) -> list[tuple[int, int, int]]:
-        """Return the slots in which rows were counted, with their number and the first line.
-
-        They are counted anew from then on. Only the first `slots` are looked at.
-        """
-        words = self._unlisted[: 2 * slots]
-        ctypes.memset(self._unlisted, 0, 16 * slots)
-        counted = enumerate(zip(words[::2], words[1::2], strict=True))
-        return [(slot, count, first) for slot, (count, first) in counted if count]
-
-    def signature(self, number: int) -> bytes:
-        """Return how rows of a signature deviate from the schema; equal rows have equal bytes."""
-        size = c_uint64()
-        start = self._library.signature_at(self._handle, number, byref(size))
-        return ctypes.string_at(start, size.value)
-
-
-def _map_room(kind: type[Room]) -> Room:
-    """Map memory for this process alone: pages that nothing needs take none."""
-    return kind.from_buffer(mmap(-1, ctypes.sizeof(kind), access=ACCESS_COPY))
-
-
-_UNREADABLE: Final = -2
-
-UNREADABLE_RECORD: Final = "a row record in a temporary file cannot be read"
-
-
-class Index:
-    """Finds for each digest of 16 bytes the first row that has it. Raises MemoryError."""
-
-    def __init__(self, loaded: ctypes.CDLL) -> None:
-        seed = int.from_bytes(os.urandom(8))
-        self._library, self._handle = loaded, loaded.new_index(seed)
-        if not self._handle:
-            raise MemoryError
-        weakref.finalize(self, loaded.free_index, self._handle).atexit = False
-        # It points into them.
-        self._added: list[bytes] | None = []
-
-    def expect(self, rows: int) -> None:
-        """Make room for so many rows, so that it does not grow step by step."""
-        self._library.expect_records(self._handle, rows)
-
-    def read_from(self, file: int) -> None:
-        """Read the digests from a file from now on, and release the records.
-
-        The file, by its descriptor, holds all records in their order, also those to be added.
-        """
-        self._library.read_digests_from(self._handle, file)
-        self._added = None
-
-    def add(self, records: bytes, place: int) -> list[int] | None:
-        """Take the digests that stand at `place` in records; return the first row of each.
-
-        Rows count from 0 over all that were taken. None says that each is the first. Raises
-        OSError if the file cannot be read.
-        """
-        if self._added is not None:
-            self._added.append(records)
-        count = len(records) // RECORD_BYTES
-        firsts = array("Q", bytes(8 * count))
-        address, _ = firsts.buffer_info()
-        fresh = self._library.add_records(
-            self._handle, records, count, RECORD_BYTES, place, address
-        )
-        if fresh == _UNREADABLE:
-            raise OSError(UNREADABLE_RECORD)
-        if fresh < 0:
-            raise MemoryError
-        return None if fresh == count else firsts.tolist()
-
-    def size(self, more: int) -> int:
-        """Return how many bytes of memory it takes, at most, while `more` digests are added."""
-        size: int = self._library.index_bytes(self._handle, more)
-        return size
-
-
-class Cover(NamedTuple):
-    """Rows of one result with one repeat mark; `digest` sums the first words of their samples."""
-
-    place: int
-    mark: int
-    rows: int
-    digest: int
-
-
-_COVER: Final = struct.Struct("=qQQQ")
-
-
-def cover(
-    loaded: ctypes.CDLL, records: bytes, sample: int, mark: int, place: int
-) -> list[Cover] | None:
-    """Sum up records, in which words stand at some places; None if they have too many marks."""
-    covers, count = ctypes.create_string_buffer(_COVER.size * MOST_COVERS), len(records)
-    found = loaded.cover_records(
-        records, count // RECORD_BYTES, RECORD_BYTES, sample, mark, place, covers, MOST_COVERS
-    )
-    if found < 0:
-        return None
-    return [*map(Cover._make, _COVER.iter_unpack(covers.raw[: found * _COVER.size]))]
-
-
-def split(loaded: ctypes.CDLL, records: bytes, place: int, parts: int) -> list[bytes]:
-    """Return records by what their byte at `place` leaves when it is divided by `parts`."""
-    count = len(records) // RECORD_BYTES
-    sorted_ = ctypes.create_string_buffer(max(1, len(records)))
-    counts = (c_uint64 * parts)()
-    loaded.split_records(records, count, RECORD_BYTES, place, parts, sorted_, counts)
-    ends = list(accumulate(counts, initial=0))
-    data = memoryview(sorted_)
-    return [
-        data[start * RECORD_BYTES : end * RECORD_BYTES].tobytes() for start, end in pairwise(ends)
-    ]

@@ -9,7 +9,7 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_uint64, c_vo
 from itertools import accumulate
 from typing import Any, Final
 
-from evalstream.parsing.array_splitter import Piece
+from evalstream.parsing.array_elements import Piece
 from evalstream.parsing.native.items import (
     MOST_ITEMS,
     ItemPlace,

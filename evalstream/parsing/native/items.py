@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, Structure, byref, c_bool, c_char_p, c_uint32, c_uint64, c_void_p
 from typing import Any, Final
 
-from evalstream.parsing.array_splitter import Piece, PieceEnd
+from evalstream.parsing.array_elements import Piece, PieceEnd
 from evalstream.parsing.native.binding import library
 
 MOST_ITEMS: Final = 4096

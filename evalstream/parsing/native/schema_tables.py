@@ -8,13 +8,25 @@ of a schema with further keywords there are no tables.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, reduce
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import takewhile
-from operator import or_
 from typing import Any, Final, NamedTuple
 
-Schema = Mapping[str, Any]
+from evalstream.parsing.native.schema_keywords import (
+    ANNOTATIONS,
+    KINDS,
+    Discriminator,
+    NotTabled,
+    Schema,
+    merge_alternatives,
+    read_choices,
+    read_conditions,
+    read_kinds,
+    read_least,
+    says_nothing,
+)
+
 Path = tuple[str, ...]
 """The names of members that lead to a value; `*` stands for each element of an array."""
 
@@ -45,25 +57,9 @@ class Trait:
     STRICT: Final = 32
 
 
-_KINDS: Final = {
-    "null": 1,
-    "boolean": 2,
-    "integer": 4,
-    "number": 4 | 8,
-    "string": 16,
-    "array": 32,
-    "object": 64,
-}
-_ANY: Final = ("null", "boolean", "number", "string", "array", "object")
 _ANY_KIND: Final = 127
 _EACH: Final = "*"
-_ANNOTATIONS: Final = frozenset(
-    {
-        "$schema", "$id", "$comment", "$defs", "definitions", "version", "title", "description",
-        "default", "examples", "deprecated", "readOnly", "writeOnly",
-    }
-)  # fmt: skip
-_UNDERSTOOD: Final = _ANNOTATIONS | {
+_UNDERSTOOD: Final = ANNOTATIONS | {
     "type",
     "properties",
     "required",
@@ -72,11 +68,6 @@ _UNDERSTOOD: Final = _ANNOTATIONS | {
     "enum",
     "minimum",
 }
-_NULL: Final = {"type": "null"}
-
-
-class NotTabled(Exception):
-    """The schema demands something that no table can say."""
 
 
 class Tables(NamedTuple):
@@ -93,13 +84,6 @@ class Tables(NamedTuple):
     letters: bytes
     wanted: tuple[int, ...]
     unwanted: tuple[int, ...]
-
-
-class Discriminator(NamedTuple):
-    """The one member that conditions of a schema may depend on, and the values that they name."""
-
-    member: str
-    values: Sequence[str]
 
 
 def build_tables(
@@ -119,7 +103,7 @@ def build_tables(
     """
     if not isinstance(schema, Mapping) or not isinstance(schema.get("properties", {}), Mapping):
         raise NotTabled("properties")
-    conditions = list(_demands(schema, discriminator))
+    conditions = list(read_conditions(schema, discriminator))
     undecided = {member for _, member, is_wanted in conditions if is_wanted is None}
     properties = {**schema.get("properties", {}), **dict.fromkeys(undecided, _Only.NOTHING)}
     is_closed = schema.get("additionalProperties") is False
@@ -206,7 +190,7 @@ class _Builder:
 
     def _made(self, node: Any, path: str, watched: Paths, traits: int) -> bytes:
         """Return the packed node of a schema."""
-        if node is True or _says_nothing(node):
+        if node is True or says_nothing(node):
             if path not in self._kept and not watched - {()}:
                 traits |= Trait.WATCHES if () in watched else 0
                 return _free_node(self._free, self.slot(path), traits)
@@ -214,7 +198,7 @@ class _Builder:
         if not isinstance(node, Mapping) or (path and "$id" in node):
             raise NotTabled(path)
         if "oneOf" in node:
-            node = _merge_alternatives(node, path)
+            node = merge_alternatives(node, path)
         if node.get("strict") is True and node in (_Only.NULL, _Only.NOTHING):
             traits |= Trait.STRICT
         elif set(node) - _UNDERSTOOD:
@@ -233,7 +217,7 @@ class _Builder:
             if not isinstance(node, Mapping) or "$ref" not in node:
                 return node
             steps = str(node["$ref"]).split("/")
-            if set(node) - _ANNOTATIONS != {"$ref"} or steps[0] != "#":
+            if set(node) - ANNOTATIONS != {"$ref"} or steps[0] != "#":
                 break
             node = self._schema
             for step in steps[1:]:
@@ -243,14 +227,14 @@ class _Builder:
         raise NotTabled(path)
 
     def _pack_node(self, node: Schema, path: str, watched: Paths, traits: int) -> bytes:
-        kinds = _kinds(node, path)
+        kinds = read_kinds(node, path)
         # Keywords apply side by side: a string may be wanted, and an object lack what it requires.
         items = self.add(node.get("items", True), f"{path}[]", _in_elements(watched))
         others, members, required, more = self._object(node, path, watched)
         first_member = self._add_members(members)
-        choices = _choices(node, path)
+        choices = read_choices(node, path)
         if choices:
-            kinds &= _KINDS["string"] | (_KINDS["null"] if None in node["enum"] else 0)
+            kinds &= KINDS["string"] | (KINDS["null"] if None in node["enum"] else 0)
         first_choice = len(self._labels)
         self._labels += [_LABEL.pack(*self._label(choice)) for choice in choices]
         traits |= more | (Trait.WATCHES if () in watched else 0)
@@ -265,7 +249,7 @@ class _Builder:
             self.slot(path),
             traits | (Trait.HAS_LEAST if "minimum" in node else 0),
             required,
-            _least(node, path),
+            read_least(node, path),
         )
 
     def _object(
@@ -358,31 +342,6 @@ def _in_member(watched: Paths, name: str) -> Paths:
     return frozenset(path[1:] for path in watched if path and path[0] in {name, _EACH})
 
 
-def _says_nothing(node: Any) -> bool:
-    return isinstance(node, Mapping) and set(node) <= _ANNOTATIONS
-
-
-def _choices(node: Schema, path: str) -> list[str]:
-    """Return the texts that a schema lists; it may list null beside them."""
-    if "enum" not in node:
-        return []
-    listed = node["enum"]
-    texts = [text for text in listed if isinstance(text, str)]
-    others = [other for other in listed if other is not None and not isinstance(other, str)]
-    # Of 1.0 it would not be known whether it has a wrong type, too.
-    takes_integers_alone = _kinds(node, path) & _KINDS["number"] == _KINDS["integer"]
-    if not texts or others or takes_integers_alone:
-        raise NotTabled(path)
-    return texts
-
-
-def _least(node: Schema, path: str) -> float:
-    least = node.get("minimum", 0)
-    if isinstance(least, bool) or not isinstance(least, (int, float)) or abs(least) > 1 << 53:
-        raise NotTabled(path)
-    return float(least)
-
-
 def _join_path(path: str, name: str) -> str:
     """Return the path of a member; nothing in one whose name looks like a path has a slot."""
     if {*name} & {*".[]*"} or path == _NOWHERE:
@@ -391,95 +350,3 @@ def _join_path(path: str, name: str) -> str:
 
 
 _NOWHERE: Final = "*"
-
-
-def _kinds(node: Schema, path: str) -> int:
-    """Return the kinds of value that a schema allows, as bits; all of them if it names none."""
-    kinds = node.get("type", _ANY)
-    kinds = [kinds] if isinstance(kinds, str) else kinds
-    if not isinstance(kinds, (list, tuple)) or not {*kinds} <= _KINDS.keys():
-        raise NotTabled(path)
-    return reduce(or_, (_KINDS[kind] for kind in kinds), 0)
-
-
-def _merge_alternatives(node: Schema, path: str) -> Schema:
-    """Return alternatives as one schema; no value may fit two, nor a word be in two but `type`."""
-    branches = node["oneOf"]
-    if not all(isinstance(branch, Mapping) and "type" in branch for branch in branches):
-        raise NotTabled(path)
-    kinds = [_kinds(branch, path) for branch in branches]
-    words = [word for branch in branches for word in {*branch} - _ANNOTATIONS - {"type"}]
-    if set(node) - _ANNOTATIONS != {"oneOf"} or len(words) != len({*words}):
-        raise NotTabled(path)
-    if sum(kinds) != reduce(or_, kinds, 0):
-        raise NotTabled(path)
-    merged: dict[str, Any] = {}
-    for branch in branches:
-        merged |= branch
-    return {**merged, "type": [name for name, kind in _KINDS.items() if kind & sum(kinds) == kind]}
-
-
-def _demands(
-    schema: Schema, discriminator: Discriminator
-) -> Iterator[tuple[str, str, bool | None]]:
-    """Read the conditions: `if` the discriminator has one of some values, `then` what holds.
-
-    Each is a value, a member, and whether it must be there or must not; None where a demand is
-    undecided if the member is there. The schema must demand one of the values of every row.
-    """
-    conditions = schema.get("allOf", ())
-    if not conditions:
-        return
-    known = schema.get("properties", {})
-    node = known.get(discriminator.member)
-    listed = node.get("enum", ()) if isinstance(node, Mapping) else ()
-    if discriminator.member not in schema.get("required", ()) or not listed:
-        raise NotTabled(discriminator.member)
-    if not {*listed} <= {*discriminator.values}:
-        raise NotTabled(discriminator.member)
-    for condition in conditions:
-        if not isinstance(condition, Mapping) or set(condition) - _ANNOTATIONS != {"if", "then"}:
-            raise NotTabled("allOf")
-        demanded = list(_read_demands(condition["then"], known))
-        for value in _values(condition["if"], discriminator):
-            for member, is_wanted in demanded:
-                yield value, member, is_wanted
-
-
-def _values(node: Schema, discriminator: Discriminator) -> Sequence[str]:
-    if not isinstance(node, Mapping) or set(node) != {"properties"}:
-        raise NotTabled("if")
-    if set(node["properties"]) != {discriminator.member}:
-        raise NotTabled("if")
-    (wanted,) = node["properties"].values()
-    if not isinstance(wanted, Mapping) or set(wanted) not in ({"const"}, {"enum"}):
-        raise NotTabled("if")
-    values: Sequence[str] = [wanted["const"]] if "const" in wanted else wanted["enum"]
-    if not {*values} <= {*discriminator.values}:
-        raise NotTabled("if")
-    return values
-
-
-def _read_demands(node: Schema, known: Schema) -> Iterator[tuple[str, bool | None]]:
-    """Read what `then` demands of members; of one that the schema does not know it is undecided."""
-    if not isinstance(node, Mapping) or set(node) - _ANNOTATIONS - {"required", "properties"}:
-        raise NotTabled("then")
-    present = set()
-    for member, inner in node.get("properties", {}).items():
-        if member not in known:
-            yield member, None
-            continue
-        kinds = _kinds(inner, member) if isinstance(inner, Mapping) and "type" in inner else 0
-        others = set(inner) - _ANNOTATIONS - {"type"}
-        if kinds == _KINDS["null"] and not others:
-            yield member, False
-        elif inner.get("not", _NULL) == _NULL and others <= {"not"}:
-            own = _kinds(known[member], member) if isinstance(known[member], Mapping) else 0
-            if own & ~_KINDS["null"] != kinds or kinds & (kinds - 1):
-                raise NotTabled("then")
-            present.add(member)
-            yield member, True
-        else:
-            raise NotTabled("then")
-    if not set(node.get("required", ())) <= present:
-        raise NotTabled("then")

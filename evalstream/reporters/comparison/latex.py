@@ -6,17 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from evalstream.model.comparison import (
-    Average,
-    Comparison,
-    ComparisonReport,
-    Estimate,
-    Flip,
-    Interval,
-    PValue,
-    Rank,
-    Ranking,
-)
+from evalstream.model.comparison import Average, Comparison, ComparisonReport, Flip, Rank, Ranking
+from evalstream.model.estimate import Estimate, Interval, PValue
 from evalstream.model.text import SMALLEST_P, count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style

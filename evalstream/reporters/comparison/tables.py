@@ -7,8 +7,9 @@ from itertools import pairwise
 from math import isfinite
 from typing import Final
 
-from evalstream.model.comparison import Comparison, ComparisonReport, Estimate, Flip, Matrix, Square
-from evalstream.model.report import VERDICTS
+from evalstream.model.comparison import Comparison, ComparisonReport, Flip, Matrix
+from evalstream.model.estimate import Estimate, Square
+from evalstream.model.run_summary import VERDICTS
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
 from evalstream.reporters.charts import Tick, axis, drawing, rectangle, round_steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from evalstream.model import comparison
+from evalstream.model import comparison, estimate
 from evalstream.model.text import count_noun, p_value
 from evalstream.parsing import json
 from evalstream.reporters.comparison.figures import join_texts, percent, show_number
@@ -51,7 +51,7 @@ def iterate_figures(one: comparison.Comparison) -> Iterator[tuple[str, str]]:
     yield from _limits(one, found)
 
 
-def _limits(one: comparison.Comparison, found: comparison.Estimate) -> Iterator[tuple[str, str]]:
+def _limits(one: comparison.Comparison, found: estimate.Estimate) -> Iterator[tuple[str, str]]:
     """Iterate over what bounds a comparison: flips, missing samples, power, noise."""
     error = found.standard_error
     left = one.failed_changes
@@ -82,7 +82,7 @@ def _limits(one: comparison.Comparison, found: comparison.Estimate) -> Iterator[
         yield "effect", _effect(found.effect)
 
 
-def _effect(effect: comparison.EffectPower) -> str:
+def _effect(effect: estimate.EffectPower) -> str:
     """Say what it takes to find a difference."""
     endless = effect.needed_without_noise
     more = "" if endless is None else f", {endless:,} if each were repeated without end"
@@ -92,7 +92,7 @@ def _effect(effect: comparison.EffectPower) -> str:
     )
 
 
-def _bounds(one: comparison.Comparison, found: comparison.Estimate) -> Iterator[tuple[str, str]]:
+def _bounds(one: comparison.Comparison, found: estimate.Estimate) -> Iterator[tuple[str, str]]:
     """Iterate over what the difference would be with the samples that are missing."""
     if found.bounds is not None:
         first, second = (show_number(bound, found.standard_error) for bound in found.bounds)
@@ -156,21 +156,21 @@ def _average(one: comparison.Average) -> str:
     return f"{count_noun(one.results, 'result')}: {means}; {difference}"
 
 
-def difference_text(found: comparison.Estimate | comparison.Average) -> str:
+def difference_text(found: estimate.Estimate | comparison.Average) -> str:
     """Write a difference with its interval."""
     text = show_number(found.difference, found.standard_error)
     interval = found.interval
     return text if interval is None else f"{text} ({interval_text(interval, found)})"
 
 
-def figures_text(found: comparison.Estimate) -> str:
+def figures_text(found: estimate.Estimate) -> str:
     """Write a difference with its interval and the p value of its verdict."""
     text = difference_text(found)
     return text if found.p is None else f"{text}, {p_value(found.p)}"
 
 
 def interval_text(
-    interval: comparison.Interval, found: comparison.Estimate | comparison.Average
+    interval: estimate.Interval, found: estimate.Estimate | comparison.Average
 ) -> str:
     """Write an interval with its method."""
     low, high = (show_number(end, found.standard_error) for end in interval[:2])
@@ -194,7 +194,7 @@ def run_names(report: comparison.ComparisonReport) -> dict[str, str]:
     }
 
 
-def _pairing(found: comparison.Estimate) -> str:
+def _pairing(found: estimate.Estimate) -> str:
     """Say what pairing gains."""
     if found.unpaired_error is None:
         return ""
@@ -204,7 +204,7 @@ def _pairing(found: comparison.Estimate) -> str:
     return text
 
 
-def _test(test: comparison.PValue) -> str:
+def _test(test: estimate.PValue) -> str:
     return f"{test.method} {p_value(test.p)}"
 
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from evalstream.model.claim import JudgedClaim, State, count_states, describe_states
-from evalstream.model.report import RunSummary, Verified
+from evalstream.model.run_summary import RunSummary, Verified
 from evalstream.model.text import count_noun
 from evalstream.reporters.html.strip import histogram, strips
 from evalstream.reporters.html.wording import format_number, name, size, subject, value

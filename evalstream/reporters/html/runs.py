@@ -7,7 +7,8 @@ from typing import Final
 
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Severity
-from evalstream.model.report import Report, RunSummary
+from evalstream.model.report import Report
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import count_noun
 from evalstream.reporters.html.findings import RuleGroup, prose
 from evalstream.reporters.html.run import run_body

@@ -9,9 +9,10 @@ from math import isfinite
 from typing import Any, Final
 
 from evalstream.model.finding import Severity
-from evalstream.model.options import OPTIONS, Group
-from evalstream.model.report import RunSummary
+from evalstream.model.option_fields import Group
+from evalstream.model.options import OPTIONS
 from evalstream.model.run import HELD_AGGREGATE, HELD_ROWS, STDIN
+from evalstream.model.run_summary import RunSummary
 from evalstream.parsing.json import dumps
 from evalstream.reporters.markup import Markup, cut_visible, tag
 from evalstream.reporters.summary import NOT_CHECKED, rule_limits

@@ -11,7 +11,7 @@ from typing import Any
 
 from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.stats.claims.rounding import as_float
-from evalstream.stats.duplicates import ResultCoverage
+from evalstream.stats.coverage import ResultCoverage
 from evalstream.stats.score_sums import FRACTION_BITS, ScoreSums
 
 
@@ -94,6 +94,11 @@ class Evidence(DataClass, frozen=True):
         return (
             self.is_repeated and self.cover.repeats == self.sums.joined_rows and self.cover.is_even
         )
+
+    @property
+    def has_uneven_repeats(self) -> bool:
+        """Whether samples are scored more than once, and not all equally often."""
+        return self.is_repeated and not self.has_even_repeats
 
     @cached_property
     def has_equal_repeats(self) -> bool:

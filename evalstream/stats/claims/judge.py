@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
-from itertools import chain
-from typing import Any, Final
+from typing import Final
 
-from evalstream.model.claim import JudgedClaim, Reason, State
-from evalstream.model.data_class import NamedTuple
+from evalstream.model.claim import Reason
 from evalstream.model.text import count_noun
 from evalstream.stats.claims import kinds
-from evalstream.stats.claims.evidence import Evidence, Spread
-from evalstream.stats.claims.kinds import Bounds, ClaimKind, Figure, Number
+from evalstream.stats.claims.evidence import Evidence
+from evalstream.stats.claims.intervals import judge_interval
+from evalstream.stats.claims.judgement import (
+    FEWEST_DRAWS,
+    PERCENT,
+    Claim,
+    Judgement,
+    Method,
+    confirm,
+    leave_open,
+    method_named,
+    refute,
+)
+from evalstream.stats.claims.kinds import Bounds, Figure, Number
 from evalstream.stats.claims.rounding import (
     NOTHING,
     Agreement,
@@ -27,11 +35,6 @@ from evalstream.stats.claims.rounding import (
     last_unit,
 )
 
-PERCENT: Final = 100
-
-FEWEST_DRAWS: Final = 100
-"""Fewer draws of a bootstrap say too little about an error."""
-
 SLACK: Final = 0.1
 """The share by which an error from resampling may differ from the closed form, beside chance."""
 
@@ -41,106 +44,12 @@ FEWEST_UNITS: Final = 10
 SUM_STRAY: Final = Fraction(1, 1 << 50)
 """The error of a mean of doubles, relative to the largest of them: four units of its last place."""
 
-_USUAL_LEVELS: Final = (0.95, 0.9, 0.99)
-"""The levels of intervals that do not state theirs."""
-
-THIRD: Final = 3
-HALF: Final = 0.5
-
-_CLOSED_FORMS: Final = frozenset(
-    {"", "analytic", "analytical", "gaussian", "normal", "student t", "t", "wald", "wilson"}
-)
-"""Methods that compute an uncertainty from the scores, as documents name them."""
-
-_RESAMPLING: Final = frozenset({"bootstrap", "bootstrapped", "percentile", "bca"})
-"""Names of resampling methods, whose figures are close to the closed forms."""
-
-
-class Method(Enum):
-    """How an uncertainty is computed.
-
-    It is a closed form over samples or over clusters of them, or resampling, or not known.
-    """
-
-    CLOSED = "closed"
-    CLUSTERED = "clustered"
-    RESAMPLED = "resampled"
-    UNKNOWN = "unknown"
-
-
-@lru_cache(maxsize=256)
-def method_named(name: str | None) -> Method:
-    """Return the method that a document names; without a name it is the closed form."""
-    words = (name or "").casefold().replace("_", " ").replace("-", " ").split()
-    if " ".join(words) in _CLOSED_FORMS:
-        return Method.CLOSED
-    if any(word.startswith("cluster") for word in words):
-        return Method.CLUSTERED
-    return Method.RESAMPLED if _RESAMPLING.issuperset(words) else Method.UNKNOWN
-
-
-class Claim(NamedTuple):
-    """A figure that a document states.
-
-    `pointer` is its JSON Pointer, `value` the number with its digits as written, or the two ends of
-    an interval; None if it is no number. `shown` is the JSON value at the pointer. `method`,
-    `draws` and `level` describe an uncertainty, and are None where it does not state them. With
-    `has_all_digits` its writer never rounds: one or two digits are all that the figure has.
-    """
-
-    pointer: str
-    label: str
-    kind: ClaimKind
-    value: Decimal | tuple[Decimal, Decimal] | None
-    shown: Any
-    is_score: bool = False
-    method: str | None = None
-    draws: int | None = None
-    level: float | None = None
-    has_all_digits: bool = False
-
-
-class Judgement(NamedTuple):
-    """A judged claim, and for a refuted one the message of its violation."""
-
-    claim: JudgedClaim
-    message: str = ""
-
-
-def leave_open(
-    claim: Claim, reason: Reason | str, rows: int = 0, recomputed: Any = None
-) -> Judgement:
-    """Return a claim that the rows neither confirm nor refute."""
-    text = reason.value if isinstance(reason, Reason) else reason
-    return Judgement(_make_judged(claim, State.OPEN, recomputed, rows, text))
-
-
-def refute(claim: Claim, expected: Any, message: str, rows: int) -> Judgement:
-    """Return a claim that cannot be true."""
-    return Judgement(_make_judged(claim, State.REFUTED, expected, rows), message)
-
-
-def confirm(
-    claim: Claim, recomputed: Any, rows: int, found: Agreement = Agreement.FULL
-) -> Judgement:
-    """Return a claim that is true, at least after rounding."""
-    state = State.CONFIRMED if found is Agreement.FULL else State.ROUNDED
-    return Judgement(_make_judged(claim, state, recomputed, rows))
-
-
-def judge_count(claim: Claim, right: Collection[int], message: str, rows: int) -> Judgement:
-    """Judge a count that may have some values; the greatest of them is expected of a wrong one."""
-    for one in right:
-        if one == claim.shown:
-            return confirm(claim, one, rows)
-    return refute(claim, max(right, default=0), message, rows)
-
 
 def judge(claim: Claim, evidence: Evidence) -> Judgement:
     """Judge a claim by the evidence of its rows."""
     value = claim.value
     if isinstance(value, tuple):
-        return _judge_interval(claim, value, evidence)
+        return judge_interval(claim, value, evidence)
     if value is None:
         return leave_open(claim, Reason.FORMULA, evidence.sums.joined_rows)
     return _judge_number(claim, value, evidence)
@@ -226,7 +135,7 @@ def _open_reason(
         (method_named(claim.method) is Method.CLUSTERED and not evidence.clusters, Reason.CLUSTERS),
         (not figures, _without_figures(claim, evidence)),
         (not claim.kind.is_exact, Reason.FORMULA),
-        (claim.kind in _SPREADS and _has_uneven_repeats(evidence), Reason.UNEVEN),
+        (claim.kind in _SPREADS and evidence.has_uneven_repeats, Reason.UNEVEN),
     )
     return next((reason for holds, reason in conditions if holds), None)
 
@@ -369,127 +278,9 @@ def _is_impossible(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
 def _is_zero_error(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
     """Return whether a claim is that the mean of different scores has no error."""
     extremes = evidence.extremes
-    if value or claim.kind.name != kinds.ERROR.name or _has_uneven_repeats(evidence):
+    if value or claim.kind.name != kinds.ERROR.name or evidence.has_uneven_repeats:
         return False
     return extremes is not None and extremes[0] != extremes[1]
-
-
-Interval = tuple[float, float]
-
-
-def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evidence) -> Judgement:
-    """Judge the two ends of a confidence interval of the mean."""
-    rows, intervals = evidence.sums.joined_rows, _intervals_at_levels(claim, evidence)
-    expected = _as_ends(intervals[0]) if intervals else None
-    if evidence.missing or not intervals:
-        reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
-        return leave_open(claim, reason, rows, expected)
-    method = method_named(claim.method)
-    others = _intervals_of_share(claim, evidence) if method is not Method.RESAMPLED else iter(())
-    for interval in chain(intervals, others):
-        found = min(
-            max(agreement(claimed, cut) for cut in _cut_at_limits(end, evidence))
-            for claimed, end in zip(ends, interval, strict=True)
-        )
-        if found is not Agreement.NONE:
-            return confirm(claim, _as_ends(interval), rows, found)
-    if method is Method.RESAMPLED:
-        return _judge_resampled_interval(claim, (float(ends[0]), float(ends[1])), evidence)
-    if method is Method.CLUSTERED and not evidence.clusters and _holds_mean(ends, evidence):
-        return leave_open(claim, Reason.CLUSTERS, rows, expected)
-    if method is Method.UNKNOWN or _has_uneven_repeats(evidence):
-        reason = Reason.METHOD if method is Method.UNKNOWN else Reason.UNEVEN
-        return leave_open(claim, reason, rows, expected)
-    message = f"no known interval of {count_noun(rows, 'row')} is the claim"
-    if claim.level is None:
-        message += ", at a level of 95, 90 or 99 percent"
-    return refute(claim, expected, message, rows)
-
-
-def _holds_mean(ends: tuple[Decimal, Decimal], evidence: Evidence) -> bool:
-    low, high = map(Fraction, ends)
-    mean, factors = evidence.mean, (1, PERCENT) if evidence.is_percent else (1,)
-    return mean is not None and any(low <= mean * factor <= high for factor in factors)
-
-
-def _judge_resampled_interval(claim: Claim, ends: Interval, evidence: Evidence) -> Judgement:
-    """Compare an interval by resampling with closed forms: its ends within a third of a width."""
-    rows, intervals = evidence.sums.joined_rows, _intervals_at_levels(claim, evidence)
-    expected, width = _as_ends(intervals[0]), ends[1] - ends[0]
-    if claim.draws is not None and claim.draws < FEWEST_DRAWS:
-        return leave_open(claim, Reason.FEW_DRAWS, rows, expected)
-    if width < HALF * min(high - low for low, high in intervals) - float(NOTHING):
-        return leave_open(claim, Reason.NARROW, rows, expected)
-    for low, high in intervals:
-        room = (high - low) / THIRD + float(NOTHING)
-        if abs(ends[0] - low) <= room and abs(ends[1] - high) <= room:
-            return confirm(claim, expected, rows)
-    message = f"resampling of {count_noun(rows, 'row')} gives an interval far from the claim"
-    return refute(claim, expected, message, rows)
-
-
-def _intervals_at_levels(claim: Claim, evidence: Evidence) -> list[Interval]:
-    """Return the intervals of the mean at the level of a claim, or at the usual ones."""
-    return [one for level in _levels(claim) for one in compute_intervals(evidence, level)]
-
-
-def _levels(claim: Claim) -> tuple[float, ...]:
-    return _USUAL_LEVELS if claim.level is None else (claim.level,)
-
-
-def _intervals_of_share(claim: Claim, evidence: Evidence) -> Iterator[Interval]:
-    """Yield the other intervals of a mean of scores that are 0 or 1."""
-    mean = evidence.mean
-    if mean is None or not evidence.values or not {0, 1}.issuperset(evidence.values):
-        return
-    from evalstream.stats.claims import formulas
-
-    right = int(mean * evidence.rows)
-    factors = (1, PERCENT) if evidence.is_percent else (1,)
-    for level in _levels(claim):
-        for low, high in formulas.share_intervals(right, evidence.rows, level):
-            yield from ((low * factor, high * factor) for factor in factors)
-
-
-def compute_intervals(evidence: Evidence, level: float) -> Iterator[Interval]:
-    """Yield the normal, the Wilson and the t interval of the mean at a confidence level."""
-    mean = as_float(evidence.mean)
-    if mean is None or not 0 < level < 1:
-        return
-    spreads = evidence.error_spreads
-    factors = (1, PERCENT) if evidence.is_percent else (1,)
-    for low, high in _intervals_of_mean(mean, spreads, level):
-        yield from ((low * factor, high * factor) for factor in factors)
-
-
-def _intervals_of_mean(mean: float, spreads: Iterable[Spread], level: float) -> Iterator[Interval]:
-    from evalstream.stats.claims import formulas
-
-    known = list(spreads)
-    for quantile in formulas.quantiles(level):
-        for spread in known:
-            yield mean - quantile * spread.error, mean + quantile * spread.error
-        for number in {spread.number for spread in known} if 0 <= mean <= 1 else ():
-            yield formulas.wilson(mean, number, quantile)
-    for spread in known:
-        if spread.number > 1:
-            half = formulas.cached_t_quantile((1 + level) / 2, spread.number - 1) * spread.error
-            yield mean - half, mean + half
-
-
-def _cut_at_limits(end: float, evidence: Evidence) -> Interval:
-    """Return the end of an interval, and the same cut off at the metric's limits."""
-    least, most = evidence.limits
-    cut = end if least is None else max(end, least)
-    return end, cut if most is None else min(cut, most)
-
-
-def _as_ends(interval: Interval) -> dict[str, float]:
-    return {"lower": interval[0], "upper": interval[1]}
-
-
-def _has_uneven_repeats(evidence: Evidence) -> bool:
-    return evidence.is_repeated and not evidence.has_even_repeats
 
 
 def _describe(bounds: Bounds) -> str:
@@ -497,20 +288,4 @@ def _describe(bounds: Bounds) -> str:
     least, most = (None if bound is None else as_float(bound) for bound in bounds)
     return (
         f"{'-∞' if least is None else f'{least:.6g}'} to {'∞' if most is None else f'{most:.6g}'}"
-    )
-
-
-def _make_judged(
-    claim: Claim, state: State, recomputed: Any, rows: int, reason: str | None = None
-) -> JudgedClaim:
-    return JudgedClaim(
-        claim.pointer,
-        claim.label,
-        claim.kind.name,
-        claim.shown,
-        recomputed,
-        state,
-        reason,
-        rows,
-        claim.is_score,
     )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from evalstream.model import comparison
+from evalstream.model import comparison, estimate
 from evalstream.stats.inference.distributions import normal_quantile
 
 
@@ -31,7 +31,7 @@ def average_results(
     return found
 
 
-def _comparable(comparisons: Sequence[comparison.Comparison]) -> Iterator[comparison.Estimate]:
+def _comparable(comparisons: Sequence[comparison.Comparison]) -> Iterator[estimate.Estimate]:
     """Iterate over the estimates of comparisons that have an average, over none otherwise."""
     results = {one.metric.result for one in comparisons}
     scales = {_scale(one.metric) for one in comparisons}
@@ -49,7 +49,7 @@ def _scale(metric: comparison.MetricName) -> tuple[object, ...]:
 
 
 def _average(
-    a: str, b: str, estimates: Sequence[comparison.Estimate], level: float | None
+    a: str, b: str, estimates: Sequence[estimate.Estimate], level: float | None
 ) -> comparison.Average:
     """Return an average, with errors and an interval of this level unless it is None."""
     k = len(estimates)
@@ -64,7 +64,7 @@ def _average(
         error_a = error_b = error = None
     elif error:
         reach = normal_quantile((1 + level) / 2) * error
-        interval = comparison.Interval(difference - reach, difference + reach, "normal")
+        interval = estimate.Interval(difference - reach, difference + reach, "normal")
     return comparison.Average(
         a,
         b,

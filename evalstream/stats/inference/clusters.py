@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evalstream.model.comparison import FEW_CLUSTERS, Clustered
+from evalstream.model.estimate import FEW_CLUSTERS, Clustered
 from evalstream.stats.arrays import Array
 from evalstream.stats.inference.distributions import t_interval, t_test
 from evalstream.stats.inference.paired import LARGEST, PairedScores

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from evalstream.model.comparison import Interval, PValue
+from evalstream.model.estimate import Interval, PValue
 
 
 def normal_quantile(p: float) -> float:

@@ -6,18 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from evalstream.model.comparison import (
+from evalstream.model.comparison import CompareSettings, MetricName
+from evalstream.model.data_class import replace
+from evalstream.model.estimate import (
     Clustered,
-    CompareSettings,
     EffectPower,
     Estimate,
     Interval,
-    MetricName,
     OwnError,
     PValue,
     Square,
 )
-from evalstream.model.data_class import replace
 from evalstream.stats.inference.distributions import (
     exact_mcnemar,
     mid_p_mcnemar,

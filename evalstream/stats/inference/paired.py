@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evalstream.model.comparison import Square
+from evalstream.model.estimate import Square
 from evalstream.stats.arrays import Array
 
 MOST_CELLS: Final = 65_536

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evalstream.model.comparison import Interval, PValue
+from evalstream.model.estimate import Interval, PValue
 from evalstream.stats.arrays import Array
 from evalstream.stats.inference.distributions import normal_cdf, normal_quantile
 from evalstream.stats.inference.paired import Cells

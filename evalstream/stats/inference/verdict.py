@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from evalstream.model.comparison import (
-    Alignment,
-    CompareSettings,
-    CompareVerdict,
-    Estimate,
-    MetricName,
-)
+from evalstream.model.comparison import Alignment, CompareSettings, CompareVerdict, MetricName
+from evalstream.model.estimate import Estimate
 from evalstream.model.text import count_noun, p_value
 from evalstream.stats.inference.estimate import samples_needed, score_limits
 

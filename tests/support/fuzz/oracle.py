@@ -23,7 +23,7 @@ from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.finding import CountKey, Excerpt
-from evalstream.parsing.native import binding
+from evalstream.parsing.native import scanner as native_scanner
 from evalstream.reporters.json import JsonReporter
 from evalstream.stats.tally import Tally
 from fuzz.cases import Case
@@ -65,9 +65,9 @@ def _rooms(rooms: tuple[int, int] | None) -> Iterator[None]:
         yield
         return
     with (
-        mock.patch.object(binding, "MOST_ROWS", rooms[0]),
-        mock.patch.object(binding, "MOST_RECORDS", 2 * rooms[0] + 1),
-        mock.patch.object(binding, "TEXT_BYTES", rooms[1]),
+        mock.patch.object(native_scanner, "MOST_ROWS", rooms[0]),
+        mock.patch.object(native_scanner, "MOST_RECORDS", 2 * rooms[0] + 1),
+        mock.patch.object(native_scanner, "TEXT_BYTES", rooms[1]),
         mock.patch.object(row_reader, "MOST_TEMPLATES", rooms[0]),
         # Scanners of other sizes are idle there.
         mock.patch.object(fast_block, "_IDLE", []),

@@ -19,7 +19,8 @@ from evalstream.model.comparison import ComparedRun, Comparison, Flip
 from evalstream.model.data_class import declared_fields
 from evalstream.model.finding import KnownFinding
 from evalstream.model.introspection import docs_of
-from evalstream.model.report import VERDICTS, Checked, Totals, Verdict, Verified
+from evalstream.model.report import Totals
+from evalstream.model.run_summary import VERDICTS, Checked, Verdict, Verified
 
 PUBLIC = [
     value

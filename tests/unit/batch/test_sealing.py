@@ -13,7 +13,7 @@ from paths import EXAMPLES
 import evalstream
 from evalstream.batch import sealing
 from evalstream.model.errors import CannotWrite, UsageError
-from evalstream.model.report import RunSummary
+from evalstream.model.run_summary import RunSummary
 
 MANIFEST = "evalguard.manifest.json"
 

@@ -26,8 +26,8 @@ from evalstream.discovery.peek import AggregatePeek, peek_aggregate
 from evalstream.io.output import Output
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
-from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.text import TextReporter
 

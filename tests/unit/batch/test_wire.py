@@ -20,8 +20,8 @@ from evalstream.batch.serialize import encode_run
 from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.options import Options
-from evalstream.model.report import VERDICTS, Checked, RunSummary, Verified
 from evalstream.model.run import Run
+from evalstream.model.run_summary import VERDICTS, Checked, RunSummary, Verified
 from evalstream.parsing.json import dumps_exactly, loads_exactly
 from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey
 from evalstream.stats.run_links import ROW_BYTES

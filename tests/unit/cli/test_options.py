@@ -9,7 +9,8 @@ import pytest
 from commands import command, run_command
 
 from evalstream.engine.routing import SIDECAR
-from evalstream.model.options import OPTIONS, Group
+from evalstream.model.option_fields import Group
+from evalstream.model.options import OPTIONS
 from evalstream.settings.options import CHOICES
 
 CHECKOUT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())

@@ -10,7 +10,8 @@ from report_fixture import claim
 from evalstream.cli.output import verdict_line
 from evalstream.model.claim import State
 from evalstream.model.finding import Severity
-from evalstream.model.report import Report, RunSummary, Totals
+from evalstream.model.report import Report, Totals
+from evalstream.model.run_summary import RunSummary
 
 
 def line_of(*runs: RunSummary, unreached: int = 0) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from evalstream.engine.array_rows import ArrayRemainder
-from evalstream.parsing.array_splitter import Element
+from evalstream.parsing.array_elements import Element
 
 ELEMENTS = [b'{"a": 1}', b'{"bc": [2, {}]}', b"3", b'{"def": "]"}']
 SOUND = b"[ " + b" ,\n".join(ELEMENTS)

@@ -15,7 +15,7 @@ from evalstream.engine.row_lookup import every_row, find_objects, find_rows, pic
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
-from evalstream.parsing.array_splitter import Element
+from evalstream.parsing.array_elements import Element
 
 ROWS = sound_rows(count=24)
 LINES = bytes_of(ROWS).splitlines()

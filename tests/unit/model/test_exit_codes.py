@@ -20,7 +20,8 @@ from evalstream.model.exit_codes import (
     shown_exit_code,
 )
 from evalstream.model.finding import Severity
-from evalstream.model.report import NOT_SEALED, RunSummary, Totals
+from evalstream.model.report import Totals
+from evalstream.model.run_summary import NOT_SEALED, RunSummary
 
 PACKAGE = Path(evalstream.__file__).parent
 ENDINGS = {"exit", "_exit", "Exit", "stop"}

@@ -9,7 +9,8 @@ from report_fixture import claim, every_verdict, sound_run
 from evalstream.model.claim import JudgedClaim, Reason, State, describe_states
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Severity
-from evalstream.model.report import Report, RunSummary, Totals
+from evalstream.model.report import Report, Totals
+from evalstream.model.run_summary import RunSummary
 
 HELD = claim("f1", 0.5, 0.5)
 ROUNDED = claim("f1", 0.5, 0.46, State.ROUNDED)

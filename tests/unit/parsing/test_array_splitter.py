@@ -12,8 +12,9 @@ from each import each
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evalstream.parsing import value_reader
-from evalstream.parsing.array_splitter import SHOWN_AFTER_ERROR, ArrayError, ArraySplitter, Element
+from evalstream.parsing import array_elements
+from evalstream.parsing.array_elements import ArrayError, Element
+from evalstream.parsing.array_splitter import SHOWN_AFTER_ERROR, ArraySplitter
 
 LONGEST = 1 << 20
 SPACES = ["", " ", "\n", "\r\n", "\t", " \n\n  "]
@@ -284,7 +285,7 @@ class CountingDecoder:
     """A decoder that adds up how many bytes lie before it each time."""
 
     def __init__(self) -> None:
-        self.decoder, self.calls, self.scanned = value_reader.DECODER, 0, 0
+        self.decoder, self.calls, self.scanned = array_elements.DECODER, 0, 0
 
     def raw_decode(self, text: str, start: int) -> Any:
         self.calls += 1
@@ -295,7 +296,7 @@ class CountingDecoder:
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> CountingDecoder:
     decoder = CountingDecoder()
-    monkeypatch.setattr(value_reader, "DECODER", decoder)
+    monkeypatch.setattr(array_elements, "DECODER", decoder)
     return decoder
 
 

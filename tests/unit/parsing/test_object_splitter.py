@@ -8,7 +8,7 @@ from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.parsing.array_splitter import ArrayError, Element
+from evalstream.parsing.array_elements import ArrayError, Element
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 
 LONGEST = 1 << 16

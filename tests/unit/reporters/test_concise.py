@@ -9,7 +9,7 @@ from each import each
 from report_fixture import FINDINGS, LONG_ROWS, TYPE, Case, cases, failed_run, render, sound_run
 
 from evalstream.model.finding import Severity
-from evalstream.model.report import RunSummary
+from evalstream.model.run_summary import RunSummary
 from evalstream.reporters.base import PLAIN, Reporter, Style
 from evalstream.reporters.concise import PREFIX, ConciseReporter
 from evalstream.reporters.github import GithubReporter

@@ -14,7 +14,8 @@ from paths import EXAMPLES
 
 import evalstream
 from evalstream.model.finding import Excerpt, Finding, Severity
-from evalstream.model.report import Report, RunSummary, Totals
+from evalstream.model.report import Report, Totals
+from evalstream.model.run_summary import RunSummary
 from evalstream.parsing.json import pointer
 from evalstream.reporters.eee import EeeReporter, location
 

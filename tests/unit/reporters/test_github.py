@@ -31,7 +31,8 @@ from report_fixture import (
 
 from evalstream.model.claim import State
 from evalstream.model.finding import Finding, Severity
-from evalstream.model.report import Report, RunSummary
+from evalstream.model.report import Report
+from evalstream.model.run_summary import RunSummary
 from evalstream.reporters import job_summary
 from evalstream.reporters.describe import visible
 from evalstream.reporters.github import GithubReporter

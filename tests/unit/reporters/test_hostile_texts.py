@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.finding import Finding, KnownFinding, Severity
-from evalstream.model.report import Report, RunSummary, Totals
+from evalstream.model.report import Report, Totals
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import on_one_line, on_own_lines
 from evalstream.parsing.json import dumps, dumps_visible
 from evalstream.reporters import REPORTERS, reporter_type

@@ -23,7 +23,8 @@ import evalstream
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.claim import Reason, State
 from evalstream.model.finding import Excerpt, Finding, Severity
-from evalstream.model.report import Report, RunSummary, Totals, Verified
+from evalstream.model.report import Report, Totals
+from evalstream.model.run_summary import RunSummary, Verified
 from evalstream.model.sketch import Histogram, Sketch, Strip
 from evalstream.reporters.charts import round_logs, round_steps
 from evalstream.reporters.html import HtmlReporter

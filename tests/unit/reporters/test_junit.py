@@ -36,7 +36,8 @@ from evalstream.io.output import Output
 from evalstream.model.claim import State
 from evalstream.model.data_class import replace
 from evalstream.model.finding import MORE, Finding, Severity
-from evalstream.model.report import Report, RunSummary, Totals, Verified
+from evalstream.model.report import Report, Totals
+from evalstream.model.run_summary import RunSummary, Verified
 from evalstream.reporters.describe import file_name, visible
 from evalstream.reporters.jsonl import JsonLinesReporter
 from evalstream.reporters.junit import JunitReporter

@@ -12,7 +12,8 @@ from report_fixture import FINDINGS, RULES, TYPE, empty_run, failed_run
 import evalstream
 from evalstream.io.output import Output
 from evalstream.model.finding import Finding
-from evalstream.model.report import Report, RunSummary, Totals
+from evalstream.model.report import Report, Totals
+from evalstream.model.run_summary import RunSummary
 from evalstream.reporters.concise import ConciseReporter
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.json import JsonReporter

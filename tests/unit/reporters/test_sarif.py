@@ -37,7 +37,7 @@ from report_fixture import (
 import evalstream
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding, Severity
-from evalstream.model.report import RunSummary
+from evalstream.model.run_summary import RunSummary
 from evalstream.reporters import sarif
 from evalstream.reporters.describe import visible
 from evalstream.reporters.sarif import SarifReporter

@@ -29,7 +29,7 @@ from report_fixture import (
 from evalstream.model.claim import State
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Excerpt, Finding, Severity
-from evalstream.model.report import RunSummary
+from evalstream.model.run_summary import RunSummary
 from evalstream.reporters.base import PLAIN, Style
 from evalstream.reporters.lines import Span, columns
 from evalstream.reporters.overview import join_names

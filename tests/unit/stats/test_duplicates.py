@@ -22,16 +22,10 @@ import evalstream
 from evalstream.engine import block_tasks
 from evalstream.model.row_record import ABSENT, RowRecords, pack
 from evalstream.parsing.native.binding import library
-from evalstream.stats import duplicate_index, duplicates
+from evalstream.stats import coverage, duplicate_index, duplicates
+from evalstream.stats.coverage import MOST_MARKS, Coverage, ResultCoverage
 from evalstream.stats.duplicate_index import BYTES_PER_ROW, DuplicateIndex
-from evalstream.stats.duplicates import (
-    BYTES_PER_KEY,
-    MOST_MARKS,
-    Coverage,
-    DuplicateKind,
-    DuplicateMatch,
-    ResultCoverage,
-)
+from evalstream.stats.duplicates import BYTES_PER_KEY, DuplicateKind, DuplicateMatch
 
 
 class Entry(NamedTuple):
@@ -202,9 +196,11 @@ def indexed(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found
     records are.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(duplicates, "WORTH_A_TABLE", 1 << 60)
+        for module in (coverage, duplicates):
+            patched.setattr(module, "WORTH_A_TABLE", 1 << 60)
         found = indexed_once(entries, sizes, limit)
-        patched.setattr(duplicates, "WORTH_A_TABLE", 0)
+        for module in (coverage, duplicates):
+            patched.setattr(module, "WORTH_A_TABLE", 0)
         assert indexed_once(entries, sizes, limit)[:2] == found[:2]
         assert indexed_once(entries, sizes, limit, expected=2 * len(entries))[:2] == found[:2]
         # Even the first records go to the file, and then to parts where the tables are too large.

@@ -13,7 +13,8 @@ from evalstream.formats.eee.row_view import mark_digest, repeat_mark
 from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
 from evalstream.rules.base import Where, declare_rule
-from evalstream.stats.duplicates import MOST_MARKS, DuplicateKind, DuplicateMatch, ResultCoverage
+from evalstream.stats.coverage import MOST_MARKS, ResultCoverage
+from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 
 
 def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:

@@ -11,7 +11,7 @@ from typing import Final
 from evalstream.formats.evalguard import documents, report
 from evalstream.formats.evalguard.report import is_known_metric
 from evalstream.formats.evalguard.views import FolderItem, Range, Ranges, as_number
-from evalstream.model.finding import Severity, Violation, at_most
+from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import declare_rule
 from evalstream.stats.claims.judge import is_outside_bounds
@@ -118,9 +118,18 @@ def _check_report(subject: FolderItem) -> Iterator[Violation]:
             "name their folder with --aggregate"
         )
         yield EVG401.violation(message, pointer="", severity=Severity.WARNING)
+    first: dict[str, str] = {}
     for entry in entries:
         for task in entry:
             yield from _check_task(task, subject)
+            if (
+                task.id is not None
+                and (place := first.setdefault(task.id, task.pointer)) != task.pointer
+            ):
+                message = f"the task {task.id[:80]} stands at {place}, too"
+                yield EVG401.violation(message, pointer=task.pointer, severity=Severity.WARNING)
+    if not of_harness:
+        yield from _check_left_out(subject)
     if not of_harness and report.pairing(document) is None and report.entry_results(document):
         tasks, results = sum(map(len, entries)), len(report.entry_results(document))
         message = f"{tasks} tasks and {results} results cannot be matched"
@@ -143,11 +152,30 @@ def _check_task(task: report.ReportedTask, subject: FolderItem) -> Iterator[Viol
         )
     place, samples = task.samples
     original, effective = (as_number(samples.get(name)) for name in ("original", "effective"))
+    for name, number in (("original", original), ("effective", effective)):
+        if number is not None and number < 0:
+            message, at = "a number of samples is negative", f"{place}/{name}"
+            yield EVG401.violation(message, pointer=at, expected=at_least(0), found=number)
     if original is not None and effective is not None and effective > original:
         message = "more samples were used than the task has"
         yield EVG401.violation(
             message, pointer=f"{place}/effective", expected=at_most(original), found=effective
         )
+
+
+def _check_left_out(subject: FolderItem) -> Iterator[Violation]:
+    """Report metrics that a task lists and that the report has no value of."""
+    document, folder = subject
+    found: dict[str, set[str]] = {}
+    for reported in report.iterate_values(document):
+        if reported.task is not None:
+            found.setdefault(reported.task, set()).add(reported.metric)
+    for task in report.pairing(document) or ():
+        listed = folder.listed(task) if task is not None else ()
+        left_out = set(listed) - found.get(task or "", set())
+        for metric in sorted(one for one in left_out if folder.knows(documents.METRIC, one)):
+            message = f"no value of {metric[:80]}, which the task {(task or '')[:80]} lists"
+            yield EVG401.violation(message, pointer="/results", severity=Severity.WARNING)
 
 
 def _check_value(reported: report.Reported, subject: FolderItem) -> Iterator[Violation]:
@@ -178,12 +206,19 @@ def _check_share(reported: report.Reported, subject: FolderItem) -> Iterator[Vio
         message = f"{reported.metric[:80]} is a share, which is not below 0 or above 100 percent"
         yield EVG401.violation(message, pointer=reported.place, found=value)
     error = reported.error
-    if most is None or error is None or not math.isfinite(error):
+    if most is None or error is None or not 0 <= error < math.inf:
         return
     if is_outside_bounds(Decimal(str(error)), (None, most)):
         message = "the standard error is larger than any of answers with this share"
         place = reported.error_place
         yield EVG401.violation(message, pointer=place, expected=at_most(most), found=error)
+    elif (usual := reported.errors_of_right) is not None and not usual[0] <= error <= usual[1]:
+        message = (
+            f"the standard error is not that of {reported.samples:,.0f} answers with this share"
+        )
+        shown = {"expected": {"minimum": usual[0], "maximum": usual[1]}, "found": error}
+        place = reported.error_place
+        yield EVG401.violation(message, pointer=place, severity=Severity.WARNING, **shown)
 
 
 def _impact(subject: FolderItem) -> Iterator[Violation]:

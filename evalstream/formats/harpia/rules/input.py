@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import Any, Final
 
 from evalstream.formats.harpia import requirements as demands
@@ -12,7 +13,7 @@ from evalstream.formats.harpia.values import is_supervised
 from evalstream.formats.harpia.views import Input, InputInstance
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import with_article
-from evalstream.parsing.json import pointer, short_text, type_name
+from evalstream.parsing.json import canonical, pointer, short_text, type_name
 from evalstream.rules.base import declare_rule
 
 
@@ -146,6 +147,7 @@ def _references(instance: InputInstance) -> Iterator[Violation]:
 
 
 def _repeated_instance(read: Input) -> Iterator[Violation]:
+    yield from _find_copies(read)
     first: dict[str, InputInstance] = {}
     for instance in read.instances or ():
         if instance.id is None:
@@ -164,6 +166,27 @@ def _repeated_instance(read: Input) -> Iterator[Violation]:
         yield HAR103.violation(message, pointer=place, found=value, severity=severity)
 
 
+def _find_copies(read: Input) -> Iterator[Violation]:
+    """Report instances that are an earlier one under another id."""
+    first: dict[bytes, InputInstance] = {}
+    for instance in read.instances or ():
+        members = instance.value if isinstance(instance.value, dict) else {}
+        named = (find_member(members, name) for name in _TEXTS)
+        texts = [None if found is None else found.value for found in named]
+        if instance.id is None or None in texts:
+            continue
+        digest = blake2b(canonical(texts), digest_size=DIGEST_BYTES).digest()
+        before = first.setdefault(digest, instance)
+        if before.id != instance.id:
+            message = f"the same input, response and reference as the instance at {before.pointer}"
+            severity = Severity.WARNING
+            yield HAR103.violation(message, instance.pointer, found=instance.id, severity=severity)
+
+
+_TEXTS: Final = ("input", "expected-output", "actual-output")
+DIGEST_BYTES: Final = 16
+
+
 def _same_id(one: Any, other: Any) -> bool:
     return isinstance(one, str) == isinstance(other, str)
 
@@ -178,7 +201,7 @@ def _missing_reference(read: Input) -> Iterator[Violation]:
         if not supervised or not isinstance(instance.value, dict):
             continue
         found = find_member(instance.value, "expected-output")
-        if found is None or found.value in ([], ""):
+        if found is None or found.value in ([], "", [""]):
             gap = "missing" if found is None else "empty"
             message = f"expected-output is {gap}, but {short_text(supervised[0])} compares responses with it"
             place = instance.pointer if found is None else at(instance.pointer, found)

@@ -10,8 +10,14 @@ from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.claims import JudgedScores
 from evalstream.formats.harpia.documents import find_member, find_metric
 from evalstream.formats.harpia.log_tally import LogTally, Record
+from evalstream.formats.harpia.matches import is_exact_match
 from evalstream.formats.harpia.requirements import at, is_empty
-from evalstream.formats.harpia.values import shape_text, value_difference, value_shape
+from evalstream.formats.harpia.values import (
+    iterate_scores,
+    shape_text,
+    value_difference,
+    value_shape,
+)
 from evalstream.formats.harpia.views import InputMetric, MetricOutcome, Score
 from evalstream.model.claim import Reason
 from evalstream.model.finding import Severity, Violation
@@ -136,6 +142,7 @@ def _uneven_log(seen: Record | LogTally) -> Iterator[Violation]:
 def _result_versus_score(seen: Record | JudgedScores) -> Iterator[Violation]:
     if isinstance(seen, Record):
         yield from _shape_mismatch(seen)
+        yield from _wrong_match(seen)
         return
     yield from find_refuted(HAR303, seen.judgements)
     yield from find_rounded(HAR303, seen.claims)
@@ -157,6 +164,21 @@ def _shape_mismatch(record: Record) -> Iterator[Violation]:
         if score == found:
             message = f"the members of the result have other types than in the output: {found}"
         yield HAR303.violation(message, pointer=at("", result), severity=Severity.WARNING)
+
+
+def _wrong_match(record: Record) -> Iterator[Violation]:
+    """Report an exact match of other texts, and none of the same text."""
+    match, result = record.known.matches.get(record.instance_id or ""), record.result
+    if match is None or result is None or not is_exact_match(record.metric):
+        return
+    scores = [score for _, score in iterate_scores(result.value)]
+    if len(scores) != 1 or scores[0] is None:
+        return
+    if scores[0] if not match.is_loose else scores[0] == 0 and match.is_literal:
+        verb = "is" if match.is_literal else "is not"
+        message = f"the actual-output of the instance {verb} one of its expected-output"
+        place = at("", result)
+        yield HAR303.violation(message, place, found=result.value, severity=Severity.WARNING)
 
 
 def shown_metric(metric: InputMetric) -> str:

@@ -9,7 +9,7 @@ from evalstream.formats.helm.claims import Claimed, Instances, find_absent, find
 from evalstream.model.finding import Violation
 from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import find_open, find_refuted
-from evalstream.stats.claims.judge import Judgement
+from evalstream.stats.claims.judgement import Judgement
 
 
 def check_figures(judgements: Sequence[Judgement]) -> Iterator[Violation]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.infereval.views import Evaluation, Item
-from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Vote, vote, voting
+from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, Vote, vote, voting
 from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
 from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.model.text import count_noun
@@ -14,6 +15,11 @@ from evalstream.parsing.json_values import is_number, object_or_empty, objects
 from evalstream.rules.base import declare_rule
 
 OK: Final = "ok"
+MANY: Final = 10
+MOST: Final = 9
+"""Least samples, in all and for each unlike one, that show how the responses are read."""
+REQUEST: Final = ":sample-"
+"""The last part of the request_id that the package writes, before the index of the sample."""
 
 
 FAILED: Final = "sample_failed"
@@ -40,6 +46,28 @@ def _sample_indices(item: Item) -> Iterator[Violation]:
             found=found[index],
             severity=Severity.WARNING if is_shuffled else None,
         )
+
+
+def _check_samples(item: Item) -> Iterator[Violation]:
+    """Report samples that are missing, and those that are of other requests than they should be."""
+    yield from _sample_indices(item)
+    if item.evaluation.breaks_off:
+        return
+    strays = [
+        (index, wanted, request)
+        for index, sample in objects(item.value.get("samples"))
+        if isinstance(request := sample.get("request_id"), str) and _OF_REQUEST.search(request)
+        for wanted in [item.evaluation.name_request(item.value.get("id"), sample)]
+        if request != wanted
+    ]
+    for index, wanted, request in strays[:1]:
+        message = "the request is not that of this sample, item and evaluation"
+        shown = {"expected": wanted, "found": request, "count": len(strays)}
+        place = f"/samples/{index}/request_id"
+        yield INF303.violation(message, pointer=place, severity=Severity.WARNING, **shown)
+
+
+_OF_REQUEST: Final = re.compile(rf"{REQUEST}\d+\Z")
 
 
 def wrong_number_of_samples(found: int, number: int) -> Violation:
@@ -175,6 +203,38 @@ def _other_verdict(item: Item) -> Iterator[Violation]:
             yield INF308.violation(message, pointer=place, expected=said, found=verdict)
 
 
+class UsualVerdicts:
+    """Counts the verdicts that responses say to an unknown prompt as they do to the usual ones."""
+
+    def __init__(self, read: Reading | None) -> None:
+        self._read, self._said, self._unlike = read, 0, 0
+        self._first: tuple[str, str, str] | None = None
+
+    def add(self, item: Mapping[str, Any], place: str) -> None:
+        """Count the verdicts of the item at a pointer."""
+        if self._read is None:
+            return
+        for index, response, verdict in iterate_answers(item):
+            said = self._read(response)
+            if said == verdict:
+                self._said += 1
+                continue
+            self._unlike += 1
+            self._first = self._first or (f"{place}/samples/{index}/parsed_verdict", said, verdict)
+
+    def report(self) -> Iterator[Violation]:
+        """Report the verdicts that are unlike those of most responses."""
+        if self._first is None or self._said < max(MANY, MOST * self._unlike):
+            return
+        place, said, verdict = self._first
+        message = (
+            f"the response says {said}, and parsed_verdict is {verdict}, unlike in "
+            f"{self._said:,} other samples; the prompt is not known"
+        )
+        shown = {"expected": said, "found": verdict, "count": self._unlike}
+        yield INF308.violation(message, pointer=place, severity=Severity.WARNING, **shown)
+
+
 def iterate_answers(item: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
     """Yield the index, response and verdict of each sample whose call did not fail."""
     for index, sample in objects(item.get("samples")):
@@ -190,7 +250,7 @@ def _has_text(sample: Mapping[str, Any]) -> bool:
     return isinstance(response, str) and bool(response.strip())
 
 
-INF303: Final = declare_rule("INF303", record=_sample_indices)
+INF303: Final = declare_rule("INF303", record=_check_samples)
 INF304: Final = declare_rule("INF304", record=_majority_vote)
 INF305: Final = declare_rule("INF305", record=_parse_status)
 INF306: Final = declare_rule("INF306", record=_silent_failure)

@@ -14,7 +14,7 @@ from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import find_open, find_refuted
 from evalstream.stats.claims import kinds
-from evalstream.stats.claims.judge import Judgement
+from evalstream.stats.claims.judgement import Judgement
 
 _OBJECTS: Final = (
     *("results", "configs", "versions", "n-shot", "n-samples", "config", "task_hashes"),

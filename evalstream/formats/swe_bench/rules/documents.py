@@ -13,11 +13,13 @@ from evalstream.formats.swe_bench.views import (
     PlacedInFile,
     Prediction,
     derive,
+    is_amount,
     is_natural,
     is_texts,
 )
-from evalstream.model.finding import Violation
-from evalstream.parsing.json import type_name
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import join_words
+from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import declare_rule
 from evalstream.rules.members import MemberRequirement, check_members, is_a
 
@@ -28,6 +30,11 @@ LISTS: Final = (
 """The lists of a run report; a member `NAME_ids` each, and mostly a number `NAME_instances`."""
 
 _NEEDED: Final = ("completed", "resolved", "unresolved", "error")
+_NEWER: Final = (
+    *("submitted_instances", "empty_patch_instances"),
+    *("submitted_ids", "empty_patch_ids", "incomplete_ids"),
+)
+"""The members that the harness writes together since 2.0.3."""
 
 
 def _require_count(key: str, *, is_needed: bool) -> MemberRequirement:
@@ -56,6 +63,7 @@ _OUTCOME: Final = (
     _require_flag("resolved"),
     _require_flag("patch_successfully_applied"),
     _require_flag("patch_exists", is_needed=False),
+    _require_flag("patch_is_None", is_needed=False),
     MemberRequirement(
         *(TESTS, "lists of tests", lambda tests: derive({TESTS: tests}) is not None),
         *({"type": "object"}, False),
@@ -65,6 +73,13 @@ _PREDICTION: Final = (
     _require_text("instance_id", str, is_needed=True),
     _require_text("model_name_or_path", str, type(None)),
     _require_text("model_patch", str, type(None)),
+)
+_DETAIL: Final = (
+    _require_flag("resolved", is_needed=False),
+    *(
+        MemberRequirement(key, "a number from 0 on", is_amount, {"minimum": 0}, is_needed=False)
+        for key in ("cost", "api_calls")
+    ),
 )
 
 
@@ -77,7 +92,15 @@ def _check(
 def check_report(lists: Lists) -> Iterable[PlacedInFile]:
     """Yield the members of a run report that are missing or malformed, and repeated ids."""
     malformed = (PlacedInFile(lists.path, one) for one in _check(lists.value, _REPORT))
-    return chain(malformed, _find_repeated_ids(lists, LISTS))
+    return chain(malformed, _find_left_out(lists), _find_repeated_ids(lists, LISTS))
+
+
+def _find_left_out(lists: Lists) -> Iterator[PlacedInFile]:
+    """Yield the newer members that a report lacks although it has another of them."""
+    absent = [key for key in _NEWER if key not in lists.value]
+    if absent and (len(absent) < len(_NEWER) or "schema_version" in lists.value):
+        message = f"the harness writes {join_words(absent)} into such a report"
+        yield lists.about(SWE101, message, severity=Severity.WARNING)
 
 
 def check_results(lists: Lists) -> Iterable[PlacedInFile]:
@@ -85,6 +108,18 @@ def check_results(lists: Lists) -> Iterable[PlacedInFile]:
     found = _check(lists.value, [_require_ids(key) for key in lists.value])
     malformed = (PlacedInFile(lists.path, one) for one in found)
     return chain(malformed, _find_repeated_ids(lists, lists.value))
+
+
+def check_details(path: str, details: Mapping[str, Any]) -> Iterator[PlacedInFile]:
+    """Yield the details of instances that are malformed."""
+    for one, detail in details.items():
+        place = pointer([one])
+        if isinstance(detail, dict):
+            found = _check({k: v for k, v in detail.items() if v is not None}, _DETAIL, place)
+            yield from (PlacedInFile(path, violation) for violation in found)
+        else:
+            message = f"details must be an object, not {type_name(detail)}"
+            yield PlacedInFile(path, SWE101.violation(message, pointer=place, found=detail))
 
 
 def check_outcome(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:

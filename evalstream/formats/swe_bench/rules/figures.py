@@ -10,7 +10,7 @@ from evalstream.formats.swe_bench.claims import OUTCOMES
 from evalstream.formats.swe_bench.views import PlacedInFile
 from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
-from evalstream.stats.claims.judge import Judgement
+from evalstream.stats.claims.judgement import Judgement
 
 
 def check_list_figures(path: str, judgements: Sequence[Judgement]) -> Iterator[PlacedInFile]:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from evalstream.formats.swe_bench.documents import LOG_FOLDERS, model_folder
+from evalstream.formats.swe_bench.rules.documents import LISTS
 from evalstream.formats.swe_bench.views import (
+    DECIDING_TESTS,
+    EMPTY_TESTS,
     TESTS,
     InstanceOutcome,
     Lists,
     PlacedInFile,
     Prediction,
     Submitted,
+    is_texts,
 )
 from evalstream.model.finding import Severity
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import Rule, declare_rule
 
 
@@ -39,6 +46,36 @@ def check_patch(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
             yield outcome.about(SWE302, message, name, expected=not value, found=value)
 
 
+def check_tests(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
+    """Yield tests that decide nothing, and a resolved instance without the tests that decide."""
+    if outcome.derived is None or TESTS not in outcome.value:
+        return
+    groups, first = outcome.value[TESTS], DECIDING_TESTS[0]
+    for name in EMPTY_TESTS:
+        tests = object_or_empty(groups.get(name)).values()
+        if number := sum(len(list_or_empty(side)) for side in tests):
+            message = f"{name} has {count_noun(number, 'test')}, and the harness puts none there"
+            yield outcome.about(SWE302, message, TESTS, name, severity=Severity.WARNING)
+    for name in DECIDING_TESTS:
+        success, failure = (groups[name][side] for side in ("success", "failure"))
+        both = {*failure} & {*success} if is_texts(success) and is_texts(failure) else set()
+        for test in sorted(both):
+            message = f"{test} is a success and a failure of {name}"
+            yield outcome.about(SWE302, message, TESTS, name, found=test)
+    if outcome.declared and not any(groups[first].values()):
+        message = f"resolved is true, and {first} has no test"
+        yield outcome.about(SWE302, message, TESTS, first, severity=Severity.WARNING)
+
+
+def report_failed(outcome: InstanceOutcome, failed: Sequence[str]) -> Iterator[PlacedInFile]:
+    """Yield the successful tests that failed by the output of the tests, as one violation."""
+    if failed:
+        more = f" and {len(failed) - 1:,} more" if len(failed) > 1 else ""
+        message = f"test_output.txt says that {failed[0]}{more} failed, called a success here"
+        shown = {"severity": Severity.WARNING, "count": len(failed), "found": failed[0]}
+        yield outcome.about(SWE302, message, TESTS, **shown)
+
+
 def check_folder(outcome: InstanceOutcome, folder: str) -> Iterator[PlacedInFile]:
     """Yield a report that is about another instance than the folder that it lies in."""
     if outcome.id != folder:
@@ -56,6 +93,15 @@ def check_outcomes(run: Submitted) -> Iterator[PlacedInFile]:
         yield from _check_details(
             run, {one: found.is_resolved for one, found in run.outcomes.items()}
         )
+
+
+def check_folders(lists: Lists, folders: Iterable[str]) -> Iterator[PlacedInFile]:
+    """Yield folders of instances in the logs that no list of a run report names."""
+    known = lists.union(LISTS)
+    for one in folders:
+        if one not in known:
+            message = f"the logs have a folder of {one}, which is in no list of the run report"
+            yield lists.about(SWE303, message)
 
 
 def check_predictions(run: Submitted) -> Iterator[PlacedInFile]:
@@ -93,6 +139,7 @@ def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFil
     for one in lists.places("completed"):
         if one not in run.outcomes and one not in errors:
             yield lists.about_id(SWE304, "completed", one, f"was completed, {_NO_REPORT}")
+    yield from _check_report_name(lists, run)
 
 
 def _check_result_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFile]:
@@ -158,13 +205,28 @@ def _check_models(run: Submitted) -> Iterator[PlacedInFile]:
             message = f"the first prediction is of {first.model}"
             yield _report_model(found, message, first.model, Severity.WARNING)
             break
+    _, folder = _read_folders(run)
+    if first is None or first.model is None or not folder:
+        return
+    if model_folder(first.model) != folder:
+        message = f"the logs are in the folder of the model {folder}"
+        yield _report_model(first, message, folder)
+
+
+def _read_folders(run: Submitted) -> tuple[str, str]:
+    """Return the run id and the model by which the folders of the logs are named, or nothing."""
     path = next((found.path for found in run.outcomes.values()), "")
     parts = path.split("/")
-    if first is None or first.model is None or len(parts) < 5 or parts[-5] not in LOG_FOLDERS:
-        return
-    if model_folder(first.model) != parts[-3]:
-        message = f"the logs are in the folder of the model {parts[-3]}"
-        yield _report_model(first, message, parts[-3])
+    return (parts[-4], parts[-3]) if len(parts) >= 5 and parts[-5] in LOG_FOLDERS else ("", "")
+
+
+def _check_report_name(lists: Lists, run: Submitted) -> Iterator[PlacedInFile]:
+    """Yield a run report whose name has the run id of the logs, and another model."""
+    run_id, model = _read_folders(run)
+    name = os.path.basename(lists.path)
+    if run_id and name.endswith(f".{run_id}.json") and name != f"{model}.{run_id}.json":
+        message = f"the name of the run report is not that of the model of the logs, {model}"
+        yield lists.about(SWE308, message, severity=Severity.WARNING, found=name)
 
 
 def _report_model(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, Final
 
 from evalstream.formats.swe_bench.rules.documents import LISTS
 from evalstream.formats.swe_bench.views import Lists, PlacedInFile, is_natural
+from evalstream.model.finding import Severity, at_least
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.rules.base import declare_rule
 
 _WAYS: Final = ("completed", "error", "empty_patch", "incomplete")
@@ -43,10 +45,32 @@ def check_result_lists(lists: Lists) -> Iterator[PlacedInFile]:
         yield from _check_within(lists, ("resolved",), (name,))
 
 
-def check_groups(path: str, groups: Mapping[str, Any], lists: Lists) -> Iterator[PlacedInFile]:
-    """Yield the counts of resolved instances by group that are not those of the results."""
-    for message, place, details in _compare_groups(groups, lists.places("resolved")):
+def check_groups(
+    path: str, groups: Mapping[str, Any], resolved: Collection[str], number: int | None
+) -> Iterator[PlacedInFile]:
+    """Yield the counts of instances by group that are not those of the resolved ones.
+
+    `number` is the number of instances with details, None without details.
+    """
+    found = chain(_compare_groups(groups, resolved), _compare_totals(groups, number))
+    for message, place, details in found:
         yield PlacedInFile(path, SWE205.violation(message, pointer=pointer(place), **details))
+
+
+def _compare_totals(
+    groups: Mapping[str, Any], number: int | None
+) -> Iterator[tuple[str, Sequence[str], Mapping[str, Any]]]:
+    """Yield a message, a path and details for totals below the resolved or unlike the details."""
+    totals = {name: object_or_empty(one).get("total") for name, one in groups.items()}
+    for name, total in totals.items():
+        resolved = object_or_empty(groups[name]).get("resolved")
+        if is_natural(resolved) and isinstance(total, int) and total < resolved:
+            message = f"the group has {resolved:,} resolved instances of {total:,}"
+            yield message, (name, "total"), {"expected": at_least(resolved), "found": total}
+    total = sum(one for one in totals.values() if is_natural(one))
+    if number is not None and total != number and all(map(is_natural, totals.values())):
+        message = f"the groups have {total:,} instances, and {number:,} have details"
+        yield message, (), {"severity": Severity.WARNING}
 
 
 def _compare_groups(

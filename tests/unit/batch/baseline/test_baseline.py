@@ -25,7 +25,8 @@ from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary, Totals
+from evalstream.model.report import Totals
+from evalstream.model.run_summary import RunSummary
 from evalstream.reporters.junit import JunitReporter
 
 ROWS = (EXAMPLES / "run.jsonl").read_bytes().splitlines()

@@ -31,8 +31,8 @@ from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.stats import run_links as links_module
 from evalstream.stats.link_keys import (
     LinkKey,

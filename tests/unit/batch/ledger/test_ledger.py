@@ -25,7 +25,7 @@ from stores import ObjectServer
 
 import evalstream
 from evalstream.batch import fingerprint
-from evalstream.batch.ledger import database, run_state
+from evalstream.batch.ledger import database, file_guard, run_state
 from evalstream.batch.ledger.entries import PAGE, LedgerEntry, entries
 from evalstream.batch.ledger.export import FORMS, export
 from evalstream.batch.ledger.ledger import MOST_PENDING, CachedRun, Ledger
@@ -39,8 +39,8 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
+from evalstream.model.run_summary import RunSummary
 from evalstream.reporters import reporter_type
 
 NOBODY = 65534
@@ -698,7 +698,7 @@ def test_a_process_that_is_killed_at_any_moment_leaves_whole_records(path: str, 
 def test_a_process_that_is_killed_while_it_begins_leaves_no_half_ledger(path: str) -> None:
     script = """
 import os, signal, sys
-from evalstream.batch.ledger import database
+from evalstream.batch.ledger import database, file_guard
 # What was written so far reaches the file, and not all of it is to be there.
 database._CREATE_TABLES = ("PRAGMA cache_size = 1", *database._CREATE_TABLES)
 make = database._begin
@@ -809,8 +809,8 @@ NO_LEDGERS: dict[str, tuple[Callable[[str], object], str]] = {
     "a short file": (lambda path: Path(path).write_bytes(b"SQLite format 3\0"), "not a ledger"),
     "a folder": (lambda path: Path(path).mkdir(), "must be a file"),
     "a pipe": (os.mkfifo, "must be a file"),
-    "newer": (_other_version(database.FORMAT_VERSION + 1), "a newer version of evalstream"),
-    "older": (_other_version(database.FORMAT_VERSION - 1), "an older version of evalstream"),
+    "newer": (_other_version(file_guard.FORMAT_VERSION + 1), "a newer version of evalstream"),
+    "older": (_other_version(file_guard.FORMAT_VERSION - 1), "an older version of evalstream"),
 }
 
 

@@ -23,9 +23,9 @@ from evalstream.formats.eee.claims import Claims, read_claims
 from evalstream.model.claim import State
 from evalstream.model.finding import Severity
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import compute_intervals
+from evalstream.stats.claims.intervals import compute_intervals
 from evalstream.stats.claims.rounding import WHOLE_BELOW, agrees
-from evalstream.stats.duplicates import ResultCoverage
+from evalstream.stats.coverage import ResultCoverage
 from evalstream.stats.score_sums import MOST_SUBTASKS, ScoreSums
 
 NUMBERS = st.one_of(

@@ -17,7 +17,7 @@ from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.eee.scan_results import ScanPlan
 from evalstream.parsing.native import binding
-from evalstream.parsing.native.schema_tables import NotTabled
+from evalstream.parsing.native.schema_keywords import NotTabled
 from evalstream.parsing.schema_files import builtin_schema
 
 

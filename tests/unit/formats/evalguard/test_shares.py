@@ -1,6 +1,7 @@
 """What no share of right answers can be is refuted in reports of EvalGuard."""
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,17 @@ from evalstream.model.claim import State
 REPORT = "reports/acorn-7b.yaml"
 
 
-def check(folder: Path, value: Any, error: Any) -> evalstream.Report:
+def check(
+    folder: Path, value: Any, error: Any, edits: Mapping[str, str] | None = None
+) -> evalstream.Report:
     shutil.copytree(EXAMPLES / "evalguard", folder / "evalguard")
     path = folder / "evalguard" / REPORT
     text = path.read_text().replace("value: 0.875", f"value: {value}")
-    path.write_text(text.replace("stderr: 0.0234", f"stderr: {error}"))
+    text = text.replace("stderr: 0.0234", f"stderr: {error}")
+    for old, new in (edits or {}).items():
+        assert old in text
+        text = text.replace(old, new, 1)
+    path.write_text(text)
     return evalstream.check(folder / "evalguard", max_findings=0)
 
 
@@ -35,18 +42,72 @@ def test_an_impossible_share_or_error_is_refuted(
 ) -> None:
     report = check(tmp_path, value, error)
     (found,) = [one for one in report if one.code == "EVG401"]
-    assert found.pointer == pointer
+    assert (found.pointer, found.severity.label) == (pointer, "error")
     refuted = {
         one.pointer for run in report.runs for one in run.claims if one.state == State.REFUTED
     }
     assert refuted == {pointer}
 
 
-@pytest.mark.parametrize(
-    ("value", "error"),
-    [(0.875, 0.0234), (87.5, 2.34), (1.0, 0.0), (0.5, 0.5), (1.0, 0.01), (0.875, 0.6)],
-)
+POSSIBLE = [(0.875, 0.0234), (87.5, 2.34), (1.0, 0.0), (0.5, 0.5), (1.0, 0.01), (0.875, 0.6)]
+
+
+@pytest.mark.parametrize(("value", "error"), POSSIBLE)
 def test_a_possible_share_is_open(value: float, error: float, tmp_path: Path) -> None:
-    report = check(tmp_path, value, error)
+    edits = {"      original: 200\n      effective: 200\n": "      original: 2\n"}
+    report = check(tmp_path, value, error, edits)
     assert "EVG401" not in report.counts
     assert not any(one.state == State.REFUTED for run in report.runs for one in run.claims)
+
+
+def severities(report: evalstream.Report) -> list[tuple[str, str | None]]:
+    """Return severities and pointers of what is wrong with the report."""
+    return [(one.severity.label, one.pointer) for one in report if one.code == "EVG401"]
+
+
+ERROR = "/results/0/accuracy/stderr"
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "is_usual"),
+    [
+        (0.875, 0.0234, True),
+        (0.88, 0.02, True),
+        (1.0, 0.0, True),
+        (0.0, 0.0, True),
+        (87.5, 2.34, True),
+        # The mean of scores between right and wrong, which differ less.
+        (0.87654321, 0.008, True),
+        (0.99, 0.0234, False),
+        (0.5, 0.5, False),
+        (0.875, 0.0, False),
+        (0.875, 0.008, False),
+        (87.5, 0.0234, False),
+    ],
+)
+def test_an_error_is_that_of_as_many_answers(
+    value: float, error: float, is_usual: bool, tmp_path: Path
+) -> None:
+    expected = [] if is_usual else [("warning", ERROR)]
+    assert severities(check(tmp_path, value, error)) == expected
+
+
+def test_repeated_samples_may_have_a_smaller_error(tmp_path: Path) -> None:
+    edits = {"    n_shot: 0\n": "    n_shot: 0\n    repeats: 16\n"}
+    assert severities(check(tmp_path, 0.875, 0.006, edits)) == []
+
+
+@pytest.mark.parametrize("name", ["original", "effective"])
+def test_no_number_of_samples_is_negative(name: str, tmp_path: Path) -> None:
+    found = severities(check(tmp_path, 0.875, 0.0234, {f"{name}: 200": f"{name}: -200"}))
+    assert ("error", f"/tasks/0/n_samples/{name}") in found
+
+
+def test_a_metric_of_a_task_is_not_left_out(tmp_path: Path) -> None:
+    edits = {"    refusal_rate:\n      value: 0.01\n": ""}
+    assert severities(check(tmp_path, 0.875, 0.0234, edits)) == [("warning", "/results")]
+
+
+def test_a_task_does_not_stand_twice(tmp_path: Path) -> None:
+    found = severities(check(tmp_path, 0.875, 0.0234, {"task_ref: advice": "task_ref: sums"}))
+    assert ("warning", "/tasks/1") in found

@@ -12,7 +12,8 @@ from evalstream.formats.harpia.values import choose_kind, count_decimals, is_mea
 from evalstream.model.claim import State
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import Claim, judge
+from evalstream.stats.claims.judge import judge
+from evalstream.stats.claims.judgement import Claim
 from evalstream.stats.claims.kinds import ClaimKind
 from evalstream.stats.claims.rounding import is_small_whole
 

@@ -23,7 +23,7 @@ import evalstream
 from evalstream.model.claim import State, confirms_score
 from evalstream.model.errors import UsageError
 from evalstream.model.extras import install_command
-from evalstream.model.report import RunSummary
+from evalstream.model.run_summary import RunSummary
 
 Log = dict[str, Any]
 

@@ -11,7 +11,7 @@ from lm_eval_logs import DIGESTS, RESULTS, TASK, results, row, rows, text, write
 
 import evalstream
 from evalstream.model.claim import State, count_states
-from evalstream.model.report import RunSummary
+from evalstream.model.run_summary import RunSummary
 
 
 def run_of(folder: Path, samples: Any, document: dict[str, Any]) -> RunSummary:

@@ -421,3 +421,224 @@ def test_settings_in_memory_are_incomplete() -> None:
     predictions = [json.loads(line) for line in Path("preds.jsonl").read_text().splitlines()]
     report = evalstream.check_rows(predictions, input_format="swe_bench")
     assert [run.verdict for run in report.runs] == ["unconfirmed"]
+
+
+def severities(report: Report) -> set[tuple[str, str]]:
+    """Return codes and severities of the findings of runs."""
+    return {(one.code, one.severity.label) for one in report if one.code != "ES007"}
+
+
+def resolve(number: int, act: Callable[[dict[str, Any]], None]) -> None:
+    """Call an unresolved instance resolved, in its report and in all lists, after a change."""
+    (one,) = ids(number)
+
+    def report(value: Any) -> None:
+        act(value[one]["tests_status"])
+        value[one]["resolved"] = True
+
+    def lists(value: Any) -> None:
+        value.update(resolved_ids=ids(101, 102, number), unresolved_ids=[])
+        value.update(resolved_instances=3, unresolved_instances=0)
+
+    edit(f"{LOGS}/{one}/report.json", report)
+    edit(REPORT, lists)
+
+
+@pytest.mark.parametrize("group", ["FAIL_TO_FAIL", "PASS_TO_FAIL"])
+def test_tests_that_decide_nothing_are_named(group: str) -> None:
+    def move(tests: dict[str, Any]) -> None:
+        tests[group]["failure"] = tests["PASS_TO_PASS"]["success"]
+        tests["PASS_TO_PASS"]["success"] = []
+
+    edit(f"{LOGS}/{ids(101)[0]}/report.json", lambda v: move(v[ids(101)[0]]["tests_status"]))
+    (found,) = (one for one in check(REPORT, "preds.jsonl") if one.code == "SWE302")
+    assert (found.severity.label, found.pointer) == (
+        "warning", f"/{ids(101)[0]}/tests_status/{group}",
+    )  # fmt: skip
+
+
+def test_no_instance_is_resolved_without_a_test_that_failed_before() -> None:
+    resolve(107, lambda tests: tests["FAIL_TO_PASS"].update(failure=[]))
+    assert severities(check(REPORT, "preds.jsonl")) == {("SWE302", "warning")}
+
+
+def test_an_unresolved_instance_may_lack_such_tests() -> None:
+    """Before 5.0 a skipped test stands in neither list."""
+
+    def skip(value: Any) -> None:
+        value[ids(107)[0]]["tests_status"]["FAIL_TO_PASS"]["failure"] = []
+        value[ids(107)[0]]["tests_status"]["PASS_TO_PASS"] = {
+            "success": [],
+            "failure": ["test_old"],
+        }
+
+    edit(f"{LOGS}/{ids(107)[0]}/report.json", skip)
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+
+
+@pytest.mark.parametrize(
+    "members",
+    [["incomplete_ids"], ["submitted_ids", "submitted_instances"], ["empty_patch_instances"]],
+)
+def test_members_are_not_left_out_of_a_report(members: list[str]) -> None:
+    def leave_out(value: dict[str, Any]) -> None:
+        for member in members:
+            del value[member]
+        if "incomplete_ids" in members:
+            value["total_instances"] = 5
+
+    edit(REPORT, leave_out)
+    (found,) = (one for one in check(REPORT, "preds.jsonl") if one.code == "SWE101")
+    assert found.severity.label == "warning"
+    assert all(member in found.message for member in members)
+
+
+def test_a_folder_of_the_logs_is_in_a_list() -> None:
+    """The patch of an instance did not apply, and every trace but its folder is gone."""
+
+    def leave_out(value: dict[str, Any]) -> None:
+        value.update(error_ids=[], error_instances=0, total_instances=5, submitted_instances=4)
+        value["submitted_ids"].remove(ids(110)[0])
+
+    edit(REPORT, leave_out)
+    rows = Path("preds.jsonl").read_text().splitlines(keepends=True)
+    Path("preds.jsonl").write_text("".join(row for row in rows if ids(110)[0] not in row))
+    assert severities(check(REPORT, "preds.jsonl")) == {("SWE303", "warning")}
+    shutil.rmtree(f"{LOGS}/{ids(110)[0]}")
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+
+
+def test_a_patch_that_is_gone_from_the_logs_is_named() -> None:
+    for number in (101, 107):
+        Path(f"{LOGS}/{ids(number)[0]}/patch.diff").unlink()
+    (found,) = (one for one in check(REPORT, "preds.jsonl") if one.code == "SWE306")
+    assert (found.severity.label, found.count) == ("warning", 2)
+    assert "SWE306" not in codes(check(REPORT))
+
+
+def test_a_run_report_is_not_renamed_after_another_model() -> None:
+    shutil.move(REPORT, "acme__acorn-70b.tiny.json")
+    assert severities(check(".")) == {("SWE308", "warning")}
+    shutil.move("acme__acorn-70b.tiny.json", "report-of-monday.json")
+    assert "SWE308" not in codes(check("."))
+
+
+GROUPS = "submission/results/resolved_by_repo.json"
+
+
+@pytest.mark.parametrize(
+    ("resolved", "total", "expected"),
+    [
+        (2, 1, {("SWE205", "error"), ("SWE205", "warning")}),
+        (2, 2, {("SWE205", "warning")}),
+        (2, 50, {("SWE205", "warning")}),
+        (2, -1, {("SWE205", "error")}),
+        (2, 5, set()),
+    ],
+)
+def test_totals_of_groups_fit_the_details(
+    resolved: int, total: int, expected: set[tuple[str, str]]
+) -> None:
+    edit(GROUPS, lambda value: value["acme/widgets"].update(resolved=resolved, total=total))
+    assert severities(check("submission")) == expected
+
+
+def test_totals_without_details_may_be_of_another_split() -> None:
+    Path(DETAILS).unlink()
+    edit(GROUPS, lambda value: value["acme/widgets"].update(total=2294))
+    assert "SWE205" not in codes(check("submission"))
+
+
+def test_groups_without_results_are_those_of_the_details() -> None:
+    Path(RESULTS).unlink()
+    assert codes(check("submission")) == set()
+    edit(GROUPS, lambda value: value["acme/widgets"].update(resolved=3))
+    assert severities(check("submission")) == {("SWE205", "error")}
+
+
+@pytest.mark.parametrize(
+    ("detail", "is_sound"),
+    [
+        ({"cost": -0.1, "api_calls": 3, "resolved": False}, False),
+        ({"cost": 0.1, "api_calls": -3, "resolved": False}, False),
+        ({"cost": 0.1, "api_calls": 3, "resolved": "true"}, False),
+        (3, False),
+        ({"cost": None, "api_calls": None, "resolved": False}, True),
+    ],
+)
+def test_details_are_amounts_and_outcomes(detail: Any, is_sound: bool) -> None:
+    edit(DETAILS, lambda value: {**value, ids(107)[0]: detail})
+    assert ("SWE101" in codes(check("submission"))) is not is_sound
+
+
+def test_an_outcome_without_tests_is_not_said_to_be_that_of_its_tests() -> None:
+    path = f"{LOGS}/{ids(107)[0]}/report.json"
+
+    def lose(value: Any) -> None:
+        del value[ids(107)[0]]["tests_status"]
+        value[ids(107)[0]]["patch_successfully_applied"] = False
+
+    edit(path, lose)
+    report = check(REPORT)
+    assert [(one.text, one.is_ok) for one in report.runs[0].checked] == [
+        ("2 of 2 outcomes as their tests say", True),
+        ("1 outcome without tests", None),
+    ]
+    assert codes(report) == {"SWE402"}
+    edit(path, lambda value: value[ids(107)[0]].update(resolved=True))
+    assert ("1 outcome without tests", False) in [
+        (one.text, one.is_ok) for one in check(path).runs[0].checked
+    ]
+
+
+START, END = ">>>>> Start Test Output\n", ">>>>> End Test Output\n"
+
+
+def write_output(number: int, text: str) -> None:
+    """Write the output of the tests of an instance."""
+    Path(f"{LOGS}/{ids(number)[0]}/test_output.txt").write_text(text)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "FAILED test_limit - assert 8 == 9\nPASSED test_old\n",
+        "ERROR test_limit\n",
+        "test_limit ... FAIL\ntest_old ... ok\n",
+        "x" * 70_000 + "\nFAILED test_limit\r\n",
+    ],
+)
+def test_a_failed_test_does_not_become_a_success(lines: str) -> None:
+    write_output(107, f"{START}{lines}{END}")
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+    resolve(107, lambda tests: tests["FAIL_TO_PASS"].update(success=["test_limit"], failure=[]))
+    (found,) = (one for one in check(REPORT, "preds.jsonl") if one.code == "SWE302")
+    assert (found.severity.label, found.found) == ("warning", "test_limit")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{START}PASSED test_new\nPASSED test_old\n{END}",
+        f"{START}FAILED test_new\nPASSED test_new\n{END}",
+        f"{START}FAILED test_newer\nFAILED\ntest_new ... FAIL now\n{END}",
+        f"FAILED test_new\n{START}{END}FAILED test_new\n",
+        START + "x" * 65_536 + f"FAILED test_new\n{END}",
+        f"{START}--- FAIL: test_new\n{END}",
+        "",
+    ],
+)
+def test_other_output_says_nothing(text: str) -> None:
+    write_output(101, text)
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+
+
+def test_a_test_does_not_succeed_and_fail() -> None:
+    path = f"{LOGS}/{ids(107)[0]}/report.json"
+
+    def add(value: Any) -> None:
+        value[ids(107)[0]]["tests_status"]["FAIL_TO_PASS"]["success"] += ["test_limit", "test_a"]
+
+    edit(path, add)
+    (found,) = (one for one in check(REPORT, "preds.jsonl") if one.code == "SWE302")
+    assert (found.severity.label, found.found) == ("error", "test_limit")

@@ -27,7 +27,7 @@ from evalstream.formats.eee import fast_block, row_view
 from evalstream.formats.eee.fast_block import pass_over
 from evalstream.model.block import Lines
 from evalstream.model.row_record import RECORD_BYTES, RowRecord
-from evalstream.parsing.native import binding, schema_tables
+from evalstream.parsing.native import binding, record_index, scanner, schema_tables
 from evalstream.parsing.native.binding import DOUBTFUL_HASH
 from evalstream.stats.tally import Tally
 
@@ -67,9 +67,9 @@ def test_both_languages_know_the_same_structures() -> None:
     for name, known in (
         ("demands", binding.RowConstraints),
         ("hasher", binding.Hasher),
-        ("tables", binding._Tables),
-        ("scope", binding._Scope),
-        ("scan", binding._Scan),
+        ("tables", binding.TablePointers),
+        ("scope", binding.ScopeEntry),
+        ("scan", binding.ScanState),
     ):
         assert members_of(text, name) == [field[0] for field in known._fields_]
     flags = {name: value for name, value in vars(binding.Flag).items() if name.isupper()}
@@ -83,8 +83,11 @@ def test_both_languages_know_the_same_structures() -> None:
     assert constants_of(text, "trait") == traits
     assert int(*re.findall(r"DOUBTFUL_HASH = 1 << (\d+)", text)) == DOUBTFUL_HASH.bit_length() - 1
     assert members_of(text, "row_kind") == ["scope", "flags", "doubtful", "score", "count", "first"]
-    for name in ("MOST_KINDS", "MOST_LIKENESSES"):
-        assert int(*re.findall(rf"{name} = (\d+)", text)) == getattr(binding, name)
+    for name, most in (
+        ("MOST_KINDS", scanner.MOST_KINDS),
+        ("MOST_LIKENESSES", binding.MOST_LIKENESSES),
+    ):
+        assert int(*re.findall(rf"{name} = (\d+)", text)) == most
     for name in ("DOUBTFUL_WATCHED", "CERTAIN_HASH"):
         (bit,) = re.findall(rf"{name} \(\(uint64_t\)1 << (\d+)\)", text)
         assert getattr(binding, name) == 1 << int(bit)
@@ -94,7 +97,7 @@ def test_both_languages_know_the_same_structures() -> None:
 def test_the_index_finds_the_first_row_of_each_digest_in_all_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves_after: int | None
 ) -> None:
-    monkeypatch.setattr(binding.os, "urandom", bytes)
+    monkeypatch.setattr(record_index.os, "urandom", bytes)
     loaded = binding.library()
     assert loaded is not None
     chance = random.Random(5)
@@ -102,7 +105,7 @@ def test_the_index_finds_the_first_row_of_each_digest_in_all_batches(
     # With a seed of 0 the upper half of the first word alone tells these apart at first.
     alike = [struct.pack("<2IQ", number, 7, 0) for number in range(300)]
     digests = [*few, *alike, bytes(16), *chance.choices([*few, *alike, bytes(16)], k=5000)]
-    index = binding.Index(loaded)
+    index = record_index.Index(loaded)
     expected = [digests.index(digest) for digest in digests]
     found: list[int] = []
     sizes = itertools.cycle([1, 700, 0, 33, 1500])
@@ -129,7 +132,7 @@ def test_the_index_finds_the_first_row_of_each_digest_in_all_batches(
 def test_an_index_has_room_for_the_rows_that_it_expects() -> None:
     loaded = binding.library()
     assert loaded is not None
-    chance, index = random.Random(6), binding.Index(loaded)
+    chance, index = random.Random(6), record_index.Index(loaded)
     records = [b"".join(chance.randbytes(RECORD_BYTES) for _ in range(1_000)) for _ in range(40)]
     index.expect(40_000)
     expected = index.size(0)
@@ -142,7 +145,7 @@ def test_an_index_has_room_for_the_rows_that_it_expects() -> None:
 def test_the_index_grows_evenly() -> None:
     loaded = binding.library()
     assert loaded is not None
-    chance, index = random.Random(5), binding.Index(loaded)
+    chance, index = random.Random(5), record_index.Index(loaded)
     for rows in range(1_000, 40_001, 1_000):
         records = b"".join(chance.randbytes(RECORD_BYTES) for _ in range(1_000))
         assert index.add(records, 8) is None

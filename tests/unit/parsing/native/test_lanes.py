@@ -16,7 +16,9 @@ from evalstream.formats.eee.row_digests import content_digest
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.model.row_record import CONTENT_AT, KEY_BYTES, RECORD_BYTES
 from evalstream.parsing.native import binding
-from evalstream.parsing.native.binding import COLUMNS, Flag, Scanner, ScannerConfig, StopReason
+from evalstream.parsing.native import scanner as native_scanner
+from evalstream.parsing.native.binding import COLUMNS, Flag, StopReason
+from evalstream.parsing.native.scanner import Scanner, ScannerConfig
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
 CASES = 40
@@ -40,7 +42,7 @@ def scanned(loaded: ctypes.CDLL, setting: ScannerConfig, data: bytes) -> list[An
     told: list[Any] = []
     stopped = StopReason.NO_MORE_ROOM
     while stopped is not StopReason.NO_MORE_LINES:
-        scanner.go_to(scanner.at, scanner.line, binding.MOST_ROWS)
+        scanner.go_to(scanner.at, scanner.line, native_scanner.MOST_ROWS)
         while (stopped := scanner.scan()) is StopReason.NEW_SCOPE:
             told.append(scanner.new_ids())
             scanner.add_scope(usual=True, evaluation=1, name=2, result=3, doubts=0, place=-1)

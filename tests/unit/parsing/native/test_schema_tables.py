@@ -9,7 +9,8 @@ from each import each
 
 from evalstream.formats.eee import row_view, versions
 from evalstream.parsing.native import binding, schema_tables
-from evalstream.parsing.native.schema_tables import Discriminator, NotTabled, build_tables
+from evalstream.parsing.native.schema_keywords import Discriminator, NotTabled
+from evalstream.parsing.native.schema_tables import build_tables
 from evalstream.parsing.schema_files import builtin_schema
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from evalstream.stats.claims import corpus_metrics, kinds
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.duplicates import ResultCoverage
+from evalstream.stats.coverage import ResultCoverage
 from evalstream.stats.score_sums import ScoreSums
 
 

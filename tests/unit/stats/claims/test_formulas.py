@@ -49,7 +49,7 @@ def test_intervals_need_no_library_of_statistics() -> None:
     program = (
         "import sys; sys.modules['scipy'] = sys.modules['numpy'] = None\n"
         "from evalstream.stats.claims.evidence import Evidence\n"
-        "from evalstream.stats.claims.judge import compute_intervals\n"
+        "from evalstream.stats.claims.intervals import compute_intervals\n"
         "print(len(list(compute_intervals(Evidence.of_numbers([0, 1, 1]), 0.95))))"
     )
     done = subprocess.run(

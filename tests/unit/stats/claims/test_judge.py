@@ -15,8 +15,9 @@ from rows import bounded
 from evalstream.model.claim import State
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import Claim, judge
-from evalstream.stats.duplicates import ResultCoverage
+from evalstream.stats.claims.judge import judge
+from evalstream.stats.claims.judgement import Claim
+from evalstream.stats.coverage import ResultCoverage
 from evalstream.stats.score_sums import ScoreSums
 
 SCORES = st.one_of(

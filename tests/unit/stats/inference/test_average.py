@@ -5,14 +5,8 @@ from typing import Any
 
 import pytest
 
-from evalstream.model.comparison import (
-    Alignment,
-    CompareVerdict,
-    Comparison,
-    Estimate,
-    MetricName,
-    OwnError,
-)
+from evalstream.model.comparison import Alignment, CompareVerdict, Comparison, MetricName
+from evalstream.model.estimate import Estimate, OwnError
 from evalstream.stats.inference.average import average_results
 
 SAMPLES = {"A": 100, "B": 100}

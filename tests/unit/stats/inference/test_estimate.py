@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from evalstream.model.comparison import CompareSettings, Estimate, Interval, MetricName, PValue
+from evalstream.model.comparison import CompareSettings, MetricName
+from evalstream.model.estimate import Estimate, Interval, PValue
 from evalstream.stats.inference.clusters import clustered_difference
 from evalstream.stats.inference.estimate import choose_cautious, estimate, with_adjusted
 from evalstream.stats.inference.paired import PairedScores

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from score_cells import counts_of
 
-from evalstream.model.comparison import Square
+from evalstream.model.estimate import Square
 from evalstream.stats.inference.paired import PairedScores, UnmatchedSums
 
 scores = st.integers(-(10**12), 10**12).map(lambda x: x / 1e6) | st.sampled_from([0.0, 1.0, 0.5])

@@ -5,15 +5,9 @@ import re
 
 import pytest
 
-from evalstream.model.comparison import (
-    Alignment,
-    Clustered,
-    CompareSettings,
-    CompareVerdict,
-    Estimate,
-    MetricName,
-)
+from evalstream.model.comparison import Alignment, CompareSettings, CompareVerdict, MetricName
 from evalstream.model.data_class import replace
+from evalstream.model.estimate import Clustered, Estimate
 from evalstream.stats.inference.clusters import clustered_difference
 from evalstream.stats.inference.estimate import estimate
 from evalstream.stats.inference.paired import PairedScores

@@ -1,0 +1,123 @@
+"""A claim of a document, and its judgement: confirmed, rounded, refuted or open."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from decimal import Decimal
+from enum import Enum
+from functools import lru_cache
+from typing import Any, Final
+
+from evalstream.model.claim import JudgedClaim, Reason, State
+from evalstream.model.data_class import NamedTuple
+from evalstream.stats.claims.kinds import ClaimKind
+from evalstream.stats.claims.rounding import Agreement
+
+PERCENT: Final = 100
+
+FEWEST_DRAWS: Final = 100
+"""Fewer draws of a bootstrap say too little about an error."""
+
+_CLOSED_FORMS: Final = frozenset(
+    {"", "analytic", "analytical", "gaussian", "normal", "student t", "t", "wald", "wilson"}
+)
+"""Methods that compute an uncertainty from the scores, as documents name them."""
+
+_RESAMPLING: Final = frozenset({"bootstrap", "bootstrapped", "percentile", "bca"})
+"""Names of resampling methods, whose figures are close to the closed forms."""
+
+
+class Method(Enum):
+    """How an uncertainty is computed.
+
+    It is a closed form over samples or over clusters of them, or resampling, or not known.
+    """
+
+    CLOSED = "closed"
+    CLUSTERED = "clustered"
+    RESAMPLED = "resampled"
+    UNKNOWN = "unknown"
+
+
+@lru_cache(maxsize=256)
+def method_named(name: str | None) -> Method:
+    """Return the method that a document names; without a name it is the closed form."""
+    words = (name or "").casefold().replace("_", " ").replace("-", " ").split()
+    if " ".join(words) in _CLOSED_FORMS:
+        return Method.CLOSED
+    if any(word.startswith("cluster") for word in words):
+        return Method.CLUSTERED
+    return Method.RESAMPLED if _RESAMPLING.issuperset(words) else Method.UNKNOWN
+
+
+class Claim(NamedTuple):
+    """A figure that a document states.
+
+    `pointer` is its JSON Pointer, `value` the number with its digits as written, or the two ends of
+    an interval; None if it is no number. `shown` is the JSON value at the pointer. `method`,
+    `draws` and `level` describe an uncertainty, and are None where it does not state them. With
+    `has_all_digits` its writer never rounds: one or two digits are all that the figure has.
+    """
+
+    pointer: str
+    label: str
+    kind: ClaimKind
+    value: Decimal | tuple[Decimal, Decimal] | None
+    shown: Any
+    is_score: bool = False
+    method: str | None = None
+    draws: int | None = None
+    level: float | None = None
+    has_all_digits: bool = False
+
+
+class Judgement(NamedTuple):
+    """A judged claim, and for a refuted one the message of its violation."""
+
+    claim: JudgedClaim
+    message: str = ""
+
+
+def leave_open(
+    claim: Claim, reason: Reason | str, rows: int = 0, recomputed: Any = None
+) -> Judgement:
+    """Return a claim that the rows neither confirm nor refute."""
+    text = reason.value if isinstance(reason, Reason) else reason
+    return Judgement(_make_judged(claim, State.OPEN, recomputed, rows, text))
+
+
+def refute(claim: Claim, expected: Any, message: str, rows: int) -> Judgement:
+    """Return a claim that cannot be true."""
+    return Judgement(_make_judged(claim, State.REFUTED, expected, rows), message)
+
+
+def confirm(
+    claim: Claim, recomputed: Any, rows: int, found: Agreement = Agreement.FULL
+) -> Judgement:
+    """Return a claim that is true, at least after rounding."""
+    state = State.CONFIRMED if found is Agreement.FULL else State.ROUNDED
+    return Judgement(_make_judged(claim, state, recomputed, rows))
+
+
+def judge_count(claim: Claim, right: Collection[int], message: str, rows: int) -> Judgement:
+    """Judge a count that may have some values; the greatest of them is expected of a wrong one."""
+    for one in right:
+        if one == claim.shown:
+            return confirm(claim, one, rows)
+    return refute(claim, max(right, default=0), message, rows)
+
+
+def _make_judged(
+    claim: Claim, state: State, recomputed: Any, rows: int, reason: str | None = None
+) -> JudgedClaim:
+    return JudgedClaim(
+        claim.pointer,
+        claim.label,
+        claim.kind.name,
+        claim.shown,
+        recomputed,
+        state,
+        reason,
+        rows,
+        claim.is_score,
+    )

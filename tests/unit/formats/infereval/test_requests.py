@@ -1,0 +1,134 @@
+"""Witnesses that an evaluation has of its samples: their requests, and what others say."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import EXAMPLES
+
+import evalstream
+from evalstream.formats.infereval.benchmark_hash import compute_hashes
+from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, vote
+
+
+class Run:
+    """An evaluation of several items and its benchmark, as the package writes them."""
+
+    def __init__(self, items: int = 4) -> None:
+        folder = EXAMPLES / "infereval"
+        self.benchmark, self.evaluation = (
+            json.loads((folder / name).read_bytes())
+            for name in ("benchmark.json", "evaluation.json")
+        )
+        for document in (self.benchmark, self.evaluation):
+            first = document["items"][0]
+            more = [{**first, "id": f"street-{number}"} for number in range(items)]
+            document["items"] += json.loads(json.dumps(more))
+        for item in self.evaluation["items"]:
+            for index, sample in enumerate(item["samples"]):
+                sample["request_id"] = f"{self.evaluation['id']}:{item['id']}:sample-{index}"
+
+    @property
+    def config(self) -> dict[str, Any]:
+        config: dict[str, Any] = self.evaluation["endorsement_config"]
+        return config
+
+    def samples(self, place: int) -> list[dict[str, Any]]:
+        """Return the samples of an item."""
+        samples: list[dict[str, Any]] = self.evaluation["items"][place]["samples"]
+        return samples
+
+    def check(self, folder: Path) -> set[tuple[str, str, int]]:
+        """Vote and hash again, and check; return codes, severities and counts."""
+        for item in self.evaluation["items"]:
+            found = vote([one["parsed_verdict"] for one in item["samples"]], ABSTAIN)
+            counts = {name: found.counts[name] for name in VERDICTS}
+            item["model_verdict"] = found.verdict
+            item["majority_vote"] = {
+                **counts, "verdict": found.verdict, "tie_broken": found.tie_broken,
+            }  # fmt: skip
+        items, version = self.benchmark["items"], self.evaluation["framework_version"]
+        self.evaluation["benchmark_hash"] = compute_hashes(self.benchmark, version, items)[0]
+        paths = folder / "evaluation.json", folder / "benchmark.json"
+        for path, value in zip(paths, (self.evaluation, self.benchmark), strict=True):
+            path.write_text(json.dumps(value))
+        report = evalstream.check(paths[0], aggregate=paths[1])
+        return {(one.code, one.severity.label, one.count or 1) for one in report}
+
+
+@pytest.fixture
+def run() -> Run:
+    return Run()
+
+
+def test_requests_of_their_own_samples_are_sound(run: Run, tmp_path: Path) -> None:
+    assert run.check(tmp_path) == set()
+
+
+@pytest.mark.parametrize("request_id", [None, "chatcmpl-1", "another:sample-first"])
+def test_requests_of_another_form_say_nothing(run: Run, tmp_path: Path, request_id: Any) -> None:
+    run.samples(2)[1]["request_id"] = request_id
+    assert run.check(tmp_path) == set()
+
+
+def test_a_sample_is_not_copied_over_another(run: Run, tmp_path: Path) -> None:
+    run.samples(1)[1] = {**run.samples(1)[0], "sample_index": 1}
+    assert run.check(tmp_path) == {("INF303", "warning", 1)}
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_samples_are_not_those_of_another_item(run: Run, tmp_path: Path, place: int) -> None:
+    run.evaluation["items"][place]["samples"] = run.samples(2)
+    assert run.check(tmp_path) == {("INF303", "warning", 3)}
+
+
+def test_an_evaluation_is_not_renamed(run: Run, tmp_path: Path) -> None:
+    run.evaluation["id"] = "of-another-model"
+    assert run.check(tmp_path) == {("INF303", "warning", 3)}
+
+
+def test_samples_that_are_out_of_order_keep_their_requests(run: Run, tmp_path: Path) -> None:
+    run.samples(0).reverse()
+    assert run.check(tmp_path) == {("INF303", "warning", 1)}
+
+
+def turn(sample: dict[str, Any]) -> None:
+    """Say another verdict than the response does."""
+    sample["parsed_verdict"] = "bad" if sample["parsed_verdict"] != "bad" else "good"
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_the_prompt_of_the_benchmark_is_read(run: Run, tmp_path: Path, place: int) -> None:
+    run.config["verification_prompt_id"] = "own-v1"
+    run.benchmark["verification_prompt"] = {"id": "own-v1", "template": "{premise_context}?"}
+    assert run.check(tmp_path) == set()
+    turn(run.samples(place)[0])
+    assert run.check(tmp_path) == {("INF308", "error", 1)}
+    # Words of its own are not known.
+    run.benchmark["verification_prompt"]["parse_regex"] = "(YES|NO)"
+    assert run.check(tmp_path) == set()
+
+
+def test_an_unknown_prompt_is_read_as_most_of_its_responses(run: Run, tmp_path: Path) -> None:
+    run.config["verification_prompt_id"] = "unknown-v1"
+    assert run.check(tmp_path) == set()
+    turn(run.samples(2)[0])
+    assert run.check(tmp_path) == {("INF308", "warning", 1)}
+
+
+def test_a_prompt_with_other_words_is_not_read(run: Run, tmp_path: Path) -> None:
+    run.config["verification_prompt_id"] = "unknown-v1"
+    for item in run.evaluation["items"]:
+        for sample in item["samples"]:
+            sample["raw_response"] = {"good": "yes", "bad": "no", "abstain": "abstain"}[
+                sample["parsed_verdict"]
+            ]
+    assert run.check(tmp_path) == set()
+
+
+def test_few_responses_show_no_habit(tmp_path: Path) -> None:
+    run = Run(items=0)
+    run.config["verification_prompt_id"] = "unknown-v1"
+    turn(run.samples(0)[0])
+    assert run.check(tmp_path) == set()
