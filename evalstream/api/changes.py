@@ -164,7 +164,7 @@ def fix(
     show: Callable[[Outcome], None] | None = None,
     progress: bool = False,
 ) -> ChangedRuns:
-    """Repair what has one right answer in rows and aggregates, and seal them anew.
+    """Repair rows and aggregates where one repair is safe, and seal them again.
 
     `inputs` and `aggregate` are those of `check`. Nothing is written unless `write` is set, which
     replaces the files, or a folder `to` is given, which gets the repaired files by their paths

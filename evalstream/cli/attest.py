@@ -75,7 +75,7 @@ def attest(
     force: ForceReport = False,
     progress: ShowProgress = None,
 ) -> None:
-    """Check runs in full, and sign a statement about each that its bytes fit its claims.
+    """Check runs in full, and sign a statement for each: these bytes fit these claims.
 
     The statements are in-toto attestations, one on a line, in the order of the runs; check
     --attestation verifies them. Without a passed verdict and confirmed claims of every run

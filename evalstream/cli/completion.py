@@ -19,7 +19,7 @@ SHELLS: Final = ("bash", "zsh", "fish")
 def completion(
     *, shell: Annotated[str, ArgumentText("SHELL", "The shell: {choices}.", SHELLS)]
 ) -> None:
-    """Print a script that completes commands, options, choices and rules in a shell."""
+    """Print the script that completes commands, options, choices and rules in a shell."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     with guard_output():

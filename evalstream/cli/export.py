@@ -43,7 +43,7 @@ def export(
     force: ForceReport = False,
     progress: ShowProgress = None,
 ) -> None:
-    """Check runs in full, and write the rows of those that pass as Parquet, a file for each run.
+    """Check runs in full, and write the rows of each passed run to a Parquet file.
 
     Each row has the id of its run, the verdict, the name and SHA-256 of its file, and its line.
     Runs that do not pass are left out and counted. Exit codes are those of check; 1 also where a

@@ -68,13 +68,13 @@ def fix(
     force: ForceReport = False,
     progress: ShowProgress = None,
 ) -> None:
-    """Repair what has one right answer, and seal the rows anew.
+    """Preview safe repairs; apply them with --write.
 
-    Repaired are marks and line ends, null in optional members, values in maps of strings, the
-    spelling of digests and versions, and file_path; the version stays, and so does every other
-    byte. Without --write and --to nothing is written. Torn rows are refused: see evalstream
-    salvage. Exit codes: 0 nothing to repair, or repaired, and all runs pass; 1 something would be
-    repaired, or fails for another reason; 2 wrong usage; 3 something could not be read.
+    fix repairs byte order marks and line ends, null in optional members, values in maps of strings,
+    the spelling of digests and versions, and file_path; then it seals the rows again. The version
+    and all other bytes stay. It refuses torn rows: see evalstream salvage. Exit codes: 0 nothing to
+    repair, or repaired, and all runs pass; 1 there is something to repair, or a run fails for
+    another reason; 2 wrong usage; 3 something could not be read.
     """
     from evalstream.api.changes import fix as run_fix
     from evalstream.batch.rewriting.change_report import FIXED, ChangeReport

@@ -45,7 +45,7 @@ def ledger(
     ] = None,
     force: ForceReport = False,
 ) -> None:
-    """List the runs that a ledger remembers, filtered or all, or export them as a table."""
+    """List the runs of a ledger, or export them as a table."""
     refuse_overwriting([STDOUT if output is None else output], ledger_files(file))
     kind = None if force else OutputKind("an export of a ledger", wrote)
     with guard_output(), Output(output, kind=kind) as target:

@@ -123,13 +123,13 @@ def migrate(
     force: ForceReport = False,
     progress: ShowProgress = None,
 ) -> None:
-    """Write old runs in a newer version, into a datastore, and check the result.
+    """Convert runs to a newer version, write them into a datastore, and check the result.
 
-    Sources are never changed. Mechanical changes are always made; what a source does not say must
-    be supplied or is filled in with --fill, and what replaces its words must be decided. Numbers
-    keep their digits. A run is written only if the check does not fail it. Exit codes: 0 every run
-    was written or was there and does not fail, 1 some were refused, 2 wrong usage, 3 some could not
-    be read.
+    The sources stay as they are, and numbers keep their digits. migrate makes mechanical changes
+    itself. You supply what a source does not have, or let --fill fill it in, and decide what
+    replaces its values. A run that fails its check is not written. Exit codes: 0 every run was
+    written, or was there and does not fail; 1 some were refused; 2 wrong usage; 3 some could not be
+    read.
     """
     from evalstream.api.changes import migrate as run_migration
     from evalstream.batch.rewriting.change_report import MIGRATED, ChangeReport

@@ -36,9 +36,9 @@ def rules(
     ] = False,
     color: Color = "auto",
 ) -> None:
-    """List the rules, or explain those that are named one by one.
+    """List the rules; explain the ones that you name.
 
-    Without CODES all rules are listed. Rules are explained if each of CODES stands for one rule.
+    Without CODES it lists all rules. It explains rules if each of CODES names exactly one.
     """
     if digest:
         if codes:

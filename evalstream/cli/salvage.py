@@ -33,7 +33,7 @@ def salvage(
     ] = None,
     force: ForceReport = False,
 ) -> None:
-    """Save the whole rows of a damaged file, byte for byte, and the rest in a second file.
+    """Copy the intact rows of a damaged file, byte for byte, and the rest to a second file.
 
     The input is never changed. Exit codes: 0 nothing was lost, 1 something was lost, 3 the file
     could not be read to its end.

@@ -42,15 +42,14 @@ def seal(
     force: ForceReport = False,
     progress: ShowProgress = None,
 ) -> None:
-    """Write into an aggregate what a check verifies: format, path, algorithm, checksum, rows.
+    """Write the seal of checked rows into an aggregate: format, path, algorithm, checksum, rows.
 
-    The rows are checked first, against the aggregate as it will be. Rows with errors are not
-    sealed. Nor are rows that refute the claims of the aggregate or do not cover them, that look
-    torn, or that are other bytes than those of its checksum. Every other byte of the aggregate
-    stays as it is, and the file is replaced completely or not at all. A folder of EvalGuard is
-    sealed by a manifest with the SHA-256 of each document, an evaluation of infereval by the hash
-    of its benchmark; neither needs an aggregate. Exit codes are those of check; without a seal the
-    exit code is never 0.
+    seal checks the rows first, against the aggregate with its seal. It refuses rows with errors,
+    torn rows, rows that refute the claims of the aggregate or do not cover them, and rows that
+    differ from a checksum that is already there. All other bytes of the aggregate stay, and the
+    file is replaced completely or not at all. A folder of EvalGuard gets a manifest with the
+    SHA-256 of each document, an evaluation of infereval the hash of its benchmark; neither needs
+    an aggregate. Exit codes are those of check; without a seal the exit code is never 0.
     """
     announce_terminal("rows", rows)
     target = Target(reporting, force=force)

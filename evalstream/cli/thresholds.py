@@ -60,7 +60,7 @@ def thresholds(
     force: ForceReport = False,
     progress: ShowProgress = None,
 ) -> None:
-    """Answer EvalGuard's question for the thresholds of some tasks, from a folder that passes.
+    """Print the thresholds of tasks from an EvalGuard folder that passes its check.
 
     The answer has the shape of the response to `GET /thresholds` of EvalGuard's API. Exit codes: 0
     answered, 2 wrong usage, such as a task that the folder does not have, 3 the folder does not

@@ -52,7 +52,13 @@ EXAMPLES: Final = (
     "evalstream explain ES401",
 )
 
-_HELP: Final = "Check that LLM-evaluation results are whole, well formed and what they claim."
+_GROUP_HELP: Final = {
+    "schema": "List and print schemas, and types made from them.",
+    "store": "Verify a public store of results, and its changes.",
+}
+_HELP: Final = (
+    "Prove or refute that LLM-evaluation results are complete, well formed, and what they claim."
+)
 
 Read = Callable[[Command, dict[str, Any]], None]
 """Takes a command, and the values of its parameters by name."""
@@ -123,7 +129,7 @@ def make_app(commands: Iterable[Command], read: Read) -> typer.Typer:
     for command in commands:
         first, _, second = command.name.partition(" ")
         if second and first not in groups:
-            groups[first] = _make_group(f"Commands that begin with {first}.", settings)
+            groups[first] = _make_group(_GROUP_HELP[first], settings)
             groups[first].callback()(_take_hidden_version)
             app.add_typer(groups[first], name=first)
         (groups[first] if second else app).command(
