@@ -216,12 +216,9 @@ def _pass_on(report: Outcome, flips: Iterable[Flip], reporter: ComparisonReporte
 
 
 def _check_libraries() -> None:
-    """Raise MissingExtra where numpy or scipy is not installed."""
-    for name in ("numpy", "scipy"):
-        if find_spec(name) is None:
-            raise MissingExtra(
-                f"compare needs numpy and scipy; install them with: {install_command('compare')}"
-            )
+    """Raise MissingExtra where numpy is not installed."""
+    if find_spec("numpy") is None:
+        raise MissingExtra(f"compare needs numpy; install it with: {install_command('compare')}")
 
 
 def _check(settings: CompareSettings, flips: int) -> None:

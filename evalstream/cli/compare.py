@@ -2,6 +2,7 @@
 
 # The annotations are objects, not text, as they are read when the module is imported.
 
+import os
 import sys
 from collections import Counter
 from typing import Annotated, Final
@@ -181,6 +182,8 @@ def compare(
     Exit codes: 0 compared, 1 a condition of --fail-if holds, 2 wrong usage, 3 not comparable,
     which comes before 1: a run does not pass its check, or too few samples match.
     """
+    # The threads of numpy's linear algebra, which comparisons do not use, wait busily.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from evalstream.api.compare import compare as run_comparison
 
     announce_terminal("rows", *inputs)

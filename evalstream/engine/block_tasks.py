@@ -54,7 +54,7 @@ def plan_blocks(
     is_ordered: bool = False,
     most: int = BLOCK_BYTES,
 ) -> BlockPlan:
-    """Plan the pass over the blocks of an input; all its bytes are digested in the same pass.
+    """Plan the pass over the blocks of an input; its bytes are digested in the same pass.
 
     Blocks have at most about `most` bytes.
     `is_ordered` says that this process must work on all blocks, in order. `is_native` is asked
@@ -62,7 +62,8 @@ def plan_blocks(
     """
     backend, length = backend_for(opened, options, is_ordered=is_ordered, is_native=is_native)
     length = min(length, most)
-    opened.source.start_digest(algorithms)
+    if opened.sealed is None:
+        opened.source.start_digest(algorithms)
     under_way: deque[Block] = deque()
     blocks = _track_blocks(opened.blocks(length, options.max_line_bytes), under_way)
     return BlockPlan(opened.source, backend, blocks, under_way)

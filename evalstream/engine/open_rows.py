@@ -22,6 +22,7 @@ from evalstream.io.names import is_remote
 from evalstream.model.block import Block, ByteStream
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck
+from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, HeldInput
 from evalstream.model.signals import STOPPING, Stopped
@@ -48,7 +49,8 @@ class OpenRows(DataClass):
     """The opened rows of a run: their source, and what was recognised.
 
     `head` holds the first rows, line by line, until `take_head`; `packed` names their compression;
-    `stored` digests the stored bytes, if they are not the bytes of the rows. `array_error` is the
+    `stored` digests the stored bytes, if they are not the bytes of the rows, and `sealed` is their
+    digest, if a seal has it: those of the rows are not digested then. `array_error` is the
     error in an array of rows, set after all blocks are read; `left` takes the bytes that follow it.
     `origin` is the source of the stored bytes.
     """
@@ -58,6 +60,7 @@ class OpenRows(DataClass):
     layout: Layout
     packed: str | None = None
     stored: RunningDigest | None = None
+    sealed: str | None = None
     array_error: ArrayError | None = None
     left: ArrayRemainder | None = None
     origin: Any = None
@@ -79,10 +82,16 @@ class OpenRows(DataClass):
         return self.source.size if isinstance(self.source, FileSource) else 0
 
     def digests(self) -> dict[str, dict[str, str]]:
-        """Return the digests of all bytes read, by what they cover and by algorithm."""
+        """Return the digests of all bytes read, by what they cover and by algorithm.
+
+        Raises CannotCheck for a file that had the digest of its seal, and has another one.
+        """
         read = self.source.checksums()
         if self.stored is not None:
-            return {"stored": self.stored.result(), "unpacked": read}
+            stored = self.stored.result()
+            if self.sealed not in (None, *stored.values()):
+                raise CannotCheck("the file changed while it was read")
+            return {"stored": stored, "unpacked": read}
         if self.has_mappings:
             return {}
         digests = {"stored": read}
@@ -161,13 +170,15 @@ def open_rows(
     streamed: bool = False,
     of_aggregates: Collection[str] = (),
     any_rows: bool = False,
+    sealed: str | None = None,
 ) -> OpenRows:
     """Open the rows of a run and recognise their layout; reports call them `name`.
 
     All stored bytes pass `taps` as they are read. With `streamed` the bytes of rows pass through
     this process, even if workers could read them, and the bytes cut off long lines are kept on
     disk. `of_aggregates` are members that show an aggregate. With `any_rows` logs of harnesses are
-    rows, too. Raises OSError if the rows cannot be
+    rows, too. `sealed` is the digest of a seal, by one of `algorithms`: where it is
+    that of a compressed file, the unpacked bytes are not digested. Raises OSError if they cannot be
     opened, and MissingExtra if a required library is not installed.
     """
     layout_of = partial(
@@ -183,10 +194,31 @@ def open_rows(
     reader = open_bytes(path, options)
     try:
         origin = path.origin if isinstance(path, HeldInput) else reader
-        return _open_stream(reader, origin, name, options, algorithms, taps, keep_rests, layout_of)
+        opened = _open_stream(
+            reader, origin, name, options, algorithms, taps, keep_rests, layout_of
+        )
+        if sealed is not None and opened.stored is not None and _has_digest(origin, sealed):
+            opened.sealed = sealed
+        return opened
     except BaseException:
         reader.close()
         raise
+
+
+def _has_digest(origin: ByteStream, wanted: str) -> bool:
+    """Tell whether a file that is small enough to be read twice has a digest."""
+    from evalstream.io.stream import REREAD_BYTES
+
+    if not isinstance(origin, readers.FileReader) or origin.size > REREAD_BYTES:
+        return False
+    digest = RunningDigest([ALGORITHM_OF_LENGTH[len(wanted)]])
+    reader = readers.TappedReader(readers.StoppableReader(origin.reopen()), digest.update)
+    try:
+        while reader.read():
+            pass
+    finally:
+        reader.close()
+    return wanted in digest.result().values()
 
 
 def _opened_file(path: str, layout_of: LayoutOf, options: Options) -> OpenRows | None:

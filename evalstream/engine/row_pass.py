@@ -44,7 +44,7 @@ class RowPass(DataClass):
     algorithm; empty if it was not read to its end. `violations` concern the whole file, `breaks` a
     place in it. `incomplete_reason` says why rows could not be checked, `lacks` that a library was
     missing; `size` counts the unpacked bytes of the rows that were checked. With `any_rows` the log
-    of a harness holds rows, too.
+    of a harness holds rows, too; `sealed` is as in `open_rows`.
     """
 
     name: str
@@ -62,6 +62,7 @@ class RowPass(DataClass):
     size: int = 0
     of_aggregates: Collection[str] = ()
     any_rows: bool = False
+    sealed: str | None = None
     _sample: bytes = b""
 
     def open(self, path: str) -> bytes:
@@ -76,6 +77,7 @@ class RowPass(DataClass):
                 taps,
                 of_aggregates=self.of_aggregates,
                 any_rows=self.any_rows,
+                sealed=self.sealed,
             )
         except MissingExtra as error:
             self.lacks = True

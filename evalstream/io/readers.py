@@ -54,11 +54,12 @@ class DescriptorReader:
 
 
 class FileReader:
-    """Reads a regular file from its start. Raises OSError if it cannot be opened."""
+    """Reads a regular file, which has `size` bytes, from its start. Raises OSError."""
 
     def __init__(self, path: str) -> None:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
         self._path, self._opened = path, os.fstat(self._file.fileno())
+        self.size = self._opened.st_size
         self.close: Callable[[], None] = self._file.close
 
     def read(self) -> bytes:

@@ -92,8 +92,9 @@ def _second_letters() -> frozenset[str]:
     """Return the letters that normal forms join to the letter before them."""
     from unicodedata import decomposition
 
-    pairs = (decomposition(chr(letter)).split() for letter in range(_COMPOSED))
-    seconds = (chr(int(pair[1], 16)) for pair in pairs if len(pair) == 2 and pair[0][0] != "<")
+    found = filter(None, map(decomposition, map(chr, range(_COMPOSED))))
+    pairs = (one.split() for one in found if one[0] != "<")
+    seconds = (chr(int(pair[1], 16)) for pair in pairs if len(pair) == 2)
     return frozenset([*seconds, *map(chr, _HANGUL_PARTS)])
 
 

@@ -37,7 +37,7 @@ DECISIONS = "".join(text for path, text in TEXTS.items() if path.parent.name == 
 FOREIGN_TOOLS = "cluster.md"
 """This page shows the options of Slurm, Dask and Kubernetes, too."""
 PACKAGE = REPOSITORY / "evalstream"
-EXAMPLE_CODE = "ES321"
+EXAMPLE_CODE = "ES322"
 """The rule that CONTRIBUTING.md adds as an example."""
 EXAMPLE_PATHS = {
     "schemas/eee/99.0.0/",

@@ -125,10 +125,10 @@ def test_a_rule(tmp_path: Path) -> None:
     rows[2]["seed"], rows[3]["seed"] = -1, 7
     # Rows of 0.3.0 have no such member yet: a version comes first.
     text = copy.evalstream("check", copy.write(rows), "--select", "ES3")
-    assert "ES321 seed-negative: 1 warning" in text
+    assert "ES322 seed-negative: 1 warning" in text
     assert "line 3: /seed: the seed is negative" in text
     assert "fix: Write the seed that the harness used." in text
-    assert "Random generators refuse" in copy.evalstream("explain", "ES321")
+    assert "Random generators refuse" in copy.evalstream("explain", "ES322")
 
 
 def test_a_version(tmp_path: Path) -> None:

@@ -374,6 +374,15 @@ def chosen(*answers: str) -> Change:
     return change
 
 
+def by(library: str) -> Change:
+    """Name another harness."""
+
+    def change(pair: Pair) -> None:
+        pair.document["eval_library"] = {"name": library, "version": "1"}
+
+    return change
+
+
 def without_references(pair: Pair) -> None:
     """Take the references out of all rows, and hash them again."""
     for row in pair.rows:
@@ -513,11 +522,18 @@ def graded(pair: Pair) -> None:
         # An answer that another row has, or nobody.
         ("0.3.0", chosen("Lyon", "Paris", "Paris", "Lyon"), "ES808"),
         ("0.3.0", chosen("Paris", "Paris", "Paris", "Lyon"), "ES808"),
+        # Another harness is named, so that its rules do not hold.
+        (
+            "0.3.0",
+            both(chosen("Lyon", "Paris", "Lyon", "Lyon"), by("promptfoo"), logged('{"acc": 1.0}')),
+            "ES808",
+        ),
         # Samples that are listed have no rows, or others have.
         ("0.3.0", listed("s0", "s1", "s2", "s3", "s4", number=5), "ES609"),
         ("0.3.0", listed("s0", "s1", "s2", "s9"), "ES609"),
         # Figures beside a true score.
         ("0.3.0", says("score_details/details", {"accuracy": "0.99"}), "ES801"),
+        ("0.3.0", says("score_details/details", {"n_correct": "3"}), "ES801"),
         ("0.3.0", says("score_details/details", {"f1": "0.99"}), "ES804"),
         ("0.3.0", says("score_details/details", {"pass@1": "0.99"}), "ES804"),
         ("0.3.0", says("score_details/details", {"accuracy": "99%"}), "ES804"),
@@ -646,6 +662,12 @@ def one_third_in_single_precision(pair: Pair) -> None:
         ("0.3.0", listed("s0", "s1", "s2", "s3")),
         ("0.3.0", both(hashed_by_the_harness("", target=""), without_references)),
         ("0.3.0", chosen("Paris", "Paris", "Lyon", "Lyon")),
+        ("0.3.0", both(chosen("Lyon", "Paris", "Lyon", "Lyon"), by("promptfoo"))),
+        (
+            "0.3.0",
+            both(chosen("Paris", "Paris", "Lyon", "Lyon"), by("promptfoo"), logged('{"acc": 1.0}')),
+        ),
+        ("0.3.0", says("score_details/details", {"n_correct": "2", "n_samples": "4"})),
         (
             "0.3.0",
             both(chosen("Lyon", "Paris", "Lyon", "Lyon"), says_in_rows("choices", ["1", "2"])),
@@ -682,6 +704,16 @@ def test_a_mean_without_errors_says_how_many_rows_it_is_of(tmp_path: Path) -> No
     pair.results[0]["score_details"]["score"] = 1.0
     (one,) = pair.check(tmp_path).runs[0].claims
     assert (one.state, one.recomputed, one.rows) == (State.CONFIRMED, 1, 2)
+
+
+@each("place", ["uncertainty/num_samples", "details/n_samples"])
+def test_a_count_of_more_rows_than_there_are_is_named_as_written(
+    tmp_path: Path, place: str
+) -> None:
+    pair, (holder, name) = Pair(), place.split("/")
+    pair.results[0]["score_details"].setdefault(holder, {})[name] = 400
+    found = [one.message for one in pair.check(tmp_path) if one.code == "ES802"]
+    assert found == [f"{name} is above the number of rows, 4: rows are missing"]
 
 
 def test_a_part_that_agrees_is_unconfirmed(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from evalstream.stats.inference.clusters import clustered_difference
-from evalstream.stats.inference.distributions import (
+from evalstream.stats.inference.difference_tests import (
     exact_mcnemar,
     mid_p_mcnemar,
     t_test,

@@ -379,7 +379,8 @@ def test_token_counts_add_up(version: str) -> None:
         for total in (29, 30, 31, 35, 40, 130, 135, 230, 330, 331):
             usage = {"input_tokens": 20, "output_tokens": 10, "total_tokens": total, **known}
             lines.append(written({**bare(sound(SINGLE, version)), "token_usage": usage}))
-            expected.append(total in sums)
+            leaves_out = total == 30 and known.get("reasoning_tokens") == 100
+            expected.append(total in sums and not leaves_out)
     agreed(within, *lines)
     assert [taken(within, line) for line in lines] == expected
 
@@ -404,8 +405,8 @@ def test_sources_of_answers_are_judged_alike() -> None:
         for turn, named in itertools.product(range(-1, 6), repeat=2):
             row = changed(bare(sound(MULTI, version)), "answer_attribution/0/turn_idx", turn)
             row = changed(row, "answer_attribution/0/source", f"{key}[{named}].content")
-            there = turn in range(4) and named in range(4)
-            assert agreed(BARE[version], written(row)) == there
+            # The first turn and the third one are those of the user.
+            assert agreed(BARE[version], written(row)) == (turn == named and named in (1, 3))
         row = changed(bare(sound(MULTI, version)), "answer_attribution/0/turn_idx", 3)
         row = changed(row, "answer_attribution/0/source", f"{key}[03].content")
         assert agreed(BARE[version], written(row))

@@ -56,7 +56,8 @@ class Result(NamedTuple):
     dataset, `sample_ids` the used samples, as strings, and `split` the part of the dataset in its
     repository. `unit` is that of the scores, `kind_name` the name of the metric's kind, and
     `is_qualified` says that its name has further words. `data_in` is the member that states
-    samples_number and sample_ids.
+    samples_number and sample_ids, and `lists_evenly` says that the latter has each id as often.
+    `most_tokens` limits the output of a model that does not reason, `most_turns` the transcript.
     """
 
     place: int
@@ -78,6 +79,9 @@ class Result(NamedTuple):
     kind_name: str = kinds.UNKNOWN.name
     is_qualified: bool = False
     data_in: str = SOURCE_DATA
+    lists_evenly: bool = True
+    most_tokens: float | None = None
+    most_turns: float | None = None
 
     @property
     def kind(self) -> ClaimKind:
@@ -311,6 +315,16 @@ def to_float(value: Any) -> float | None:
         return math.inf if value > 0 else -math.inf
 
 
+def read_number(value: Any) -> float | None:
+    """Return a number, also one that is written as a text, as in maps of texts."""
+    if not isinstance(value, str):
+        return to_float(value)
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
 def is_alike(score: Any, limit: float) -> bool:
     """Return whether a score exceeds a bound only by the rounding error of float sums."""
     known = to_float(score)
@@ -341,7 +355,7 @@ def _result(index: int, result: dict[str, Any]) -> Result:
         object_or_empty(result.get("source_data")),
     )
     name, levels = text_or_none(result.get("evaluation_name")), metric.get("level_names")
-    data = _read_data(source)
+    data, (most_tokens, most_turns) = _read_data(source), _read_limits(result)
     return Result(
         place=index,
         id=text_or_none(result.get("evaluation_result_id")),
@@ -362,15 +376,35 @@ def _result(index: int, result: dict[str, Any]) -> Result:
         kind_name=metric_kind(metric, name).name,
         is_qualified=is_qualified(metric, name),
         data_in=data.place,
+        lists_evenly=data.lists_evenly,
+        most_tokens=most_tokens,
+        most_turns=most_turns,
     )
 
 
+def _read_limits(result: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Read max_tokens, the greater one of two, and message_limit.
+
+    Tokens of reasoning may come on top of max_tokens.
+    """
+    settings = member(result.get("generation_config"), "generation_args")
+    planned = member(member(settings, "eval_plan"), "config")
+    tokens = [read_number(member(holder, "max_tokens")) for holder in (settings, planned)]
+    most = max((number for number in tokens if number is not None), default=None)
+    turns = to_float(member(member(settings, "eval_limits"), "message_limit"))
+    return None if member(settings, "reasoning") is True else most, turns
+
+
 class _Data(NamedTuple):
-    """The number of samples of a dataset, the used ones, and the member that says so."""
+    """The number of samples of a dataset, the used ones, and the member that says so.
+
+    `lists_evenly` says that the used ones are listed equally often.
+    """
 
     number: int | None
     ids: frozenset[str] | None
     place: str = SOURCE_DATA
+    lists_evenly: bool = True
 
 
 def _read_data(source: Mapping[str, Any]) -> _Data:
@@ -382,8 +416,12 @@ def _read_data(source: Mapping[str, Any]) -> _Data:
     """
     listed, details = source.get("sample_ids"), source.get(_DETAILS)
     if isinstance(listed, list) or "samples_number" in source or not isinstance(details, dict):
-        ids = frozenset(map(str, listed)) if isinstance(listed, list) else None
-        return _Data(_whole(source.get("samples_number")), ids)
+        number = _whole(source.get("samples_number"))
+        if not isinstance(listed, list):
+            return _Data(number, None)
+        known = frozenset(map(str, listed))
+        is_even = len(known) == len(listed) or len({*Counter(map(str, listed)).values()}) == 1
+        return _Data(number, known, lists_evenly=is_even)
     number, texts = details.get("samples_number"), details.get("sample_ids")
     if not (isinstance(number, str) and number.isdecimal() and len(number) < MOST_DIGITS):
         return _Data(None, None)

@@ -109,6 +109,7 @@ class RunCheck:
             outlets,
             self._progress,
             of_aggregates=documents.AGGREGATE_KEYS,
+            sealed=None if self._aggregate is None else self._aggregate.checksum,
         )
         if self._run.rows is None and self._missing is None:
             rows.layout = NO_ROWS

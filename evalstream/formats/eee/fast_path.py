@@ -14,6 +14,7 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.fast_block import lists_all_rows
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.eee.rules.evidence import Doubts, doubtful_scores
+from evalstream.formats.eee.rules.limits import Limits, find_limits
 from evalstream.formats.eee.rules.members import judges_binary_scores
 from evalstream.formats.eee.rules.row import ES311, common_bounds, timed_members
 from evalstream.formats.eee.rules.sample_hash import tried_recipes
@@ -53,6 +54,7 @@ class _Needs(NamedTuple):
     tried: tuple[str, ...]
     bounds: tuple[float, float]
     scores: Doubts
+    limits: Limits
     fits_others: bool
     times_generation: bool
     lists_all: bool
@@ -87,6 +89,7 @@ def _needs(context: RowContext) -> _Needs:
         tried=tried_recipes(context),
         bounds=common_bounds(context),
         scores=doubtful_scores(context),
+        limits=find_limits(context),
         # It is only reported of rows that choose the version which other ones fit them.
         fits_others=options.schema is None and options.schema_version == "auto",
         times_generation="generation_time_ms" in timed_members(context),
@@ -103,7 +106,7 @@ def _needs(context: RowContext) -> _Needs:
 def _setting(needs: _Needs) -> ScannerConfig | None:
     """Return what the scanner checks rows against, None for what it does not support."""
     is_known = (
-        all(map(_is_double, (*needs.bounds, *needs.scores)))
+        all(map(_is_double, (*needs.bounds, *needs.scores, *needs.limits)))
         and needs.recipe in known_recipes()
         and needs.algorithm in _HEX_DIGITS
     )
@@ -134,6 +137,7 @@ def _constraints(needs: _Needs, tables: Tables) -> RowConstraints:
         lowest=lowest,
         highest=highest,
         **needs.scores._asdict(),
+        **needs.limits._asdict(),
         wanted=tables.wanted,
         unwanted=tables.unwanted,
         seed=_SEED if needs.fits_others and ES216.code in needs.enabled else 0,

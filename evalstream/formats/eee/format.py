@@ -33,7 +33,7 @@ class EeeFormat(RowFormat):
     prefix = "ES"
     noun = "row"
     rule_modules = (
-        *("version", "row", "evidence", "transcript", "leak", "sample_hash", "seal"),
+        *("version", "row", "evidence", "transcript", "limits", "leak", "sample_hash", "seal"),
         *(
             "linkage",
             "coverage",

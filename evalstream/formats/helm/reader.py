@@ -16,7 +16,7 @@ from evalstream.formats.helm.claims import Claimed
 from evalstream.formats.helm.documents import NOUNS, REQUESTS, STATE
 from evalstream.formats.helm.entries import EntryCollector
 from evalstream.formats.helm.rules import documents as about_documents
-from evalstream.formats.helm.rules.instances import check_model, describe_adapter
+from evalstream.formats.helm.rules.instances import check_mapping, check_model, describe_adapter
 from evalstream.formats.helm.statistics import InstanceEntry, make_entry, make_name, make_stat
 from evalstream.formats.helm.store import InstanceStore, RawRow
 from evalstream.formats.helm.totals import RunTotals
@@ -218,12 +218,14 @@ class RunReader:
     def _make_rows(
         self, found: Sequence[requests.PlainRequest], places: Sequence[ItemPlace]
     ) -> list[RawRow] | None:
-        """Return the rows of requests, None if one is of another model or malformed."""
-        rows, model = [], self.adapter.get("model")
+        """Return the rows of requests, None if one is malformed or not the adapter's."""
+        rows, adapter = [], self.adapter
+        model = adapter.get("model")
         models = {None, model} if isinstance(model, str) else None
         for number, (one, place) in enumerate(zip(found, places, strict=True), self.count):
             perturbation = requests.read_perturbation(bytes(one.instance.perturbation))
-            if perturbation is None or (models and one.request.model not in models):
+            is_other = models and one.request.model not in models
+            if perturbation is None or is_other or requests.find_other_mapping(one, adapter):
                 return None
             rows.append(self._make_row(one, perturbation, number, place[2], place[3]))
         return rows
@@ -253,7 +255,10 @@ class RunReader:
             self._miss(f"a request of {name} could not be read")
         else:
             request, plain = requests.read_request(value), requests.convert_request(value)
-            violations = list(check_model(plain.request.model, self.adapter, place))
+            violations = [
+                *check_model(plain.request.model, self.adapter, place),
+                *check_mapping(plain, self.adapter, place),
+            ]
             where = self.count, element.line, element.column
             self._store.add([self._make_row(plain, request.instance.perturbation, *where)])
             if self._samples is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import string
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Annotated, Any, Final
@@ -204,6 +204,36 @@ def convert_request(value: Mapping[str, Any]) -> PlainRequest:
         )
 
 
+def find_other_mapping(
+    request: PlainRequest, adapter: Mapping[str, Any]
+) -> Mapping[str, str] | None:
+    """Return what a request must map letters to, None where it does, or where that is not known.
+
+    Source: MultipleChoiceJointAdapter of HELM. Its early releases knew the letter A alone.
+    """
+    given, references = request.output_mapping, request.instance.references
+    if not given or references is None or adapter.get("method") not in _JOINT:
+        return None
+    texts = [one.output if isinstance(one.output, str) else one.output.text for one in references]
+    letters = adapter.get("reference_prefix_characters")
+    if isinstance(letters, list):
+        return _unless_given(given, [dict(zip(map(str, letters), texts, strict=False))])
+    first = next(filter(str.isalnum, str(adapter.get("reference_prefix"))), "A")
+    starts = dict.fromkeys((first, "A"))
+    mappings = [{chr(ord(one) + at): text for at, text in enumerate(texts)} for one in starts]
+    return _unless_given(given, mappings)
+
+
+def _unless_given(
+    given: Mapping[str, str], mappings: Sequence[Mapping[str, str]]
+) -> Mapping[str, str] | None:
+    return None if given in mappings else mappings[0]
+
+
+_JOINT: Final = frozenset({"multiple_choice_joint", "multiple_choice_joint_chain_of_thought"})
+"""Methods of adaptation that name each reference by a letter."""
+
+
 def score_again(request: PlainRequest, metrics: Sequence[str]) -> bytes | None:
     """Return the scores of a plain request by some metrics, None where they are not known."""
     if not metrics or not request.is_plain or request.instance.references is None:
@@ -267,13 +297,23 @@ def arrange_scores(
 
 
 def _score_answer(answer: str, correct: Sequence[str], metrics: Sequence[str]) -> tuple[float, ...]:
-    """Return the scores of an answer; one that is a correct reference is right by all metrics."""
-    if not answer or answer in correct:
-        return (float(bool(answer)),) * len(metrics)
-    found = set[str]()
-    for gold in correct:
+    """Return the scores of an answer, each the best by any correct reference."""
+    if not answer:
+        return (0.0,) * len(metrics)
+    found = set(_MATCHES if answer in correct else ())
+    for gold in correct if not found else ():
         found.update(_find_matches(gold.strip(), answer.strip()))
-    return tuple([float(one in found) for one in metrics])
+    return tuple(
+        [
+            float(one in found) if one in _MATCHES else _best_score(one, answer, correct)
+            for one in metrics
+        ]
+    )
+
+
+def _best_score(metric: str, answer: str, correct: Sequence[str]) -> float:
+    score = _SCORES[metric]
+    return max((float(score(gold, answer)) for gold in correct), default=0.0)
 
 
 def _find_matches(gold: str, answer: str) -> Iterator[str]:
@@ -299,10 +339,44 @@ def normalize_text(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
-_METRICS: Final = frozenset(
+_MATCHES: Final = frozenset(
     ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match")
 )
-"""Metrics that compare the answer with one correct reference."""
+"""Metrics by which an answer is right that is a correct reference."""
+
+
+def _share_words(gold: str, answer: str) -> float:
+    """Return the F1 of the different words of two texts (`f_measure` of nltk)."""
+    right, given = set(normalize_text(gold).split()), set(normalize_text(answer).split())
+    both = len(right & given)
+    return 1.0 / (0.5 / (both / len(given)) + 0.5 / (both / len(right))) if both else 0.0
+
+
+def _last_number(text: str) -> str:
+    found = _NUMBER.findall(text)
+    return found[-1].replace(",", "") if found else ""
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text in lower case, with articles."""
+    return text.lower().translate(_PUNCTUATION).split()
+
+
+_NUMBER: Final = LazyPattern(r"-?[\d,]+(?:.\d+)?")
+
+_SCORES: Final[Mapping[str, Callable[[str, str], float]]] = {
+    "exact_match_indicator": lambda gold, answer: (
+        gold.split(" ")[-1].strip() == answer.split(" ")[-1].strip()
+    ),
+    "f1_score": _share_words,
+    "final_number_exact_match": lambda gold, answer: (
+        _last_number(gold) == _last_number(answer) != ""
+    ),
+    "quasi_leave_articles_exact_match": lambda gold, answer: _words(gold) == _words(answer),
+}
+"""Further metrics that compare the answer with one correct reference."""
+
+_METRICS: Final = _MATCHES | _SCORES.keys()
 
 
 def find_scored(run_spec: Mapping[str, Any]) -> tuple[str, ...]:

@@ -52,7 +52,14 @@ def gather_facts(view: SampleView, keys: Set[str]) -> SampleFacts:
         {name: KeptScore(score_value(one), _answer(one)) for name, one in view.scores.items()},
         kept,
         told,
+        _first_call(view),
+        value.get("invalidation") is not None,
     )
+
+
+def _first_call(view: SampleView) -> str | None:
+    """Return the id of the event of the first call of a model."""
+    return next((text_or_none(event.get("uuid")) for _, event in view.events("model")), None)
 
 
 def _answer(score: Mapping[str, Any]) -> str | None:

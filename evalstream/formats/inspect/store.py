@@ -21,7 +21,7 @@ MOST_NAMED: Final = 10_000
 _TABLES: Final = """
     CREATE TABLE sample (
         number INTEGER PRIMARY KEY, id BLOB, epoch INTEGER, failed INTEGER, uuid BLOB,
-        target TEXT, place BLOB, told TEXT
+        target TEXT, place BLOB, told TEXT, event BLOB
     );
     CREATE TABLE score (sample INTEGER, scorer BLOB, value TEXT, answer TEXT);
     CREATE TABLE meta (sample INTEGER, key BLOB, value TEXT);
@@ -49,7 +49,7 @@ class KeptScore(NamedTuple):
 class SampleFacts(NamedTuple):
     """The facts of one sample: `scores` and `metadata` by name, `place` is its JSON Pointer.
 
-    `told` are further members that its summary repeats.
+    `told` are further members that its summary repeats, `event` the id of an event of a model.
     """
 
     id: str
@@ -61,6 +61,8 @@ class SampleFacts(NamedTuple):
     scores: Mapping[str, KeptScore]
     metadata: Mapping[str, Any]
     told: Mapping[str, Any]
+    event: str | None = None
+    is_invalid: bool = False
 
 
 class StoredSample(NamedTuple):
@@ -94,7 +96,7 @@ class LogStore:
         self._scores: list[tuple[Any, ...]] = []
         self._meta: list[tuple[Any, ...]] = []
         self.count = 0
-        self.failed = 0
+        self.failed = self.invalid = 0
         self._summarised = bytearray()
         self._ahead: Iterator[StoredSample] = iter(())
         self._has_repeated = self._is_indexed = False
@@ -107,6 +109,7 @@ class LogStore:
         """Keep a sample."""
         self.count += 1
         self.failed += facts.failed
+        self.invalid += facts.is_invalid
         number = self.count
         uuid = None if facts.uuid is None else encode_name(facts.uuid)
         target = _text(facts.target)
@@ -120,6 +123,7 @@ class LogStore:
                 target,
                 encode_name(facts.place),
                 _text(facts.told),
+                None if facts.event is None else encode_name(facts.event),
             )
         )
         self._scores += [
@@ -145,7 +149,7 @@ class LogStore:
         self._has_repeated = bool(self._table.rows(repeated))
 
     def _write(self) -> None:
-        self._table.change("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self._samples)
+        self._table.change("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._samples)
         self._table.change("INSERT INTO score VALUES (?, ?, ?, ?)", self._scores)
         self._table.change("INSERT INTO meta VALUES (?, ?, ?)", self._meta)
         self._samples, self._scores, self._meta = [], [], []
@@ -160,6 +164,38 @@ class LogStore:
             "AND first.number < later.number) ORDER BY number LIMIT 10000"
         ):
             yield decode_name(id_), epoch, decode_name(place)
+
+    def iterate_copied(self) -> Iterator[tuple[str, int, str, str, int]]:
+        """Iterate over the samples that have an event of an earlier one.
+
+        They are given as id, epoch and place, with id and epoch of the earlier one.
+        """
+        for id_, epoch, place, of, of_epoch in self._table.rows(
+            "SELECT later.id, later.epoch, later.place, first.id, first.epoch FROM "
+            "(SELECT event, MIN(number) AS least FROM sample WHERE event IS NOT NULL "
+            "GROUP BY event HAVING COUNT(*) > 1) AS known "
+            "JOIN sample AS first ON first.number = known.least "
+            "JOIN sample AS later ON later.event = known.event AND later.number > known.least "
+            "WHERE later.id != first.id OR later.epoch != first.epoch "
+            "ORDER BY later.number LIMIT 10000"
+        ):
+            yield decode_name(id_), epoch, decode_name(place), decode_name(of), of_epoch
+
+    def iterate_drifted(self) -> Iterator[tuple[str, int, str, Any, Any]]:
+        """Iterate over the samples that have another target than the first one of their id.
+
+        They are given as id, epoch, place, and both targets, the first one first.
+        """
+        for id_, epoch, place, first, target in self._table.rows(
+            "SELECT later.id, later.epoch, later.place, first.target, later.target FROM "
+            "(SELECT id, MIN(number) AS least FROM sample GROUP BY id "
+            "HAVING MIN(target) != MAX(target)) AS known "
+            "JOIN sample AS first ON first.number = known.least "
+            "JOIN sample AS later ON later.id = known.id AND later.epoch != first.epoch "
+            "WHERE later.target != first.target "
+            "ORDER BY later.number LIMIT 10000"
+        ):
+            yield decode_name(id_), epoch, decode_name(place), _value(first), _value(target)
 
     def expect(self, ids: Iterable[str]) -> None:
         """Keep the ids that the log declares."""

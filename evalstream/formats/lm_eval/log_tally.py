@@ -8,6 +8,8 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
+from xxhash import xxh3_64_intdigest
+
 from evalstream.formats.lm_eval.doc_ids import DocIds, IdRuns
 from evalstream.model.data_class import DataClass, field
 from evalstream.stats.score_sums import ScoreSums
@@ -115,15 +117,21 @@ class MetricValues:
 
 
 class FilterRows:
-    """The rows of one filter in a block."""
+    """The rows of one filter in a block; `contents` is the sum of their digests in any order."""
 
-    __slots__ = ("ids", "metrics", "ordered", "rows")
+    __slots__ = ("contents", "ids", "metrics", "ordered", "rows")
 
     def __init__(self, ordered: frozenset[str]) -> None:
-        self.rows = 0
+        self.rows = self.contents = 0
         self.ids = IdRuns()
         self.metrics: dict[str, MetricValues] = {}
         self.ordered = ordered
+
+    def add_contents(self, doc_id: int, digests: bytes) -> None:
+        """Add the three digests of each of some rows, whose numbers follow each other."""
+        for at in range(0, len(digests), DIGESTS_BYTES):
+            self.contents += xxh3_64_intdigest(digests[at : at + DIGESTS_BYTES], doc_id)
+            doc_id += 1
 
     def values(self, metric: str) -> MetricValues | None:
         """Return the values of a metric, None where there are too many metrics."""
@@ -140,7 +148,8 @@ class RowsTally(DataClass):
     rows without three valid ones, and `bare` those without any. `hashed` counts rows whose digests
     are all right, `replaced` those that may show digests in the place of images. `unkeyed` counts
     rows without a valid doc_id or filter. `ordered` names the metrics whose numbers are kept in
-    order. `answers` has digests of the answers of some docs.
+    order. `answers` has digests of the answers of some docs, and filters have their contents if
+    `has_contents`.
     """
 
     rows: int = 0
@@ -152,6 +161,7 @@ class RowsTally(DataClass):
     unkeyed: int = 0
     filters: dict[str, FilterRows] = field(default_factory=dict)
     ordered: frozenset[str] = frozenset()
+    has_contents: bool = False
     answers: dict[int, int] = field(default_factory=dict)
 
     def filter(self, name: str) -> FilterRows | None:
@@ -166,7 +176,7 @@ class FilterTotals:
     """The rows of one filter in a whole file."""
 
     def __init__(self) -> None:
-        self.rows = 0
+        self.rows = self.contents = 0
         self.ids = DocIds()
         self.metrics: dict[str, MetricValues] = {}
 
@@ -305,6 +315,7 @@ class LogTotals:
         if self._first is None and rows.ids.runs:
             self._first = (name, rows.ids.runs[0].first)
         total.rows += rows.rows
+        total.contents += rows.contents
         for run in rows.ids.runs:
             total.ids.add(run, shift)
         for metric, values in rows.metrics.items():

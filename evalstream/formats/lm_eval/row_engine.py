@@ -15,7 +15,7 @@ from evalstream.engine.log_reading import parse_plain
 from evalstream.engine.record_engine import RecordEngine
 from evalstream.engine.result import BlockResult, CheckContext
 from evalstream.formats.lm_eval.doc_ids import IdRun
-from evalstream.formats.lm_eval.log_tally import FilterRows, LogTotals, RowsTally
+from evalstream.formats.lm_eval.log_tally import DIGESTS_BYTES, FilterRows, LogTotals, RowsTally
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
 from evalstream.formats.lm_eval.row_scores import brier_score
 from evalstream.formats.lm_eval.rules.requests import find_request_contradictions
@@ -96,13 +96,15 @@ class FastPath:
             return start, 0
         tally.rows += taken
         tally.hashed += taken
-        digests += self._scanner.digests()
-        self._add_runs(tally)
+        added = self._scanner.digests()
+        digests += added
+        self._add_runs(tally, added)
         return self._scanner.stop, taken
 
-    def _add_runs(self, tally: RowsTally) -> None:
+    def _add_runs(self, tally: RowsTally, digests: bytes) -> None:
         """Add runs to the tally; values of runs that are alike are added together."""
         began: SampleRun | None = None
+        at = 0
         for run in self._scanner.runs():
             rows = tally.filter(_name(self._scanner.filter(run.filter)))
             if rows is None:
@@ -110,6 +112,10 @@ class FastPath:
             else:
                 rows.rows += run.rows
                 rows.ids.extend(IdRun(run.doc_id, run.rows, run.line, 1))
+                if tally.has_contents:
+                    stop = at + DIGESTS_BYTES * run.rows
+                    rows.add_contents(run.doc_id, digests[at:stop])
+            at += DIGESTS_BYTES * run.rows
             if began is None or (began.filter, began.metrics) != (run.filter, run.metrics):
                 if began is not None:
                     self._add_values(tally, began, run.value)
@@ -227,7 +233,8 @@ class SampleChecker:
     def __init__(self, context: LogContext, fast_path: FastPath | None = None) -> None:
         self._fast_path = fast_path
         self._plan = context.plan
-        self._tally = RowsTally(ordered=context.plan.ordered)
+        has_contents = len(context.plan.filters) > 1
+        self._tally = RowsTally(ordered=context.plan.ordered, has_contents=has_contents)
         self._digests = bytearray()
         self._collect_samples = _collect_samples(context)
 
@@ -277,6 +284,8 @@ class SampleChecker:
             return
         rows.rows += 1
         rows.ids.add(key.doc_id, line)
+        if tally.has_contents and None not in digests:
+            rows.add_contents(key.doc_id, bytes(self._digests[-DIGESTS_BYTES:]))
         for name, value in iterate_metrics(row):
             values = rows.values(name)
             if values is not None:

@@ -141,6 +141,8 @@ class RowConstraints(Structure):
         ("right_from", c_double),
         ("wrong_from", c_double),
         ("wrong_up_to", c_double),
+        ("most_tokens", c_double),
+        ("most_turns", c_double),
         ("wanted", c_uint64 * _INTERACTIONS),
         ("unwanted", c_uint64 * _INTERACTIONS),
         ("seed", c_uint64),

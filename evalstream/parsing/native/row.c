@@ -27,6 +27,8 @@ void clear_facts(struct facts *facts) {
     facts->references.count = facts->choices.count = facts->answered.count = 0;
     facts->outputs.count = facts->said.count = facts->asked.count = facts->told.count = 0;
     facts->says_more = false;
+    if (facts->turns)
+        memset(facts->by_users, 0, sizeof facts->by_users);
     facts->turns = facts->assistants = facts->calls = facts->calls_before = facts->answers = 0;
     facts->odd_references = facts->is_exact = facts->is_bare = false;
     facts->doubts = NO_CHECK;
@@ -164,6 +166,8 @@ static void end_turn(struct facts *facts, const struct value *turn) {
     if (!answers_calls(facts, role))
         facts->doubts |= ES305;
     facts->assistants += is(role, "assistant");
+    if (facts->turns < USER_TURNS && (role->escaped || is(role, "user")))
+        facts->by_users[facts->turns / 64] |= (uint64_t)1 << facts->turns % 64;
     if (facts->slot[TURN_CONTENT].kind == STRING && !is(role, "assistant"))
         add(is(role, "user") ? &facts->asked : &facts->told, text_of(facts, TURN_CONTENT));
     if (role->escaped || is(role, "assistant")) {
@@ -479,21 +483,33 @@ static bool is_foreign(const struct span *source) {
            !starts_with(source, "messages");
 }
 
-/* Tell whether a source is the content of a turn of the transcript: `messages[3].content`. */
-static bool is_content(const struct span *source, const char *transcript, size_t turns) {
+/* Return the turn whose content a source is: 3 for `messages[3].content`, and so many as there are
+   turns where it is that of none. */
+static size_t find_source(const struct span *source, const char *transcript, size_t turns) {
     static const char end[] = "].content";
     const byte *at = source->start;
     const byte *const stop = source->start + source->length;
     size_t turn = 0, digits = 0;
     if (source->escaped || !starts_with(source, transcript))
-        return false;
+        return turns;
     at += strlen(transcript);
     if (at == stop || *at++ != '[')
-        return false;
+        return turns;
     for (; at < stop && *at >= '0' && *at <= '9' && digits < 9; at++, digits++)
         turn = turn * 10 + (size_t)(*at - '0');
-    return digits && turn < turns && (size_t)(stop - at) == strlen(end) &&
-           !memcmp(at, end, strlen(end));
+    const bool is_content = (size_t)(stop - at) == strlen(end) && !memcmp(at, end, strlen(end));
+    return digits && turn < turns && is_content ? turn : turns;
+}
+
+/* Tell whether a source is surely the content of a turn that is not a user's, and no other turn than
+   the answer's. */
+static bool is_said(const struct facts *facts, const char *transcript) {
+    const size_t turn = find_source(text_of(facts, ANSWER_SOURCE), transcript, facts->turns);
+    const double claimed = number_of(facts, ANSWER_TURN);
+    /* Turns that are not in order have other numbers than their places. */
+    const bool is_a_turn = facts->doubts & ES304 || (claimed >= 0 && claimed < (double)facts->turns);
+    return turn < facts->turns && turn < USER_TURNS && !(is_a_turn && claimed != (double)turn) &&
+           !(facts->by_users[turn / 64] >> turn % 64 & 1);
 }
 
 /* Tell whether a text is a letter that is none of the choices, and every reference more than one.
@@ -551,12 +567,17 @@ static bool may_not_be_output(const struct facts *facts) {
             place_of(&facts->outputs, text_of(facts, ANSWER_VALUE)) == facts->outputs.count);
 }
 
-/* Tell whether an answer may be taken from an output that is empty. */
-static bool lacks_output(const struct facts *facts) {
+/* Tell whether an output surely has something that is not white space. */
+static bool says_something(const struct facts *facts) {
     for (size_t one = 0; one < facts->outputs.count; one++)
         if (shows_something(&facts->outputs.span[one]))
-            return false;
-    return facts->answers && text_of(facts, ANSWER_VALUE)->length;
+            return true;
+    return false;
+}
+
+/* Tell whether an answer may be taken from an output that is empty. */
+static bool lacks_output(const struct facts *facts) {
+    return facts->answers && text_of(facts, ANSWER_VALUE)->length && !says_something(facts);
 }
 
 /* Tell whether an answer may be another choice than the score says, which the reference numbers. */
@@ -646,8 +667,7 @@ static uint32_t doubts_of_answer(
         return doubts;
     if (single && is_foreign(source))
         *flags |= FOREIGN;
-    else if (!(single ? is(source, "output.raw")
-                      : is_content(source, demands->transcript, facts->turns)))
+    else if (!(single ? is(source, "output.raw") : is_said(facts, demands->transcript)))
         doubts |= ES303;
     return doubts;
 }
@@ -676,6 +696,36 @@ static bool is_asked(const struct facts *facts) {
     return false;
 }
 
+/* Tell whether a number may be above a limit; one that no double holds may be. */
+static bool may_exceed(const struct facts *facts, enum slot slot, double limit) {
+    return is_a_number(facts, slot) && !(number_of(facts, slot) <= limit);
+}
+
+/* Tell whether an output may have more tokens than are counted, or more were reasoned. */
+static bool may_undercount(const struct facts *facts) {
+    const double given = number_of(facts, TOKENS_GIVEN), total = number_of(facts, TOKENS);
+    const double sum = number_of(facts, TOKENS_TAKEN) + given;
+    if (given == 0 && !facts->choices.count)
+        for (size_t one = 0; one < facts->outputs.count; one++)
+            if (facts->outputs.span[one].length)
+                return true;
+    return is_a_number(facts, TOKENS_GIVEN) && may_exceed(facts, TOKENS_REASONED, given) &&
+           !(sum < total || sum > total);
+}
+
+/* Tell whether the outputs of a row may have more tokens than the limit of one allows. */
+static bool may_pass_limit(const struct facts *facts, const struct demands *demands) {
+    const double outputs = facts->outputs.count > 1 ? (double)facts->outputs.count : 1;
+    return may_exceed(facts, TOKENS_GIVEN, demands->most_tokens * outputs) &&
+           !(number_of(facts, TOKENS_REASONED) > 0);
+}
+
+/* Tell whether a right answer may be an empty output. */
+static bool may_be_right_for_nothing(const struct facts *facts) {
+    return is_true(facts, CORRECT) && facts->outputs.count && !facts->choices.count &&
+           !says_something(facts);
+}
+
 /* Return the rules that may object to what is said of a transcript: its counts, and its kind. */
 static uint32_t doubts_of_transcript(
     const struct facts *facts, const struct demands *demands, bool agentic
@@ -683,6 +733,8 @@ static uint32_t doubts_of_transcript(
     const bool is_real = agentic ? facts->calls > 0 : facts->assistants > 1;
     const enum kind turns = facts->slot[TURN_COUNT].kind;
     uint32_t doubts = (is_real ? NO_CHECK : ES315) | (is_asked(facts) ? NO_CHECK : ES320);
+    if ((double)facts->turns > demands->most_turns)
+        doubts |= ES321;
     if (turns == ABSENT || (turns == NULL_KIND && demands->counts_turns) ||
         may_miscount(facts, TURN_COUNT, facts->turns) ||
         may_miscount(facts, CALL_COUNT, facts->calls))
@@ -695,7 +747,7 @@ static uint32_t doubts_of_values(
     const struct facts *facts, const struct demands *demands, uint64_t *flags
 ) {
     uint32_t doubts = NO_CHECK;
-    if (!sums_up(facts))
+    if (!sums_up(facts) || may_undercount(facts))
         doubts |= ES309;
     if (!in_time(facts, FIRST_TOKEN) || (demands->times_generation && !in_time(facts, GENERATION)))
         doubts |= ES310;
@@ -736,7 +788,8 @@ bool judge(
     *doubts |= doubts_of_values(facts, demands, flags) | doubts_of_kind(facts, interaction);
     *doubts |= doubts_of_answer(facts, demands, single, flags);
     *doubts |= may_be_underived(facts, demands) || may_differ_from_log(facts) ? ES808 : NO_CHECK;
-    *doubts |= may_be_another_choice(facts) ? ES808 : NO_CHECK;
+    *doubts |= may_be_another_choice(facts) || (single && may_be_right_for_nothing(facts)) ? ES808 : NO_CHECK;
+    *doubts |= single && may_pass_limit(facts, demands) ? ES321 : NO_CHECK;
     *doubts |= may_not_be_output(facts) || (single && lacks_output(facts)) ? ES303 : NO_CHECK;
     if (!single)
         *doubts |= doubts_of_transcript(facts, demands, interaction == AGENTIC);

@@ -14,6 +14,7 @@ enum {
     MOST_OUTPUTS = 64,
     MOST_SAID = 1024,
     MOST_ASKED = 4,
+    USER_TURNS = 1024,
     CALL_BUCKETS = 2 * MOST_CALLS,
     INTERACTIONS = 3,
 };
@@ -42,7 +43,7 @@ enum recipe { RECIPES(NAME_OF_RECIPE) RECIPE_COUNT };
 #define CHECKS(check)                                                                              \
     check(ES301) check(ES302) check(ES303) check(ES304) check(ES305) check(ES306) check(ES307)     \
     check(ES308) check(ES309) check(ES310) check(ES311) check(ES312) check(ES313) check(ES314)     \
-    check(ES315) check(ES316) check(ES320) check(ES410) check(ES710) check(ES808)
+    check(ES315) check(ES316) check(ES320) check(ES321) check(ES410) check(ES710) check(ES808)
 
 #define NAME_OF_CHECK(code) PLACE_OF_##code,
 enum check_place { CHECKS(NAME_OF_CHECK) };
@@ -64,6 +65,7 @@ struct demands {
     double lowest, highest;          /* score */
     double right_up_to, right_from;  /* scores that contradict a right answer */
     double wrong_from, wrong_up_to;  /* scores that contradict a wrong one */
+    double most_tokens, most_turns;  /* of one output, and of a transcript */
     uint64_t wanted[INTERACTIONS];   /* slots, as bits, that must be there and not be null */
     uint64_t unwanted[INTERACTIONS]; /* slots that must be null or absent */
     uint64_t seed;                   /* of the shapes of rows */
@@ -137,6 +139,7 @@ struct facts {
     struct spans asked, told;      /* texts of the first turns of users, and of others */
     bool says_more;                /* there are more of those than are kept */
     size_t turns, assistants;
+    uint64_t by_users[USER_TURNS / 64]; /* which turns may be a user's, as bits */
     size_t calls, calls_before;    /* in the whole row, and before this turn */
     size_t answers;
     enum interaction interaction;

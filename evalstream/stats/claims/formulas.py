@@ -7,12 +7,11 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
+from evalstream.stats.probability import beta_quantile, normal_quantile, t_quantile
+
 USUAL_LEVEL: Final = 0.95
 ROUNDED_QUANTILES: Final = (1.96, 2.0)
 """The values that many writers use for the normal quantile of 95 %, which is 1.95996…"""
-
-MOST_STEPS: Final = 10_000
-CONVERGED: Final = 1e-15
 
 
 def middle_values(counts: Mapping[float, int]) -> tuple[float, float]:
@@ -27,54 +26,6 @@ def middle_values(counts: Mapping[float, int]) -> tuple[float, float]:
         if seen > upper:
             return low, value
     return low, low
-
-
-@lru_cache(maxsize=16)
-def cached_normal_quantile(share: float) -> float:
-    """Return the quantile of the standard normal distribution."""
-    from statistics import NormalDist
-
-    return NormalDist().inv_cdf(share)
-
-
-@lru_cache(maxsize=64)
-def cached_t_quantile(share: float, degrees: int) -> float:
-    """Return the quantile of Student's t distribution for a share above one half."""
-    square = beta_quantile(2 * share - 1, 0.5, degrees / 2)
-    return math.sqrt(degrees * square / (1 - square))
-
-
-def beta_quantile(share: float, a: float, b: float) -> float:
-    """Return the quantile of the beta distribution, by bisection."""
-    low, high = 0.0, 1.0
-    while low < (middle := (low + high) / 2) < high:
-        if _incomplete_beta(middle, a, b) < share:
-            low = middle
-        else:
-            high = middle
-    return middle
-
-
-def _incomplete_beta(x: float, a: float, b: float) -> float:
-    """Return the regularised incomplete beta function for 0 < x < 1.
-
-    Source: the continued fraction of the NIST Handbook, dlmf.nist.gov/8.17.22, by Lentz's method.
-    """
-    if x > (a + 1) / (a + b + 2):
-        return 1 - _incomplete_beta(1 - x, b, a)
-    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    front = math.exp(scale + a * math.log(x) + b * math.log1p(-x)) / a
-    value = c = 1.0
-    d = 0.0
-    for step in range(1, MOST_STEPS):
-        half = step // 2
-        part = half * (b - half) if step % 2 == 0 else -(a + half) * (a + b + half)
-        part *= x / ((a + step - 1) * (a + step))
-        d, c = 1 / (1 + part * d), 1 + part / c
-        value *= c * d
-        if abs(c * d - 1) < CONVERGED:
-            break
-    return front / value
 
 
 @lru_cache(maxsize=256)
@@ -94,7 +45,7 @@ def share_intervals(right: int, number: int, level: float) -> tuple[tuple[float,
     for prior in (0.5, 1.0):
         low, high = (beta_quantile(one, right + prior, wrong + prior) for one in (tail, 1 - tail))
         found += [(low, high), (low if right else 0.0, high if wrong else 1.0)]
-    quantile = cached_normal_quantile(1 - tail)
+    quantile = normal_quantile(1 - tail)
     square, share = quantile * quantile, right / number
     middle = (right + square / 2) / (number + square)
     half = quantile * math.sqrt(middle * (1 - middle) / (number + square))
@@ -122,7 +73,7 @@ def wilson(share: float, number: float, quantile: float) -> tuple[float, float]:
 
 def quantiles(level: float) -> Iterator[float]:
     """Yield the normal quantiles that writers use for a two-sided confidence level."""
-    yield cached_normal_quantile((1 + level) / 2)
+    yield normal_quantile((1 + level) / 2)
     if level == USUAL_LEVEL:
         yield from ROUNDED_QUANTILES
 
@@ -176,7 +127,7 @@ def mean_interval(
     if len(values) < 2:
         return middle, middle
     number = len(values) if clusters is None else len(set(clusters))
-    half = cached_t_quantile(1 - (1 - level) / 2, max(number - 1, 1)) * mean_error(values, clusters)
+    half = t_quantile(1 - (1 - level) / 2, max(number - 1, 1)) * mean_error(values, clusters)
     return middle - half, middle + half
 
 
@@ -189,12 +140,12 @@ def wilson_interval(
     and B. Graubard 1998).
     """
     share, number = mean(values), float(len(values))
-    quantile = -cached_normal_quantile((1 - level) / 2)
+    quantile = -normal_quantile((1 - level) / 2)
     if clusters is not None:
         spread, square = share * (1 - share), mean_error(values, clusters) ** 2
         if spread > 0 and square > 0:
             number = min(spread / square, number)
         degrees = len(set(clusters)) - 1
-        quantile = cached_t_quantile(1 - (1 - level) / 2, degrees) if degrees > 0 else math.nan
+        quantile = t_quantile(1 - (1 - level) / 2, degrees) if degrees > 0 else math.nan
     low, high = wilson(share, number, quantile)
     return max(low, 0.0), min(high, 1.0)

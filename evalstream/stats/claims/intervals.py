@@ -120,6 +120,7 @@ def compute_intervals(evidence: Evidence, level: float) -> Iterator[Interval]:
 
 def _intervals_of_mean(mean: float, spreads: Iterable[Spread], level: float) -> Iterator[Interval]:
     from evalstream.stats.claims import formulas
+    from evalstream.stats.probability import t_quantile
 
     known = list(spreads)
     for quantile in formulas.quantiles(level):
@@ -129,7 +130,7 @@ def _intervals_of_mean(mean: float, spreads: Iterable[Spread], level: float) -> 
             yield formulas.wilson(mean, number, quantile)
     for spread in known:
         if spread.number > 1:
-            half = formulas.cached_t_quantile((1 + level) / 2, spread.number - 1) * spread.error
+            half = t_quantile((1 + level) / 2, spread.number - 1) * spread.error
             yield mean - half, mean + half
 
 

@@ -192,11 +192,28 @@ def _counts(evidence: Evidence) -> Iterator[Figure]:
     yield Figure("the number of rows with a score", sums.rows)
 
 
+def _right_answers(evidence: Evidence) -> Iterator[Figure]:
+    """Count scores of 1 where all are 0 and 1; of repeats it is not known what is counted."""
+    scores = evidence.values
+    if scores and {0, 1}.issuperset(scores) and not evidence.is_repeated:
+        yield Figure("the number of right answers", scores.get(1, 0))
+
+
+def _number_of_rows(evidence: Evidence) -> Bounds:
+    return 0, evidence.sums.joined_rows
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-COUNT: Final = ClaimKind("count", _words("num_samples samples_number"), _counts)
+COUNT: Final = ClaimKind("count", _words("num_samples n_samples samples_number"), _counts)
+CORRECT: Final = ClaimKind(
+    "number of right answers",
+    _words("n_correct num_correct number_correct correct_count"),
+    _right_answers,
+    _number_of_rows,
+)
 MEAN: Final = ClaimKind(
     "mean",
     _words(
@@ -242,6 +259,7 @@ UNKNOWN: Final = ClaimKind("unknown", frozenset(), _means, hints=_near_means, is
 
 TABLE: Final[tuple[ClaimKind, ...]] = (
     COUNT,
+    CORRECT,
     MEAN,
     MEDIAN,
     MODE,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from evalstream.model import comparison, estimate
-from evalstream.stats.inference.distributions import normal_quantile
+from evalstream.stats.probability import normal_quantile
 
 
 def average_results(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from evalstream.model.estimate import FEW_CLUSTERS, Clustered
 from evalstream.stats.arrays import Array
-from evalstream.stats.inference.distributions import t_interval, t_test
+from evalstream.stats.inference.difference_tests import t_interval, t_test
 from evalstream.stats.inference.paired import LARGEST, PairedScores
 from evalstream.stats.samples.copies import CopyGroups
 

@@ -17,17 +17,16 @@ from evalstream.model.estimate import (
     PValue,
     Square,
 )
-from evalstream.stats.inference.distributions import (
+from evalstream.stats.inference.difference_tests import (
     exact_mcnemar,
     mid_p_mcnemar,
-    normal_cdf,
-    normal_quantile,
     t_interval,
     t_test,
     tango_interval,
 )
 from evalstream.stats.inference.paired import PairedScores
 from evalstream.stats.inference.resamples import RANDOM_FLIPS, bootstrap_intervals, sign_flip_test
+from evalstream.stats.probability import normal_cdf, normal_quantile
 
 
 class Bounds(NamedTuple):

@@ -10,8 +10,8 @@ import numpy as np
 
 from evalstream.model.estimate import Interval, PValue
 from evalstream.stats.arrays import Array
-from evalstream.stats.inference.distributions import normal_cdf, normal_quantile
 from evalstream.stats.inference.paired import Cells
+from evalstream.stats.probability import normal_cdf, normal_quantile
 
 _BITS: Final = 62
 _WORTH_COUNTING: Final = 64

@@ -88,9 +88,9 @@ def _uneven_repeats(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _are_judged(cover: ResultCoverage) -> bool:
-    """Tell whether all rows are marked as repeats, and no repeat of a sample comes twice."""
-    marks = cover.marks or {0: 0}
-    return 0 not in marks and sum(marks.values()) == cover.repeats
+    """Tell whether rows are marked as repeats, and no repeat of a sample comes twice."""
+    marks = cover.marks or {}
+    return any(marks) and sum(marks.values()) == cover.repeats
 
 
 def _chosen_repeats(samples: int, marks: Mapping[int, int]) -> str | None:
@@ -98,11 +98,22 @@ def _chosen_repeats(samples: int, marks: Mapping[int, int]) -> str | None:
 
     Only numbered repeats are judged: seeds may differ from sample to sample.
     """
-    known = numbered_repeats(FEW_MARKS)
+    known, total = numbered_repeats(FEW_MARKS), sum(marks.values())
+    if 0 in marks:
+        # Rows without a mark may be first repeats, if there are no others.
+        is_first = len(marks) == 2 and {known.get(mark, ("", 0))[1] for mark in marks} <= {0, 1}
+        text = f"no repeat mark in {marks[0]:,} of {total:,} rows of this result, unlike the others"
+        return None if is_first else text
     if not marks.keys() <= known.keys():
         known = numbered_repeats(MOST_MARKS)
-    if not marks.keys() <= known.keys():
+    others = sum(marks[mark] for mark in marks.keys() - known.keys())
+    if others == total:
         return None
+    if others:
+        return (
+            f"the repeat marks of {others:,} of {total:,} rows of this result are no epoch, repeat or"
+            f" trial below {MOST_MARKS}, as those of the others are"
+        )
     numbers = sorted(known[mark] for mark in marks)
     for mark, rows in marks.items():
         if rows != samples:
@@ -152,8 +163,12 @@ def _other_output(notice: DuplicateMatch, where: Where) -> Violation:
 
 
 def _sample_list(facts: RunFacts) -> Iterator[Violation]:
-    for result in facts.context.results if facts.tally.is_whole else ():
-        if result.place in facts.tally.scores:
+    for result in facts.context.results:
+        if not result.lists_evenly:
+            message = "sample_ids lists some ids more often than others"
+            pointer = f"{RESULTS}/{result.place}/{result.data_in}/sample_ids"
+            yield ES609.violation(message, pointer=pointer)
+        if facts.tally.is_whole and result.place in facts.tally.scores:
             yield from _samples_number(facts, result)
             yield from _sample_ids(facts, result)
 

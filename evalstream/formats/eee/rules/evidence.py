@@ -10,7 +10,8 @@ from typing import Any, Final
 from evalstream.formats.eee.aggregate import LEVELS, RESULTS, Join, Result
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.rules.habits import LETTER, find_misjudged
+from evalstream.formats.eee.row_view import SINGLE_TURN
+from evalstream.formats.eee.rules.habits import LETTER, find_misjudged, output_texts
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
@@ -152,10 +153,9 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
             yield ES808.violation(message, pointer="/evaluation/is_correct", found=correct)
             return
     score, scale = member(row.get("evaluation"), "score"), read_scale(result)
-    logged = _logged_scores(row)
-    if logged and score.__class__ in _NUMBERS and not _is_logged(score, logged):
-        message = "the score is not that of the harness, which lm_eval_metrics keeps"
-        yield ES808.violation(message, pointer="/evaluation/score", expected=logged[0], found=score)
+    kept = _read_metrics(row)
+    if kept:
+        yield from _check_log(row, kept)
     if score.__class__ not in _NUMBERS or scale is None or scale.is_turned or _has_error(row):
         return
     worst = 0 if scale.worst is None else scale.worst
@@ -163,7 +163,12 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     if score not in (worst, best) or not _scores_one_answer(row, result, library):
         return
     at: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
-    is_chosen = _chooses_right(row, result) if _is_by_lm_eval(library) else None
+    if score == best and _is_right_for_nothing(row):
+        message = "is_correct is true, but the output is empty"
+        at["pointer"], at["found"] = "/evaluation/is_correct", True
+        yield ES808.violation(message, severity=Severity.WARNING, **at)
+        return
+    is_chosen = _chooses_right(row, result) if kept or _is_by_lm_eval(library) else None
     if is_chosen is not None and score != (best if is_chosen else worst):
         is_not = "" if is_chosen else "not "
         message = f"extracted_value is {is_not}the choice that the reference numbers, but the score"
@@ -186,20 +191,46 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     yield ES808.violation(message, expected=best if is_right else worst, **at)
 
 
-def _logged_scores(row: Row) -> list[Any]:
-    """Return the scores of a sample that the converter of lm-eval keeps of a row's result.
+def _is_right_for_nothing(row: Row) -> bool:
+    """Tell whether a row without choices says that an output without text is the reference.
+
+    An extracted_value that it does not hold is ES303.
+    """
+    sample, answers = row.get("input"), row.get("answer_attribution")
+    reference, texts = member(sample, "reference"), output_texts(row)
+    references = [reference] if reference.__class__ is str else reference
+    if row.get("interaction_type") != SINGLE_TURN or member(sample, "choices") or not texts:
+        return False
+    if member(row.get("evaluation"), "is_correct") is not True or any(map(str.strip, texts)):
+        return False
+    if answers.__class__ is not list or references.__class__ is not list or not references:
+        return False
+    values = [member(answer, "extracted_value") for answer in answers]
+    if any(value.__class__ is not str or value.strip() for value in values):
+        return False
+    return all(text.__class__ is str and text.strip() for text in references)
+
+
+def _check_log(row: Row, kept: Mapping[str, Any]) -> Iterator[Violation]:
+    """Compare a score with those that the converter of lm-eval keeps of a sample by metric.
 
     A result is called by its metric and its filter. Rows of the first versions do not say which
     metric they score.
     """
+    score, identity = member(row.get("evaluation"), "score"), row.get("evaluation_result_id")
+    scores = kept.values() if identity is None else [kept.get(f"{identity}".partition(":")[0])]
+    logged = [one for one in scores if one.__class__ in _NUMBERS]
+    if logged and score.__class__ in _NUMBERS and not _is_logged(score, logged):
+        message = "the score is not that of the harness, which lm_eval_metrics keeps"
+        yield ES808.violation(message, pointer="/evaluation/score", expected=logged[0], found=score)
+
+
+def _read_metrics(row: Row) -> Mapping[str, Any]:
+    """Return the scores of a sample by metric, as the converter of lm-eval keeps them."""
     kept = member(row.get("metadata"), "lm_eval_metrics")
     if kept.__class__ is str:
         kept = parse_or_none(kept.encode("utf-8", "surrogatepass"))
-    if not isinstance(kept, dict):
-        return []
-    name = row.get("evaluation_result_id")
-    scores = kept.values() if name is None else [kept.get(f"{name}".partition(":")[0])]
-    return [score for score in scores if score.__class__ in _NUMBERS]
+    return kept if isinstance(kept, dict) else {}
 
 
 def _is_logged(score: Any, logged: list[Any]) -> bool:

@@ -75,7 +75,7 @@ def has_source(row: Mapping[str, Any]) -> bool | None:
     value = _plain(member(answers[0], "extracted_value")) if len(answers) == 1 else None
     if value is None or len(value) > LONGEST_ANSWER or answers[0].get("source") != "output.raw":
         return None
-    texts = _output_texts(row)
+    texts = output_texts(row)
     if any(value in text for text in texts):
         return True
     is_open = not "".join(texts).strip() or any(_spells(text, value) for text in texts)
@@ -93,7 +93,7 @@ def is_reference(row: Mapping[str, Any]) -> bool | None:
     if answers:
         value = _plain(member(answers[0], "extracted_value"))
     else:
-        texts = _output_texts(row) if row.get("interaction_type") == row_view.SINGLE_TURN else ()
+        texts = output_texts(row) if row.get("interaction_type") == row_view.SINGLE_TURN else ()
         value = _plain(texts[0]) if len(texts) == 1 else None
     reference, choices = member(sample, "reference"), member(sample, "choices")
     references = [reference] if reference.__class__ is str else reference
@@ -151,7 +151,8 @@ def _plain(text: Any) -> str | None:
     return text.strip(" ") or None if _OFTEN_ESCAPED.isdisjoint(text) else None
 
 
-def _output_texts(row: Mapping[str, Any]) -> Sequence[str]:
+def output_texts(row: Mapping[str, Any]) -> Sequence[str]:
+    """Return the texts of output.raw."""
     output: Any = member(row.get("output"), "raw")
     texts = output if output.__class__ is list else [output]
     return [text for text in texts if text.__class__ is str]

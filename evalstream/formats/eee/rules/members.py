@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, to_float
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, read_number, to_float
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules.evidence import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one, of_length
@@ -34,6 +34,9 @@ _ON_TOP = LazyPattern(r"(?<![\w])(?:peft|delta|gguf_file|lora_local_path)(?![\w]
 _HUB_NAME = LazyPattern(r"[\w-][\w.-]*(?:/[\w.-]+)?")
 """A model of lm-eval, what is loaded on top of it, and a name that is no path."""
 
+_SHARE = LazyPattern(r"(?i:exact[ _-]?match|em|acc|accuracy)")
+"""Names of metrics that are a share of right answers."""
+
 MINUTE: Final = 60.0
 DAY: Final = 86_400.0
 """Dates without a time zone may be this many seconds off."""
@@ -43,6 +46,14 @@ _ZERO_OR_ONE: Final = (0, 1)
 _NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
 
 _LIMITS: Final = ("time_limit", "message_limit", "token_limit")
+_SAMPLING: Final = ("temperature", "top_p", "top_k", "max_tokens")
+"""The settings that the converter of Inspect's logs writes a second time, in the plan."""
+
+FIRST_MODELS: Final = 1_514_764_800.0
+"""The start of 2018: no model of the format was evaluated, and no record written, before."""
+
+_SHARED: Final = 3
+"""So many letters in a row, or a word, have two names of one model in common."""
 
 
 def _evaluation_id_disagrees(aggregate: Aggregate) -> Iterator[Violation]:
@@ -107,6 +118,12 @@ def _words(text: str) -> set[str]:
     return {*_WORD.findall(text.casefold())}
 
 
+def _parts(text: str) -> set[str]:
+    """Return the words of a name, and all letters and digits in it that follow each other."""
+    folded = _fold_case(text)
+    return _words(text) | {folded[at : at + _SHARED] for at in range(len(folded) - _SHARED + 1)}
+
+
 def _seconds(value: Any) -> float | None:
     """Return a time as seconds since 1970: a number, or a date with a time as ISO 8601 has it."""
     return _parse_seconds(value) if isinstance(value, str) else None
@@ -134,8 +151,11 @@ def _date(text: str) -> float | None:
 def _implausible_member(aggregate: Aggregate) -> Iterator[Violation]:
     document = aggregate.document
     retrieved = _seconds(document.get("retrieved_timestamp"))
+    yield from _long_ago(document, "retrieved_timestamp", "")
     yield from _check_evaluated(document, "", retrieved)
-    yield from _loaded_model(object_or_empty(document.get("model_info")))
+    model = object_or_empty(document.get("model_info"))
+    yield from _loaded_model(model)
+    yield from _foreign_name(model)
     source = object_or_empty(document.get("source_metadata"))
     for name in ("source_organization_url", "source_organization_logo_url"):
         yield from _address(source.get(name), f"/source_metadata/{name}")
@@ -169,6 +189,29 @@ def _loaded_model(model: Mapping[str, Any]) -> Iterator[Violation]:
         yield ES710.violation(message, pointer=pointer, found=arguments)
 
 
+def _foreign_name(model: Mapping[str, Any]) -> Iterator[Violation]:
+    """Report a name that has nothing in common with the id."""
+    name, known = model.get("name"), model.get("id")
+    if not isinstance(name, str) or not isinstance(known, str):
+        return
+    if known.rpartition("/")[2] in name or not (name.isascii() and known.isascii()):
+        return
+    if all(parts := [_parts(name), _parts(known)]) and parts[0].isdisjoint(parts[1]):
+        message = f"model_info.name has nothing in common with model_info.id: {known}"
+        yield ES710.violation(message, pointer="/model_info/name", found=name)
+
+
+def _long_ago(holder: Mapping[str, Any], name: str, where: str) -> Iterator[Violation]:
+    """Report a time before the first models; a number that may be a year or a date is none."""
+    value = holder.get(name)
+    seconds = _seconds(value)
+    if seconds is None and isinstance(value, str) and _is_a_number(value):
+        seconds = None if _YEAR.search(value) else float(value)
+    if seconds is not None and seconds < FIRST_MODELS:
+        message, pointer = f"{name} lies before 2018", f"{where}/{name}"
+        yield ES710.violation(message, pointer=pointer, found=value)
+
+
 def _check_evaluated(
     holder: Mapping[str, Any], where: str, retrieved: float | None
 ) -> Iterator[Violation]:
@@ -176,6 +219,7 @@ def _check_evaluated(
     if not isinstance(value, str):
         return
     at: dict[str, Any] = {"pointer": f"{where}/evaluation_timestamp", "found": value}
+    yield from _long_ago(holder, "evaluation_timestamp", where)
     seconds = _seconds(value)
     if seconds is None and not _is_a_time(value):
         yield ES710.violation("evaluation_timestamp is no time", **at)
@@ -187,7 +231,11 @@ def _check_evaluated(
 
 def _is_a_time(value: str) -> bool:
     """Tell whether a text may be a time: a number, or any text with a year."""
-    return value.strip().replace(".", "", 1).isdecimal() or _YEAR.search(value) is not None
+    return _is_a_number(value) or _YEAR.search(value) is not None
+
+
+def _is_a_number(value: str) -> bool:
+    return value.strip().replace(".", "", 1).isdecimal()
 
 
 def _source_data(source: Mapping[str, Any], where: str) -> Iterator[Violation]:
@@ -221,6 +269,7 @@ def _metric(metric: Mapping[str, Any], where: str) -> Iterator[Violation]:
         if unit == "percent" and 0 < most <= 1:
             message = "max_score is not above 1, though metric_unit is percent"
             yield ES710.violation(message, expected=100, **at)
+    yield from _share_below_zero(metric, where)
     names, texts = metric.get("level_names"), metric.get("level_metadata")
     if isinstance(names, list) and isinstance(texts, list) and len(texts) != len(names):
         message = (
@@ -243,7 +292,25 @@ def _metric(metric: Mapping[str, Any], where: str) -> Iterator[Violation]:
                 yield from _range(judge, name, f"{where}/judges/{place}", least=0)
 
 
+def _share_below_zero(metric: Mapping[str, Any], where: str) -> Iterator[Violation]:
+    least = to_float(metric.get("min_score"))
+    if least is None or least >= 0:
+        return
+    names = [metric.get(key) for key in ("metric_name", "metric_id")]
+    if any(isinstance(name, str) and _SHARE.fullmatch(name) for name in names):
+        message = "min_score is below 0, though the metric is an accuracy"
+        pointer, found = f"{where}/min_score", metric["min_score"]
+        yield ES710.violation(message, pointer=pointer, expected=0, found=found)
+
+
 def _generation(settings: Mapping[str, Any], where: str) -> Iterator[Violation]:
+    planned = object_or_empty(object_or_empty(settings.get("eval_plan")).get("config"))
+    for name in _SAMPLING if planned else ():
+        used, value = to_float(settings.get(name)), planned.get(name)
+        if used is not None and read_number(value) not in {None, used}:
+            message = f"{name} is not that of eval_plan.config"
+            pointer = f"{where}/{name}"
+            yield ES710.violation(message, pointer=pointer, expected=value, found=settings[name])
     yield from _range(settings, "temperature", where, least=0)
     yield from _range(settings, "top_p", where, least=0, most=1)
     yield from _range(settings, "max_attempts", where, least=0)

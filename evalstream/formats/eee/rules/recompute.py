@@ -11,7 +11,7 @@ from evalstream.formats.eee.claims import metric_kinds
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.finding import Severity, Violation
-from evalstream.parsing.json import text_or_none
+from evalstream.parsing.json import member, text_or_none
 from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import claim_violation, find_open, find_refuted, find_rounded
 from evalstream.stats.claims import kinds
@@ -41,7 +41,8 @@ def _sample_count_refuted(facts: RunFacts) -> Iterator[Violation]:
     yield from find_refuted(ES802, facts.unconfirmed, _is_count)
     for claim, _ in facts.unconfirmed:
         if _is_open_count(claim):
-            message = f"num_samples is above the number of rows, {claim.rows:,}: rows are missing"
+            name = claim.pointer.rpartition("/")[2]
+            message = f"{name} is above the number of rows, {claim.rows:,}: rows are missing"
             yield claim_violation(ES802, claim, message, Severity.WARNING)
 
 
@@ -89,6 +90,26 @@ def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:
             yield ES807.violation(
                 f"the names of the metric make its score {names}", pointer=pointer
             )
+    yield from _crossed_metrics(aggregate)
+
+
+def _crossed_metrics(aggregate: Aggregate) -> Iterator[Violation]:
+    """Report two results whose ids, as converters write them, name the metrics of each other."""
+    others: dict[str, tuple[int, list[str]]] = {}
+    for place, result in aggregate.indexed_results():
+        parts = (text_or_none(result.get("evaluation_result_id")) or "").split(":")
+        name = text_or_none(member(result.get("metric_config"), "metric_name"))
+        if not name or name in parts:
+            continue
+        others[name] = place, parts
+        for part in parts:
+            other, named = others.get(part, (place, []))
+            if name in named:
+                message = (
+                    f"evaluation_result_id names {part}, and that of result {other} names {name}"
+                )
+                pointer = f"{RESULTS}/{place}/metric_config/metric_name"
+                yield ES807.violation(message, pointer=pointer, expected=part, found=name)
 
 
 ES801: Final = declare_rule(

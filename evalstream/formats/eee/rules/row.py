@@ -10,7 +10,17 @@ from itertools import combinations
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result, is_alike, to_float
+from evalstream.formats.eee.aggregate import (
+    LEVELS,
+    RESULTS,
+    SOURCE_DATA,
+    UNKNOWN_LEVEL,
+    Aggregate,
+    Join,
+    Result,
+    is_alike,
+    to_float,
+)
 from evalstream.formats.eee.context import RowContext, in_any_context
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.rules import habits
@@ -41,6 +51,15 @@ _MEANT_IN_ROW = LazyPattern(r"\s*(?:\Z|(?:output|interactions|messages)\b)")
 _EXTRA_TOKENS: Final = ("input_tokens_cache_write", "input_tokens_cache_read", "reasoning_tokens")
 _COUNTED_TOKENS: Final = ("total_tokens", "input_tokens", "output_tokens", *_EXTRA_TOKENS)
 _IDENTIFIERS: Final = ("evaluation_id", "model_id", "evaluation_name", "sample_id")
+_NAMES: Final[Mapping[str, Sequence[str]]] = {
+    "source_metadata": ("source_name", "source_organization_name"),
+    "eval_library": ("name",),
+    "model_info": ("id", "name", "developer"),
+}
+_NAMES_OF_RESULT: Final[Mapping[str, Sequence[str]]] = {
+    SOURCE_DATA: ("dataset_name",),
+    "metric_config": ("metric_id", "metric_name"),
+}
 _ROUNDING: Final = 1e-9
 """The relative difference allowed between two times of the same clock."""
 
@@ -102,6 +121,11 @@ def _attribution_source(context: RowContext) -> RowCheck:
                         found=source,
                     )
                 )
+            elif transcript is not None and not single:
+                wrong = _why_not_said(source, answer, transcript[1])
+                if wrong is not None:
+                    pointer = f"/answer_attribution/{place}/source"
+                    violations.append(ES303.violation(wrong, pointer=pointer, found=source))
             foreign = foreign or doubt is Severity.INFO
             lack = _why_not_in_output(answer, row) if source in _USUAL_PLACES else None
             if lack is not None:
@@ -112,6 +136,23 @@ def _attribution_source(context: RowContext) -> RowCheck:
         return [*violations, FOREIGN_SOURCE] if foreign else violations
 
     return check
+
+
+def _why_not_said(source: str, answer: Any, turns: Sequence[Any]) -> str | None:
+    """Return why the content of a turn cannot be the answer of the model; None where it may."""
+    place = _PLACE_IN_ROW.fullmatch(source)
+    if place is None or place["content"] is None or not place["turn"].isdecimal():
+        return None
+    number, claimed = int(place["turn"]), member(answer, "turn_idx")
+    if number >= len(turns):
+        return None
+    numbers = [member(turn, "turn_idx") for turn in turns]
+    is_other = _is_number(claimed) and claimed not in (number, numbers[number])
+    if is_other and (claimed in numbers or claimed in range(len(turns))):
+        return "source is the content of another turn than turn_idx"
+    if member(turns[number], "role") == "user":
+        return "source is the content of a turn of the user"
+    return None
 
 
 def _why_not_in_output(answer: Any, row: Row) -> str | None:
@@ -221,12 +262,36 @@ def _broken_level(levels: int, score: Any, *, unknown: bool) -> tuple[str, Any] 
 
 def _token_sum(row: Row) -> Iterable[Violation]:
     usage: Any = row.get("token_usage")
-    if usage.__class__ is not dict or sums_up(usage):
+    if usage.__class__ is not dict:
         return ()
+    if sums_up(usage):
+        return _uncounted_tokens(row, usage)
     message = "total_tokens is not input plus output tokens, nor these plus cache or reasoning"
     place: dict[str, Any] = {"pointer": "/token_usage/total_tokens"}
     taken, given = _summable([usage["input_tokens"], usage["output_tokens"]])
     return (ES309.violation(message, expected=taken + given, found=usage["total_tokens"], **place),)
+
+
+def _uncounted_tokens(row: Row, usage: Mapping[str, Any]) -> Iterator[Violation]:
+    """Find an output without a token; and reasoning that is not in the total, nor in the output.
+
+    A choice by log-likelihoods takes no token.
+    """
+    counts: list[Any] = [usage.get(name) for name in _COUNTED_TOKENS[:3]]
+    total, taken, given = counts
+    if _is_number(given) and given == 0 and not member(row.get("input"), "choices"):
+        texts = habits.output_texts(row)
+        if not all(map(_is_blank, texts)):
+            message, pointer = "output_tokens is 0, though there is an output", "output_tokens"
+            yield ES309.violation(message, pointer=f"/token_usage/{pointer}", found=given)
+    reasoned: Any = usage.get("reasoning_tokens")
+    if not all(map(_is_number, (total, taken, given, reasoned))) or reasoned <= given:
+        return
+    with suppress(OverflowError):
+        if total == taken + given:
+            message = "reasoning_tokens is above output_tokens, and total_tokens leaves it out"
+            pointer = "/token_usage/reasoning_tokens"
+            yield ES309.violation(message, pointer=pointer, expected=at_most(given), found=reasoned)
 
 
 def sums_up(usage: Mapping[str, Any]) -> bool:
@@ -287,6 +352,25 @@ def _empty_identifier(row: Row) -> Iterable[Violation]:
     if _is_blank(member(row.get("input"), "raw")):
         violations.append(ES311.violation("input.raw is empty", pointer="/input/raw"))
     return violations
+
+
+def _empty_name(aggregate: Aggregate) -> Iterator[Violation]:
+    """Report names in the aggregate by which leaderboards tell runs, models and results apart."""
+    for holder, names in _NAMES.items():
+        yield from _blank_members(aggregate.document.get(holder), names, f"/{holder}")
+    for place, result in aggregate.indexed_results():
+        where = f"{RESULTS}/{place}"
+        yield from _blank_members(result, ("evaluation_result_id", "evaluation_name"), where)
+        for holder, names in _NAMES_OF_RESULT.items():
+            yield from _blank_members(result.get(holder), names, f"{where}/{holder}")
+
+
+def _blank_members(holder: Any, names: Sequence[str], where: str) -> Iterator[Violation]:
+    if holder.__class__ is dict:
+        for name in names:
+            value = holder.get(name)
+            if value.__class__ is str and (not value or value.isspace()):
+                yield ES311.violation(f"{name} is empty", pointer=f"{where}/{name}")
 
 
 def _reference_not_a_choice(row: Row) -> Iterable[Violation]:
@@ -435,6 +519,7 @@ ES310: Final = declare_rule(
 ES311: Final = declare_rule(
     "ES311",
     row=in_any_context(_empty_identifier),
+    aggregate=_empty_name,
     reads=("/evaluation_id", "/model_id", "/evaluation_name", "/sample_id", "/input/raw"),
     in_scanner=True,
 )

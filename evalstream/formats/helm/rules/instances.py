@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from evalstream.formats.helm.documents import NOUNS, REQUESTS, RUN_SPEC
+from evalstream.formats.helm.requests import PlainRequest, find_other_mapping
 from evalstream.formats.helm.store import InstanceFacts, InstanceRow
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
@@ -111,7 +112,7 @@ def _check_scores(row: InstanceRow, packed: bytes, metrics: Sequence[str]) -> It
     places = [*range(number), *map(int, own[number::2])]
     for place, score in zip(places, [*own[:number], *own[number + 1 :: 2]], strict=True):
         expected, metric = again[place], names[place]
-        if score != expected and not math.isnan(score):
+        if not math.isnan(score) and not math.isclose(score, expected, rel_tol=1e-9):
             message = (
                 f"{metric} of instance {row.instance} is {score:g}, by its answer {expected:g}"
             )
@@ -159,6 +160,17 @@ def check_model(model: str | None, adapter: Mapping[str, Any], place: str) -> It
         message = f"the run is of the model {expected}"
         where = f"{place}/request/model"
         yield HLM206.violation(message, pointer=where, expected=expected, found=model)
+
+
+def check_mapping(
+    request: PlainRequest, adapter: Mapping[str, Any], place: str
+) -> Iterator[Violation]:
+    """Yield a request whose letters do not stand for its references in their order."""
+    expected = find_other_mapping(request, adapter)
+    if expected is not None:
+        message = "the letters do not stand for the references in their order"
+        where, found = f"{place}/output_mapping", request.output_mapping
+        yield HLM206.violation(message, pointer=where, expected=expected, found=found)
 
 
 def describe_adapter(*documents: Mapping[str, Any] | None) -> Mapping[str, Any]:

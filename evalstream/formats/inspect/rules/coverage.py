@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.values import MOST_COUNT, is_count
 from evalstream.formats.inspect.views import LogView
-from evalstream.model.finding import Violation
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
+from evalstream.parsing.json_values import list_or_empty
 from evalstream.rules.base import declare_rule
 
 
@@ -17,6 +19,16 @@ def _check_repeated(log: LogView) -> Iterator[Violation]:
     for sample, epoch, place in log.store.iterate_repeated():
         message = f"the sample {_name_sample(sample, epoch)} was there before"
         yield INS201.violation(message, place)
+    for sample, epoch, place, of, of_epoch in log.store.iterate_copied():
+        name, other = _name_sample(sample, epoch), _name_sample(of, of_epoch)
+        message = f"the sample {name} has a call of a model of the sample {other}"
+        yield INS201.violation(message, place)
+
+
+def _drifted(log: LogView) -> Iterator[Violation]:
+    for sample, epoch, place, first, target in log.store.iterate_drifted():
+        message = f"the sample {_name_sample(sample, epoch)} has another target in other epochs"
+        yield INS220.violation(message, f"{place}/target", expected=first, found=target)
 
 
 class _Planned(NamedTuple):
@@ -50,24 +62,49 @@ def _missing(log: LogView) -> Iterator[Violation]:
         message = "the dataset and the limit have more samples than were to be run"
         place = log.at("eval", "dataset", "sample_ids")
         yield INS202.violation(message, place, expected=planned.least, found=planned.chosen)
-    ids = log.sample_ids
-    if ids is None or not log.is_finished or not log.samples_known or _may_lack(log):
+    if not log.is_finished or not log.samples_known or log.is_unlogged:
+        return
+    if log.sample_ids is None:
+        yield from _fewer(log)
         return
     number, first = log.store.missing(log.epochs)
-    if number:
+    is_told = number <= _most_lacking(log)
+    if number and (not is_told or log.results.get("logged_samples") is not None):
         named = ", ".join(_name_sample(*one) for one in first)
         more = ", …" if number > len(first) else ""
         message = f"{count_noun(number, 'sample')} of the dataset is missing: {named}{more}"
         if number > 1:
             message = message.replace(" is missing", " are missing", 1)
-        yield INS202.violation(message, log.at("eval", "dataset", "sample_ids"))
+        severity = Severity.WARNING if is_told else None
+        place = log.at("eval", "dataset", "sample_ids")
+        yield INS202.violation(message, place, severity=severity)
 
 
-def _may_lack(log: LogView) -> bool:
-    """Tell whether the log says that it lacks samples, or was ended before all had run."""
-    return log.is_unlogged or any(
-        log.results.get(name) is not None for name in ("early_stopping", "logged_samples")
-    )
+def _fewer(log: LogView) -> Iterator[Violation]:
+    """Report fewer samples than the dataset and the limit give, in a log that lists no ids."""
+    size: Any = member(log.eval.get("dataset"), "samples")
+    limit: Any = log.config.get("limit")
+    if not is_count(size) or log.config.get("sample_id") is not None or _most_lacking(log):
+        return
+    if limit is None or is_count(limit):
+        least = min(size, size if limit is None else limit) * log.epochs
+        if log.store.count < least:
+            message = f"the dataset and the limit give {count_noun(least, 'sample')}"
+            place = log.at("eval", "dataset", "samples")
+            yield INS202.violation(message, place, expected=log.store.count, found=size)
+
+
+def _most_lacking(log: LogView) -> float:
+    """Return how many samples a log may lack: those of a run that was stopped, and says so.
+
+    Source: EvalResults in log/_log.py of inspect_ai.
+    """
+    stopped: Any = log.results.get("early_stopping")
+    logged: Any = log.results.get("logged_samples")
+    stops = member(stopped, "early_stops")
+    if is_count(logged) or (stopped is not None and not isinstance(stops, list)):
+        return 0 if is_count(logged) and log.store.count < logged else math.inf
+    return len(list_or_empty(stops))
 
 
 def _check_unknown(log: LogView) -> Iterator[Violation]:
@@ -100,6 +137,7 @@ def _check_unscored(log: LogView) -> Iterator[Violation]:
             yield INS211.violation(message, log.at("status"), found=log.status)
 
 
+INS220: Final = declare_rule("INS220", record=_drifted)
 INS201: Final = declare_rule("INS201", record=_check_repeated)
 INS202: Final = declare_rule("INS202", record=_missing)
 INS203: Final = declare_rule("INS203", record=_check_unknown)
@@ -124,8 +162,8 @@ INS211: Final = declare_rule("INS211", record=_check_unscored)
 NO_MODEL: Final = "none/none"
 """The model of a run that needs none."""
 
-RULES: Final = (INS201, INS202, INS203, INS204, INS206, INS210, INS211, INS214)
-OF_LOGS: Final = (INS201, INS202, INS203, INS211, INS214)
+RULES: Final = (INS201, INS202, INS203, INS204, INS206, INS210, INS211, INS214, INS220)
+OF_LOGS: Final = (INS201, INS202, INS203, INS211, INS214, INS220)
 """Rules over the part of a log without samples and the stored facts of its samples."""
 
 

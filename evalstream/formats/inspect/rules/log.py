@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.values import is_count
 from evalstream.formats.inspect.views import LogView
-from evalstream.model.finding import Violation
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, type_name
 from evalstream.rules.base import declare_rule
@@ -31,6 +31,17 @@ def _check_finished(log: LogView) -> Iterator[Violation]:
         if reason is not None:
             message = f"the status is success, but {reason}"
             yield INS105.violation(message, log.at("status"), expected="error", found=log.status)
+        yield from _invalid(log)
+
+
+def _invalid(log: LogView) -> Iterator[Violation]:
+    """Report a log with samples that someone invalidated, as the harness would run it again."""
+    if not log.store.invalid and log.header.get("invalidated") is not True:
+        return
+    number = count_noun(log.store.invalid, "sample") + " of it" if log.store.invalid else "it"
+    message = f"the log was invalidated: {number} must be run again"
+    place, found = log.at("invalidated"), log.header.get("invalidated")
+    yield INS105.violation(message, place, found=found, severity=Severity.WARNING)
 
 
 def _reason_of_failure(log: LogView) -> str | None:

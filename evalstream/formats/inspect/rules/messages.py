@@ -15,6 +15,7 @@ from evalstream.formats.inspect.recorded import (
     message_text,
     model_messages,
 )
+from evalstream.formats.inspect.rescoring import GRADED
 from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json import member, text_or_none
@@ -110,6 +111,28 @@ def _messages(sample: SampleView) -> Iterator[Violation]:
         if index not in reported:
             reported.add(index)
             yield INS215.violation(words, found.at, expected=found.expected, found=found.found)
+
+
+def _grades(sample: SampleView) -> Iterator[Violation]:
+    """Compare the answers of graders, as scores show them, with what the model gave."""
+    declared = {} if sample.log is None else sample.log.declared_scorers
+    for name, score in sample.scores.items():
+        if member(declared.get(name), "name") not in GRADED:
+            continue
+        for index, message in objects(member(score.get("metadata"), "grading")):
+            others = model_messages(sample).made.get(text_or_none(message.get("id")) or "", ())
+            path = ("scores", name, "metadata", "grading", index)
+            for expected in others:
+                found = message_difference(sample, path, message, expected)
+                if found is not None:
+                    words, shown = "the model gave another grade", (found.expected, found.found)
+                    yield INS215.violation(words, found.at, expected=shown[0], found=shown[1])
+                    break
+
+
+def _check_messages(sample: SampleView) -> Iterator[Violation]:
+    yield from _messages(sample)
+    yield from _grades(sample)
 
 
 _Found = Iterator[tuple[int, str, MemberDiff]]
@@ -224,7 +247,7 @@ def _is_special(tool: Mapping[str, Any]) -> bool:
     return any(tool.get(one) for one in ("error", "truncated", "agent", "pending", "events"))
 
 
-INS215: Final = declare_rule("INS215", record=_messages)
+INS215: Final = declare_rule("INS215", record=_check_messages)
 
 
 RULES: Final = (INS212, INS215)

@@ -21,6 +21,7 @@ from evalstream.model.finding import Violation
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import declare_rule
+from evalstream.stats.claims.reducers import is_missing
 
 _SHUFFLED: Final = "Choices were shuffled before generating a response"
 """How the explanation of shuffled choices begins."""
@@ -41,7 +42,7 @@ def _includes(sample: SampleView) -> Iterator[Violation]:
         found = [_fold_case(one, folds=ignores_case) for one in targets]
         text = _fold_case(completion, folds=ignores_case)
         expected = "C" if any(one in text for one in found) else "I"
-        if value in ("C", "I") and value != expected:
+        if (value in ("C", "I") or is_missing(value)) and value != expected:
             path = ("history", 0, "value") if history else ("value",)
             has = "has a target" if expected == "C" else "has no target"
             yield INS213.violation(
@@ -76,7 +77,7 @@ def _check_rescored(sample: SampleView) -> Iterator[Violation]:
         options = object_or_empty(scorer.get("options"))
         expected = _expected_value(sample, declared, options, completion, targets, first)
         value = score_value(first)
-        if expected is not None and value in ("C", "I", "N") and _differs(value, expected):
+        if expected is not None and _differs(value, expected, graded=declared in GRADED):
             path = ("history", 0, "value") if history else ("value",)
             yield INS218.violation(
                 f"the scorer {declared} gives another value to this answer",
@@ -123,9 +124,11 @@ def _is_choice(sample: SampleView, letter: str | None) -> bool:
     return letter is not None and letter in list(string.ascii_uppercase[: len(choices)])
 
 
-def _differs(value: str, expected: str) -> bool:
-    """Compare values; a sample without an answer may be I or N."""
-    return (value == "C") != (expected == "C")
+def _differs(value: Any, expected: str, *, graded: bool) -> bool:
+    """Compare values; a sample without an answer may be I or N, without a grade also unscored."""
+    if value in ("C", "I", "N"):
+        return bool(value == "C") != (expected == "C")
+    return is_missing(value) and not graded
 
 
 INS213: Final = declare_rule("INS213", record=_includes)

@@ -15,7 +15,8 @@ from evalstream.formats.lm_eval.row import text_hash
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
 from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
 from evalstream.formats.lm_eval.views import MODEL_ARGUMENTS, ListedMetric, Results, as_decimal
-from evalstream.model.finding import Violation
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import count_noun
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, text_or_none
 from evalstream.parsing.json_values import object_or_empty
@@ -232,9 +233,14 @@ def _direction(
     results: Results, task: str, listed: ListedMetric, found: Any
 ) -> Iterator[Violation]:
     entry = results.config(task)["metric_list"][listed.place]
-    expected = entry.get("higher_is_better", listed.name not in aggregations.LOWER_IS_BETTER)
-    is_known = "higher_is_better" in entry or listed.name in aggregations.REGISTERED
-    if is_known and found != expected:
+    usual = listed.name not in aggregations.LOWER_IS_BETTER
+    is_registered = listed.name in aggregations.REGISTERED
+    expected = entry.get("higher_is_better", usual)
+    if is_registered and expected.__class__ is bool and expected != usual:
+        message = f"{listed.name} of {task} counts as better where it is worse for the harness"
+        at = "configs", task, "metric_list", listed.place, "higher_is_better"
+        yield _contradiction(message, at, usual, expected)._replace(severity=Severity.WARNING)
+    if ("higher_is_better" in entry or is_registered) and found != expected:
         message = f"higher_is_better of {listed.name} of {task} is not that of metric_list"
         path = "higher_is_better", task, str(listed.name)
         yield _contradiction(message, path, expected, found)
@@ -306,7 +312,24 @@ def find_row_contradictions(facts: TaskFacts, task: str, results: Results) -> It
             if metric not in names:
                 message = f"{task} has a figure of {metric!r}, which it does not list"
                 yield _contradiction(message, ("configs", task, "metric_list"))
+    yield from _missing_metrics(facts, task, results)
     yield from _limit(facts, task, results)
+
+
+def _missing_metrics(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
+    """Report a metric of the harness that it gives each row, and that some rows lack."""
+    listed = results.metric_list(task)
+    if listed is None or results.has_own_results(task):
+        return
+    names = {one.name: one for one in listed if not one.options.get("hf_evaluate")}
+    for name, rows in facts.totals.filters.items():
+        for metric, values in rows.metrics.items():
+            number = rows.rows - values.rows
+            if metric in names and metric in aggregations.REGISTERED and number > 0:
+                of = f" of filter {name!r}" if name else ""
+                message = f"{count_noun(number, 'row')}{of} without {metric}, which all rows have"
+                path = "configs", task, "metric_list", names[metric].place, "metric"
+                yield _contradiction(message, path, None, metric)
 
 
 def _limit(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, parse_digest
 from evalstream.formats.lm_eval.rules.configurations import find_misfits, iterate_places
 from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
-from evalstream.formats.lm_eval.views import Results, show_value
+from evalstream.formats.lm_eval.views import NO_STDERR, Results, show_value
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import declare_rule
@@ -21,6 +21,10 @@ _OBJECTS: Final = (
     *("groups", "group_subtasks", "higher_is_better", "results/*", "configs/*", "n-samples/*"),
 )
 """Places of members that are objects where they are present."""
+
+
+_MEMBERS: Final = ("configs", "versions", "n-shot", "higher_is_better", "n-samples")
+"""Members that all releases write which write their own version, too."""
 
 
 class Siblings(NamedTuple):
@@ -42,11 +46,19 @@ def _structure(document: Mapping[str, Any]) -> Iterator[Violation]:
             if not is_right(value):
                 message, found = f"{path[-1]} must be {noun}", show_value(value)
                 yield LME106.violation(message, pointer(path), expected=expected, found=found)
+    yield from _missing_members(document)
     yield from _figures(document)
     for one in find_misfits(document):
         severity = None if one.is_certain else Severity.WARNING
         values = {"expected": one.expected, "found": one.found}
         yield LME106.violation(one.message, pointer(one.path), severity=severity, **values)
+
+
+def _missing_members(document: Mapping[str, Any]) -> Iterator[Violation]:
+    for name in _MEMBERS if isinstance(document.get("lm_eval_version"), str) else ():
+        if name not in document:
+            message = f"results of this release have the member {name!r}"
+            yield LME106.violation(message, "", keyword="required", severity=Severity.WARNING)
 
 
 def _is_integer(value: Any) -> bool:
@@ -123,7 +135,14 @@ def _check_unclaimed(facts: TaskFacts, task: str, results: Results) -> Iterator[
     """Report metrics of the rows that the results have no figure of."""
     if facts.is_unfiltered:
         return
-    claimed = {(claim.metric, claim.filter) for claim in facts.figures() if not claim.is_stderr}
+    figures = list(facts.figures())
+    claimed = {(claim.metric, claim.filter) for claim in figures if not claim.is_stderr}
+    errors = {(claim.metric, claim.filter) for claim in figures if claim.is_stderr}
+    # Early releases, which did not write their version, left out errors that they did not compute.
+    for one in figures if isinstance(results.document.get("lm_eval_version"), str) else ():
+        if not one.is_stderr and (one.metric, one.filter) not in errors:
+            message = f"{one.label} has no standard error, not even {NO_STDERR}"
+            yield LME305.violation(message, one.pointer)
     for name, rows in facts.totals.filters.items() if results.entry(task) else ():
         for metric in rows.metrics:
             if (metric, name) not in claimed:

@@ -55,6 +55,21 @@ def _uneven(facts: TaskFacts) -> Iterator[Violation]:
                 f"{fullest_name!r} has {fullest.ids.count:,}; the first that is missing has doc_id "
                 f"{missing}"
             )
+            return
+    yield from _differing(facts)
+
+
+def _differing(facts: TaskFacts) -> Iterator[Violation]:
+    """Report filters whose rows show other docs, prompts or targets for the same samples."""
+    (name, first), *others = facts.totals.filters.items()
+    if facts.totals.undigested or facts.totals.repeats or facts.totals.unkeyed:
+        return
+    for other, rows in others:
+        if rows.contents != first.contents:
+            yield LME206.violation(
+                f"filters {name!r} and {other!r} have another doc, prompt or target for one sample"
+            )
+            return
 
 
 @with_results

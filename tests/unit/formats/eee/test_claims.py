@@ -420,6 +420,17 @@ FOUR = [1, 1, 1, 0]
         # Figures in the details of a score are claims; settings are not.
         (FOUR, {DETAILS: {"std": "0.5", "accuracy": 0.75, "num_train_trials": 9}}, set(), ""),
         (FOUR, {DETAILS: {"mean": 0.99}}, {"ES801"}, "mean of the scores"),
+        (FOUR, {DETAILS: {"n_correct": "3", "n_samples": 4}}, set(), ""),
+        (FOUR, {DETAILS: {"n_correct": "4"}}, {"ES801"}, "the number of right answers of 4 rows"),
+        (FOUR, {DETAILS: {"num_correct": 5}}, {"ES801"}, "the number of right answers of 4 rows"),
+        (FOUR, {DETAILS: {"n_samples": 3}}, {"ES802"}, "there are 4 rows"),
+        (
+            [1, 0.5, 1, 0.5],
+            {SCORE: 0.75, DETAILS: {"n_correct": 2}},
+            {"ES804"},
+            "the rows do not hold what the formula needs",
+        ),
+        ([1, 0.5, 1, 0.5], {SCORE: 0.75, DETAILS: {"n_correct": 5}}, {"ES801"}, "outside 0 to 4"),
         (FOUR, {DETAILS: {"stderr": "0.01"}}, {"ES803"}, "standard error"),
         (FOUR, {DETAILS: {"f1": 0.99}}, {"ES804"}, "no known formula"),
         (

@@ -477,6 +477,38 @@ def test_requests_to_another_model_are_found() -> None:
     assert finding.line is not None
 
 
+@pytest.mark.parametrize("letters", ["BACD", "ABDC", "BCDE"])
+def test_exchanged_letters_of_choices_are_found(letters: str) -> None:
+    """With them another answer is right, and all scores may follow."""
+    mapping = dict(zip(letters, "0123", strict=True))
+    edit(STATE, lambda state: state["request_states"][2].update(output_mapping=mapping))
+    (finding,) = (one for one in check() if one.code == "HLM206")
+    assert finding.pointer == "/request_states/2/output_mapping"
+    assert finding.expected == {"A": "0", "B": "1", "C": "2", "D": "3"}
+
+
+@pytest.mark.parametrize(
+    ("letters", "adapter"),
+    [
+        ("ABCD", {"reference_prefix": "(a) "}),
+        ("abcd", {"reference_prefix": "(a) "}),
+        ("PQRS", {"reference_prefix_characters": list("PQRS")}),
+        ("WXYZ", {"method": "own_method"}),
+    ],
+)
+def test_letters_of_choices_are_those_of_the_adapter(letters: str, adapter: Any) -> None:
+    """Early releases knew no letter but A; other adapters have mappings of their own."""
+    edit(RUN_SPEC, lambda spec: spec["adapter_spec"].update(adapter))
+
+    def rename(state: dict[str, Any]) -> None:
+        state["adapter_spec"].update(adapter)
+        for one in state["request_states"]:
+            one["output_mapping"] = dict(zip(letters, "0123", strict=True))
+
+    edit(STATE, rename)
+    assert "HLM206" not in codes(check())
+
+
 def test_language_models_have_an_entry_for_each_window() -> None:
     def window(spec: dict[str, Any]) -> None:
         spec["adapter_spec"]["method"] = "language_modeling"

@@ -385,10 +385,11 @@ def test_figures_of_groups_are_recomputed(group: str | None, tmp_path: Path) -> 
 
 
 def test_nan_is_a_missing_score(tmp_path: Path) -> None:
-    log = sound_log()
+    """No scorer of the harness that reads the completion alone leaves an answer without a score."""
+    log = json.loads(json.dumps(sound_log()).replace('"match"', '"own"'))
     for sample in log["samples"]:
         if sample["id"] == 2:
-            sample["scores"]["match"]["value"] = math.nan
+            sample["scores"]["own"]["value"] = math.nan
             sample["events"][1]["score"]["value"] = math.nan
     result = log["results"]["scores"][0]
     result |= {"scored_samples": 1, "unscored_samples": 1}
@@ -482,9 +483,9 @@ def test_samples_of_the_scorer_includes_are_scored_again(tmp_path: Path) -> None
     log = _as_includes()
     assert found(written(log, tmp_path, "json")) == {}
     # Upper and lower case differ, and only one target of several is there.
-    last = log["samples"][0]
-    for sample in (last, last["events"][0]["sample"]):
-        sample["target"] = ["FOUR", "Yes"]
+    last, other = (one for one in log["samples"] if one["id"] == 1)
+    for sample in (last, last["events"][0]["sample"], other, other["events"][0]["sample"]):
+        sample["target"] = ["FOUR", "Yes", "4"]
     for message in (last["messages"][1], last["output"]["choices"][0]["message"]):
         message["content"] = "is it four?"
     last["output"]["completion"] = "is it four?"

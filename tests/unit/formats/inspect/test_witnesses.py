@@ -680,3 +680,130 @@ def test_selected_letters_are_those_of_the_completion(tmp_path: Path) -> None:
     # A later solver may give another completion than the one that selected the choices.
     log["plan"]["steps"].append({"solver": "generate", "params": {}})
     assert errors(log, tmp_path) == set()
+
+
+def _turn_into_missing(log: Log) -> None:
+    """Make a wrong answer an unscored one."""
+    sample = next(one for one in log["samples"] if one["scores"]["match"]["value"] == "I")
+    sample["scores"]["match"]["value"] = float("nan")
+    _, score, *_ = sample["events"]
+    score["score"]["value"] = float("nan")
+
+
+def test_a_scorer_of_the_harness_leaves_no_answer_unscored(tmp_path: Path) -> None:
+    log = sound_log()
+    _turn_into_missing(log)
+    assert "INS218" in errors(log, tmp_path)
+
+
+def test_a_scorer_of_one_s_own_may_leave_an_answer_unscored(tmp_path: Path) -> None:
+    log = sound_log()
+    _turn_into_missing(log)
+    log["eval"]["scorers"][0]["name"] = "own/match"
+
+    assert "INS218" not in errors(log, tmp_path)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_sample_with_the_events_of_another_is_a_copy(same: bool, tmp_path: Path) -> None:
+    log = sound_log()
+    for place, sample in enumerate(log["samples"]):
+        sample["events"][2]["uuid"] = "one" if same and place in {1, 3} else f"event{place}"
+    report = _check(log, tmp_path)
+    assert [one.pointer for one in report if one.code == "INS201"] == ["/samples/3"] * same
+
+
+@pytest.mark.parametrize("target", ["5", "4"])
+def test_epochs_have_one_target(target: str, tmp_path: Path) -> None:
+    log = sound_log()
+    first, second = (one for one in log["samples"] if one["id"] == 1)
+    for sample, text in ((first, "4"), (second, target)):
+        sample["target"] = text
+        sample["events"][0]["sample"]["target"] = text
+    found = [one for one in _check(log, tmp_path) if one.code == "INS220"]
+    assert [one.severity.label for one in found] == ["warning"] * (target == "5")
+
+
+def test_calls_that_no_sample_counts_are_found(tmp_path: Path) -> None:
+    log = witnessed()
+    log["stats"]["model_usage"] = _sample(log)["model_usage"] = {}
+    assert "INS217" in errors(log, tmp_path)
+    log["eval"]["packages"] = {"inspect_ai": "0.3.50"}
+    assert "INS217" not in errors(log, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("scorer", "shown", "is_found"),
+    [
+        ("model_graded_qa", "GRADE: C", True),
+        ("model_graded_qa", "GRADE: I", False),
+        ("own_grader", "GRADE: C", False),
+    ],
+)
+def test_a_grade_is_the_one_that_the_model_gave(
+    scorer: str, shown: str, is_found: bool, tmp_path: Path
+) -> None:
+    log = sound_log()
+    log["eval"]["scorers"][0]["name"] = scorer
+    grade = {"id": "grade1", "role": "assistant", "content": "GRADE: I"}
+    sample = log["samples"][0]
+    sample["events"][2]["output"]["choices"] = [_choice(grade)]
+    metadata = {"grading": [{**grade, "content": shown}]}
+    sample["scores"] = {scorer: {"value": "C", "explanation": shown, "metadata": metadata}}
+    found = [one.pointer for one in _check(log, tmp_path) if one.code == "INS215"]
+    assert found == [f"/samples/0/scores/{scorer}/metadata/grading/0/content"] * is_found
+
+
+@pytest.mark.parametrize(
+    ("invalidated", "of_sample", "is_found"),
+    [(True, False, True), (False, True, True), (False, False, False)],
+)
+def test_an_invalidated_log_is_a_warning(
+    invalidated: bool, of_sample: bool, is_found: bool, tmp_path: Path
+) -> None:
+    log = sound_log()
+    log["invalidated"] = invalidated
+    if of_sample:
+        log["samples"][1]["invalidation"] = {"timestamp": AT["timestamp"], "author": "a"}
+    report = _check(log, tmp_path)
+    found = [one.severity.label for one in report if one.code == "INS105"]
+    assert found == ["warning"] * is_found
+
+
+STOPS = [{"id": 2, "epoch": one, "reason": "enough"} for one in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("results", "ids", "is_found"),
+    [
+        ({}, [1, 2], True),
+        ({"early_stopping": {"manager": "m", "early_stops": STOPS, "metadata": {}}}, [1, 2], False),
+        ({"early_stopping": {"manager": "m", "early_stops": [], "metadata": {}}}, [1, 2], True),
+        ({"logged_samples": 2}, [1, 2], False),
+        ({"logged_samples": 4}, [1, 2], True),
+        ({}, None, True),
+        ({"logged_samples": 2}, None, False),
+    ],
+)
+def test_samples_that_no_stop_explains_are_missing(
+    results: Log, ids: list[int] | None, is_found: bool, tmp_path: Path
+) -> None:
+    log = sound_log()
+    log["samples"] = [one for one in log["samples"] if one["id"] == 1]
+    log["results"] |= results
+    log["eval"]["dataset"]["sample_ids"] = ids
+    assert ("INS202" in errors(log, tmp_path)) is is_found
+
+
+def test_samples_of_a_drained_run_are_missing_as_a_warning(tmp_path: Path) -> None:
+    log = sound_log()
+    log["samples"] = [one for one in log["samples"] if one["id"] == 1]
+    log["results"]["logged_samples"] = 2
+    found = [one for one in _check(log, tmp_path) if one.code == "INS202"]
+    assert [one.severity.label for one in found] == ["warning"]
+
+
+def _check(log: Log, folder: Path) -> evalstream.Report:
+    path = folder / "run.json"
+    path.write_text(json.dumps(log))
+    return evalstream.check(path, max_findings=0)

@@ -433,6 +433,21 @@ def heat_call(log: Log) -> None:
     log.config("options")["generation_kwargs"] |= {"do_sample": False}
 
 
+def hide_wrong_answer(log: Log) -> None:
+    """Take a metric out of a row with a wrong answer, so that the mean is over the others."""
+    row = next(one for one in log.of("options") if one["exact_match"] == 0)
+    row["metrics"].remove("exact_match")
+    del row["exact_match"]
+
+
+def edit_target_of_a_filter(log: Log) -> None:
+    log.of("voted")[0]["target"] += " "
+
+
+def edit_doc_of_a_filter(log: Log) -> None:
+    log.of("voted")[-1]["doc"]["more"] = 1
+
+
 CONTRADICTIONS: dict[str, tuple[str, Callable[[Log], None], str]] = {
     "median": ("pairs", use_median, "LME301"),
     "median that fits": ("cloze", use_median_that_fits, "LME306"),
@@ -472,6 +487,9 @@ CONTRADICTIONS: dict[str, tuple[str, Callable[[Log], None], str]] = {
     "description": ("pairs", put("configs", "pairs", "description", value="Lie."), "LME306"),
     "instruction with its digest": ("pairs", instruct, "LME306"),
     "date": ("pairs", put("date", value=1.0), "LME306"),
+    "metric of a wrong answer": ("options", hide_wrong_answer, "LME306"),
+    "target of a filter": ("voted", edit_target_of_a_filter, "LME206"),
+    "doc of a filter": ("voted", edit_doc_of_a_filter, "LME206"),
     "filters of the configuration": (
         "voted",
         put("configs", "voted", "filter_list", value=None),
@@ -725,6 +743,66 @@ def test_another_way_to_ask_is_a_warning(name: str, log: Log) -> None:
     log.config("pairs")[name] = PROMPTS[name]
     found = {one.severity for one in log.check("pairs") if one.code == "LME306"}
     assert found == {Severity.WARNING}
+
+
+def lose(*path: str) -> Callable[[Log], None]:
+    """Return a change that removes a member of the results."""
+
+    def change(log: Log) -> None:
+        holder = log.document
+        for name in path[:-1]:
+            holder = holder[name]
+        del holder[path[-1]]
+
+    return change
+
+
+def turn_both_directions(log: Log) -> None:
+    log.document["higher_is_better"]["options"]["exact_match"] = False
+    log.config("options")["metric_list"][0]["higher_is_better"] = False
+    del log.document["group_subtasks"]
+
+
+HABITS: dict[str, tuple[Callable[[Log], None], str]] = {
+    "counts": (lose("n-samples"), "LME106"),
+    "directions": (lose("higher_is_better"), "LME106"),
+    "error": (lose("results", "options", "exact_match_stderr,none"), "LME305"),
+    "direction": (turn_both_directions, "LME306"),
+}
+"""Members that each release writes which writes its version, and a usual direction."""
+
+
+@pytest.mark.parametrize("name", HABITS)
+def test_a_broken_habit_is_a_warning(name: str, log: Log) -> None:
+    break_habit, code = HABITS[name]
+    break_habit(log)
+    found = {one.severity for one in log.check("options") if one.code == code}
+    assert found == {Severity.WARNING}
+
+
+@pytest.mark.parametrize("name", ["counts", "error"])
+def test_early_releases_broke_habits(name: str, log: Log) -> None:
+    """They did not write their version either."""
+    HABITS[name][0](log)
+    del log.document["lm_eval_version"]
+    assert HABITS[name][1] not in log.check("options").counts
+
+
+def test_a_function_of_the_task_may_leave_out_a_metric(log: Log) -> None:
+    log.config("options")["process_results"] = "def process_results(doc, results): …"
+    hide_wrong_answer(log)
+    assert "LME306" not in log.check("options").counts
+
+
+def test_a_metric_that_is_no_number_is_there(log: Log) -> None:
+    row = log.of("options")[0]
+    row["exact_match"] = float("nan")
+    assert not any("which all rows have" in one.message for one in log.check("options"))
+
+
+def test_filters_may_be_in_any_order(log: Log) -> None:
+    log.of("voted").sort(key=lambda row: row["doc_id"])
+    assert "LME206" not in log.check("voted").counts
 
 
 @pytest.mark.parametrize("shift", [-14 * 3600, 14 * 3600])

@@ -7,12 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.stats.inference.distributions import (
-    exact_mcnemar,
-    mid_p_mcnemar,
-    normal_quantile,
-    tango_interval,
-)
+from evalstream.stats.inference.difference_tests import exact_mcnemar, mid_p_mcnemar, tango_interval
+from evalstream.stats.probability import normal_quantile
 
 counts = st.integers(0, 200)
 

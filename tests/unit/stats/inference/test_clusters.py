@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstream.stats.inference.clusters import ClusterTotals, clustered_difference
-from evalstream.stats.inference.distributions import t_interval, t_test
+from evalstream.stats.inference.difference_tests import t_interval, t_test
 from evalstream.stats.inference.paired import PairedScores
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalstream.stats.inference.distributions import t_interval, t_test
+from evalstream.stats.inference.difference_tests import t_interval, t_test
 
 
 def test_an_interval_is_the_quantile_times_the_error() -> None:

@@ -677,6 +677,145 @@ def test_a_jury_says_how_it_decides(scoring: Any, places: list[str]) -> None:
     assert said("ES710", document) == [(where + place, WARNING) for place in places]
 
 
+@each(
+    ("place", "value", "expected"),
+    [
+        ("model_info/developer", "acme", False),
+        ("model_info/developer", "", True),
+        ("model_info/name", "\u00a0", True),
+        ("model_info/id", " ", True),
+        ("model_info/name", None, False),
+        ("model_info", "acme/acorn-7b", False),
+        ("eval_library/name", "", True),
+        ("source_metadata/source_organization_name", "\n", True),
+        ("evaluation_results/0/evaluation_name", "", True),
+        ("evaluation_results/0/evaluation_result_id", "", True),
+        ("evaluation_results/0/source_data/dataset_name", "", True),
+        ("evaluation_results/0/metric_config/metric_id", "", True),
+        ("evaluation_results/0/source_data/dataset_name", "0", False),
+    ],
+)
+def test_names_say_something(place: str, value: Any, expected: bool) -> None:
+    document = put(one_result(), place, value)
+    assert said("ES311", document) == expected * [(f"/{place}", WARNING)]
+
+
+def put(document: Any, place: str, value: Any) -> Any:
+    """Write a value to a place of a document."""
+    *path, last = place.split("/")
+    owner = document
+    for key in path:
+        owner = owner[int(key)] if isinstance(owner, list) else owner.setdefault(key, {})
+    owner[last] = value
+    return document
+
+
+@each(
+    ("results", "expected"),
+    [
+        ([("acc", "acc"), ("acc_norm", "acc_norm")], []),
+        ([("acc", "acc_norm"), ("acc_norm", "acc")], [1]),
+        ([("judge:mean", "std"), ("judge:std", "mean")], [1]),
+        ([("f1", "f1"), ("acc", "acc_norm"), ("x", "y"), ("acc_norm", "acc")], [3]),
+        ([("acc", "Accuracy"), ("acc_norm", "Accuracy, normalised")], []),
+        ([("acc", "acc_norm"), ("acc_norm", "acc_norm")], []),
+        ([("acc", "acc_norm"), ("other", "acc")], []),
+        ([(None, "acc_norm"), (7, "acc")], []),
+        ([("acc", None), ("acc_norm", ["acc"])], []),
+    ],
+)
+def test_ids_name_the_metrics_of_their_results(
+    results: list[tuple[Any, Any]], expected: list[int]
+) -> None:
+    document = one_result()
+    (result,) = document["evaluation_results"]
+    document["evaluation_results"] = [
+        {**result, "evaluation_result_id": identity, "metric_config": {"metric_name": name}}
+        for identity, name in results
+    ]
+    where = "/evaluation_results/{}/metric_config/metric_name"
+    assert said("ES807", document) == [(where.format(place), ERROR) for place in expected]
+
+
+@each(
+    ("name", "identity", "expected"),
+    [
+        ("Acorn 7B", "acme/acorn-7b", False),
+        ("acorn7b", "acme/ACORN-7B", False),
+        ("hf/acme/acorn-7b", "acme/acorn-7b", False),
+        ("o3 (high)", "openai/o3", False),
+        ("Command R+", "cohere/c4ai-command-r-plus", False),
+        ("Acme's model", "acme/step-100", False),
+        ("\u901a\u4e49\u5343\u95ee", "alibaba/qwen", False),
+        ("...", "acme/acorn-7b", False),
+        (7, "acme/acorn-7b", False),
+        ("Oak 70B", "acme/acorn-7b", True),
+        ("wood/oak-70b", "acme/acorn-7b", True),
+    ],
+)
+def test_a_name_has_something_of_the_id(name: Any, identity: str, expected: bool) -> None:
+    document = one_result()
+    document["model_info"] |= {"name": name, "id": identity}
+    assert said("ES710", document) == expected * [("/model_info/name", WARNING)]
+
+
+@each(
+    ("time", "expected"),
+    [
+        ("1514764800", False),
+        ("1514764799", True),
+        ("17", True),
+        ("0", True),
+        ("1760000000000", False),
+        ("1000000000000", True),
+        ("2025", False),
+        ("20250128", False),
+        ("2017-05-01", False),
+        (17, False),
+    ],
+)
+def test_no_run_is_older_than_its_models(time: Any, expected: bool) -> None:
+    for place in ("retrieved_timestamp", "evaluation_results/0/evaluation_timestamp"):
+        found = [pointer for pointer, _ in said("ES710", put(one_result(), place, time))]
+        assert (f"/{place}" in found) == expected
+
+
+@each(
+    ("settings", "planned", "expected"),
+    [
+        ({"temperature": 0.0}, {"temperature": "0"}, []),
+        ({"temperature": 0.0}, {"temperature": 0}, []),
+        ({"temperature": 0.0}, {"top_p": "0.9"}, []),
+        ({"temperature": 0.0}, {"temperature": "default"}, []),
+        ({"temperature": None}, {"temperature": "0.7"}, []),
+        ({"temperature": 0.0}, {"temperature": "0.7"}, ["temperature"]),
+        ({"max_tokens": 64, "top_p": 1}, {"max_tokens": 32, "top_p": 1}, ["max_tokens"]),
+    ],
+)
+def test_settings_are_those_of_the_plan(
+    settings: dict[str, Any], planned: dict[str, Any], expected: list[str]
+) -> None:
+    where = "/evaluation_results/0/generation_config/generation_args"
+    arguments = {**settings, "eval_plan": {"config": planned}}
+    document = put(one_result(), where[1:], arguments)
+    assert said("ES710", document) == [(f"{where}/{name}", WARNING) for name in expected]
+
+
+@each(
+    ("metric", "expected"),
+    [
+        ({"metric_name": "accuracy", "min_score": -1}, True),
+        ({"metric_name": "x", "metric_id": "exact_match", "min_score": -0.5}, True),
+        ({"metric_name": "accuracy", "min_score": 0}, False),
+        ({"metric_name": "accuracy_gain", "min_score": -1}, False),
+        ({"metric_name": "mcc", "min_score": -1}, False),
+        ({"metric_name": ["accuracy"], "min_score": -1}, False),
+    ],
+)
+def test_no_accuracy_is_below_0(metric: Any, expected: bool) -> None:
+    assert said("ES710", one_result(metric=metric)) == expected * [(LEAST, WARNING)]
+
+
 def test_a_missing_deployment_is_said_once_in_every_version(tmp_path: Path) -> None:
     for version in VERSIONS:
         document = aggregate_of(version, b"", 0)

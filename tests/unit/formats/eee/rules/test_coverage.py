@@ -197,7 +197,8 @@ def test_unknown_and_repeated_results_are_errors(tmp_path: Path) -> None:
     ("listed", "expected"),
     [
         (["s0", "s1", "s2"], []),
-        (["s2", "s1", "s0", "s0"], []),
+        (["s2", "s1", "s0", "s2", "s1", "s0"], []),
+        (["s2", "s1", "s0", "s0"], ["ES609"]),
         (["s0", "s1", "s2", "s3"], ["ES609"]),
         (["s0", "s1", "x"], ["ES609"]),
         ([], ["ES609"]),
@@ -269,6 +270,10 @@ def epochs(*numbers: int | str) -> list[Row]:
         ([[{"epoch": 1, "seed": 7 * number}] for number in range(5)], False),
         ([[{"epoch": "last"}] for _ in range(5)], False),
         ([[{}], *4 * [epochs(1)]], False),
+        ([[{}], *4 * [epochs(4)]], True),
+        ([[{}], epochs(0), *3 * [epochs(1)]], True),
+        ([epochs("last"), *4 * [epochs(1)]], True),
+        ([epochs(300), *4 * [epochs(301)]], False),
         # The best of several repeats, and repeats that were dropped.
         (5 * [epochs(4)], True),
         (5 * [epochs("4")], True),

@@ -125,7 +125,11 @@ EVERY = tuple(range(ROWS))
             "ES303 extracted_value is not in the output, which is empty",
         ),
         ((put("output", "raw", value="Eight.", rows=EVERY[:4]),), ""),
-        ((put("output", "raw", value=""), put(*ANSWER, value="")), ""),
+        (
+            (put("output", "raw", value=""), put(*ANSWER, value="")),
+            "ES808 is_correct is true, but the output is empty",
+        ),
+        ((put("output", "raw", value="", rows=(4,)), put(*ANSWER, value="", rows=(4,))), ""),
     ],
 )
 def test_rows_that_break_a_habit_are_named(

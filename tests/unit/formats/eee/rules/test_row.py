@@ -93,6 +93,25 @@ CHAT = [{"role": "user", "content": 'Say "\u00e9"\nor 5'}]
 CHAT_AS_JSON, CHAT_AS_PYTHON = json.dumps(CHAT), str(CHAT)
 BARE_ANSWER = {**ANSWER, "extraction_method": "None"}
 
+REASONED = {"input_tokens": 20, "output_tokens": 8, "reasoning_tokens": 9}
+UNCOUNTED = {
+    "token_usage": {"input_tokens": 20, "output_tokens": 0, "total_tokens": 20},
+    "input/choices": [],
+}
+FIRST_ANSWER = {"answer_attribution/0/source": "interactions[1].content"}
+LAST_WORD = {
+    "answer_attribution/0/source": "interactions[2].content",
+    "answer_attribution/0/turn_idx": 2,
+}
+WRONG = {"evaluation/is_correct": False, "evaluation/score": 0}
+EMPTY = {"output/raw": " ", "answer_attribution": [], "input/choices": []}
+
+
+def used(tokens: int) -> dict[str, int]:
+    """Return the usage of an output of so many tokens."""
+    return {"input_tokens": 20, "output_tokens": tokens, "total_tokens": 20 + tokens}
+
+
 CASES: list[tuple[int, dict[str, Any], str]] = [
     (SINGLE, {}, ""),
     (AGENTIC, {}, ""),
@@ -107,7 +126,7 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (SINGLE, {"answer_attribution/0/turn_idx": -1}, "ES302"),
     (SINGLE, {"answer_attribution/0/turn_idx": "1"}, ""),
     (AGENTIC, {"answer_attribution/0/turn_idx": 4}, "ES302"),
-    (AGENTIC, {"answer_attribution/0/turn_idx": 0}, ""),
+    (AGENTIC, {"answer_attribution/0/turn_idx": 0}, "ES303"),
     (AGENTIC, {"interactions": []}, "ES302 ES303 ES306"),
     (SINGLE, {"answer_attribution/0/source": "output.raw[0]"}, ""),
     (SINGLE, {"answer_attribution/0/source": "interactions[0].content"}, "ES303"),
@@ -128,6 +147,14 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (MULTI, {"answer_attribution/0/source": "messages[3].content"}, ""),
     (MULTI, {"answer_attribution/0/source": "interactions[turn_idx].content"}, ""),
     (MULTI, {"answer_attribution/0/source": "interactions[4].content"}, "ES303"),
+    (MULTI, {"answer_attribution/0/source": "interactions[1].content"}, "ES303"),
+    (MULTI, {"answer_attribution/0/turn_idx": 1}, "ES303"),
+    (MULTI, {**FIRST_ANSWER, "answer_attribution/0/turn_idx": 1}, ""),
+    (MULTI, {**FIRST_ANSWER, "answer_attribution/0/turn_idx": "1"}, ""),
+    (MULTI, {**LAST_WORD, "interactions/2/role": "user"}, "ES303"),
+    (MULTI, {**LAST_WORD, "interactions/2/role": "simulator"}, ""),
+    # The source counts the turns, turn_idx may number them.
+    (MULTI, {"interactions/3/turn_idx": 30, "answer_attribution/0/turn_idx": 30}, "ES304"),
     (MULTI, {"interactions/0/turn_idx": 1}, "ES304"),
     (MULTI, {"interactions/0/turn_idx": "0"}, ""),
     (MULTI, {"interactions/0/turn_idx": 0.0}, ""),
@@ -216,12 +243,31 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (SINGLE, {"error": " \n"}, ""),
     (SINGLE, {"error": {"type": "timeout"}}, ""),
     (SINGLE, {"error": "timed out", "evaluation/is_correct": False, "evaluation/score": 0}, ""),
+    (SINGLE, UNCOUNTED, "ES309"),
+    (SINGLE, {**UNCOUNTED, "input/choices": ["5", "6"]}, ""),
+    (SINGLE, {**UNCOUNTED, **EMPTY, **WRONG}, "ES301I"),
+    (SINGLE, {"token_usage": {**REASONED, "total_tokens": 28}}, "ES309"),
+    (SINGLE, {"token_usage": {**REASONED, "total_tokens": 37}}, ""),
+    (SINGLE, {"token_usage": {**REASONED, "reasoning_tokens": 8, "total_tokens": 28}}, ""),
+    (SINGLE, {"token_usage": {**REASONED, "input_tokens": "20", "total_tokens": 28}}, ""),
+    (SINGLE, EMPTY, "ES301I ES808W"),
+    (SINGLE, {**EMPTY, "input/choices": ["5", "6"]}, "ES301I"),
+    (SINGLE, {**EMPTY, "input/reference": ""}, "ES301I"),
+    (SINGLE, {**EMPTY, "output/raw": []}, "ES301I"),
+    (SINGLE, {"token_usage": used(256)}, ""),
+    (SINGLE, {"token_usage": used(257)}, "ES321"),
+    (SINGLE, {"token_usage": used(10**17)}, "ES321"),
+    (SINGLE, {"token_usage": {**used(257), "reasoning_tokens": 40}}, ""),
+    (SINGLE, {"token_usage": used(257), "output/reasoning_trace": "Well."}, ""),
+    (SINGLE, {"token_usage": used(512), "output/raw": ["It is 5.", "5"]}, ""),
+    (SINGLE, {"token_usage": used(513), "output/raw": ["It is 5.", "5"]}, "ES321"),
+    (MULTI, {"token_usage": used(999)}, ""),
     (AGENTIC, {"interactions/1/tool_calls": None}, "ES305 ES306 ES315"),
     (MULTI, {"interaction_type": "agentic"}, "ES315"),
     (MULTI, {"interactions/1/role": "user"}, "ES315"),
     (MULTI, {"interactions/1/role": "Human"}, "ES315"),
     (MULTI, {"interactions/1/role": "model"}, ""),
-    (MULTI, {"interactions/1/role": "user", "interactions/3/role": "user"}, "ES315"),
+    (MULTI, {"interactions/1/role": "user", "interactions/3/role": "user"}, "ES303 ES315"),
     (MULTI, {"interactions/0/content": "Name a colour."}, "ES320"),
     (MULTI, {"interactions/0/content": "Name a colour.", "interactions/0/role": "Human"}, "ES320"),
     (MULTI, {"interactions/0/content": "add 4 and 9"}, ""),
@@ -729,6 +775,59 @@ def test_what_is_accepted_quickly_has_no_violation(
 ) -> None:
     accepted = assert_quiet_is_right(changed(number, changes), CONTEXTS[1])
     assert not (accepted and set(expected.split()) & JUDGED - FLAGGED)
+
+
+@each(
+    ("settings", "expected"),
+    [
+        ([{"max_tokens": 7}], "ES321"),
+        ([{"max_tokens": 8}], ""),
+        ([{"max_tokens": 7, "reasoning": True}], ""),
+        ([{"max_tokens": 7, "eval_plan": {"config": {"max_tokens": "8"}}}], ""),
+        ([{"eval_plan": {"config": {"max_tokens": "7"}}}], "ES321"),
+        ([{"eval_plan": {"config": {"max_tokens": "many"}}}], ""),
+        ([{"max_tokens": 0}], ""),
+        # A row may be of the result with the widest limit, or of one that declares none.
+        ([{"max_tokens": 7}, {"max_tokens": 8}], ""),
+        ([{"max_tokens": 7}, {}], ""),
+    ],
+)
+def test_tokens_are_limited_by_the_settings_of_all_results(
+    settings: list[dict[str, Any]], expected: str
+) -> None:
+    within = limited(settings)
+    row = changed(SINGLE, {})
+    assert codes(row, within) == set(expected.split())
+    assert assert_quiet_is_right(row, within) == (not expected)
+
+
+@each(
+    ("most", "roles", "expected"),
+    [
+        (4, ["user", "assistant", "user", "assistant"], ""),
+        (3, ["user", "assistant", "user", "assistant"], "ES321"),
+        (2, ["user", "assistant", "tool", "tool"], ""),
+        (1, ["user", "assistant", "tool", "tool"], "ES321"),
+        (None, ["user", "assistant", "user", "assistant"], ""),
+    ],
+)
+def test_turns_are_limited_but_for_answers_of_tools(
+    most: int | None, roles: list[str], expected: str
+) -> None:
+    within = limited([{"eval_limits": {"message_limit": most}}])
+    row = changed(MULTI, {f"interactions/{turn}/role": role for turn, role in enumerate(roles)})
+    assert {code for code in codes(row, within) if code == "ES321"} == set(expected.split())
+    assert_quiet_is_right(row, within)
+
+
+def limited(settings: list[dict[str, Any]]) -> RowContext:
+    """Return the context of a run whose results have some settings."""
+    document = aggregate_of("0.2.0", b"", 0)
+    (result,) = document["evaluation_results"]
+    document["evaluation_results"] = [
+        result | {"generation_config": {"generation_args": one}} for one in settings
+    ]
+    return replace(CONTEXTS[1], results=Aggregate("aggregate.json", document).joinable())
 
 
 def test_cached_tokens_are_accepted_quickly() -> None:

