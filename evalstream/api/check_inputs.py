@@ -14,7 +14,6 @@ from evalstream.api.arguments import Input
 from evalstream.api.reports import FindingSink, Report
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import AUTO, find_all
-from evalstream.discovery.overlap import without_overlap
 from evalstream.engine.routing import check_routing, refuse_foreign, routed_files
 from evalstream.io.names import is_remote, printable
 from evalstream.io.overwriting import Outputs, is_same_file, ledger_files
@@ -275,6 +274,11 @@ def _runs(
     for path in filter(None, (*read, *options.trust)):
         written.refuse(path)
     found = _judge_objects(find_all(paths, beside, inputs_file, options))
+    if not written and options.routing == RowRouting():
+        return found
+    # Most calls write no file that they may read.
+    from evalstream.discovery.overlap import without_overlap
+
     return without_overlap(found, written, options.routing)
 
 

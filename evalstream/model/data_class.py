@@ -175,9 +175,9 @@ class DataClass:
             declared = cls.__dict__.get(name, REQUIRED)
             if isinstance(declared, Field):
                 delattr(cls, name)
+                fields[name] = Field(*declared[:-1], kind)
             else:
-                declared = Field(declared)
-            fields[name] = Field(*declared[:-1], kind)
+                fields[name] = Field(declared, type=kind)
         cls.__data_fields__ = fields
         cls._by_position = () if kw_only else tuple(fields)
         cls._required = frozenset(name for name, one in fields.items() if one.is_required)

@@ -235,15 +235,7 @@ def reduce_value(value: Any) -> Any:
 
 def ascii_text(text: str) -> bytes:
     """Encode a string as Python's json does: everything but printable ASCII is escaped."""
-    if text.isascii() and _DELETE not in text:
-        import orjson
-
-        return orjson.dumps(text)
     return encode_basestring_ascii(text).encode()
-
-
-_DELETE: Final = "\x7f"
-"""The one ASCII character that orjson encodes differently."""
 
 
 def shorten(value: Any, depth: int = 0) -> Any:

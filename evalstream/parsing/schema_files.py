@@ -32,12 +32,12 @@ def builtin_schema(name: str) -> Any:
 
     Raises MissingExtra for a schema in YAML where PyYAML is not installed.
     """
-    path = schema_folder() / f"{name}.schema.json"
-    if path.is_file():
-        return json.loads(path.read_bytes())
-    from evalstream.parsing.yaml import read_yaml
+    try:
+        return json.loads(_read(f"{name}.schema.json"))
+    except FileNotFoundError:
+        from evalstream.parsing.yaml import read_yaml
 
-    return read_yaml(path.with_suffix(".yaml").read_bytes(), SCHEMA_DEPTH).value
+        return read_yaml(_read(f"{name}.schema.yaml"), SCHEMA_DEPTH).value
 
 
 def schema_documents() -> list[str]:
@@ -90,6 +90,12 @@ def _folder() -> str:
     return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(package), "schemas")
 
 
+def _read(name: str) -> bytes:
+    """Return the bytes of a file in the folder of the schemas. Raises OSError."""
+    with open(os.path.join(_folder(), name), "rb") as file:
+        return file.read()
+
+
 class _BuiltValidator:
     """A schema that the build wrote as code, which checks the first values.
 
@@ -130,8 +136,7 @@ def _built_code(name: str) -> Callable[[Any], object] | None:
     module = "".join(one if one.isalnum() else "_" for one in name)
     try:
         built = import_module(f"evalstream.parsing.acceptors.{module}")
-        with open(os.path.join(_folder(), f"{name}.schema.json"), "rb") as file:
-            text = file.read()
+        text = _read(f"{name}.schema.json")
     except (ImportError, OSError):
         return None
     validate: Callable[[Any], object] = built.validate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
@@ -173,7 +173,7 @@ class Catalogue(Mapping[str, Rule]):
             code: Stamp(rule.name, Severity.INFO, is_preview=True, repair=rule.repair)
             if _is_in_preview(rule)
             else Stamp(rule.name, severities.get(code, rule.severity), repair=rule.repair)
-            for code, rule in self.items()
+            for code, rule in self._rules()
         }
         return Selection(frozenset(chosen) - frozenset(ignored), profile, stamps)
 
@@ -181,10 +181,13 @@ class Catalogue(Mapping[str, Rule]):
         added = PROFILES[profile].codes
         return (
             code
-            for code, rule in self.items()
+            for code, rule in self._rules()
             if (not rule.optional or code in added)
             and (rule.status is Status.STABLE or (preview and _is_in_preview(rule)))
         )
+
+    def _rules(self) -> Iterator[tuple[str, Rule]]:
+        return chain.from_iterable(self._family(letters).items() for letters in self._families)
 
     def _find_by_name(self, name: str) -> list[Rule]:
         return [one for one in self.values() if name in (one.name, *one.former_names)]

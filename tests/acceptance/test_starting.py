@@ -16,7 +16,7 @@ from rows import bytes_of, sound_rows, write_run
 
 from evalstream.model.signals import pause_interruptions
 
-MOST_MODULES = 141
+MOST_MODULES = 146
 """How many modules of evalstream a plain check loads; each takes 0.3 ms."""
 
 
@@ -77,6 +77,30 @@ def test_a_plain_check_loads_little() -> None:
     ended, libraries, texts, ours = done.stdout.splitlines()[-1].split()
     assert (ended, libraries, texts) == ("0", "[]", "[]")
     assert int(ours) <= MOST_MODULES
+
+
+def test_threads_begin_before_slow_libraries_are_loaded() -> None:
+    """The rows of a large file wait for all that is loaded before."""
+    code = (
+        "import os, sys, threading\n"
+        "from evalstream.engine import block_tasks\n"
+        "from evalstream.formats.eee import row_engine\n"
+        "block_tasks.WORTH_A_POOL_BYTES = row_engine.WORTH_A_SCANNER_BYTES = 0\n"
+        "def start(thread):\n"
+        "    slow = {'orjson', 'uuid', 'dataclasses', 'inspect', 'pathlib', 'urllib.parse', 'glob',"
+        " 'msgspec', 'jsonschema_rs', 'tempfile', 'datetime', 'multiprocessing'}\n"
+        "    print(thread.name.partition('-')[0], sorted(slow & sys.modules.keys()), flush=True)\n"
+        "    os._exit(0)\n"
+        "threading.Thread.start = start\n"
+        "from evalstream.cli import main\n"
+        "sys.argv = ['evalstream', 'check', 'run.jsonl', '--aggregate', 'aggregate.json',"
+        " '--isolated', '--jobs', '2']\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=EXAMPLES
+    )
+    assert done.stdout == "evalstream []\n"
 
 
 def test_what_should_be_declared_is_told_without_a_library_more(tmp_path: Path) -> None:

@@ -191,9 +191,9 @@ def test_a_wheel_that_works_is_known_from_one_without_its_scanner(unpacked: Path
 def test_a_library_of_other_sources_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    native = binding.LIBRARY.parent
+    native = Path(binding.LIBRARY).parent
     shutil.copytree(native, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(binding, "LIBRARY", tmp_path / binding.LIBRARY.name)
+    monkeypatch.setattr(binding, "LIBRARY", str(tmp_path / Path(binding.LIBRARY).name))
     # When something was written says nothing of what it was compiled from.
     os.utime(binding.LIBRARY, (0, 0))
     assert binding.library.__wrapped__() is not None
@@ -210,9 +210,9 @@ def test_a_library_of_other_sources_is_left_alone(
 def test_without_sources_the_digest_of_the_build_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled, written = tmp_path / binding.LIBRARY.name, tmp_path / binding.DIGEST
+    compiled, written = tmp_path / Path(binding.LIBRARY).name, tmp_path / binding.DIGEST
     shutil.copy(binding.LIBRARY, compiled)
-    monkeypatch.setattr(binding, "LIBRARY", compiled)
+    monkeypatch.setattr(binding, "LIBRARY", str(compiled))
     assert binding.library.__wrapped__() is None
     digest = sources_digest(REPOSITORY / "evalstream" / "parsing" / "native")
     for text, is_used in ((f"{digest}\n", True), ("0" * 64, False), ("\u00fc", False)):
@@ -224,10 +224,10 @@ def test_without_sources_the_digest_of_the_build_counts(
 def test_what_is_no_library_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
 ) -> None:
-    compiled = tmp_path / binding.LIBRARY.name
+    compiled = tmp_path / Path(binding.LIBRARY).name
     if content is not None:
         compiled.write_bytes(content)
-    monkeypatch.setattr(binding, "LIBRARY", compiled)
+    monkeypatch.setattr(binding, "LIBRARY", str(compiled))
     assert binding.library.__wrapped__() is None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import struct
 import sys
 from ctypes import (
@@ -22,7 +23,6 @@ from ctypes import (
 from enum import IntEnum
 from functools import lru_cache
 from importlib import import_module
-from pathlib import Path
 from typing import Final
 
 from evalstream.model.row_record import RECORD_BYTES
@@ -31,7 +31,9 @@ from evalstream.parsing.native.schema_tables import NODE_BYTES
 from evalstream.parsing.native.sources import sources_digest
 
 _SUFFIXES: Final = {"darwin": ".dylib", "win32": ".dll"}
-LIBRARY: Final = Path(__file__).parent / f"libscanner{_SUFFIXES.get(sys.platform, '.so')}"
+LIBRARY: Final = os.path.join(
+    os.path.dirname(__file__), f"libscanner{_SUFFIXES.get(sys.platform, '.so')}"
+)
 
 DIGEST: Final = "libscanner.digest"
 """The file next to the library that holds the digest of its sources, for a wheel without them."""
@@ -227,7 +229,7 @@ def library() -> ctypes.CDLL | None:
     if sys.byteorder != "little":
         return None
     try:
-        loaded, held = ctypes.CDLL(str(LIBRARY)), ctypes.PyDLL(str(LIBRARY))
+        loaded, held = ctypes.CDLL(LIBRARY), ctypes.PyDLL(LIBRARY)
         for name in _SHORT:
             setattr(loaded, name, getattr(held, name))
         _declare(loaded)
@@ -264,9 +266,12 @@ _SIZES: Final = (
 
 def _expected_digest() -> str | None:
     """Return the digest of the sources: in a wheel, which has none, the build wrote it down."""
-    folder = LIBRARY.parent
+    folder = os.path.dirname(LIBRARY)
     try:
-        return sources_digest(folder) or (folder / DIGEST).read_text(encoding="ascii").strip()
+        if (compiled := sources_digest(folder)) is not None:
+            return compiled
+        with open(os.path.join(folder, DIGEST), encoding="ascii") as file:
+            return file.read().strip()
     except (OSError, ValueError):
         return None
 

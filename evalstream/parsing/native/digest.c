@@ -145,10 +145,8 @@ static void scramble(struct sums *sums) {
 
 /* Multiply two words, and fold their product into one. */
 static inline uint64_t multiply_folded(words both) {
-    const uint64_t low = 0xFFFFFFFFu, a = both[0] & low, b = both[0] >> 32, c = both[1] & low,
-                   d = both[1] >> 32;
-    const uint64_t middle = b * c + (a * c >> 32), other = a * d + (middle & low);
-    return ((other << 32) | (a * c & low)) ^ (b * d + (middle >> 32) + (other >> 32));
+    const wide_word product = (wide_word)both[0] * both[1];
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 /* Return the XXH3 of 64 bits of more than 240 bytes; of fewer ones it is computed in other ways. */

@@ -10,11 +10,10 @@ static bool is_unread(const struct value *value, const struct spans *kept) {
 }
 
 /* Signs that some writers of JSON escape; no text that has one is judged. */
-static const char often_escaped[] = "\"\\/<>&'=";
-
-static bool is_often_escaped(byte one) {
-    return one == 0x7F || memchr(often_escaped, one, sizeof often_escaped - 1);
-}
+static const bool often_escaped[256] = {
+    ['"'] = true, ['\\'] = true, ['/'] = true, ['<'] = true, ['>'] = true,
+    ['&'] = true, ['\''] = true, ['='] = true, [0x7F] = true,
+};
 
 /* Tell whether one of sixteen ASCII bytes, none of which is a quote or a backslash, is often escaped. */
 static bool has_often_escaped(lanes bytes) {
@@ -33,22 +32,27 @@ static bool is_plain(const struct span *text) {
     for (; stop - at >= LANES; at += LANES)
         if (has_often_escaped(load_lanes(at)))
             return false;
-    while (at < stop && !is_often_escaped(*at))
+    while (at < stop && !often_escaped[*at])
         at++;
     return at == stop;
 }
 
-/* Tell whether a text may write ASCII that is plain as escapes. */
-static bool hides_ascii(const struct span *text) {
+/* Tell whether the escapes of a text may write ASCII that is plain. */
+static bool escapes_plain(const struct span *text) {
     const byte *at = text->start, *const stop = text->start + text->length;
-    for (; text->unusual && (at = memchr(at, '\\', (size_t)(stop - at))); at += 2) {
+    for (; (at = memchr(at, '\\', (size_t)(stop - at))); at += 2) {
         if (memcmp(at + 1, "u00", 3) || at[4] < '2' || at[4] > '7')
             continue;
         const byte low = (byte)(is_digit(at[5]) ? at[5] - '0' : folded(at[5]) - 'a' + 10);
-        if (!is_often_escaped((byte)((at[4] - '0') << 4 | low)))
+        if (!often_escaped[(byte)((at[4] - '0') << 4 | low)])
             return true;
     }
     return false;
+}
+
+/* Tell whether a text may write ASCII that is plain as escapes. */
+static inline bool hides_ascii(const struct span *text) {
+    return text->unusual && escapes_plain(text);
 }
 
 static bool is_alphanumeric(byte one) {
@@ -106,6 +110,10 @@ static int polarity(const struct span *word) {
     return 0;
 }
 
+static bool are_opposed(const struct span *one, const struct span *other) {
+    return polarity(one) && polarity(one) == polarity(other);
+}
+
 enum { LONGEST_ANSWER = 32 };
 
 static bool is_among(const struct span *text, const struct spans *texts) {
@@ -130,9 +138,8 @@ static bool are_rivals(
     if (reads_integer(one, integers) && reads_integer(other, integers + 1))
         return *integers != integers[1] &&
                (!choices->count || (is_among(one, choices) && is_among(other, choices)));
-    const bool are_opposed = polarity(one) && polarity(one) == polarity(other);
     return is_word(one) && is_word(other) && !spells(one, other) && !spells(other, one) &&
-           (are_opposed || (is_among(one, choices) && is_among(other, choices)));
+           (are_opposed(one, other) || (is_among(one, choices) && is_among(other, choices)));
 }
 
 /* Tell whether the letters and digits of a short text are a word that harnesses write for an answer
@@ -157,9 +164,9 @@ static bool is_no_answer(const struct span *text) {
 /* Flag whether input.formatted holds input.raw. Return false where that is for others to tell. */
 static bool flag_prompt(const struct facts *facts, uint64_t *flags) {
     const struct span *const raw = text_of(facts, RAW), *const prompt = text_of(facts, FORMATTED);
-    const struct span question = bare(raw->start, raw->length);
     if (facts->slot[FORMATTED].kind != STRING)
         return true;
+    const struct span question = bare(raw->start, raw->length);
     if (hides_ascii(raw) || hides_ascii(prompt))
         return false;
     if (!is_plain(raw) || !question.length)

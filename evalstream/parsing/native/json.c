@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-__extension__ typedef unsigned __int128 wide_word;
-
 /* Integers of up to so many digits are doubles, exactly; longer ones are left to others. Fractions of
    up to so many digits are a quotient of two words. */
 enum { EXACT_DIGITS = 15, MOST_DIGITS = 18, FRACTION_DIGITS = 19, LONGEST_NUMBER = 63 };

@@ -15,6 +15,8 @@
 
 typedef uint8_t byte;
 
+__extension__ typedef unsigned __int128 wide_word;
+
 /* A string without its quotes, as it is written. */
 struct span {
     const byte *start;
@@ -75,10 +77,11 @@ static inline const byte *next_item(const byte *at, byte closing, bool *ended) {
 /* Step over a literal, NULL for another one. None of its letters is a newline, so that nothing behind
    one is read. */
 static inline const byte *skip_literal(const byte *at, const char *literal) {
-    for (; *literal; at++, literal++)
-        if (*at != (byte)*literal)
+    const size_t length = strlen(literal);
+    for (size_t place = 0; place < length; place++)
+        if (at[place] != (byte)literal[place])
             return NULL;
-    return at;
+    return at + length;
 }
 
 /* Skip a comma or a colon and the spaces behind it; mostly there is one. A branch that is foreseen

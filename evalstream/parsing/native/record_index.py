@@ -9,8 +9,9 @@ import weakref
 from array import array
 from ctypes import c_uint64
 from itertools import accumulate, pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.row_record import RECORD_BYTES
 
 MOST_COVERS: Final = 64

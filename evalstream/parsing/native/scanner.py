@@ -6,8 +6,9 @@ import ctypes
 import weakref
 from ctypes import byref, c_char, c_uint64, pointer
 from mmap import ACCESS_COPY, mmap
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.row_record import RECORD_BYTES
 from evalstream.model.sample_record import ROW_BYTES
 from evalstream.parsing.native.binding import (

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from evalstream.model.data_class import NamedTuple
 
 Schema = Mapping[str, Any]
 

@@ -11,8 +11,9 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.native.schema_keywords import (
     ANNOTATIONS,
     KINDS,

@@ -24,7 +24,7 @@ from evalstream.parsing.native.place_tables import compiled_tables
 from fuzz.cases import Case, case_of
 from fuzz.rewritings import some_rewriting
 
-SOURCES: Final = binding.LIBRARY.parent
+SOURCES: Final = Path(binding.LIBRARY).parent
 TARGETS: Final = TESTS / "fuzz" / "native"
 SCAN: Final = "scan"
 REWRITE: Final = "rewrite"

@@ -216,5 +216,5 @@ def test_a_library_that_cannot_be_loaded_is_none(
     spoilt = tmp_path / "library"
     spoilt.write_bytes(b"\x7fELF")
     for path in (tmp_path / "missing", spoilt, Path("libc.so.6")):
-        monkeypatch.setattr(binding, "LIBRARY", path)
+        monkeypatch.setattr(binding, "LIBRARY", str(path))
         assert binding.library.__wrapped__() is None
