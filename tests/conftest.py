@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -34,9 +35,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="search far (tests/support/depth.py)")
 
 
+def let_files_of_any_size_take_the_fast_path() -> None:
+    """Let the rows of small files take the fast path, too, in every test.
+
+    Without this they take the exact path alone, as loading the scanner takes longer than checking
+    them. A test of the exact path sets the option `engine` to "rust" or "portable". Processes that
+    a test starts decide by size, as for a user.
+    """
+    row_engine.WORTH_A_SCANNER_BYTES = 0  # type: ignore[misc]
+    helm_reader.WORTH_BYTES = 0  # type: ignore[misc]
+    lm_eval_row_engine.WORTH_BYTES = 0  # type: ignore[misc]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Choose how far tests search, before their modules are imported."""
     set_depth(deep=config.getoption("--deep"))
+    let_files_of_any_size_take_the_fast_path()
+    # Tests stay out of the workflow that runs them: its checkout, and its job summary.
+    for name in ("GITHUB_WORKSPACE", "GITHUB_STEP_SUMMARY"):
+        os.environ.pop(name, None)
     # A busy machine must not fail a property.
     settings.register_profile(
         "untimed",
@@ -61,7 +78,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_report_header() -> str:
     """Say what differs from a user's call."""
-    return "fast path: for files of any size (fixture fast_path_for_any_size)"
+    return "fast path: for files of any size (tests/conftest.py)"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -88,26 +105,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             f"\n{skipped} tests were skipped, more than {MOST_SKIPPED} (--few-skips)"
         )
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-@pytest.fixture(autouse=True)
-def fast_path_for_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the rows of files of any size take the fast path, in every test.
-
-    Without this, small files take the exact path alone, as loading the scanner takes longer than
-    checking them. A test of the exact path sets the option `engine` to "rust" or "portable".
-    Processes that a test starts decide by size, as for a user.
-    """
-    monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
-    monkeypatch.setattr(helm_reader, "WORTH_BYTES", 0)
-    monkeypatch.setattr(lm_eval_row_engine, "WORTH_BYTES", 0)
-
-
-@pytest.fixture(autouse=True)
-def no_workflow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep tests out of the workflow that runs them: its checkout, and its job summary."""
-    for name in ("GITHUB_WORKSPACE", "GITHUB_STEP_SUMMARY"):
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

@@ -180,8 +180,9 @@ def decode_summary(encoded: Any) -> RunSummary:
 def decode_findings(encoded: Any) -> list[Finding]:
     """Return findings from their JSON. Raises what `decode_summary` raises."""
     findings = list(map(decode_finding, encoded))
-    # A value that is found or expected may be anything, also what no schema has.
-    plain = [finding._replace(expected=None, found=None) for finding in findings]
+    # A value that is found or expected may be anything, also what no schema has. As tuples, since
+    # what is a finding by its class is not looked at.
+    plain = [tuple(finding._replace(expected=None, found=None)) for finding in findings]
     msgspec.convert(plain, list[Finding])
     return findings
 

@@ -9,7 +9,7 @@ from typing import IO, Any, Final
 
 import jiter
 
-from evalstream.io.codecs import COMPRESSIONS, detect_compression
+from evalstream.io.codecs import detect_compression
 from evalstream.io.compression import DecompressingReader
 from evalstream.io.file_state import Watch
 from evalstream.io.names import is_remote
@@ -83,7 +83,7 @@ def begun(reader: ByteStream) -> tuple[bytes, ByteStream]:
     start = _start(reader)
     whole: ByteStream = PrefixedReader(start, reader)
     packed = detect_compression(start)
-    if packed is None or packed not in COMPRESSIONS:
+    if packed is None:
         return start, whole
     content = DecompressingReader(whole, packed)
     start = _start(content)

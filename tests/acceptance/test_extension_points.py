@@ -7,6 +7,7 @@ fence `diff` below the name of a file; other fences below the name of a new file
 import hashlib
 import json
 import lzma
+import os
 import re
 import shutil
 import subprocess
@@ -46,22 +47,25 @@ def changed(text: str, change: str) -> str:
 
 
 class Checkout:
-    """A copy of the package with the changes of a section."""
+    """The package in links, with the changes of a section."""
 
     def __init__(self, folder: Path, title: str) -> None:
         self.folder = folder
         # With the byte code of what is not changed; the table of rules is that of other pages.
         stale = shutil.ignore_patterns("declared_table*")
         package = folder / "evalstream"
-        shutil.copytree(REPOSITORY / "evalstream", package, ignore=stale)
-        shutil.copytree(REPOSITORY / "schemas", folder / "schemas")
+        shutil.copytree(REPOSITORY / "evalstream", package, ignore=stale, copy_function=os.symlink)
+        schemas = folder / "schemas"
+        shutil.copytree(REPOSITORY / "schemas", schemas, copy_function=os.symlink)
         text, made = section(title), 0
         for fence in FENCE.finditer(text):
             names = PATH.findall(text[: fence.start()])
             path = self.path(names[-1]) if names else None
             content = dedent(fence[4]) if fence[3] != "diff" else undented(fence[4], fence[1])
             if path is not None and fence[3] == "diff":
-                path.write_text(changed(path.read_text(), content))
+                text_before = path.read_text()
+                path.unlink()
+                path.write_text(changed(text_before, content))
             elif path is None or fence[3] not in {"python", "markdown"} or path.exists():
                 continue
             else:

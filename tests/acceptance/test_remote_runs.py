@@ -17,8 +17,6 @@ from rows import aggregate_of, bytes_of, sound_rows
 import evalstream
 from evalstream.io.remote import RemoteReader
 
-s3fs = pytest.importorskip("s3fs")
-
 __all__ = ["bucket", "quick_retries", "s3", "site", "store", "web"]
 
 pytestmark = pytest.mark.leaves_threads
@@ -31,7 +29,9 @@ SEALED = "the file's bytes are not those that were sealed"
 @pytest.fixture(autouse=True)
 def _anew() -> None:
     """Forget connections to the servers of other tests."""
-    s3fs.S3FileSystem.clear_instance_cache()
+    from s3fs import S3FileSystem
+
+    S3FileSystem.clear_instance_cache()
 
 
 def sealed(data: bytes, name: str = ROWS, **details: Any) -> bytes:

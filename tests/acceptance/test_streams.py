@@ -73,6 +73,16 @@ def test_everything_goes_through_byte_for_byte(tmp_path: Path) -> None:
     assert (code, out, (tmp_path / "copy.jsonl").read_bytes()) == (1, odd, odd)
 
 
+def test_accepted_rows_have_their_name_when_they_are_complete(tmp_path: Path) -> None:
+    with started("check", "-", "--pass", "all", "--accepted", "good", folder=tmp_path) as process:
+        assert process.stdin is not None
+        process.stdin.write(GOOD)
+        assert until(process, len(GOOD)) == GOOD
+        assert not (tmp_path / "good").exists()
+        process.communicate(timeout=SECONDS)
+    assert (tmp_path / "good").read_bytes() == GOOD
+
+
 @pytest.mark.parametrize("report", [[], ["--output", "said"], ["--format", "jsonl"]])
 def test_findings_come_while_the_stream_goes_on(tmp_path: Path, report: list[str]) -> None:
     (tmp_path / "errors").write_bytes(b"")

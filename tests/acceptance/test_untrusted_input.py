@@ -370,6 +370,14 @@ def test_a_path_resolves_as_the_system_does_or_not_at_all(
         assert os.path.samefile(root / found, real)
 
 
+def test_as_many_links_are_followed_as_linux_follows(tmp_path: Path) -> None:
+    (tmp_path / "0").write_text("")
+    for number in range(41):
+        (tmp_path / f"{number + 1}").symlink_to(f"{number}")
+    boundary = FolderBoundary(str(tmp_path))
+    assert (boundary.resolve("40"), boundary.resolve("41")) == ("0", None)
+
+
 def test_links_within_a_store_are_followed_and_links_that_were_named(
     store: Path, claims: Path, rows: Path
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.stats as stats
+import scipy
 from depth import some
 from each import each
 from figure_reference import OVERLAP, Case, Figures, Pair, cases, make, pairs_of, ranks_of
@@ -102,7 +102,7 @@ def averages(case: Case, whole: Any) -> Iterator[str]:
         ]
         error = math.hypot(*(x["standard_error"] for x in pair)) / len(pair)
         mean = np.mean([x["difference"] for x in pair])
-        low, high = stats.norm.interval(case.level, mean, error) if error else (None, None)
+        low, high = scipy.stats.norm.interval(case.level, mean, error) if error else (None, None)
         expected = {"results": case.results, "difference": mean, "standard_error": error,
                     "mean_a": np.mean([x["mean_a"] for x in pair]),
                     "interval/low": low, "interval/high": high}  # fmt: skip

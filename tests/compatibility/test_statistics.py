@@ -5,8 +5,7 @@ import random
 
 import numpy as np
 import pytest
-import scipy.optimize
-import scipy.stats
+import scipy
 from depth import deep, examples, is_deep
 from hypothesis import given, settings
 from hypothesis import strategies as st

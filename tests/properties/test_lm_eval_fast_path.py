@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 from depth import examples
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evalstream.engine.result import BlockResult
@@ -146,26 +146,6 @@ def amounts(result: BlockResult) -> Any:
     return filters, counts, totals.task_hash(), totals.rerun(), totals.first_repeat()
 
 
-@needs_scanner
-@given(st.lists(lines(), max_size=6))
-def test_both_paths_say_the_same(block: list[bytes]) -> None:
-    data = b"".join(line.replace(b"\n", b"") + b"\n" for line in block)
-    with patch.object(row_engine, "WORTH_BYTES", 0):
-        fast, exact = checked(data, fast=True), checked(data, fast=False)
-    assert fast.violations == exact.violations
-    assert fast.counts == exact.counts
-    assert (fast.tally.lines, fast.tally.rows) == (exact.tally.lines, exact.tally.rows)
-    assert amounts(fast) == amounts(exact)
-
-
-CHOICES = st.sampled_from(["a", "be", "é", 'an "äpfel"', "a\nb", "0", "1", "😀", "", " x", "\t\t"])
-LIKELIHOODS = st.sampled_from(
-    ["-1.5", "-1.5000001", "-3", "-3.0", "-0.75", "-1e-05", "-4.5", "nan", "-inf", "0.0", "x"]
-)
-TARGETS = st.sampled_from(["0", "1", "2", "7", "01", "-1", "True", "[0, 1]", "a", "é", "x", ""])
-SCORES = st.sampled_from([0.0, 1.0, 1, 0, 0.5, True, None])
-
-
 def sealed(row: dict[str, Any]) -> bytes:
     """Return the line of a row with right digests."""
     row |= {
@@ -187,6 +167,27 @@ ORDINARY: dict[str, Any] = {
     "metrics": ["acc"],
     "acc": 1.0,
 }
+
+
+@needs_scanner
+@given(st.lists(lines(), max_size=6))
+@example([b"", *[sealed(ORDINARY)] * 3])
+def test_both_paths_say_the_same(block: list[bytes]) -> None:
+    data = b"".join(line.replace(b"\n", b"") + b"\n" for line in block)
+    with patch.object(row_engine, "WORTH_BYTES", 0):
+        fast, exact = checked(data, fast=True), checked(data, fast=False)
+    assert fast.violations == exact.violations
+    assert fast.counts == exact.counts
+    assert (fast.tally.lines, fast.tally.rows) == (exact.tally.lines, exact.tally.rows)
+    assert amounts(fast) == amounts(exact)
+
+
+CHOICES = st.sampled_from(["a", "be", "é", 'an "äpfel"', "a\nb", "0", "1", "😀", "", " x", "\t\t"])
+LIKELIHOODS = st.sampled_from(
+    ["-1.5", "-1.5000001", "-3", "-3.0", "-0.75", "-1e-05", "-4.5", "nan", "-inf", "0.0", "x"]
+)
+TARGETS = st.sampled_from(["0", "1", "2", "7", "01", "-1", "True", "[0, 1]", "a", "é", "x", ""])
+SCORES = st.sampled_from([0.0, 1.0, 1, 0, 0.5, True, None])
 
 
 CHARACTERS = [*range(0x21), 0x22, 0x2F, 0x5C, 0x7F, 0xE9, 0x2028, 0xD800, 0x1F600]

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.optimize
-import scipy.stats as stats
+import scipy
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -201,7 +200,7 @@ class Pair:
             clustered = self._clustered()
             p, drawn = clustered["test/p"], plain["test/p"]
             if not is_clustered and math.isnan(drawn):
-                drawn = stats.ttest_rel(self.a, self.b).pvalue
+                drawn = scipy.stats.ttest_rel(self.a, self.b).pvalue
                 if p is not None and max(p, drawn) < 1 - self.case.level:
                     p, drawn = clustered["standard_error"], plain["standard_error"]
             is_clustered = is_clustered or p is None or p > drawn + 1e-12
@@ -226,7 +225,7 @@ class Pair:
             "mean_a": self.a.mean(),
             "mean_b": self.b.mean(),
             "difference": self.d.mean(),
-            "correlation": stats.pearsonr(self.a, self.b)[0] if spread else None,
+            "correlation": scipy.stats.pearsonr(self.a, self.b)[0] if spread else None,
             "binary": self.is_binary,
             **{f"square/{key}": count for key, count in square.items()},
         }
@@ -252,7 +251,7 @@ class Pair:
         return found
 
     def _interval(self, mean: float, error: float, df: int) -> Figures:
-        half = stats.t.ppf((1 + self.case.level) / 2, df) * error
+        half = scipy.stats.t.ppf((1 + self.case.level) / 2, df) * error
         return {"low": mean - half if error else None, "high": mean + half if error else None}
 
     def _plain_tests(self) -> Figures:
@@ -265,7 +264,7 @@ class Pair:
             sums = np.abs(signs @ differing) if len(differing) else np.zeros(1)
             found["test/p"] = float((sums >= abs(self.d.sum()) - 1e-9).mean())
         elif len(differing) >= 1000:
-            found["test/p"] = stats.ttest_rel(self.a, self.b).pvalue
+            found["test/p"] = scipy.stats.ttest_rel(self.a, self.b).pvalue
         else:
             found["test/p"] = math.nan  # drawn at random
         if self.n > 1:
@@ -275,8 +274,8 @@ class Pair:
 
     def _binary(self) -> Figures:
         r, s = int((self.d > 0).sum()), int((self.d < 0).sum())
-        binomial = stats.binom(r + s, 0.5)
-        exact = stats.binomtest(r, r + s).pvalue if r + s else 1.0
+        binomial = scipy.stats.binom(r + s, 0.5)
+        exact = scipy.stats.binomtest(r, r + s).pvalue if r + s else 1.0
         mid = exact - sum(binomial.pmf(end) for end in {r, s}) / 2 if r + s else 1.0
         low, high = tango(r, s, self.n, self.case.level)
         return {"test/p": mid, "other_tests/0/p": exact, "interval/low": low, "interval/high": high}
@@ -289,7 +288,7 @@ class Pair:
         mean = self.d.mean()
         p = 1.0 if not mean else 2.0 ** (1 - groups)
         if errors[0] and mean:
-            p = 2 * stats.t.sf(abs(mean) / errors[0], groups - 1)
+            p = 2 * scipy.stats.t.sf(abs(mean) / errors[0], groups - 1)
         ends = self._interval(mean, errors[0], groups - 1)
         found = {f"interval/{end}": one for end, one in ends.items()}
         return self._described(errors, groups - 1) | found | {"test/p": p}
@@ -304,8 +303,8 @@ class Pair:
         error, noise = found["standard_error"], found["noise_floor"]
         if not error:
             return {"detectable": None, "needed_for_point": None, "effect": None}
-        z = stats.norm.ppf((1 + self.case.level) / 2)
-        reach = z + stats.norm.ppf(0.8)
+        z = scipy.stats.norm.ppf((1 + self.case.level) / 2)
+        reach = z + scipy.stats.norm.ppf(0.8)
 
         def needed(error: float, size: float) -> int:
             return max(2, math.ceil(self.n * (reach * error / size) ** 2))
@@ -316,7 +315,7 @@ class Pair:
             between = None if noise is None else math.sqrt(max(0, error**2 - noise**2))
             endless = None if between is None else needed(between, size)
             power |= {
-                "effect/power": stats.norm.cdf(size / error - z),
+                "effect/power": scipy.stats.norm.cdf(size / error - z),
                 "effect/needed": needed(error, size),
                 "effect/needed_without_noise": endless,
             }
@@ -351,7 +350,7 @@ def mean_of(scores: list[float | None]) -> float | None:
 
 def sem(values: Array) -> float:
     """Return the standard error of a mean."""
-    return float(stats.sem(values)) if np.ptp(values) > 1e-12 else 0.0
+    return float(scipy.stats.sem(values)) if np.ptp(values) > 1e-12 else 0.0
 
 
 def clustered_sem(values: Array, labels: list[int]) -> float | None:
@@ -372,7 +371,7 @@ def clustered_sem(values: Array, labels: list[int]) -> float | None:
 
 def tango(r: int, s: int, n: int, level: float) -> tuple[float, float]:
     """Return Tango's interval by solving the score equation with roots and Brent's method."""
-    z = stats.norm.ppf((1 + level) / 2)
+    z = scipy.stats.norm.ppf((1 + level) / 2)
 
     def score(delta: float) -> float:
         linear = -r - s + (2 * n - r + s) * delta
@@ -400,7 +399,7 @@ def ranks_of(case: Case, made: Made, result: int) -> Figures:
     labels = [label(case, i) for i in shared]
     columns = np.array([[mean_of(run[i]) for i in shared] for run in runs])
     means = columns.mean(axis=1)
-    places = stats.rankdata(np.round(means if case.lower else -means, 10), method="min")
+    places = scipy.stats.rankdata(np.round(means if case.lower else -means, 10), method="min")
     return {
         "n": len(shared),
         **{

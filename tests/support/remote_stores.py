@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
 
 import pytest
 from stores import Faults, ForwardingServer, ObjectServer, Server, put
 
 from evalstream.io.remote import limits
 
-s3fs = pytest.importorskip("s3fs")
-pytest.importorskip("aiohttp")
-moto = pytest.importorskip("moto.server")
+for library in ("s3fs", "aiohttp", "moto"):
+    # Found, and not imported: most processes run no test of a store.
+    if find_spec(library) is None:
+        pytest.skip(f"needs {library}", allow_module_level=True)
 
 BLOCK = 1000
 BUCKET = "results"
@@ -31,8 +34,10 @@ CREDENTIALS = {
 }
 
 
-# What all connections know of S3 is read once.
-_loader = cache(import_module("botocore.loaders").create_loader)
+@cache
+def _loader(*arguments: Any) -> Any:
+    """Read what all connections know of S3 once."""
+    return import_module("botocore.loaders").create_loader(*arguments)
 
 
 @dataclass
@@ -56,7 +61,9 @@ class Store:
 @pytest.fixture(scope="session")
 def bucket() -> Iterator[ForwardingServer]:
     """A store that speaks S3, behind a server that can do wrong."""
-    store = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    from moto.server import ThreadedMotoServer
+
+    store = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     store.start()
     address, port = store.get_host_and_port()
     server = ForwardingServer()
@@ -89,7 +96,9 @@ def web(site: ObjectServer) -> Iterator[Store]:
 @pytest.fixture
 def s3(bucket: ForwardingServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     # Connections to the servers of other tests are not this one's.
-    s3fs.S3FileSystem.clear_instance_cache()
+    from s3fs import S3FileSystem
+
+    S3FileSystem.clear_instance_cache()
     monkeypatch.setattr("botocore.session.create_loader", _loader)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{bucket.address}")
     for name, value in CREDENTIALS.items():

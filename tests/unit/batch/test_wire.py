@@ -239,6 +239,11 @@ WRONG_RESULTS = {
     "no members": changed(lambda results: results[0].__setitem__(1, b"{}")),
     "no findings": changed(lambda results: results[0].__setitem__(2, b"7")),
     "a finding of nothing": changed(lambda results: results[0].__setitem__(2, b'[{"code": 1}]')),
+    "a finding of other types": changed(
+        lambda results: results[0].__setitem__(
+            2, b'[{"code":"A","name":"","severity":"info","file":"","message":"","line":""}]'
+        )
+    ),
     "rows of another type": with_summary(rows="8"),
     "rows of a bool": with_summary(rows=True),
     "another verdict": with_summary(verdict="fine"),

@@ -19,7 +19,6 @@ from evalstream.io.remote import Listed, limits, list_objects, listing, read_eac
 from evalstream.model.run import NoInput, Run
 
 fsspec = pytest.importorskip("fsspec")
-s3fs = pytest.importorskip("s3fs")
 
 __all__ = ["bucket", "quick_retries", "s3", "site", "web"]
 
@@ -31,7 +30,9 @@ DETAILS = "detailed_evaluation_results"
 @pytest.fixture(autouse=True)
 def _anew() -> Iterator[None]:
     """Forget connections to the servers of other tests, and what is kept in memory."""
-    s3fs.S3FileSystem.clear_instance_cache()
+    from s3fs import S3FileSystem
+
+    S3FileSystem.clear_instance_cache()
     yield
     memory = fsspec.filesystem("memory")
     memory.store.clear()
@@ -214,16 +215,16 @@ def test_lists_come_page_by_page(s3: Store, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def _small_pages(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    call = s3fs.S3FileSystem._call_s3
+    from s3fs import S3FileSystem
+
+    call = S3FileSystem._call_s3
 
     async def small(files: Any, method: str, *rest: Any, **options: Any) -> Any:
         more = {"MaxKeys": size} if method == "list_objects_v2" else {}
         return await call(files, method, *rest, **options, **more)
 
-    monkeypatch.setattr(s3fs.S3FileSystem, "_call_s3", small)
-    monkeypatch.setattr(
-        s3fs.S3FileSystem, "call_s3", fsspec.asyn.sync_wrapper(small), raising=False
-    )
+    monkeypatch.setattr(S3FileSystem, "_call_s3", small)
+    monkeypatch.setattr(S3FileSystem, "call_s3", fsspec.asyn.sync_wrapper(small), raising=False)
 
 
 @pytest.mark.parametrize(("status", "reason"), [(403, "access denied"), (503, "tried 5 times")])
@@ -254,7 +255,7 @@ def test_a_server_that_turns_in_circles_is_left(s3: Store, monkeypatch: pytest.M
         token, is_cut = next(answers)
         return {"IsTruncated": is_cut, "NextContinuationToken": token}
 
-    monkeypatch.setattr(s3fs.S3FileSystem, "call_s3", answer)
+    monkeypatch.setattr("s3fs.S3FileSystem.call_s3", answer)
     for _ in range(2):
         with pytest.raises(OSError, match="did not send the token"):
             list(list_objects(f"{s3.prefix}/x/"))

@@ -231,6 +231,16 @@ def test_a_broken_array_fails_where_it_breaks(
         assert limited.exit_code != 0
 
 
+def test_a_broken_list_above_the_only_row_is_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'[{"a": 1}, {\n' + bytes_of(sound_rows(count=1)).strip())
+    report = evalstream.check(path)
+    assert report.runs[0].rows == 2
+    assert [(one.code, one.line) for one in report if one.severity.label == "error"] == [
+        ("ES103", 1)
+    ]
+
+
 @pytest.mark.parametrize("indent", [None, 1])
 def test_elements_before_a_break_in_a_packed_array_are_checked(
     tmp_path: Path, indent: int | None

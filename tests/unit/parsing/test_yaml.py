@@ -294,6 +294,10 @@ PIECES = [
 """Pieces of which documents are made, some of them valid."""
 
 
+def test_as_many_levels_as_are_allowed_are_read() -> None:
+    assert [explain_yaml("[{a: [1]}]", depth).readable for depth in (2, 3)] == [False, True]
+
+
 @settings(max_examples=examples(1_000))
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join), st.integers(0, 4))
 def test_the_fast_path_accepts_only_what_needs_no_explanation(text: str, depth: int) -> None:

@@ -63,6 +63,11 @@ def test_wrapped_lines_fit_and_lose_only_spaces(texts: list[str], width: int) ->
     assert seen.replace(" ", "").replace("\n", "") == "".join(texts).replace(" ", "")
 
 
+def test_no_wrapped_line_ends_in_spaces() -> None:
+    spans = Span("a" * 18), Span(" "), Span(" "), Span("b" * 9)
+    assert written(*spans, style=Style(width=20)).split("\n")[0] == "a" * 18
+
+
 def test_a_file_is_not_wrapped() -> None:
     assert written(Span("word " * 100)) == f"{'word ' * 100}\n"
 

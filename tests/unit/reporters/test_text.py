@@ -140,6 +140,12 @@ def test_capped_infos_name_both_options() -> None:
     assert seen.startswith("500 infos not listed (-v --max-findings 0 lists them)\n")
 
 
+def test_short_values_stand_beside_their_file() -> None:
+    one = finding("ES502", "r", Severity.ERROR, "rows", expected=8, found=9)
+    seen = render(TextReporter, Case([one, one._replace(file="other")], [failed_run()]))
+    assert "\n    other: expected 8, found 9\n" in seen
+
+
 def test_many_equal_findings_are_one_entry() -> None:
     seen = render(TextReporter, cases()["many"])
     heading, file, entry, fix = seen.splitlines()[:4]

@@ -20,6 +20,8 @@ from evalstream.store import verify as verify_module
 pytest.importorskip("aiohttp")
 pytest.importorskip("fsspec")
 
+pytestmark = pytest.mark.leaves_threads
+
 SPARE = 10
 
 
@@ -238,9 +240,10 @@ def test_urls_are_parsed(url: str, place: tuple[str, ...]) -> None:
     assert tuple(parse_hub(url)) == place
 
 
-def test_the_mark_of_a_large_file_is_its_digest(hub: FakeHub) -> None:
-    name = object_at(hub.folder, uuid_of(0), "_samples.jsonl").relative_to(hub.folder).as_posix()
+@pytest.mark.parametrize(("ending", "kind"), [("_samples.jsonl", "sha256"), (".json", "blob")])
+def test_the_mark_of_a_file_is_its_digest(hub: FakeHub, ending: str, kind: str) -> None:
+    name = object_at(hub.folder, uuid_of(0), ending).relative_to(hub.folder).as_posix()
     one = hub_files.HubObject(f"{hub.url}/{name}", "hf")
     mark = one.get_info().marks[ETAG]
     one.close()
-    assert mark.startswith("sha256:")
+    assert mark.startswith(f"{kind}:")

@@ -649,6 +649,11 @@ WITHDRAWN = {"rows gone from data"}
 """What a rebuild takes for a withdrawal, which `store diff` lists."""
 
 
+@pytest.mark.parametrize("level", ["manifest", "bytes", "rows"])
+def test_a_sound_store_is_sound_at_every_level(sound: Path, level: str) -> None:
+    assert found(sound, level) == set()
+
+
 @each("name", TAMPERINGS)
 def test_a_tampering_is_found(sound: Path, tmp_path: Path, name: str) -> None:
     tamper, level, code = TAMPERINGS[name]

@@ -79,10 +79,11 @@ def test_flags_of_pairs_are_counted_each_for_itself() -> None:
         pair(flags=PairFlag.OTHER_INPUT),
         pair(flags=reference | PairFlag.OTHER_PROMPT),
         pair(flags=PairFlag.OTHER_CLUSTER | PairFlag.ONE_PROMPT),
+        pair(flags=PairFlag.ONE_PROMPT),
     )
     found = tally_of(*pairs, is_clustered=True).alignment(10, 20)
     assert (found.drifted, found.relabelled) == (12, 21)
-    assert (found.other_prompts, found.one_prompt, found.other_clusters) == (1, 1, 1)
+    assert (found.other_prompts, found.one_prompt, found.other_clusters) == (1, 2, 1)
     assert tally_of(*pairs).alignment(0, 0).other_clusters == 0
 
 

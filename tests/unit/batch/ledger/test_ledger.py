@@ -448,6 +448,7 @@ def server() -> Iterator[ObjectServer]:
         served.close()
 
 
+@pytest.mark.leaves_threads
 def test_objects_are_known_by_their_marks(path: str, server: ObjectServer) -> None:
     server.reset()
     server.objects.update({"/a.jsonl": b"{}\n", "/a.json": b"{}"})
@@ -465,6 +466,7 @@ def test_objects_are_known_by_their_marks(path: str, server: ObjectServer) -> No
     assert known(path, run) is None
 
 
+@pytest.mark.leaves_threads
 def test_an_object_is_looked_at_once_for_a_check(path: str, server: ObjectServer) -> None:
     server.reset()
     server.objects["/b.jsonl"] = b"{}\n"

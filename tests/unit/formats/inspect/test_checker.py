@@ -669,6 +669,15 @@ def test_a_result_that_is_not_declared_is_found(
     assert errors == codes
 
 
+def test_the_metrics_that_are_declared_are_named(tmp_path: Path) -> None:
+    log = sound_log()
+    edit, _ = UNDECLARED["a metric"]
+    edit(log)
+    report = evalstream.check(written(log, tmp_path, "json"))
+    (one,) = (one for one in report if one.code == "INS307")
+    assert (one.expected, one.found) == ("inspect_ai/accuracy, inspect_ai/stderr", "best")
+
+
 def test_a_value_that_is_no_number_is_refuted(tmp_path: Path) -> None:
     for value in ("0.75", True, [0.75]):
         log = sound_log()
@@ -873,6 +882,15 @@ def test_compressed_logs_and_folders_are_read(tmp_path: Path) -> None:
     assert [run.format for run in report.runs] == ["inspect", "inspect"]
     # They are two copies of one log.
     assert report.counts == {"ES904": 1}
+
+
+def test_a_log_whose_compression_breaks_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "run.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(sound_log()).encode())[:-40])
+    report = evalstream.check(path, input_format="inspect")
+    (run,) = report.runs
+    assert (report.counts["ES002"], report.exit_code, run.verdict) == (1, 1, "failed")
+    assert run.incomplete_reason is not None
 
 
 def test_a_log_has_no_aggregate(tmp_path: Path) -> None:

@@ -191,6 +191,13 @@ def test_changed_results_are_found(tmp_path: Path, name: str) -> None:
     assert code in findings(tmp_path, *changed(change))
 
 
+def test_an_object_with_a_repeated_key_may_be_noise(tmp_path: Path) -> None:
+    samples = rows()
+    path = write(tmp_path, text(samples) + b'{"log": 1, "log": 2}\n', results(samples))
+    report = evalstream.check(path, skip_noise=True, noise="log")
+    assert (report.counts["ES006"], report.runs[0].rows) == (1, len(samples))
+
+
 def test_a_torn_tail_is_not_a_rerun(tmp_path: Path) -> None:
     samples = rows()
     found = findings(tmp_path, text(samples)[:-40], results(samples))

@@ -45,8 +45,6 @@ from evalstream.io.remote import (
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 
-s3fs = pytest.importorskip("s3fs")
-
 __all__ = ["bucket", "quick_retries", "s3", "site", "store", "web"]
 
 pytestmark = pytest.mark.leaves_threads

@@ -5,10 +5,10 @@ import statistics
 from fractions import Fraction
 
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
-from scipy import stats
 
 from evalstream.stats.claims import formulas
 from evalstream.stats.claims.evidence import Evidence, sum_clusters
@@ -34,7 +34,10 @@ def test_spreads_are_those_of_the_standard_library(values: list[float]) -> None:
 def test_the_t_interval_is_that_of_scipy(values: list[float], level: float) -> None:
     error = formulas.mean_error(values)
     low, high = formulas.mean_interval(values, level)
-    middle, half = formulas.mean(values), stats.t.ppf((1 + level) / 2, len(values) - 1) * error
+    middle, half = (
+        formulas.mean(values),
+        scipy.stats.t.ppf((1 + level) / 2, len(values) - 1) * error,
+    )
     assert math.isclose(low, middle - half, **CLOSE)
     assert math.isclose(high, middle + half, **CLOSE)
     assert formulas.mean_interval([2.5], level) == (2.5, 2.5)
@@ -43,7 +46,7 @@ def test_the_t_interval_is_that_of_scipy(values: list[float], level: float) -> N
 @pytest.mark.parametrize("right", [0, 1, 5, 10])
 def test_the_wilson_interval_is_that_of_scipy(right: int) -> None:
     values = [1.0] * right + [0.0] * (10 - right)
-    expected = stats.binomtest(right, 10).proportion_ci(0.9, method="wilson")
+    expected = scipy.stats.binomtest(right, 10).proportion_ci(0.9, method="wilson")
     low, high = formulas.wilson_interval(values, 0.9)
     assert math.isclose(low, expected.low, abs_tol=1e-12)
     assert math.isclose(high, expected.high, abs_tol=1e-12)
