@@ -140,13 +140,17 @@ class RowEngine:
             self._fast_path = fast_path_for(self.context, self.reader)
 
     def is_native(self, sample: bytes) -> bool:
-        """Tell whether the scanner takes most rows of a sample, and leaves little to Python."""
+        """Tell whether the scanner takes most rows of a sample, and leaves little to Python.
+
+        Python words each finding that is shown, and without a limit all are.
+        """
         whole = sample[: sample.rfind(b"\n") + 1]
         if self._fast_path is None or not whole:
             return False
         check = _Pass(self, Lines(whole))
-        lines = check.result().tally.lines
-        return 4 * check.slow_lines < lines
+        result = check.result()
+        shown = 0 if self.context.options.max_findings else len(result.violations)
+        return 4 * (check.slow_lines + shown) < result.tally.lines
 
     def findings(self, lines: Lines) -> BlockFindings:
         """Return what collects the violations of a block, and its sketch if it is asked for."""

@@ -16,6 +16,7 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.eee.scan_results import ScanPlan
+from evalstream.model.data_class import replace
 from evalstream.parsing.native import binding
 from evalstream.parsing.native.schema_keywords import NotTabled
 from evalstream.parsing.schema_files import builtin_schema
@@ -61,6 +62,19 @@ def test_hashes_are_checked_without_openssl_too(
         data = b"no row\n" + bytes_of(rows)
         assert outcome(subject, data) == outcome(slowly(within), data)
         assert outcome(subject, bytes_of(rows[8:])) == outcome(slowly(within), bytes_of(rows[8:]))
+
+
+@each(("limit", "wrong", "is_native"), [(100, 9, True), (0, 9, False), (0, 1, True)])
+def test_findings_that_are_all_shown_are_work_for_processes(
+    limit: int, wrong: int, *, is_native: bool
+) -> None:
+    within = HASHED["0.3.0"]
+    subject = RowEngine(replace(within, options=replace(within.options, max_findings=limit)))
+    rows = [rehashed(row, within) for row in sound_rows("0.3.0", 9)]
+    for row in rows[:wrong]:
+        row["sample_hash"] = "0" * 64
+    subject.expect(0)
+    assert subject.is_native(bytes_of(rows)) is is_native
 
 
 @pytest.mark.parametrize("codes", ["ES301", "ES303", "ES4", "ES1", "ES3"])
