@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from edits import apply, apply_case
-from inspect_archive import unpacked
 
 import evalstream
 
@@ -24,7 +23,7 @@ def found(folder: Path, pattern: str) -> Path:
 IDS: dict[str, Callable[[Path], Iterable[Any]]] = {
     "ES001": lambda folder: lines(found(folder, "*.jsonl"), "sample_id"),
     "INS201": lambda folder: [
-        sample["id"] for sample in unpacked(found(folder, "*.eval"))["samples"]
+        sample["id"] for sample in json.loads(found(folder, "*.json").read_text())["samples"]
     ],
     "LME301": lambda folder: lines(found(folder, "samples_*.jsonl"), "doc_id"),
     "HAR202": lambda folder: lines(found(folder, "*.jsonl"), "instance_id"),
