@@ -121,15 +121,17 @@ class _Judge:
         """Yield the groups that differ from the results or, without results, from the details."""
         found = self._found
         details = None if found.details is None else found.details[1]
-        resolved: Collection[str] | None = None
+        resolved: Collection[str]
         if found.results is not None:
             resolved = found.results.places("resolved")
         elif details is not None:
             entries = details.items()
             resolved = [one for one, detail in entries if object_or_empty(detail).get("resolved")]
-        for path, groups in found.groups if resolved is not None else ():
-            number = None if details is None else len(details)
-            yield from about_lists.check_groups(path, groups, resolved or (), number)
+        else:
+            return
+        number = None if details is None else len(details)
+        for path, groups in found.groups:
+            yield from about_lists.check_groups(path, groups, resolved, number)
 
     def _iterate_judged(self) -> Iterator[tuple[str, list[Judgement]]]:
         """Iterate over the documents that make claims, with their judged claims."""
