@@ -15,11 +15,10 @@ from evalstream.batch.comparing.pairs import Request, open_store
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.model.comparison import CompareVerdict, Comparison, Ranking
 from evalstream.model.sample_record import UNKNOWN
-from evalstream.stats.arrays import Array
 from evalstream.stats.inference.clusters import ClusterSums
 from evalstream.stats.inference.ranks import RankedScores
 from evalstream.stats.samples.joining import join
-from evalstream.stats.samples.record_store import RecordStore, read_together
+from evalstream.stats.samples.record_store import Array, RecordStore, read_together
 from evalstream.stats.samples.sample_store import read_samples
 
 

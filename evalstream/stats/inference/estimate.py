@@ -18,14 +18,16 @@ from evalstream.model.estimate import (
     Square,
 )
 from evalstream.stats.inference.difference_tests import (
+    RANDOM_FLIPS,
+    bootstrap_intervals,
     exact_mcnemar,
     mid_p_mcnemar,
+    sign_flip_test,
     t_interval,
     t_test,
     tango_interval,
 )
 from evalstream.stats.inference.paired import PairedScores
-from evalstream.stats.inference.resamples import RANDOM_FLIPS, bootstrap_intervals, sign_flip_test
 from evalstream.stats.probability import normal_cdf, normal_quantile
 
 

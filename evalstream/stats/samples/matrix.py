@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from evalstream.model.sample_record import SampleFlag
-from evalstream.stats.arrays import Array
 from evalstream.stats.samples.record_store import (
+    Array,
     RecordStore,
     mark_starts,
     number_groups,

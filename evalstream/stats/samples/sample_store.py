@@ -17,8 +17,8 @@ from evalstream.model.sample_record import (
     SampleRow,
     SampleScore,
 )
-from evalstream.stats.arrays import Array
 from evalstream.stats.samples import record_store
+from evalstream.stats.samples.record_store import Array
 
 MOST_GROUPS: Final = 1 << 24
 """The number of groups of one run; they are numbered from 0, without gaps."""
