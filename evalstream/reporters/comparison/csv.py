@@ -10,7 +10,7 @@ from typing import Final
 
 from evalstream.model.comparison import ComparisonReport, Flip
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
+from evalstream.reporters.base import Recognized
 from evalstream.reporters.comparison import figures
 from evalstream.reporters.describe import visible
 
@@ -32,10 +32,7 @@ class CsvComparison(Recognized):
 
     beginning = LazyPattern(re.escape(",".join(COLUMNS)).encode())
 
-    def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
-        self._output = output
-
-    def begin(self, report: ComparisonReport) -> None:
+    def write(self, report: ComparisonReport, _flips: Iterable[Flip], /) -> None:
         """Write the table."""
         self._write(COLUMNS)
         models = {run.label: run.model for run in report.runs}
@@ -48,12 +45,6 @@ class CsvComparison(Recognized):
             verdict = COLUMNS.index("verdict")
             cells = [""] * verdict + ["not compared"] + [""] * (len(COLUMNS) - verdict - 2)
             self._write([*cells, _cell(report.first_line)])
-
-    def flip(self, flip: Flip) -> None:
-        """Leave out a flip."""
-
-    def end(self) -> None:
-        """Do nothing: the table is complete."""
 
     def _write(self, cells: Iterable[str]) -> None:
         text = io.StringIO()

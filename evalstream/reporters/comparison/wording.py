@@ -14,6 +14,11 @@ MOST_DETAILED: Final = 6
 """Number of comparisons up to which each has its figures; more have a line each."""
 
 
+def count_flips(report: comparison.ComparisonReport) -> int:
+    """Return the number of samples that two runs judge differently, also those not shown."""
+    return sum(one.right_to_wrong + one.wrong_to_right for one in report.comparisons)
+
+
 def iterate_figures(one: comparison.Comparison) -> Iterator[tuple[str, str]]:
     """Iterate over the figures of a comparison, with their names."""
     yield "samples", _samples(one, one.alignment)
