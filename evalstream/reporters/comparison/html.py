@@ -10,7 +10,6 @@ from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonRe
 from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import Recognized
-from evalstream.reporters.comparison.figures import percent, show_number
 from evalstream.reporters.comparison.tables import (
     MOST_DRAWN,
     NAME,
@@ -27,7 +26,13 @@ from evalstream.reporters.comparison.tables import (
     square_table,
     verdict_mark,
 )
-from evalstream.reporters.comparison.wording import MOST_DETAILED, count_flips, iterate_figures
+from evalstream.reporters.comparison.wording import (
+    MOST_DETAILED,
+    count_flips,
+    iterate_figures,
+    percent,
+    show_number,
+)
 from evalstream.reporters.markup import GENERATOR, START, Child, Markup, cut_visible, head, tag
 from evalstream.reporters.summary import TOOL
 

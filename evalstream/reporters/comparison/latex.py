@@ -11,8 +11,7 @@ from evalstream.model.estimate import Estimate, Interval, PValue
 from evalstream.model.text import SMALLEST_P, count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import Recognized
-from evalstream.reporters.comparison.figures import join_groups, percent, show_number
-from evalstream.reporters.comparison.wording import run_names
+from evalstream.reporters.comparison.wording import join_groups, percent, run_names, show_number
 from evalstream.reporters.describe import cut_text, visible
 
 TITLE: Final = "% evalstream compare; needs \\usepackage{booktabs}\n"

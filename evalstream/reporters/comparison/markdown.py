@@ -13,7 +13,7 @@ from evalstream.parsing.json import dumps
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.comparison import wording
-from evalstream.reporters.comparison.figures import join_groups, percent
+from evalstream.reporters.comparison.wording import join_groups, percent
 from evalstream.reporters.describe import as_code, cut_text, escape_markup, visible
 
 MOST_BYTES: Final = 65_536

@@ -12,8 +12,14 @@ from evalstream.model.estimate import Estimate, Square
 from evalstream.model.run_summary import VERDICTS
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
-from evalstream.reporters.comparison.figures import join_groups, percent
-from evalstream.reporters.comparison.wording import cell_text, difference_text, mean_text, run_names
+from evalstream.reporters.comparison.wording import (
+    cell_text,
+    difference_text,
+    join_groups,
+    mean_text,
+    percent,
+    run_names,
+)
 from evalstream.reporters.markup import (
     Markup,
     Tick,

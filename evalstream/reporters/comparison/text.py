@@ -11,7 +11,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.comparison import wording
-from evalstream.reporters.comparison.figures import join_groups, percent
+from evalstream.reporters.comparison.wording import join_groups, percent
 from evalstream.reporters.lines import LineWriter, Span
 
 MOST_LISTED: Final = 20

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from evalstream.model import comparison, estimate
 from evalstream.model.text import count_noun, p_value
 from evalstream.parsing import json
-from evalstream.reporters.comparison.figures import join_texts, percent, show_number
 
 MOST_DETAILED: Final = 6
 """Number of comparisons up to which each has its figures; more have a line each."""
@@ -229,3 +229,33 @@ def cell_text(value: float | int | None) -> str:
 def json_text(value: Any) -> str:
     """Write a JSON value on one line."""
     return "unknown" if value is None else json.dumps(value).decode()
+
+
+def show_number(value: float | None, error: float | None = None) -> str:
+    """Write a number with digits enough to show a tenth of an error."""
+    if value is None:
+        return "unknown"
+    digits = 4
+    if error is not None and error > 0 and math.isfinite(error):
+        digits = min(12, max(0, 2 - math.floor(math.log10(error))))
+    text = f"{value:.{digits}f}" if abs(value) < 1e12 else f"{value:.6g}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def join_groups(rank: comparison.Rank) -> str:
+    """Write the groups that a rank has."""
+    return ", ".join(map(str, rank.groups))
+
+
+def percent(share: float) -> str:
+    """Write a share in percent."""
+    text = f"{100 * share:.1f}"
+    # A share below 100 % is not shown as 100 %.
+    if text == "100.0" and share < 1:
+        text = "99.9"
+    return f"{text.removesuffix('.0')} %"
+
+
+def join_texts(texts: Sequence[str]) -> str:
+    """Return texts as one list."""
+    return "; ".join(text for text in texts if text)
