@@ -15,6 +15,9 @@ from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import Reporter, Sink, Style
 from evalstream.reporters.summary import severities
 
+STDIN_NAME: Final = "<stdin>"
+"""The name of standard input in reports."""
+
 
 class Span(NamedTuple):
     """A piece of a line, with the role that gives its colour; "" has none.
@@ -43,9 +46,6 @@ COLOURS: Final = {
     "dim": "2",
 }
 """The parameters of the escape sequence (Select Graphic Rendition) of each role."""
-
-STANDARD_INPUT: Final = "<stdin>"
-"""How reports for people name standard input."""
 
 CONTINUED: Final = 2
 """How much further than its first line the rest of a wrapped line is indented."""
@@ -132,7 +132,7 @@ def clauses(text: str, role: str = "") -> list[Span]:
 
 def show_path(path: str) -> str:
     """Return a path as people know it: standard input has a name."""
-    return STANDARD_INPUT if path == STDIN else path
+    return STDIN_NAME if path == STDIN else path
 
 
 def columns(spans: list[Span]) -> int:

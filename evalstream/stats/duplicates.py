@@ -93,18 +93,18 @@ class SampleGroup:
             self.places[place] = 1, record.score
             coverage.add(place, word, first=False)
             return
-        repeats, total = self.places[place]
+        result, (repeats, total) = coverage.of(place), self.places[place]
         if not is_repeated:
-            coverage.repeat(place, repeats)
+            result.add_repeat(repeats)
             repeats += 1
         before = fixed_point(total) if isinstance(total, float) else total
         score = fixed_point(record.score)
         if before is None or score is None:
-            coverage.pair(place, None)
+            result.add_product(None)
             self.places[place] = repeats, None
-            return
-        coverage.pair(place, before * score)
-        self.places[place] = repeats, before + score
+        else:
+            result.add_product(before * score)
+            self.places[place] = repeats, before + score
 
 
 class FirstUses:
