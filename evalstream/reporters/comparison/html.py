@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonReport, Flip
+from evalstream.model.comparison import Comparison, ComparisonReport, Flip
 from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import Recognized
@@ -29,7 +29,9 @@ from evalstream.reporters.comparison.tables import (
 from evalstream.reporters.comparison.wording import (
     MOST_DETAILED,
     count_flips,
+    count_verdicts,
     iterate_figures,
+    iterate_matrices,
     percent,
     show_number,
 )
@@ -104,13 +106,9 @@ class HtmlComparison(Recognized):
 
 
 def _summary(report: ComparisonReport) -> list[Child]:
-    counts = dict.fromkeys(CompareVerdict, 0)
-    for one in report.comparisons:
-        counts[one.verdict] += 1
     facts = [
         tag("span", f"{times:,} {verdict}", class_=str(verdict).replace(" ", "-"))
-        for verdict, times in counts.items()
-        if times
+        for verdict, times in count_verdicts(report.comparisons)
     ]
     conditions = [
         tag("p", f"--fail-if {name}: the condition holds", class_="refused")
@@ -182,12 +180,7 @@ def _card(index: int, one: Comparison, *, is_open: bool) -> Markup:
 
 
 def _matrices(report: ComparisonReport) -> Markup | None:
-    groups = (
-        ("Difference (row - column)", report.differences),
-        ("Overlap", report.overlaps),
-        ("Number", report.drift_counts),
-    )
-    tables = [matrix_table(title, one) for title, matrices in groups for one in matrices]
+    tables = [matrix_table(title, one) for title, one in iterate_matrices(report)]
     return tag("section", tag("h2", "Matrices"), tables) if tables else None
 
 

@@ -66,10 +66,8 @@ class MarkdownComparison(Recognized):
         for title, texts in wording.iterate_lists(report):
             self._list(f"{title[:1].upper()}{title[1:]}", texts)
         self._rankings(report)
-        groups = ("Difference (row - column)", report.differences), ("Overlap", report.overlaps)
-        for title, matrices in (*groups, ("Number", report.drift_counts)):
-            for matrix in matrices:
-                self._matrix(title, matrix)
+        for title, matrix in wording.iterate_matrices(report):
+            self._matrix(title, matrix)
         self._room += FOR_FLIPS
         shown = [*takewhile(self._takes, map(_flip_line, flips))]
         if shown:

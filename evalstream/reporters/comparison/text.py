@@ -113,10 +113,7 @@ class TextComparison(Recognized):
                 indent=2,
             )
         self._lines.blank()
-        counts = dict.fromkeys(CompareVerdict, 0)
-        for one in comparisons:
-            counts[one.verdict] += 1
-        parts = (f"{times:,} {verdict}" for verdict, times in counts.items() if times)
+        parts = (f"{times:,} {verdict}" for verdict, times in wording.count_verdicts(comparisons))
         self._lines.write(
             Span(f"{count_noun(len(comparisons), 'comparison')}: {', '.join(parts)}; "),
             Span("--metric NAME shows the figures of one, --format json of all"),
@@ -145,10 +142,8 @@ class TextComparison(Recognized):
                 mean = wording.mean_text(rank.mean, rank.standard_error)
                 text = f"{rank.rank}. {names[rank.label]}  {groups}mean {mean}, {share}"
                 self._lines.write(Span(text), indent=2)
-        pairs = ("difference (row - column)", report.differences), ("overlap", report.overlaps)
-        for title, matrices in (*pairs, ("number", report.drift_counts)):
-            for matrix in matrices:
-                self._matrix(title, matrix)
+        for title, matrix in wording.iterate_matrices(report):
+            self._matrix(title.lower(), matrix)
 
     def _matrix(self, title: str, matrix: Matrix) -> None:
         if len(matrix.labels) > MOST_COLUMNS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -190,6 +191,26 @@ def _means(*means: tuple[str, float, float | None]) -> str:
 def mean_text(mean: float, error: float | None) -> str:
     """Write a mean, with its standard error if it has one."""
     return show_number(mean, error) + ("" if error is None else f" ({show_number(error, error)})")
+
+
+def count_verdicts(
+    comparisons: Sequence[comparison.Comparison],
+) -> list[tuple[comparison.CompareVerdict, int]]:
+    """Return how many comparisons have each verdict that one has."""
+    counts = Counter(one.verdict for one in comparisons)
+    return [(verdict, counts[verdict]) for verdict in comparison.CompareVerdict if counts[verdict]]
+
+
+def iterate_matrices(
+    report: comparison.ComparisonReport,
+) -> Iterator[tuple[str, comparison.Matrix]]:
+    """Iterate over the matrices of many runs, each with the title of its kind."""
+    kinds = {
+        "Difference (row - column)": report.differences,
+        "Overlap": report.overlaps,
+        "Number": report.drift_counts,
+    }
+    return ((title, one) for title, matrices in kinds.items() for one in matrices)
 
 
 def run_names(report: comparison.ComparisonReport) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evalstream.model.sample_record import B_SHIFT, UNKNOWN, PairFlag, SampleFlag
+from evalstream.model.sample_record import B_SHIFT, UNKNOWN, PairFlag
 from evalstream.stats.samples.record_store import (
     Array,
     RecordStore,
@@ -19,9 +19,7 @@ from evalstream.stats.samples.record_store import (
     read_together,
     select,
 )
-from evalstream.stats.samples.sample_store import PAIR, SampleStore, read_samples
-
-_AMBIGUOUS: Final = np.uint64(SampleFlag.AMBIGUOUS)
+from evalstream.stats.samples.sample_store import AMBIGUOUS, PAIR, SampleStore, read_samples
 
 
 class Joined(NamedTuple):
@@ -77,7 +75,7 @@ def number_samples(*runs: Array) -> Array:
     )
     identities = number_groups(high, low)
     is_ambiguous = np.zeros(len(identities), bool)
-    is_ambiguous[identities[(flags & _AMBIGUOUS) != 0]] = True
+    is_ambiguous[identities[(flags & AMBIGUOUS) != 0]] = True
     if not is_ambiguous.any():
         return identities
     return number_groups(identities, np.where(is_ambiguous[identities], sample, np.uint64(0)))
