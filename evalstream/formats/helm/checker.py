@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import describe_error
 from evalstream.formats.helm.claims import Instances, judge_statistics
-from evalstream.formats.helm.documents import (
+from evalstream.formats.helm.entries import FIRST_OF_BASIC
+from evalstream.formats.helm.format import (
     ENTRIES,
+    FORMAT,
     NAME,
     NOUNS,
     RUN_SPEC,
@@ -21,11 +23,8 @@ from evalstream.formats.helm.documents import (
     STATISTICS,
     kind_of_file,
 )
-from evalstream.formats.helm.entries import FIRST_OF_BASIC
-from evalstream.formats.helm.format import FORMAT
 from evalstream.formats.helm.reader import RunReader
 from evalstream.formats.helm.rules import documents as about_documents
-from evalstream.formats.helm.rules import figures as about_figures
 from evalstream.formats.helm.rules import instances as about_instances
 from evalstream.formats.helm.store import InstanceFacts, InstanceStore
 from evalstream.io.names import printable
@@ -122,8 +121,8 @@ class _Check:
         if found.claimed is not None:
             judgements = list(judge_statistics(found.claimed, known))
             claims = [one.claim for one in judgements]
-            self._note(STATISTICS, about_figures.check_figures(judgements))
-            self._note(STATISTICS, about_figures.check_names(found.claimed, known))
+            self._note(STATISTICS, about_documents.check_figures(judgements))
+            self._note(STATISTICS, about_documents.check_names(found.claimed, known))
         if self._samples is not None:
             self._samples.finish(found.run_spec, found.adapter)
         number = sum(known.facts.entries.values())

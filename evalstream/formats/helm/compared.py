@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.helm.claims import is_score
-from evalstream.formats.helm.documents import REQUESTS, STATE
-from evalstream.formats.helm.files import find_beside
+from evalstream.formats.helm.format import REQUESTS, STATE, find_beside
 from evalstream.formats.helm.requests import Request, find_malformed, read_request, text_of
 from evalstream.formats.helm.rules.documents import check_entry
 from evalstream.formats.helm.statistics import InstanceEntry, instance_key, make_entry

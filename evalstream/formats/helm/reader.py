@@ -13,8 +13,8 @@ from evalstream.engine.positions import envelope_locator, envelope_mover, move_b
 from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.helm import requests
 from evalstream.formats.helm.claims import Claimed
-from evalstream.formats.helm.documents import NOUNS, REQUESTS, STATE
 from evalstream.formats.helm.entries import EntryCollector
+from evalstream.formats.helm.format import NOUNS, REQUESTS, STATE
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules.instances import check_mapping, check_model, describe_adapter
 from evalstream.formats.helm.statistics import InstanceEntry, make_entry, make_name, make_stat

@@ -14,16 +14,16 @@ from typing import Any, Final
 
 from evalstream.engine.log_reading import UNREADABLE, parse_text
 from evalstream.formats.helm.compared import iterate_elements, iterate_requests, read_entry
-from evalstream.formats.helm.documents import (
+from evalstream.formats.helm.format import (
     ENTRIES,
     NAME,
     RUN_SPEC,
     SCENARIO,
     STATE,
     STATISTICS,
+    find_beside,
     kind_of_file,
 )
-from evalstream.formats.helm.files import find_beside
 from evalstream.formats.helm.requests import Request
 from evalstream.formats.helm.statistics import InstanceEntry, Name, find_malformed, make_name
 from evalstream.io.document import document_bytes

@@ -23,8 +23,7 @@ from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.base import other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
 from evalstream.formats.inspect.claims import ClaimCheck
-from evalstream.formats.inspect.documents import ENDING, SAMPLES, ZIP
-from evalstream.formats.inspect.format import FORMAT
+from evalstream.formats.inspect.format import ENDING, FORMAT, SAMPLES, ZIP
 from evalstream.formats.inspect.log_check import LogCheck, SampleText
 from evalstream.formats.inspect.member_check import ArchiveSource
 from evalstream.formats.inspect.views import LogView

@@ -12,7 +12,7 @@ from typing import Any, Final
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.engine.row_lookup import pick_elements
 from evalstream.formats.inspect.archive import Archive
-from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
+from evalstream.formats.inspect.format import NAME, SAMPLES, ZIP
 from evalstream.formats.inspect.sample_facts import without_ids
 from evalstream.formats.inspect.values import score_to_float, score_value
 from evalstream.formats.inspect.views import LogView, SampleView

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.log_reading import UNREADABLE, parse_plain, parse_text
 from evalstream.engine.positions import move_behind, place_in_part
-from evalstream.formats.inspect.documents import EXTRA, VERSIONS
-from evalstream.formats.inspect.library import Library, attachment_digest, inspect_library
-from evalstream.formats.inspect.log_types import log_types
+from evalstream.formats.inspect.format import EXTRA, VERSIONS
+from evalstream.formats.inspect.library import (
+    Library,
+    attachment_digest,
+    inspect_library,
+    log_types,
+)
 from evalstream.formats.inspect.rules import (
     coverage,
     log,

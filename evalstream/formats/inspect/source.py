@@ -21,11 +21,16 @@ from evalstream.engine.log_reading import (
     parse_text,
     pieces,
 )
-from evalstream.formats.inspect import source_settings
 from evalstream.formats.inspect.archive import Archive
-from evalstream.formats.inspect.documents import ENDING, SAMPLES, VERSIONS, ZIP, detect_kind
+from evalstream.formats.inspect.format import ENDING, FORMAT, SAMPLES, VERSIONS, ZIP
 from evalstream.formats.inspect.member_check import HEADER, REDUCTIONS, SAMPLE, START
-from evalstream.formats.inspect.source_members import list_messages, state_members
+from evalstream.formats.inspect.source_members import (
+    iterate_task_names,
+    list_messages,
+    state_members,
+    stated_of_results,
+    stated_of_run,
+)
 from evalstream.formats.inspect.values import LETTERS, WORDS
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.io.beginning import read_beginning
@@ -81,8 +86,8 @@ class InspectSource:
             raise
         shown = tuple(_results(self._log))
         self.results = shown if self._log.results else None
-        self.stated = source_settings.stated_of_results(self._log)
-        self.stated_of_run = source_settings.stated_of_run(self._log)
+        self.stated = stated_of_results(self._log)
+        self.stated_of_run = stated_of_run(self._log)
         self._scorer = self._log.results_scores[0].value if self._log.results_scores else {}
 
     def samples(self) -> Iterator[SourceSample]:
@@ -134,7 +139,7 @@ class InspectSource:
 
 def open_source(path: str, options: Options, _wanted: Wanted) -> InspectSource | None:
     """Return a log, None for a path that is not a log of Inspect. Raises OSError, CannotCheck."""
-    if os.path.isdir(path) or detect_kind(read_beginning(path)) is None:
+    if os.path.isdir(path) or FORMAT.detect_kind(read_beginning(path)) is None:
         return None
     with closing(open_log(path)[0]) as reader:
         start, _ = begun(reader)
@@ -181,7 +186,7 @@ def _reductions(reduced: Any) -> Iterator[tuple[bytes, bytes, float]]:
 
 
 def _results(log: LogView) -> Iterator[SourceResult]:
-    tasks = tuple(source_settings.iterate_task_names(log))
+    tasks = tuple(iterate_task_names(log))
     run = (log.results.get("completed_samples"), log.results.get("total_samples"))
     for place in log.results_scores:
         scorer = place.value

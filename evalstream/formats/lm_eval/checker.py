@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import RowPass
-from evalstream.formats.lm_eval.documents import samples_name, task_in_name
-from evalstream.formats.lm_eval.files import tasks_beside
-from evalstream.formats.lm_eval.format import FORMAT
+from evalstream.formats.lm_eval.format import FORMAT, samples_name, task_in_name, tasks_beside
 from evalstream.formats.lm_eval.group_figures import judge_groups
 from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext

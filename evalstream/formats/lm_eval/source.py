@@ -15,8 +15,15 @@ from typing import Any, Final
 import jiter
 
 from evalstream.engine.row_lookup import every_row
-from evalstream.formats.lm_eval.documents import RESULTS, SAMPLES, results_time, samples_name
-from evalstream.formats.lm_eval.files import kind_of_file, results_beside, samples_beside
+from evalstream.formats.lm_eval.format import (
+    RESULTS,
+    SAMPLES,
+    kind_of_file,
+    results_beside,
+    results_time,
+    samples_beside,
+    samples_name,
+)
 from evalstream.formats.lm_eval.row import HASHES, hashed_prompt, iterate_metrics
 from evalstream.formats.lm_eval.views import Results
 from evalstream.io.document import document_bytes

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.lm_eval.aggregations import (
+from evalstream.formats.lm_eval.log_tally import MetricValues
+from evalstream.formats.lm_eval.scoring_plan import (
     AGGREGATIONS,
     BYPASS,
     MEAN,
@@ -17,7 +18,6 @@ from evalstream.formats.lm_eval.aggregations import (
     Way,
     find_aggregation,
 )
-from evalstream.formats.lm_eval.log_tally import MetricValues
 from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
 from evalstream.formats.lm_eval.views import NO_STDERR, Results, TaskFigure, as_decimal, show_value
 from evalstream.model.claim import Reason, State

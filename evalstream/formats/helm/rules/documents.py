@@ -1,17 +1,20 @@
-"""HLM1: rules about the structure of documents, and about one statistic alone."""
+"""HLM1 and HLM4: rules about the structure of documents, and about statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.formats.helm import requests, statistics
-from evalstream.formats.helm.documents import RUN_SPEC, SCENARIO
+from evalstream.formats.helm.claims import Claimed, Instances, find_absent, find_repeated
+from evalstream.formats.helm.format import RUN_SPEC, SCENARIO
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer, resolve_pointer, type_name
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.rules.base import declare_rule
+from evalstream.rules.claims import find_open, find_refuted
 from evalstream.rules.members import MemberRequirement, check_members, is_a
+from evalstream.stats.claims.judgement import Judgement
 
 _ADAPTER: Final = MemberRequirement("adapter_spec", "an object", is_a(dict))
 _METRICS: Final = MemberRequirement("metric_specs", "a list", is_a(list))
@@ -97,4 +100,25 @@ HLM101: Final = declare_rule("HLM101")
 HLM102: Final = declare_rule("HLM102")
 HLM103: Final = declare_rule("HLM103")
 
-RULES: Final = (HLM101, HLM102, HLM103)
+
+def check_figures(judgements: Sequence[Judgement]) -> Iterator[Violation]:
+    """Yield the refuted and open statistics of a run."""
+    yield from find_refuted(HLM401, judgements)
+    yield from find_open(HLM402, (one.claim for one in judgements))
+
+
+def check_names(found: Sequence[Claimed], known: Instances) -> Iterator[Violation]:
+    """Yield statistics that the run lacks, and those that it has too often."""
+    for name in find_absent(found, known):
+        yield HLM403.violation(f"all instances have {name}, and the run has no such statistic")
+    for one in find_repeated(found, known):
+        message = f"{one.name} stands twice, and instances have it once"
+        yield HLM404.violation(message, pointer=f"/{one.place}/name")
+
+
+HLM401: Final = declare_rule("HLM401")
+HLM402: Final = declare_rule("HLM402")
+HLM403: Final = declare_rule("HLM403")
+HLM404: Final = declare_rule("HLM404")
+
+RULES: Final = (HLM101, HLM102, HLM103, HLM401, HLM402, HLM403, HLM404)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from evalstream.formats.inspect.rescoring import SINCE
+from evalstream.formats.inspect.rules.scores import SINCE
 from evalstream.formats.inspect.values import is_count, read_time
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one
