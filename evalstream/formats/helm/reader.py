@@ -17,9 +17,14 @@ from evalstream.formats.helm.entries import EntryCollector
 from evalstream.formats.helm.format import NOUNS, REQUESTS, STATE
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules.instances import check_mapping, check_model, describe_adapter
-from evalstream.formats.helm.statistics import InstanceEntry, make_entry, make_name, make_stat
+from evalstream.formats.helm.statistics import (
+    InstanceEntry,
+    RunTotals,
+    make_entry,
+    make_name,
+    make_stat,
+)
 from evalstream.formats.helm.store import InstanceStore, RawRow
-from evalstream.formats.helm.totals import RunTotals
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.spill_table import encode_name

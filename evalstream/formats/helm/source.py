@@ -25,7 +25,8 @@ from evalstream.formats.helm.format import (
     kind_of_file,
 )
 from evalstream.formats.helm.requests import Request
-from evalstream.formats.helm.statistics import InstanceEntry, Name, find_malformed, make_name
+from evalstream.formats.helm.rules.documents import find_malformed_member
+from evalstream.formats.helm.statistics import InstanceEntry, Name, make_name
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.spill_table import SpillTable, encode_name
@@ -166,7 +167,7 @@ class HelmSource:
     def _iterate_results(self, *, is_required: bool) -> Iterator[SourceResult]:
         """Iterate over the statistics that converters write, the first one of each id."""
         statistics = _read(self._paths.get(STATISTICS), self._options)
-        known = [one for one in statistics or () if find_malformed(one) is None]
+        known = [one for one in statistics or () if find_malformed_member(one) is None]
         named = [(make_name(one["name"]), one) for one in known]
         splits = {
             name.split: int(one["mean"])

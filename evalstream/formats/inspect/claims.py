@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect import results
-from evalstream.formats.inspect.declarations import Declarations
 from evalstream.formats.inspect.result_claims import ResultClaims, result_label
 from evalstream.formats.inspect.rules.coverage import INS204
 from evalstream.formats.inspect.rules.results import INS301, INS302, INS303, INS304, INS306
@@ -61,13 +60,11 @@ class ClaimCheck:
 
     def __init__(self, log: LogView) -> None:
         self._log = log
-        self._declarations = Declarations(log)
         self._violations: list[Violation] = []
         self._claims: list[JudgedClaim] = []
 
     def outcome(self) -> ClaimOutcome:
         """Judge every claim."""
-        self._violations += self._declarations.contradictions()
         self._judge_totals()
         for index, result in self._log.results_scores:
             self._judge_result(index, result)
@@ -154,7 +151,7 @@ class ClaimCheck:
             count = _Count(name, expected, words, INS303, reason)
             place = self._log.place_of_score(index, name)
             self._judge_count(count, result, place, number, f"{label} ")
-        judged = ResultClaims(self._log, self._declarations, index, result, scores, reason)
+        judged = ResultClaims(self._log, index, result, scores, reason)
         for claim, message in judged.judgements():
             opened = claim._replace(state=State.OPEN, reason=Reason.FORMULA.value)
             kept = opened if is_own and claim.state.holds else claim

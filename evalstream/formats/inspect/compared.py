@@ -13,7 +13,6 @@ from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_tex
 from evalstream.engine.row_lookup import pick_elements
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.format import NAME, SAMPLES, ZIP
-from evalstream.formats.inspect.sample_facts import without_ids
 from evalstream.formats.inspect.values import score_to_float, score_value
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.io.names import is_remote
@@ -28,6 +27,7 @@ from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats import sample_digests
 from evalstream.stats.claims.reducers import is_missing
+from evalstream.stats.run_links import LogLinks
 from evalstream.stats.run_samples import RunSamples
 
 BATCH_SAMPLES: Final = 1000
@@ -207,3 +207,40 @@ def _read_answer(text: bytes) -> Answered | None:
 
 _OF_LOG: Final = frozenset({"uuid", "events", "timelines"})
 """Members of a sample that name it within a log, or repeat what it says as it came about."""
+
+
+class SampleLinks:
+    """Collects what links a log to others."""
+
+    def __init__(self, view: LogView) -> None:
+        names = ("run_id", "eval_id", "created", "task_id")
+        run = [view.eval[name] for name in names if view.eval.get(name) is not None]
+        model = text_or_none(view.eval.get("model"))
+        self.log = LogLinks(run or None, view.eval.get("task"), model or "", _data(view))
+
+    def add(self, view: SampleView) -> None:
+        """Add a sample. Its times tell its answer from that of any other model."""
+        value = view.value
+        shown = [view.resolved_within(value.get(name)) for name in ("input", "choices", "target")]
+        self.log.add_samples([(str(value["id"]), without_ids(shown))])
+        times = value.get("total_time"), value.get("working_time")
+        if isinstance(times[0], float) and times[0] > 0:
+            answer = member(value.get("output"), "completion")
+            self.log.add_answer(str(value["id"]), value["epoch"], answer, *times)
+
+
+def _data(view: LogView) -> list[Any] | None:
+    """Return what names the data of a log; None without a name, and where ids may be places."""
+    dataset = object_or_empty(view.eval.get("dataset"))
+    if not dataset.get("name") or dataset.get("shuffled"):
+        return None
+    return [dataset["name"], *(view.eval.get(one) for one in ("task_version", "task_args"))]
+
+
+def without_ids(value: Any) -> Any:
+    """Return a value without the ids of messages, which differ from run to run."""
+    if isinstance(value, list):
+        return [without_ids(one) for one in value]
+    if isinstance(value, dict):
+        return {name: one for name, one in value.items() if name != "id"}
+    return value

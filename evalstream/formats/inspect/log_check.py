@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.log_reading import UNREADABLE, parse_plain, parse_text
@@ -24,26 +25,36 @@ from evalstream.formats.inspect.rules import (
     scores,
     usage,
 )
-from evalstream.formats.inspect.rules.coverage import INS206, usage_violations
+from evalstream.formats.inspect.rules.coverage import (
+    INS206,
+    SHORT,
+    compare_summary,
+    usage_violations,
+)
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.samples import INS207, check_form
 from evalstream.formats.inspect.rules.usage import late_samples
-from evalstream.formats.inspect.sample_facts import PartTotals, compare_summary, gather_facts
-from evalstream.formats.inspect.store import LogStore
-from evalstream.formats.inspect.values import is_count, is_id, read_time
+from evalstream.formats.inspect.store import (
+    PERPLEXITY,
+    KeptScore,
+    LogStore,
+    SampleFacts,
+    perplexity_numbers,
+)
+from evalstream.formats.inspect.values import is_count, is_id, read_time, score_value
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.run_summary import Checked
 from evalstream.model.text import count_noun
-from evalstream.parsing.json_values import object_or_empty
+from evalstream.parsing.json import text_or_none
+from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 
 if TYPE_CHECKING:
-    from evalstream.formats.inspect.compared import LogSamples
-    from evalstream.formats.inspect.sample_facts import SampleLinks
+    from evalstream.formats.inspect.compared import LogSamples, SampleLinks
     from evalstream.stats.run_links import RunLinks
 
 _OF_SAMPLES = tuple(
@@ -52,6 +63,56 @@ _OF_SAMPLES = tuple(
     for rule in family.RULES
     if rule.record is not None
 )
+
+
+MOST_MODELS: Final = 1_000
+"""Most models, and most numbers of each, whose usage is summed."""
+
+
+class PartTotals:
+    """Sums over some members and samples of a log.
+
+    `samples` counts samples, `loaded` those that the harness loads, `members` the members of an
+    archive, `sound_members` those whose bytes are the declared ones. `samples_known` is False where
+    samples could not be read, `latest` the time of the sample that was completed last, and
+    `missing` says why the harness's own reader was not asked.
+    """
+
+    def __init__(self) -> None:
+        self.samples = self.loaded = self.members = self.sound_members = 0
+        self.attachments = self.sound_attachments = 0
+        self.usage: dict[str, dict[str, int]] = {}
+        self.latest: datetime | None = None
+        self.samples_known = True
+        self.missing = ""
+
+    def add_usage(self, usage: Any) -> None:
+        """Add the token usage of models."""
+        for model, numbers in object_or_empty(usage).items():
+            if model not in self.usage and len(self.usage) >= MOST_MODELS:
+                continue
+            sums = self.usage.setdefault(model, {})
+            for name, number in object_or_empty(numbers).items():
+                if is_count(number) and (name in sums or len(sums) < MOST_MODELS):
+                    sums[name] = sums.get(name, 0) + number
+
+    def add_end(self, ended: datetime | None) -> None:
+        """Add the time at which a sample was completed."""
+        if ended is not None and (self.latest is None or ended > self.latest):
+            self.latest = ended
+
+    def merge(self, later: PartTotals) -> None:
+        """Add those of later members."""
+        self.samples += later.samples
+        self.loaded += later.loaded
+        self.members += later.members
+        self.sound_members += later.sound_members
+        self.attachments += later.attachments
+        self.sound_attachments += later.sound_attachments
+        self.add_usage(later.usage)
+        self.add_end(later.latest)
+        self.samples_known = self.samples_known and later.samples_known
+        self.missing = self.missing or later.missing
 
 
 class SampleText(NamedTuple):
@@ -151,7 +212,7 @@ class LogCheck:
 
             self._samples = LogSamples(collected, request, view)
         if self.documents.options.links and self._links is None and view.eval:
-            from evalstream.formats.inspect.sample_facts import SampleLinks
+            from evalstream.formats.inspect.compared import SampleLinks
 
             self._links = SampleLinks(view)
 
@@ -287,7 +348,7 @@ class LogCheck:
             for sample, epoch, place in self.store.without_summary():
                 message = f"no summary tells of the sample {sample} (epoch {epoch:,})"
                 self.documents.note(INS206.violation(message, place))
-        note(_by_rules((results.INS305,), view))
+        note(_by_rules(results.OF_LOGS, view))
         self._close_gaps()
         if self._samples is not None:
             self._samples.finish(view)
@@ -338,3 +399,45 @@ class LogCheck:
 def _by_rules(rules: tuple[Rule, ...], view: LogView) -> Iterator[Violation]:
     for rule in rules:
         yield from rule.apply(view)
+
+
+_SUMMARISED: Final = ("model_usage", "started_at", "completed_at", "total_time", "working_time")
+"""What a summary repeats of a sample as it is."""
+
+
+def gather_facts(view: SampleView, keys: Set[str]) -> SampleFacts:
+    """Return the facts to keep of a sample, with its metadata under some keys."""
+    value = view.value
+    metadata = object_or_empty(value.get("metadata"))
+    kept = {key: metadata[key] for key in keys if key in metadata}
+    for name, score in view.scores.items():
+        numbers = perplexity_numbers(score.get("metadata"))
+        if numbers is not None:
+            kept[PERPLEXITY + name] = numbers
+    told = {name: value[name] for name in _SUMMARISED if name in value}
+    told["message_count"] = len(list_or_empty(value.get("messages")))
+    told["retries"] = len(list_or_empty(value.get("error_retries")))
+    return SampleFacts(
+        str(value["id"]),
+        value["epoch"],
+        view.has_failed,
+        text_or_none(value.get("uuid")),
+        value.get("target"),
+        view.place,
+        {name: KeptScore(score_value(one), _answer(one)) for name, one in view.scores.items()},
+        kept,
+        told,
+        _first_call(view),
+        value.get("invalidation") is not None,
+    )
+
+
+def _first_call(view: SampleView) -> str | None:
+    """Return the id of the event of the first call of a model."""
+    return next((text_or_none(event.get("uuid")) for _, event in view.events("model")), None)
+
+
+def _answer(score: Mapping[str, Any]) -> str | None:
+    """Return the answer of a score if summaries do not cut it."""
+    answer = score.get("answer")
+    return answer if isinstance(answer, str) and len(answer) <= SHORT else None

@@ -9,9 +9,8 @@ from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.archive import Archive, ArchiveMember
-from evalstream.formats.inspect.log_check import LogCheck, SampleText
+from evalstream.formats.inspect.log_check import LogCheck, PartTotals, SampleText
 from evalstream.formats.inspect.rules.log import INS101, INS102, INS104
-from evalstream.formats.inspect.sample_facts import PartTotals
 from evalstream.formats.inspect.store import SampleFacts
 from evalstream.formats.inspect.zip_format import ArchiveEnd, DamagedMember
 from evalstream.model.block import MEBIBYTE

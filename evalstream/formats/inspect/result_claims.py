@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from evalstream.formats.inspect import metrics
-from evalstream.formats.inspect.declarations import Declarations, Metric, result_metrics
+from evalstream.formats.inspect.metrics import Metric, find_declaration, result_metrics
 from evalstream.formats.inspect.results import Scores
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import Reason, State
@@ -70,13 +70,12 @@ class ResultClaims:
     def __init__(
         self,
         log: LogView,
-        declarations: Declarations,
         index: int,
         result: Mapping[str, Any],
         scores: Scores | None,
         reason: Reason,
     ) -> None:
-        self._log, self._declarations, self._index = log, declarations, index
+        self._log, self._index = log, index
         self._scorer, self._label = result.get("scorer", result.get("name")), result_label(result)
         self._metrics = list(result_metrics(result))
         self._scores, self._reason = scores, reason
@@ -96,7 +95,7 @@ class ResultClaims:
                 yield self._judge(metric)
 
     def _judge(self, metric: Metric) -> Judgement:
-        declared = self._declarations.find_declaration(metric, self._scorer)
+        declared = find_declaration(self._log, metric, self._scorer)
         params = metric.params if declared is None else declared.params
         name = metrics.short_name(declared, metric)
         kind = _choose_kind(name, metric, params)
@@ -180,7 +179,7 @@ class ResultClaims:
 
     def _judge_interval(self, pair: list[Metric]) -> Judgement:
         metric = pair[0]
-        declared = self._declarations.find_declaration(metric, self._scorer)
+        declared = find_declaration(self._log, metric, self._scorer)
         params = metric.params if declared is None else declared.params
         ends = {one.name: one.value for one in pair}
         level = params.get("level", 0.95)

@@ -9,8 +9,7 @@ from typing import Any
 from evalstream.engine.row_lookup import find_objects
 from evalstream.formats.lm_eval.row import doc_text, hashed_prompt, iterate_metrics
 from evalstream.formats.lm_eval.scoring_plan import filter_steps
-from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import Results
+from evalstream.formats.lm_eval.views import Results, TaskFacts
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run

@@ -18,8 +18,15 @@ from evalstream.formats.lm_eval.scoring_plan import (
     Way,
     find_aggregation,
 )
-from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
-from evalstream.formats.lm_eval.views import NO_STDERR, Results, TaskFigure, as_decimal, show_value
+from evalstream.formats.lm_eval.views import (
+    NO_STDERR,
+    Results,
+    TaskFacts,
+    TaskFigure,
+    as_decimal,
+    show_value,
+    with_results,
+)
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import corpus_metrics, kinds

@@ -1,14 +1,23 @@
-"""INS3: rules about the results of a log, recomputed from the scores of its samples."""
+"""INS3: rules about the results of a log, by its declarations and the scores of its samples."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from evalstream.formats.inspect.metrics import (
+    OURS,
+    DeclaredMetric,
+    find_declaration,
+    has_params,
+    list_declared,
+    result_metrics,
+)
+from evalstream.formats.inspect.results import UNREDUCED
 from evalstream.formats.inspect.views import LogView
-from evalstream.model.finding import Violation
+from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
-from evalstream.parsing.json_values import list_or_empty
+from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 from evalstream.rules.base import declare_rule
 
 
@@ -52,13 +61,97 @@ def _iterate_names(results: Iterable[Any]) -> Iterator[str | None]:
             yield from (text_or_none(member(one, key)) for key in ("name", "group"))
 
 
+def _contradictions(log: LogView) -> Iterator[Violation]:
+    """Report results and reductions that the declarations do not have."""
+    for index, result in log.results_scores:
+        yield from _of_result(log, index, result)
+    for index, one in objects(log.reductions):
+        place = f"{log.reductions_at}/{index}/reducer"
+        yield from _of_reducer(log, text_or_none(one.get("reducer")), one.get("scorer"), place)
+
+
+def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[Violation]:
+    scorer = result.get("scorer", result.get("name"))
+    metrics = list(result_metrics(result))
+    kinds = {one.formula for one in metrics}
+    reducer = text_or_none(result.get("reducer"))
+    known = list_declared(log, scorer)
+    if reducer is not None or not _may_be_unreduced(kinds, known):
+        yield from _of_reducer(log, reducer, scorer, log.place_of_score(index, "reducer"))
+    yield from _of_scorer(log, result, index, scorer)
+    for metric in metrics if known is not None else ():
+        found = find_declaration(log, metric, scorer)
+        if found is None:
+            place = log.place_of_score(index, "metrics", metric.key)
+            names = ", ".join(dict.fromkeys(one.name for one in known or ())) or "none"
+            message = f"the scorer {scorer} does not declare the metric {metric.formula}"
+            yield INS307.violation(message, place, expected=names, found=metric.formula)
+        elif not has_params(found.params, metric.params):
+            place = log.place_of_score(index, "metrics", metric.key, "params")
+            yield INS307.violation(
+                f"the scorer {scorer} declares {metric.formula} with other parameters",
+                place,
+                expected=dict(found.params),
+                found=dict(metric.params),
+            )
+
+
+def _may_be_unreduced(kinds: set[str], known: list[DeclaredMetric] | None) -> bool:
+    """Return whether all metrics of a result may take the scores of each epoch."""
+    ours = {one.name.removeprefix(OURS) for one in known or () if one.is_ours}
+    return bool(kinds) and all(one in UNREDUCED or one not in ours for one in kinds)
+
+
+def _of_reducer(log: LogView, reducer: str | None, scorer: Any, place: str) -> Iterator[Violation]:
+    declared = log.declared_reducers
+    if reducer in (declared or (None, "mean")) or (reducer is None and declared == ["mean"]):
+        return
+    named = ", ".join(declared or ()) or "none"
+    is_added = bool(declared) and _is_of_another_scoring(log, scorer, declared or [])
+    yield INS307.violation(
+        f"the scores are reduced by {reducer or 'the mean'}, and the log declares {named}",
+        place,
+        expected=declared,
+        found=reducer,
+        severity=Severity.WARNING if is_added else None,
+    )
+
+
+def _is_of_another_scoring(log: LogView, scorer: Any, declared: list[str]) -> bool:
+    """Return whether a later scoring, by other reducers, may have added other results.
+
+    `inspect score` appends results, and the log then declares the last reducers.
+    """
+    results = [one.value for one in log.results_scores]
+    others = [one for one in results if one.get("scorer") != scorer]
+    return any(one.get("reducer") in declared for one in others)
+
+
+def _of_scorer(
+    log: LogView, result: Mapping[str, Any], index: int, scorer: Any
+) -> Iterator[Violation]:
+    """Report parameters of a result's scorer that its declaration does not have."""
+    found = log.declared_scorers.get(scorer) if isinstance(scorer, str) else None
+    params, options = result.get("params"), object_or_empty(member(found, "options"))
+    if found is None or not isinstance(params, dict) or has_params(options, params):
+        return
+    yield INS307.violation(
+        f"the scorer {scorer} is declared with other parameters",
+        log.place_of_score(index, "params"),
+        expected=options,
+        found=params,
+    )
+
+
 INS301: Final = declare_rule("INS301")
 INS302: Final = declare_rule("INS302")
 INS303: Final = declare_rule("INS303")
 INS304: Final = declare_rule("INS304")
 INS305: Final = declare_rule("INS305", record=_missing_results)
 INS306: Final = declare_rule("INS306")
-INS307: Final = declare_rule("INS307")
+INS307: Final = declare_rule("INS307", record=_contradictions)
 
 
 RULES: Final = (INS301, INS302, INS303, INS304, INS305, INS306, INS307)
+OF_LOGS: Final = (INS305, INS307)
+"""Rules over the part of a log without samples."""

@@ -22,8 +22,14 @@ from evalstream.formats.lm_eval.scoring_plan import (
     REGISTERED,
     ROLLING,
 )
-from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
-from evalstream.formats.lm_eval.views import MODEL_ARGUMENTS, ListedMetric, Results, as_decimal
+from evalstream.formats.lm_eval.views import (
+    MODEL_ARGUMENTS,
+    ListedMetric,
+    Results,
+    TaskFacts,
+    as_decimal,
+    with_results,
+)
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing import json

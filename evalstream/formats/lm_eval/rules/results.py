@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, parse_digest
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
-from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
-from evalstream.formats.lm_eval.views import NO_STDERR, Results, show_value
+from evalstream.formats.lm_eval.views import NO_STDERR, Results, TaskFacts, show_value, with_results
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, type_name
 from evalstream.parsing.json_values import object_or_empty

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, TypeGuard
 
-from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
-from evalstream.formats.lm_eval.views import NO_FILTER, Results
+from evalstream.formats.lm_eval.views import NO_FILTER, Results, TaskFacts, with_results
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
