@@ -12,8 +12,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.engine.log_reading import UNREADABLE, parse_text
-from evalstream.formats.helm.compared import iterate_elements, iterate_requests, read_entry
+from evalstream.engine.log_reading import UNREADABLE, iterate_elements, parse_text
+from evalstream.formats.helm.compared import iterate_requests, read_entry
 from evalstream.formats.helm.format import (
     ENTRIES,
     NAME,
@@ -230,7 +230,7 @@ def _read(path: str | None, options: Options) -> Any:
     """Return the value of a small document, None where it is missing or cannot be read."""
     if path is None:
         return None
-    found = parse_text(document_bytes(path), options.max_depth, lambda _violation, _line: None)
+    found = parse_text(document_bytes(path), options.max_depth)
     if found is UNREADABLE:
         raise CannotCheck(f"{printable(path)} cannot be read")
     return found

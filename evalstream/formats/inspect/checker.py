@@ -14,17 +14,17 @@ from evalstream.engine.log_reading import (
     UNREADABLE,
     begun,
     copy_to_disk,
+    note_broken_list,
     open_log,
     parse_text,
     pieces,
 )
 from evalstream.engine.positions import envelope_locator, envelope_mover
-from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.base import other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
 from evalstream.formats.inspect.claims import ClaimCheck
 from evalstream.formats.inspect.format import ENDING, FORMAT, SAMPLES, ZIP
-from evalstream.formats.inspect.log_check import LogCheck, SampleText
+from evalstream.formats.inspect.log_check import LogCheck
 from evalstream.formats.inspect.member_check import ArchiveSource
 from evalstream.formats.inspect.views import LogView
 from evalstream.io.progress import Progress
@@ -115,17 +115,14 @@ class _Check:
         envelope = members.envelope()
         # The check of the whole envelope reports violations in this part.
         text = envelope.text[: envelope.cut] + b"]}"
-        found = parse_text(text, self._documents.options.max_depth, lambda _violation, _line: None)
+        found = parse_text(text, self._documents.options.max_depth)
         self._log.header(object_or_empty(found))
         return True
 
     def _sample(self, element: Element) -> None:
-        place, start = (
-            f"/{SAMPLES}/{self._log.totals.samples}",
-            Position(element.line, element.column),
-        )
+        place = f"/{SAMPLES}/{self._log.totals.samples}"
         self._starts.extend((element.line, element.column or 0))
-        self._log.sample(SampleText(element.text, place, start, element.offset))
+        self._log.sample(element, place)
 
     def _locate(self, envelope: Envelope, pointers: Iterable[str]) -> Mapping[str, Position]:
         """Return the positions of pointers to samples, and into the part outside them."""
@@ -143,10 +140,7 @@ class _Check:
         log, issue = self._log, members.issue
         envelope = members.envelope()
         if issue is not None:
-            message = f"{issue.message} (byte {issue.offset:,} of the file)"
-            place = f"/{SAMPLES}/{log.totals.samples}"
-            violation = BREAKS[issue.name].violation(message, place)
-            self._documents.note(violation, line=issue.line, column=issue.column)
+            note_broken_list(self._documents, issue, f"/{SAMPLES}/{log.totals.samples}")
             log.lose("the samples could not be read to their end")
             return
         if not envelope.is_whole:

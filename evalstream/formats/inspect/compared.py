@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from itertools import chain
 from math import nan
 from typing import Any, Final
 
-from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
+from evalstream.engine.log_reading import UNREADABLE, begun, iterate_elements, open_log, parse_text
 from evalstream.engine.row_lookup import pick_elements
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.format import NAME, SAMPLES, ZIP
@@ -153,15 +152,13 @@ def answers(
     if path == STDIN or (not is_remote(path) and not os.path.isfile(path)):
         yield from (None for _ in places)
         return
-    reader, _ = open_log(path)
-    with closing(reader):
-        start, whole = begun(reader)
-        if not start.startswith(ZIP):
-            members = ObjectSplitter(SAMPLES, options.max_line_bytes)
-            samples = chain.from_iterable(map(members.feed, pieces(whole)))
-            for one in pick_elements(samples, places):
-                yield None if one is None else _read_answer(one.text)
-            return
+    with closing(open_log(path)[0]) as reader:
+        start, _ = begun(reader)
+    if not start.startswith(ZIP):
+        samples = iterate_elements(path, ObjectSplitter(SAMPLES, options.max_line_bytes))
+        for one in pick_elements(samples, places):
+            yield None if one is None else _read_answer(one.text)
+        return
     if is_remote(path):
         yield from (None for _ in places)
         return
@@ -193,7 +190,7 @@ def _ignore_defect(_message: str, _member: str | None) -> None:
 
 
 def _read_answer(text: bytes) -> Answered | None:
-    sample: Any = parse_text(text, Options().max_depth, lambda _violation, _line: None)
+    sample: Any = parse_text(text, Options().max_depth)
     if sample is UNREADABLE or not isinstance(sample, Mapping):
         return None
     output = member(sample.get("output"), "completion")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.engine.log_reading import UNREADABLE, parse_plain, parse_text
-from evalstream.engine.positions import move_behind, place_in_part
+from evalstream.engine.log_reading import (
+    UNREADABLE,
+    note_element,
+    parse_element,
+    parse_part,
+    parse_plain,
+)
 from evalstream.formats.inspect.format import EXTRA, VERSIONS
 from evalstream.formats.inspect.library import (
     Library,
@@ -45,9 +50,10 @@ from evalstream.formats.inspect.values import is_count, is_id, read_time, score_
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
-from evalstream.model.finding import PlacedViolation, Position, Violation
+from evalstream.model.finding import Position, Violation
 from evalstream.model.run_summary import Checked
 from evalstream.model.text import count_noun
+from evalstream.parsing.array_elements import Element
 from evalstream.parsing.json import text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import Rule
@@ -115,30 +121,6 @@ class PartTotals:
         self.missing = self.missing or later.missing
 
 
-class SampleText(NamedTuple):
-    """The text of a sample, its JSON Pointer and byte offset.
-
-    `start` is its position in a JSON log, and `member` the member of an archive that it is.
-    """
-
-    text: bytes
-    place: str
-    start: Position | None
-    offset: int
-    member: str | None = None
-
-    @property
-    def line(self) -> int | None:
-        """The line on which it begins in a JSON log."""
-        return None if self.start is None else self.start.line
-
-    def placed(self, violations: Iterable[Violation]) -> list[PlacedViolation]:
-        """Return violations with their positions, or else with the line of the sample."""
-        if self.start is None:
-            return [PlacedViolation(violation) for violation in violations]
-        return place_in_part(violations, self.text, self.place, self.start)
-
-
 class LogCheck:
     """Checks one log, part by part. The part without samples should come first.
 
@@ -151,7 +133,6 @@ class LogCheck:
         self.totals = PartTotals()
         self.is_refused = False
         self.is_declared = False
-        self._depth = documents.options.max_depth
         self._digest = attachment_digest()
         self._is_plain = True
         self._keys: frozenset[str] = frozenset()
@@ -177,28 +158,11 @@ class LogCheck:
 
         `move` returns the position in the file of one in the text, if it has one.
         """
-
-        def note(violation: Violation, at: Position | None) -> None:
-            line, column = (None, None) if move is None or at is None else move(at)
-            where = place + (violation.pointer or "")
-            self.documents.note(violation._replace(pointer=where or None), line=line, column=column)
-
         value = parse_plain(text)
         if value is UNREADABLE:
             self._is_plain = False
-            value = parse_text(text, self._depth, note)
+            value = parse_part(self.documents, text, place, move)
         return value
-
-    def _parse_sample(self, one: SampleText) -> Any:
-        def note(violation: Violation, at: Position | None) -> None:
-            violation = violation._replace(pointer=one.place + (violation.pointer or ""))
-            if one.start is None or at is None:
-                self._note_sample(one, [violation])
-            else:
-                line, column = move_behind(one.start, at)
-                self.documents.note(violation, line=line, column=column)
-
-        return parse_text(one.text, self._depth, note)
 
     def header(self, header: Mapping[str, Any]) -> None:
         """Take the part of a log that comes before its samples: what to keep of them."""
@@ -249,51 +213,64 @@ class LogCheck:
         self.documents.note(ES003.violation(message, place))
         self.lose("a sample is too long to be read")
 
-    def sample(self, one: SampleText) -> None:
-        """Check one sample, and store its facts."""
+    def sample(self, element: Element, place: str, member: str | None = None) -> None:
+        """Check one sample, and store its facts.
+
+        `place` is its JSON Pointer, and `member` the member of an archive that it is.
+        """
         self.totals.samples += 1
-        value = parse_plain(one.text)
+        value = parse_plain(element.text)
         is_plain = value is not UNREADABLE
-        if not is_plain:
-            value = self._parse_sample(one)
-        if value is UNREADABLE:
-            self.lose(f"the sample {one.place} could not be read")
-            return
+        if not is_plain and member is None:
+            value = parse_element(self.documents, element, place)
+        elif not is_plain:
+            value = parse_part(self.documents, element.text, place)
+        problems: list[Violation] = []
         if not isinstance(value, dict):
-            violation = INS107.violation("a sample must be an object", one.place)
-            self._note_sample(one, [violation])
-            self.lose(f"the sample {one.place} could not be read")
-            return
-        view = SampleView(value, one.place, one.member, self._digest, self._view)
+            self.lose(f"the sample {place} could not be read")
+            if value is not UNREADABLE:
+                problems = [INS107.violation("a sample must be an object", place)]
+        else:
+            problems = self._check_sample(
+                SampleView(value, place, member, self._digest, self._view),
+                element,
+                is_plain=is_plain,
+            )
+        if member is None:
+            note_element(self.documents, element, place, problems)
+        else:
+            for violation in problems:
+                self.documents.note(violation)
+
+    def _check_sample(
+        self, view: SampleView, element: Element, *, is_plain: bool
+    ) -> list[Violation]:
+        """Store the facts of a sample, and return its violations."""
         problems = list(check_form(view))
         if problems:
-            self.lose(f"the sample {one.place} could not be read")
+            self.lose(f"the sample {view.place} could not be read")
         else:
-            self._keep(view, one)
+            self._keep(view, element)
         for find in _OF_SAMPLES:
             problems += find(view)
-        self._count_attachments(view, problems)
-        if is_plain and log_types().fits_sample(value):
-            self.totals.loaded += 1
-        elif (library := self._library()) is not None:
-            # Last, as the harness may change the value that it loads.
-            refused = list(self._report_refused(library, view))
-            problems += refused
-            self.totals.loaded += not refused
-        self._note_sample(one, problems)
-
-    def _note_sample(self, one: SampleText, violations: Iterable[Violation]) -> None:
-        for violation, line, column in one.placed(violations):
-            self.documents.note(violation, line=line, column=column)
-
-    def _count_attachments(self, view: SampleView, problems: list[Violation]) -> None:
         number = len(view.attachments)
         self.totals.attachments += number
         if self._digest is not None:
             wrong = sum(violation.code == INS207.code for violation in problems)
             self.totals.sound_attachments += number - wrong
+        if is_plain and log_types().fits_sample(view.value):
+            self.totals.loaded += 1
+        elif (library := self._library()) is not None:
+            # Last, as the harness may change the value that it loads.
+            refusal = library.refused_sample(view.value)
+            if refusal is None:
+                self.totals.loaded += 1
+            else:
+                message = f"inspect_ai cannot load the sample: {refusal.message}"
+                problems.append(INS107.violation(message, view.place + refusal.place))
+        return problems
 
-    def _keep(self, view: SampleView, one: SampleText) -> None:
+    def _keep(self, view: SampleView, element: Element) -> None:
         value = view.value
         self.store.add(gather_facts(view, self._keys))
         ended = read_time(value.get("completed_at"))
@@ -303,7 +280,7 @@ class LogCheck:
             # The usage of the log is that of its own calls, not of samples of one that it resumed.
             self.totals.add_usage(value.get("model_usage"))
         if self._samples is not None:
-            self._samples.add(view, one.line or self.totals.samples, one.offset)
+            self._samples.add(view, element.line or self.totals.samples, element.offset)
         if self._links is not None:
             self._links.add(view)
 
@@ -311,12 +288,6 @@ class LogCheck:
     def links(self) -> RunLinks | None:
         """What links the log to others, None if that was not asked for."""
         return None if self._links is None else self._links.log.links
-
-    def _report_refused(self, reader: Library, view: SampleView) -> Iterator[Violation]:
-        refusal = reader.refused_sample(view.value)
-        if refusal is not None:
-            message = f"inspect_ai cannot load the sample: {refusal.message}"
-            yield INS107.violation(message, view.place + refusal.place)
 
     def summary(self, value: Any, place: str) -> None:
         """Compare a summary with its sample."""
@@ -427,14 +398,9 @@ def gather_facts(view: SampleView, keys: Set[str]) -> SampleFacts:
         {name: KeptScore(score_value(one), _answer(one)) for name, one in view.scores.items()},
         kept,
         told,
-        _first_call(view),
+        next((text_or_none(event.get("uuid")) for _, event in view.events("model")), None),
         value.get("invalidation") is not None,
     )
-
-
-def _first_call(view: SampleView) -> str | None:
-    """Return the id of the event of the first call of a model."""
-    return next((text_or_none(event.get("uuid")) for _, event in view.events("model")), None)
 
 
 def _answer(score: Mapping[str, Any]) -> str | None:

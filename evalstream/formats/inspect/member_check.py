@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.archive import Archive, ArchiveMember
-from evalstream.formats.inspect.log_check import LogCheck, PartTotals, SampleText
+from evalstream.formats.inspect.log_check import LogCheck, PartTotals
 from evalstream.formats.inspect.rules.log import INS101, INS102, INS104
 from evalstream.formats.inspect.store import SampleFacts
 from evalstream.formats.inspect.zip_format import ArchiveEnd, DamagedMember
@@ -19,6 +19,7 @@ from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
+from evalstream.parsing.array_elements import Element
 from evalstream.parsing.json import pointer
 
 BATCH_BYTES: Final = MEBIBYTE
@@ -79,7 +80,8 @@ class MemberCheck:
         if not is_content:
             return
         if isinstance(text, bytes):
-            self._log.sample(SampleText(text, place, None, member.offset, member.name))
+            # A member of an archive has no lines.
+            self._log.sample(Element(text, member.offset, 0), place, member.name)
         elif text is not None:
             self._log.too_long(place, text)
         elif not self.lacks:

@@ -17,9 +17,9 @@ from evalstream.engine.log_reading import (
     UNREADABLE,
     begun,
     copy_to_disk,
+    iterate_elements,
     open_log,
     parse_text,
-    pieces,
 )
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.format import ENDING, FORMAT, SAMPLES, VERSIONS, ZIP
@@ -333,7 +333,7 @@ class _Opened:
 
 
 def _value(text: bytes, place: str) -> Any:
-    found = parse_text(text, 1000, lambda _violation, _line: None)
+    found = parse_text(text, 1000)
     if found is UNREADABLE:
         raise CannotCheck(f"{printable(place)} is not valid JSON")
     return found
@@ -342,7 +342,7 @@ def _value(text: bytes, place: str) -> Any:
 def _envelope(path: str, options: Options) -> dict[str, Any]:
     """Return a JSON log without its samples."""
     members = ObjectSplitter(SAMPLES, options.max_line_bytes)
-    for _ in _iterate_elements(path, members):
+    for _ in _iterate_texts(path, members):
         pass
     envelope = members.envelope()
     if members.issue is not None or not envelope.is_whole:
@@ -354,18 +354,14 @@ def _envelope(path: str, options: Options) -> dict[str, Any]:
 
 def _elements(path: str, options: Options) -> Iterator[tuple[str, Any]]:
     members = ObjectSplitter(SAMPLES, options.max_line_bytes)
-    for number, text in enumerate(_iterate_elements(path, members)):
+    for number, text in enumerate(_iterate_texts(path, members)):
         yield f"sample {number + 1:,}", _value(text, f"sample {number + 1:,}")
     if members.issue is not None:
         raise CannotCheck(f"it cannot be read: {members.issue.message}")
 
 
-def _iterate_elements(path: str, members: ObjectSplitter) -> Iterator[bytes]:
-    with closing(open_log(path)[0]) as reader:
-        _, whole = begun(reader)
-        for piece in pieces(whole):
-            for element in members.feed(piece):
-                if not element.whole:
-                    raise CannotCheck("a sample is too large")
-                yield element.text
-        yield from (element.text for element in members.end() if element.whole)
+def _iterate_texts(path: str, members: ObjectSplitter) -> Iterator[bytes]:
+    for element in iterate_elements(path, members):
+        if not element.whole:
+            raise CannotCheck("a sample is too large")
+        yield element.text
