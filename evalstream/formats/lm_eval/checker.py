@@ -18,7 +18,6 @@ from evalstream.formats.lm_eval.rules.contradictions import (
     find_contradictions,
     find_row_contradictions,
 )
-from evalstream.formats.lm_eval.rules.results import Siblings
 from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, plan_scoring
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
 from evalstream.formats.lm_eval.views import Results, TaskFacts, as_written
@@ -81,7 +80,7 @@ def _results(documents: DocumentCheck) -> Results | None:
     reading = documents.read(text, name, "results of lm-eval", as_written)
     if reading is None or reading.value is None:
         return None
-    found = about_results.LME106.apply(reading.value)
+    found = about_results.check_structure(reading.value)
     documents.note_all(reading.filter_violations(found), name)
     return Results(reading.value)
 
@@ -109,10 +108,9 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
         if task not in logged and task not in groups
         for figure in results.figures(task)
     )
-    documents.note_all(about_results.LME304.apply(judgements), name)
-    documents.note_all(about_results.LME303.apply(judgements), name)
+    documents.note_all(about_results.check_group_claims(judgements), name)
     documents.note_all(find_contradictions(results, path), name)
-    documents.note_all(about_results.LME209.apply(Siblings(results, tasks)), name)
+    documents.note_all(about_results.check_missing_samples(results, tasks), name)
     claims = [judgement.claim for judgement in judgements]
     has_scores = any(claim.is_score for claim in claims) or not logged
     summary = documents.close(
@@ -216,9 +214,8 @@ class _SamplesCheck:
             for violation in rule.apply(facts):
                 is_in_results = violation.pointer is not None or rule is about_samples.LME208
                 documents.note(violation, name if is_in_results else None)
-        for rule in about_results.ABOUT_CLAIMS:
-            documents.note_all(rule.apply(judgements), name)
-        documents.note_all(about_results.LME305.apply(facts), name)
+        documents.note_all(about_results.check_task_claims(judgements), name)
+        documents.note_all(about_results.check_unclaimed(facts), name)
         documents.note_all(find_row_contradictions(facts), name)
         if facts.results is not None and about is not None and documents.run.inputs is None:
             documents.note_all(find_contradictions(facts.results, about, facts.task), name)
