@@ -49,7 +49,9 @@ def judge_groups(results: Results, logged: Collection[str]) -> Iterator[judgemen
         tasks = _tasks(members, group)
         leaves = [results.entry(name) for name in tasks]
         for figure in results.figures(group):
-            sets = _choices(results, members, group, names, figure)
+            # A group may be made of the figures of its tasks, or of its members.
+            found_sets = (_figures(results, some, figure) for some in (tasks, names))
+            sets = [some for some in found_sets if some]
             found = _judge_figure(figure, sets, leaves)
             is_open = found.claim.state.holds and not set(tasks) <= set(logged)
             reopened = judgement.leave_open(_claim(figure, _kind(figure, sets)), Reason.NO_ROWS)
@@ -90,18 +92,6 @@ def _judge_figure(
     if found.claim.state is not State.REFUTED:
         return found
     return found._replace(message="it does not follow from its tasks")
-
-
-def _choices(
-    results: Results,
-    members: dict[str, list[str]],
-    group: str,
-    names: list[str],
-    figure: TaskFigure,
-) -> list[list[_Member]]:
-    """Return the figures that a group may be made of: those of its tasks, or of its members."""
-    found = (_figures(results, some, figure) for some in (_tasks(members, group), names))
-    return [some for some in found if some]
 
 
 def _tasks(members: dict[str, list[str]], group: str) -> list[str]:

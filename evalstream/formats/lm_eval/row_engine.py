@@ -44,7 +44,6 @@ from evalstream.parsing.native.lm_eval import (
 from evalstream.rules.syntax import ObjectReading
 
 if TYPE_CHECKING:
-    from evalstream.formats.lm_eval.compared import RowSamples
     from evalstream.stats.sketch import RowFigures
 
 
@@ -156,9 +155,6 @@ def _names(text: bytes) -> list[str]:
     return names
 
 
-BRIER: Final = "brier_score"
-
-
 class LogContext(CheckContext, frozen=True):
     """The context of samples: how their rows were scored.
 
@@ -181,15 +177,12 @@ class LogEngine:
 
     def run(self, lines: Lines) -> BlockResult:
         """Check whole lines of an input."""
-        record = SampleChecker(
-            self.context, open_fast_path(self.context.options, lines, self.context.plan)
-        )
-        result = LogReader(self.context, record).run(lines)
-        tally = record.tally()
-        if self.context.answer_step:
-            tally.answers = dict(
-                iterate_answer_digests(lines.data, tally, self.context.answer_step)
-            )
+        context = self.context
+        record = SampleChecker(context, open_fast_path(context.options, lines, context.plan))
+        result, tally = LogReader(context, record).run(lines), record.tally()
+        if context.answer_step:
+            answers = iterate_answer_digests(lines.data, tally, context.answer_step)
+            tally.answers = dict(answers)
         return result._replace(own=tally)
 
     def is_native(self, _sample: bytes) -> bool:
@@ -240,7 +233,7 @@ class SampleChecker:
         has_contents = len(context.plan.filters) > 1
         self._tally = RowsTally(ordered=context.plan.ordered, has_contents=has_contents)
         self._digests = bytearray()
-        self._collect_samples = _collect_samples(context)
+        self._request = context.options.samples
 
     def tally(self) -> RowsTally:
         """Return the tally of the rows so far."""
@@ -293,7 +286,7 @@ class SampleChecker:
         for name, value in iterate_metrics(row):
             values = rows.values(name)
             if values is not None:
-                is_brier = name == BRIER and isinstance(value, list)
+                is_brier = name == "brier_score" and isinstance(value, list)
                 values.add(brier_score(row, value) if is_brier else value)
 
     def sample(self, record: Mapping[str, Any]) -> Any:
@@ -310,18 +303,11 @@ class SampleChecker:
         self, record: Mapping[str, Any], line: int, offset: int, *, certain: bool
     ) -> Iterable[tuple[GroupLabel, SampleRow]]:
         """Return a sample for each metric of a row, if they are collected."""
-        if self._collect_samples is None:
+        if self._request is None:
             return ()
-        return self._collect_samples.samples(record, line, offset, certain=certain)
+        from evalstream.formats.lm_eval.compared import iterate_samples
 
-
-def _collect_samples(context: LogContext) -> RowSamples | None:
-    """Return what collects the samples of rows, None unless that is asked for."""
-    if context.options.samples is None:
-        return None
-    from evalstream.formats.lm_eval.compared import RowSamples
-
-    return RowSamples(context.options.samples)
+        return iterate_samples(self._request, record, line, offset, certain=certain)
 
 
 class LogCollector(Collector[LogContext]):

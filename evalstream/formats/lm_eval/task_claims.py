@@ -45,7 +45,7 @@ from evalstream.stats.claims.judgement import (
     leave_open,
     refute,
 )
-from evalstream.stats.claims.kinds import ERROR, Bounds, ClaimKind, Figure
+from evalstream.stats.claims.kinds import ERROR, ClaimKind, Figure
 from evalstream.stats.score_sums import ScoreSums
 
 MOST_TRANSLATION_DRAWS: Final = 100
@@ -305,16 +305,8 @@ def resampled_error(
 
 def error_kind(found: Resampling) -> ClaimKind:
     """Return the kind of a claim about an error that was resampled."""
-
-    def figures(_evidence: Evidence) -> Iterator[Figure]:
-        if found.error is not None:
-            yield Figure("the bootstrapped standard error", found.error)
-
-    return ERROR._replace(figures=figures, bounds=_not_negative)
-
-
-def _not_negative(_evidence: Evidence) -> Bounds:
-    return 0, None
+    error = () if found.error is None else (Figure("the bootstrapped standard error", found.error),)
+    return ERROR._replace(figures=lambda _evidence: error, bounds=lambda _evidence: (0, None))
 
 
 def _draws(values: Sequence[Any], size: int, draws: int) -> Iterator[list[Any]]:
