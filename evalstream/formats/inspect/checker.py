@@ -185,9 +185,9 @@ class _Check:
         """Return the verdict."""
         claims: list[JudgedClaim] = []
         if self._view is not None:
-            outcome = ClaimCheck(self._view).outcome()
-            self._documents.note_all(outcome.violations)
-            claims = outcome.claims
+            judged = ClaimCheck(self._view)
+            self._documents.note_all(judged.violations)
+            claims = judged.claims
         version = None if self._version is None else str(self._version)
         summary = self._documents.close(
             rows=self._log.totals.samples, version=version, claims=claims

@@ -110,11 +110,6 @@ Figure = float | Mapping[str, float]
 Formula = Callable[[Scores, Params], Figure]
 
 
-def is_bootstrap(name: str, params: Params) -> bool:
-    """Return whether a metric draws random samples."""
-    return name == "bootstrap_stderr" or (name == "ci" and params.get("method") == "bootstrap")
-
-
 class Recomputer:
     """Computes the metrics of one result, each once."""
 

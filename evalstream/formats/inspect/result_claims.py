@@ -262,7 +262,7 @@ def _are_ends(pair: list[Metric]) -> bool:
     ):
         return False
     low, high = pair
-    return low.formula == high.formula == "ci" and metrics.is_bootstrap("ci", low.params)
+    return low.formula == high.formula == "ci" and low.params.get("method") == "bootstrap"
 
 
 def _is_finite(value: Any) -> bool:

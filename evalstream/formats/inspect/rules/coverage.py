@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.inspect.store import StoredSample
+from evalstream.formats.inspect.store import SampleFacts
 from evalstream.formats.inspect.values import MOST_COUNT, is_count, read_time, same, score_value
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.finding import Severity, Violation
@@ -143,7 +143,7 @@ SHORT: Final = 1_000
 
 
 def compare_summary(
-    value: Mapping[str, Any], known: StoredSample, place: str
+    value: Mapping[str, Any], known: SampleFacts, place: str
 ) -> Iterator[Violation]:
     """Compare a summary with the facts of its sample."""
     told, scores = object_or_empty(value.get("scores")), known.scores

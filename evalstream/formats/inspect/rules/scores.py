@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.recorded import message_text
@@ -160,24 +160,29 @@ def _includes(sample: SampleView) -> Iterator[Violation]:
     if sample.log is None or texts is None:
         return
     completion, targets = texts
-    for name, ignores_case in sample.log.includes_scorers.items():
-        score = sample.scores.get(name)
-        if score is None:
-            continue
-        history = list_or_empty(score.get("history"))
-        value = score_value(history[0] if history else score)
+    scorers = sample.log.includes_scorers
+    for name, first, place in _iterate_first(sample, scorers):
+        value, ignores_case = score_value(first), scorers[name]
         found = [_fold_case(one, folds=ignores_case) for one in targets]
         text = _fold_case(completion, folds=ignores_case)
         expected = "C" if any(one in text for one in found) else "I"
         if (value in ("C", "I") or is_missing(value)) and value != expected:
-            path = ("history", 0, "value") if history else ("value",)
             has = "has a target" if expected == "C" else "has no target"
-            yield INS213.violation(
-                f"the completion {has} in it",
-                sample.at("scores", name, *path),
-                expected=expected,
-                found=value,
-            )
+            message = f"the completion {has} in it"
+            yield INS213.violation(message, place, expected=expected, found=value)
+
+
+def _iterate_first(
+    sample: SampleView, scorers: Iterable[str]
+) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Iterate over the scores of some scorers as they were before edits, with their values' places."""
+    for name in scorers:
+        score = sample.scores.get(name)
+        if score is not None:
+            history = list_or_empty(score.get("history"))
+            path = ("history", 0, "value") if history else ("value",)
+            first = object_or_empty(history[0] if history else score)
+            yield name, first, sample.at("scores", name, *path)
 
 
 def _fold_case(text: str, *, folds: bool) -> str:
@@ -194,24 +199,16 @@ def _check_rescored(sample: SampleView) -> Iterator[Violation]:
     if sample.log is None or texts is None or sample.log.release < SINCE:
         return
     completion, targets = texts
-    for name, scorer in sample.log.declared_scorers.items():
-        score = sample.scores.get(name)
-        if score is None:
-            continue
-        history = list_or_empty(score.get("history"))
-        first = object_or_empty(history[0] if history else score)
+    scorers = sample.log.declared_scorers
+    for name, first, place in _iterate_first(sample, scorers):
+        scorer = scorers[name]
         declared = text_or_none(scorer.get("name")) or ""
         options = object_or_empty(scorer.get("options"))
         expected = _expected_value(sample, declared, options, completion, targets, first)
         value = score_value(first)
         if expected is not None and _differs(value, expected, graded=declared in GRADED):
-            path = ("history", 0, "value") if history else ("value",)
-            yield INS218.violation(
-                f"the scorer {declared} gives another value to this answer",
-                sample.at("scores", name, *path),
-                expected=expected,
-                found=value,
-            )
+            message = f"the scorer {declared} gives another value to this answer"
+            yield INS218.violation(message, place, expected=expected, found=value)
 
 
 def _expected_value(
