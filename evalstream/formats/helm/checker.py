@@ -60,17 +60,14 @@ def check(
 class _Check:
     def __init__(self, documents: DocumentCheck, store: InstanceStore, progress: Progress) -> None:
         self._documents, self._store = documents, store
-        self._samples = self._collect_samples()
+        self._samples: EntrySamples | None = None
+        request, collected = documents.options.samples, documents.collector.samples
+        if request is not None and collected is not None:
+            from evalstream.formats.helm.compared import EntrySamples
+
+            self._samples = EntrySamples(collected, request)
         self._found = RunReader(documents, store, progress, self._samples)
         self._paths: dict[str, str] = {}
-
-    def _collect_samples(self) -> EntrySamples | None:
-        request, collected = self._documents.options.samples, self._documents.collector.samples
-        if request is None or collected is None:
-            return None
-        from evalstream.formats.helm.compared import EntrySamples
-
-        return EntrySamples(collected, request)
 
     def read(self) -> None:
         """Read all documents, the small ones first."""
@@ -121,8 +118,8 @@ class _Check:
         if found.claimed is not None:
             judgements = list(judge_statistics(found.claimed, known))
             claims = [one.claim for one in judgements]
-            self._note(STATISTICS, about_documents.check_figures(judgements))
-            self._note(STATISTICS, about_documents.check_names(found.claimed, known))
+            about_claims = about_documents.check_figures(found.claimed, judgements, known)
+            self._note(STATISTICS, about_claims)
         if self._samples is not None:
             self._samples.finish(found.run_spec, found.adapter)
         number = sum(known.facts.entries.values())

@@ -121,12 +121,11 @@ class RunReader:
 
     def read_requests(self, path: str) -> None:
         """Read the requests of the run."""
-        self.state, self.count = {}, 0
+        self.state = {}
         self._stream(path, self._read_requests)
 
     def read_entries(self, path: str) -> None:
         """Read the statistics of instances."""
-        self.count = 0
         entries = EntryCollector(
             self._store, self.scored, self._samples, is_windowed=self.is_windowed
         )
@@ -136,7 +135,7 @@ class RunReader:
 
     def _stream(self, path: str, read: Callable[[str, Iterator[bytes]], None]) -> None:
         """Read a document in pieces, and report why it cannot be read."""
-        name = printable(path)
+        name, self.count = printable(path), 0
         with self._documents.reading(
             lambda: count_noun(self.count, "entry", "entries"), name, self._miss
         ):

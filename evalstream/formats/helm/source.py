@@ -146,14 +146,15 @@ class HelmSource:
             firsts.append((key, json.dumps(facts)))
             scored += ((encode_name(result), key) for result in facts["scores"])
             if len(firsts) >= _BATCH:
-                self._add_firsts(firsts)
-                self._add_scored(scored)
-        self._add_firsts(firsts)
-        self._add_scored(scored)
+                self._add_facts(firsts, scored)
+        self._add_facts(firsts, scored)
 
-    def _add_firsts(self, firsts: list[tuple[bytes, str]]) -> None:
+    def _add_facts(
+        self, firsts: list[tuple[bytes, str]], scored: list[tuple[bytes, bytes]]
+    ) -> None:
         self._table.change("INSERT OR IGNORE INTO first VALUES (?, ?)", firsts)
         firsts.clear()
+        self._add_scored(scored)
 
     def _add_scored(self, scored: list[tuple[bytes, bytes]]) -> None:
         self._table.change("INSERT OR IGNORE INTO scored VALUES (?, ?)", scored)

@@ -158,14 +158,12 @@ HLM102: Final = declare_rule("HLM102")
 HLM103: Final = declare_rule("HLM103")
 
 
-def check_figures(judgements: Sequence[Judgement]) -> Iterator[Violation]:
-    """Yield the refuted and open statistics of a run."""
+def check_figures(
+    found: Sequence[Claimed], judgements: Sequence[Judgement], known: Instances
+) -> Iterator[Violation]:
+    """Yield refuted and open statistics of a run, and those that it lacks or has too often."""
     yield from find_refuted(HLM401, judgements)
     yield from find_open(HLM402, (one.claim for one in judgements))
-
-
-def check_names(found: Sequence[Claimed], known: Instances) -> Iterator[Violation]:
-    """Yield statistics that the run lacks, and those that it has too often."""
     for name in find_absent(found, known):
         yield HLM403.violation(f"all instances have {name}, and the run has no such statistic")
     for one in find_repeated(found, known):
