@@ -37,6 +37,7 @@ from evalstream.model.run import Run
 from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.rules.inputs import ES005
+from evalstream.rules.members import check_members
 
 if TYPE_CHECKING:
     from evalstream.formats.helm.compared import EntrySamples
@@ -102,7 +103,8 @@ class _Check:
         found = None if text is None else self._documents.read(text, printable(path), NOUNS[kind])
         if found is None or found.value is None:
             return {}
-        self._note(kind, about_documents.check_object(kind, found.value))
+        members = about_documents.MEMBERS[kind]
+        self._note(kind, check_members(about_documents.HLM101, found.value, members))
         return found.value
 
     def summary(self) -> RunSummary:

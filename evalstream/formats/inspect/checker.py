@@ -59,7 +59,6 @@ class _Check:
     def __init__(self, documents: DocumentCheck, log: LogCheck, progress: Progress) -> None:
         self._documents, self._log, self._progress = documents, log, progress
         self._view: LogView | None = None
-        self._version: Any = None
         # The lines and columns of samples, a column that is not known as 0.
         self._starts = array("Q")
 
@@ -175,7 +174,7 @@ class _Check:
     def _finish(self, view: LogView | None, *, has_summaries: bool) -> None:
         if view is None or self._log.is_refused:
             return
-        self._view, self._version = view, view.header.get("version")
+        self._view = view
         self._log.finish(view, has_summaries=has_summaries)
 
     def _fail(self, rule: Rule, reason: str) -> None:
@@ -188,9 +187,11 @@ class _Check:
             judged = ClaimCheck(self._view)
             self._documents.note_all(judged.violations)
             claims = judged.claims
-        version = None if self._version is None else str(self._version)
+        version: Any = None if self._view is None else self._view.header.get("version")
         summary = self._documents.close(
-            rows=self._log.totals.samples, version=version, claims=claims
+            rows=self._log.totals.samples,
+            version=None if version is None else str(version),
+            claims=claims,
         )
         if self._view is not None:
             summary.checked = tuple(self._log.list_verified())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,21 +32,15 @@ from evalstream.formats.inspect.rules import (
 )
 from evalstream.formats.inspect.rules.coverage import (
     INS206,
-    SHORT,
     compare_summary,
+    gather_facts,
     usage_violations,
 )
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.samples import INS207, check_form
 from evalstream.formats.inspect.rules.usage import late_samples
-from evalstream.formats.inspect.store import (
-    PERPLEXITY,
-    KeptScore,
-    LogStore,
-    SampleFacts,
-    perplexity_numbers,
-)
-from evalstream.formats.inspect.values import is_count, is_id, read_time, score_value
+from evalstream.formats.inspect.store import LogStore
+from evalstream.formats.inspect.values import is_count, is_id, read_time
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
@@ -54,8 +48,7 @@ from evalstream.model.finding import Position, Violation
 from evalstream.model.run_summary import Checked
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import Element
-from evalstream.parsing.json import text_or_none
-from evalstream.parsing.json_values import list_or_empty, object_or_empty
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 
@@ -370,40 +363,3 @@ class LogCheck:
 def _by_rules(rules: tuple[Rule, ...], view: LogView) -> Iterator[Violation]:
     for rule in rules:
         yield from rule.apply(view)
-
-
-_SUMMARISED: Final = ("model_usage", "started_at", "completed_at", "total_time", "working_time")
-"""What a summary repeats of a sample as it is."""
-
-
-def gather_facts(view: SampleView, keys: Set[str]) -> SampleFacts:
-    """Return the facts to keep of a sample, with its metadata under some keys."""
-    value = view.value
-    metadata = object_or_empty(value.get("metadata"))
-    kept = {key: metadata[key] for key in keys if key in metadata}
-    for name, score in view.scores.items():
-        numbers = perplexity_numbers(score.get("metadata"))
-        if numbers is not None:
-            kept[PERPLEXITY + name] = numbers
-    told = {name: value[name] for name in _SUMMARISED if name in value}
-    told["message_count"] = len(list_or_empty(value.get("messages")))
-    told["retries"] = len(list_or_empty(value.get("error_retries")))
-    return SampleFacts(
-        str(value["id"]),
-        value["epoch"],
-        view.has_failed,
-        text_or_none(value.get("uuid")),
-        value.get("target"),
-        view.place,
-        {name: KeptScore(score_value(one), _answer(one)) for name, one in view.scores.items()},
-        kept,
-        told,
-        next((text_or_none(event.get("uuid")) for _, event in view.events("model")), None),
-        value.get("invalidation") is not None,
-    )
-
-
-def _answer(score: Mapping[str, Any]) -> str | None:
-    """Return the answer of a score if summaries do not cut it."""
-    answer = score.get("answer")
-    return answer if isinstance(answer, str) and len(answer) <= SHORT else None

@@ -15,7 +15,7 @@ from evalstream.formats.inspect.results import Scores
 from evalstream.formats.inspect.values import is_count, same, score_to_float
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import Reason
-from evalstream.parsing.json import canonical, member, text_or_none
+from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.stats.claims import formulas
 from evalstream.stats.claims.corpus_metrics import LEVELS, krippendorff_alpha
@@ -110,34 +110,23 @@ Figure = float | Mapping[str, float]
 Formula = Callable[[Scores, Params], Figure]
 
 
-class Recomputer:
-    """Computes the metrics of one result, each once."""
+def pick_figure(found: Figure, metric: Metric, number: int) -> float | None:
+    """Return the value of a metric over a number of scores, None if it has no such figure.
 
-    def __init__(self, scores: Scores) -> None:
-        self.scores = scores
-        self._figures: dict[tuple[str, bytes], Figure] = {}
-
-    def value(self, metric: Metric, params: Params) -> float | None:
-        """Return the value that a figure must have, None if its metric has no such figure.
-
-        Raises CannotCompute.
-        """
-        key = metric.formula, canonical(dict(params))
-        if key not in self._figures:
-            self._figures[key] = compute(metric.formula, params, self.scores)
-        found = self._figures[key]
-        if not isinstance(found, Mapping):
-            return found
-        names = [metric.name]
-        if metric.group is None:
-            # Older logs number repeated names, and do not mark the figures of groups.
-            names.append(metric.name.rstrip(digits))
-        name = next((one for one in names if one in found), None)
-        if name is None and not len(self.scores):
-            return math.nan
-        if name is None and metric.group is None:
-            raise CannotCompute(Reason.EVIDENCE)
-        return None if name is None else found[name]
+    Raises CannotCompute.
+    """
+    if not isinstance(found, Mapping):
+        return found
+    names = [metric.name]
+    if metric.group is None:
+        # Older logs number repeated names, and do not mark the figures of groups.
+        names.append(metric.name.rstrip(digits))
+    name = next((one for one in names if one in found), None)
+    if name is None and not number:
+        return math.nan
+    if name is None and metric.group is None:
+        raise CannotCompute(Reason.EVIDENCE)
+    return None if name is None else found[name]
 
 
 def compute(name: str, params: Params, scores: Scores) -> Figure:

@@ -13,7 +13,7 @@ from evalstream.formats.inspect.results import Scores
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import Reason, State
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import text_or_none
+from evalstream.parsing.json import canonical, text_or_none
 from evalstream.parsing.json_values import is_number
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence, sum_clusters
@@ -79,7 +79,7 @@ class ResultClaims:
         self._scorer, self._label = result.get("scorer", result.get("name")), result_label(result)
         self._metrics = list(result_metrics(result))
         self._scores, self._reason = scores, reason
-        self._recomputer = None if scores is None else metrics.Recomputer(scores)
+        self._figures: dict[tuple[str, bytes], metrics.Figure] = {}
         self._sums: ScoreSums | None = None
 
     def judgements(self) -> Iterator[Judgement]:
@@ -117,9 +117,13 @@ class ResultClaims:
         return self._compare(claim, value, params, metrics.inner_name(name, params))
 
     def _value(self, metric: Metric, params: Mapping[str, Any]) -> float | None:
-        if self._recomputer is None:
+        """Return the value that a metric must have. Raises CannotCompute."""
+        if self._scores is None:
             raise CannotCompute(self._reason)
-        return self._recomputer.value(metric, params)
+        key = metric.formula, canonical(dict(params))
+        if key not in self._figures:
+            self._figures[key] = metrics.compute(metric.formula, params, self._scores)
+        return metrics.pick_figure(self._figures[key], metric, len(self._scores))
 
     def _compare(
         self, claim: Claim, value: float, params: Mapping[str, Any], inner: str

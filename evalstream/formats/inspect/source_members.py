@@ -190,6 +190,7 @@ _TOKENS: Final[Mapping[str, int | None]] = {
 
 def state_members(view: SampleView, scores: Mapping[str, Mapping[str, Any]]) -> Stated:
     """Return the members of a row that is made of a sample with its scores."""
+    has_answers = any(isinstance(one.get("answer"), str) for one in scores.values())
     value, outputs, choices = view.value, _outputs(view, scores), view.value.get("choices")
     return {
         "input/raw": _question(view),
@@ -197,7 +198,7 @@ def state_members(view: SampleView, scores: Mapping[str, Mapping[str, Any]]) -> 
         "input/choices": (list(map(str, choices)) if isinstance(choices, list) else None,),
         "output/raw/*": outputs,
         "output/reasoning_trace/*": _reasoning(view, _response(view)),
-        **({"answer_attribution/*/extracted_value": outputs} if _has_answers(scores) else {}),
+        **({"answer_attribution/*/extracted_value": outputs} if has_answers else {}),
         **_usage(value),
         **_times(value),
         "error": tuple(_errors(value.get("error"))),
@@ -357,10 +358,6 @@ def _metadata(value: Mapping[str, Any]) -> Stated:
         f"metadata/{name}": (one, str(one), json.dumps(one))
         for name, one in object_or_empty(value.get("metadata")).items()
     }
-
-
-def _has_answers(scores: Mapping[str, Mapping[str, Any]]) -> bool:
-    return any(isinstance(one.get("answer"), str) for one in scores.values())
 
 
 def _errors(error: Any) -> Iterator[str | None]:

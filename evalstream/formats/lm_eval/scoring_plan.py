@@ -204,7 +204,8 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
     is_own = results.has_own_results(task) or listed is None
     output_type = str(config.get("output_type"))
     is_chat = results.document.get("chat_template") is not None
-    found = config.get("doc_to_choice")
+    given, found = config.get("generation_kwargs"), config.get("doc_to_choice")
+    is_generated = listed is not None and output_type == GENERATE and isinstance(given, dict)
     is_plain = isinstance(found, list) and all(
         isinstance(one, str) and not any(mark in one for mark in _MARKUP) for one in found
     )
@@ -218,7 +219,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         _question(results, task, is_chat=is_chat),
         _count(config.get("num_fewshot")) or 0,
         str(config.get("fewshot_delimiter", "\n\n")),
-        _generation(config) if listed is not None and output_type == GENERATE else None,
+        json.dumps(given, sort_keys=True) if is_generated else None,
         None if listed is None else _count(config.get("repeats")),
         () if is_chat or listed is None else tuple(_openings(results, config)),
         tuple(found) if is_plain and isinstance(found, list) else (),
@@ -232,11 +233,6 @@ def _openings(results: Results, config: Mapping[str, Any]) -> Iterator[str]:
     for text in (results.document.get("system_instruction"), config.get("description")):
         if isinstance(text, str) and text.strip() and not any(mark in text for mark in _MARKUP):
             yield text.strip()
-
-
-def _generation(config: Mapping[str, Any]) -> str | None:
-    given = config.get("generation_kwargs")
-    return json.dumps(given, sort_keys=True) if isinstance(given, dict) else None
 
 
 def _count(value: Any) -> int | None:

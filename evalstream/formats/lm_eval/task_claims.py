@@ -180,7 +180,9 @@ def _judge_error(figure: TaskFigure, values: MetricValues, way: Way, facts: Task
     """
     claim, iterations = _claim(figure, kinds.ERROR), _iterations(figure.metric, facts)
     is_absent = figure.value == NO_STDERR
-    if values.rows < 2 or iterations == 0 or (way.is_sure and not _has_error(way.aggregation)):
+    kind = way.aggregation.kind
+    has_error = kind in _CLOSED_FORM or kind.name in TRANSLATION or way.aggregation.statistic
+    if values.rows < 2 or iterations == 0 or (way.is_sure and not has_error):
         if is_absent:
             return confirm(claim, NO_STDERR, values.rows)
         return refute(claim, NO_STDERR, "the harness does not compute it", values.rows)
@@ -218,12 +220,6 @@ def _judge_computed_error(
         # Few draws may all have the same median.
         return leave_open(claim, Reason.FEW_DRAWS, values.rows)
     return judgement
-
-
-def _has_error(aggregation: Aggregation) -> bool:
-    """Return whether the harness computes an error for an aggregation."""
-    kind = aggregation.kind
-    return kind in _CLOSED_FORM or kind.name in TRANSLATION or aggregation.statistic is not None
 
 
 def _resample(

@@ -20,7 +20,7 @@ from evalstream.stats.claims.judgement import Judgement
 
 _ADAPTER: Final = MemberRequirement("adapter_spec", "an object", is_a(dict))
 _METRICS: Final = MemberRequirement("metric_specs", "a list", is_a(list))
-_MEMBERS: Final = {
+MEMBERS: Final = {
     RUN_SPEC: (_ADAPTER, _METRICS),
     SCENARIO: (MemberRequirement("name", "a text", is_a(str)),),
 }
@@ -32,11 +32,6 @@ _ENTRY: Final = (
     MemberRequirement("stats", "a list", is_a(list)),
     MemberRequirement("perturbation", "an object", is_a(dict, type(None)), is_needed=False),
 )
-
-
-def check_object(kind: str, value: Mapping[str, Any]) -> Iterator[Violation]:
-    """Yield the members of a small document that are missing or malformed."""
-    return check_members(HLM101, value, _MEMBERS[kind])
 
 
 def find_malformed_member(value: Any) -> tuple[str, str] | None:

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.metrics import (
     OURS,
-    DeclaredMetric,
     find_declaration,
     has_params,
     list_declared,
@@ -76,7 +75,10 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
     kinds = {one.formula for one in metrics}
     reducer = text_or_none(result.get("reducer"))
     known = list_declared(log, scorer)
-    if reducer is not None or not _may_be_unreduced(kinds, known):
+    # Metrics that the harness does not define may take the scores of each epoch, too.
+    ours = {one.name.removeprefix(OURS) for one in known or () if one.is_ours}
+    is_unreduced = bool(kinds) and all(one in UNREDUCED or one not in ours for one in kinds)
+    if reducer is not None or not is_unreduced:
         yield from _of_reducer(log, reducer, scorer, log.place_of_score(index, "reducer"))
     yield from _of_scorer(log, result, index, scorer)
     for metric in metrics if known is not None else ():
@@ -96,18 +98,14 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
             )
 
 
-def _may_be_unreduced(kinds: set[str], known: list[DeclaredMetric] | None) -> bool:
-    """Return whether all metrics of a result may take the scores of each epoch."""
-    ours = {one.name.removeprefix(OURS) for one in known or () if one.is_ours}
-    return bool(kinds) and all(one in UNREDUCED or one not in ours for one in kinds)
-
-
 def _of_reducer(log: LogView, reducer: str | None, scorer: Any, place: str) -> Iterator[Violation]:
     declared = log.declared_reducers
     if reducer in (declared or (None, "mean")) or (reducer is None and declared == ["mean"]):
         return
     named = ", ".join(declared or ()) or "none"
-    is_added = bool(declared) and _is_of_another_scoring(log, scorer, declared or [])
+    # `inspect score` appends results, and the log then declares the reducers of the last scoring.
+    others = [one for _, one in log.results_scores if one.get("scorer") != scorer]
+    is_added = any(one.get("reducer") in (declared or ()) for one in others)
     yield INS307.violation(
         f"the scores are reduced by {reducer or 'the mean'}, and the log declares {named}",
         place,
@@ -115,16 +113,6 @@ def _of_reducer(log: LogView, reducer: str | None, scorer: Any, place: str) -> I
         found=reducer,
         severity=Severity.WARNING if is_added else None,
     )
-
-
-def _is_of_another_scoring(log: LogView, scorer: Any, declared: list[str]) -> bool:
-    """Return whether a later scoring, by other reducers, may have added other results.
-
-    `inspect score` appends results, and the log then declares the last reducers.
-    """
-    results = [one.value for one in log.results_scores]
-    others = [one for one in results if one.get("scorer") != scorer]
-    return any(one.get("reducer") in declared for one in others)
 
 
 def _of_scorer(

@@ -226,7 +226,8 @@ def _expected_value(
     if scorer == "choice" and not options:
         letter = last_answer(completion)
         has_all = sample.log is not None and sample.log.ends_with_choices
-        is_known = has_all and explanation == completion and _is_choice(sample, letter)
+        letters = string.ascii_uppercase[: len(list_or_empty(sample.value.get("choices")))]
+        is_known = has_all and explanation == completion and letter in [*letters]
         selected = letter if is_known else told
         is_ours = explanation == completion or str(explanation).startswith(_SHUFFLED)
         found = choice(selected, targets) if is_ours and isinstance(selected, str) else None
@@ -240,12 +241,6 @@ def _expected_value(
     if result is None or not (explanation == completion or told == result.answer):
         return None
     return result.value
-
-
-def _is_choice(sample: SampleView, letter: str | None) -> bool:
-    """Tell whether a text is the letter of one of the choices of a sample."""
-    choices = list_or_empty(sample.value.get("choices"))
-    return letter is not None and letter in list(string.ascii_uppercase[: len(choices)])
 
 
 def _differs(value: Any, expected: str, *, graded: bool) -> bool:

@@ -83,15 +83,16 @@ def _names(results: Results, path: str) -> Iterator[Violation]:
     if not f"{loaded}/".startswith(f"{revision}/"):
         message = "model_revision is not the revision of model_args"
         yield from _compare(message, ("config", "model_revision"), revision, loaded)
-    stated = text_or_none(document.get("model_name_sanitized"))
-    message = "model_name_sanitized is not that of model_name"
-    yield from _compare(message, ("model_name_sanitized",), expected, stated)
-    message = "model_name is not the model of model_args"
-    yield from _compare(message, ("model_name",), results.named_model, name)
-    source, model = text_or_none(document.get("model_source")), results.setting("model")
-    if source != _CUSTOM:
-        message = "model_source is not the model of config"
-        yield from _compare(message, ("model_source",), text_or_none(model), source)
+    source, stated = (
+        text_or_none(document.get(one)) for one in ("model_source", "model_name_sanitized")
+    )
+    model = None if source == _CUSTOM else text_or_none(results.setting("model"))
+    for key, origin, wanted, found in (
+        ("model_name_sanitized", "that of model_name", expected, stated),
+        ("model_name", "the model of model_args", results.named_model, name),
+        ("model_source", "the model of config", model, source),
+    ):
+        yield from _compare(f"{key} is not {origin}", (key,), wanted, found)
 
 
 def _times(results: Results, path: str) -> Iterator[Violation]:
