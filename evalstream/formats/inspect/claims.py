@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.formats.inspect import results
 from evalstream.formats.inspect.result_claims import ResultClaims, result_label
 from evalstream.formats.inspect.rules.coverage import INS204
-from evalstream.formats.inspect.rules.results import INS301, INS302, INS303, INS304, INS306
+from evalstream.formats.inspect.rules.log import INS301, INS302, INS303, INS304, INS306
 from evalstream.formats.inspect.values import is_count, is_id, same
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import JudgedClaim, Reason, State, confirms_score

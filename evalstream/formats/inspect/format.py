@@ -44,7 +44,7 @@ class InspectFormat(PairedFormat):
     title = "Inspect: logs of evaluations, as archives (.eval) and as JSON"
     prefix = "INS"
     noun = "sample"
-    rule_modules = ("coverage", "log", "messages", "results", "samples", "scores", "usage")
+    rule_modules = ("coverage", "log", "messages", "samples", "scores", "usage")
     versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {LOG: "rows"}
     compared = frozenset({"files", "samples", "answers", "paths"})

@@ -21,15 +21,7 @@ from evalstream.formats.inspect.library import (
     inspect_library,
     log_types,
 )
-from evalstream.formats.inspect.rules import (
-    coverage,
-    log,
-    messages,
-    results,
-    samples,
-    scores,
-    usage,
-)
+from evalstream.formats.inspect.rules import coverage, log, messages, samples, scores, usage
 from evalstream.formats.inspect.rules.coverage import (
     INS206,
     compare_summary,
@@ -49,7 +41,6 @@ from evalstream.model.run_summary import Checked
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import Element
 from evalstream.parsing.json_values import object_or_empty
-from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 
 if TYPE_CHECKING:
@@ -301,18 +292,16 @@ class LogCheck:
         self.store.flush()
         view.samples_known = self.totals.samples_known
         note = self.documents.note_all
-        note(_by_rules(log.OF_LOGS, view))
         note(self._refused_log(view))
-        ids = view.sample_ids
-        self.store.expect(ids or ())
-        note(_by_rules(coverage.OF_LOGS, view))
+        self.store.expect(view.sample_ids or ())
+        for rule in (*log.OF_LOGS, *coverage.OF_LOGS):
+            note(rule.apply(view))
         note(usage_violations(view, self.totals.usage))
         note(late_samples(view, self.totals.latest))
         if has_summaries and self.totals.samples_known:
             for sample, epoch, place in self.store.without_summary():
                 message = f"no summary tells of the sample {sample} (epoch {epoch:,})"
                 self.documents.note(INS206.violation(message, place))
-        note(_by_rules(results.OF_LOGS, view))
         self._close_gaps()
         if self._samples is not None:
             self._samples.finish(view)
@@ -358,8 +347,3 @@ class LogCheck:
             cannot(
                 f"the attachments were not verified: mmh3 is missing; install it with: {command}"
             )
-
-
-def _by_rules(rules: tuple[Rule, ...], view: LogView) -> Iterator[Violation]:
-    for rule in rules:
-        yield from rule.apply(view)

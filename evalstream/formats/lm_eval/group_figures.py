@@ -46,7 +46,7 @@ def judge_groups(results: Results, logged: Collection[str]) -> Iterator[judgemen
     """
     members = dict(results.groups)
     for group, names in members.items():
-        tasks = _tasks(members, group)
+        tasks = list(dict.fromkeys(_leaves(members, group, MOST_DEPTH)))
         leaves = [results.entry(name) for name in tasks]
         for figure in results.figures(group):
             # A group may be made of the figures of its tasks, or of its members.
@@ -94,12 +94,8 @@ def _judge_figure(
     return found._replace(message="it does not follow from its tasks")
 
 
-def _tasks(members: dict[str, list[str]], group: str) -> list[str]:
-    """Return the tasks of a group and of all groups in it."""
-    return list(dict.fromkeys(_leaves(members, group, MOST_DEPTH)))
-
-
 def _leaves(members: dict[str, list[str]], name: str, depth: int) -> Iterator[str]:
+    """Iterate over the tasks of a group and of all groups in it."""
     if name not in members:
         yield name
     elif depth:
