@@ -84,10 +84,8 @@ class _Check:
                 self._documents.refuse(ES005.violation(reason), name, f"{name}: {reason}")
             else:
                 self._paths[kind] = path
-        for kind in (RUN_SPEC, SCENARIO):
-            if kind in self._paths:
-                value = self._read_object(self._paths[kind], kind)
-                found.run_spec = value if kind == RUN_SPEC else found.run_spec
+        found.run_spec = self._read_object(RUN_SPEC)
+        self._read_object(SCENARIO)
         readers = (
             (STATISTICS, found.read_statistics),
             (STATE, found.read_requests),
@@ -97,9 +95,10 @@ class _Check:
             if kind in self._paths:
                 read(self._paths[kind])
 
-    def _read_object(self, path: str, kind: str) -> Mapping[str, Any]:
-        """Return a small document, an empty one where it cannot be read."""
-        text = self._documents.uncompressed(path)
+    def _read_object(self, kind: str) -> Mapping[str, Any]:
+        """Return a small document, an empty one where it is missing or cannot be read."""
+        path = self._paths.get(kind, "")
+        text = self._documents.uncompressed(path) if path else None
         found = None if text is None else self._documents.read(text, printable(path), NOUNS[kind])
         if found is None or found.value is None:
             return {}
@@ -111,9 +110,8 @@ class _Check:
         """Note what contradicts, judge the claims, and return the verdict."""
         found, known = self._found, self._compare_instances()
         declaring = RUN_SPEC if found.run_spec else STATE
-        ids, trials = max(known.facts.requested, known.facts.described), []
-        if found.totals is not None:
-            trials = list(found.totals.trials)
+        ids = max(known.facts.requested, known.facts.described)
+        trials = [] if found.totals is None else list(found.totals.trials)
         self._note(declaring, about_instances.check_declared(found.adapter, ids, trials))
         self._note(STATE, about_instances.check_specifications(found.run_spec, found.state or {}))
         claims: list[JudgedClaim] | None = None

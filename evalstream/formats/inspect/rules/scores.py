@@ -87,7 +87,12 @@ def exact(text: str, targets: Sequence[str], options: Options) -> Rescored | Non
         return None
     if any(one.casefold() == text.casefold() for one in targets):
         return Rescored(CORRECT, text)
-    if any(map(_has_numbers, (here, *there))) or here in there:
+    has_numbers = any(
+        word in _NUMBERS or any(map(str.isnumeric, word))
+        for words in (here, *there)
+        for word in words
+    )
+    if has_numbers or here in there:
         return None
     return Rescored(INCORRECT, text)
 
@@ -95,10 +100,6 @@ def exact(text: str, targets: Sequence[str], options: Options) -> Rescored | Non
 def _words(text: str) -> frozenset[str]:
     """Return the words of a text as `exact` compares them, but for numbers and their order."""
     return frozenset(_ARTICLE.sub(" ", text.casefold().translate(_NO_PUNCTUATION)).split())
-
-
-def _has_numbers(words: frozenset[str]) -> bool:
-    return any(word in _NUMBERS or any(map(str.isnumeric, word)) for word in words)
 
 
 def answer(text: str, targets: Sequence[str], options: Options) -> Rescored | None:

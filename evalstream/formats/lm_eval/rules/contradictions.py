@@ -301,16 +301,10 @@ def _bound_figures(results: Results, task: str) -> Iterator[Violation]:
         if bits is None or perplexity is None or perplexity <= 0:
             continue
         expected = math.log2(perplexity)
-        if not agrees(bits, expected) and not agrees(perplexity, _power_of_two(float(bits))):
+        power = math.pow(2.0, bits) if bits < 1024 else math.inf
+        if not agrees(bits, expected) and not agrees(perplexity, power):
             message = f"{figure.label} is not the binary logarithm of {other.key}"
             yield _contradiction(message, ("results", task, key), expected, figure.value)
-
-
-def _power_of_two(exponent: float) -> float:
-    try:
-        return math.pow(2.0, exponent)
-    except OverflowError:
-        return math.inf
 
 
 @with_results
