@@ -10,13 +10,12 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Final
 
 from evalstream.batch.cross_run.index import CrossRunFinding, CrossRunIndex
-from evalstream.batch.fingerprint import verdict_options
 from evalstream.batch.packing import StoredResult
 from evalstream.batch.parts import PartFile, PartReporter, PartTrailer
-from evalstream.batch.plan import RunPlan
+from evalstream.batch.plan import FolderPartition, RunPlan, Shard
 from evalstream.batch.results import ResultStore
 from evalstream.batch.scheduler import BatchScheduler
-from evalstream.batch.shards import FolderPartition, Shard
+from evalstream.batch.serialize import verdict_options
 from evalstream.batch.single import ShownFindings, not_checked
 from evalstream.engine.collector import make_finding
 from evalstream.engine.result import Counts, shorten_values

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from evalstream._version import __version__
-from evalstream.batch.serialize import encode_run
-from evalstream.batch.shards import Shard
-from evalstream.batch.stored_shapes import decode_stored_finding, decode_stored_run
+from evalstream.batch.plan import MOST_SHARDS, Shard
+from evalstream.batch.serialize import decode_stored_finding, decode_stored_run, encode_run
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.model.errors import CannotCheck, UsageError
@@ -24,9 +23,6 @@ from evalstream.reporters.base import Recognized
 
 FORMAT_VERSION: Final = 4
 """The version of the format of parts."""
-
-MOST_SHARDS: Final = 1_000_000
-"""Most shards of a batch."""
 
 MOST_NUMBER: Final = 1 << 53
 """Bound of the numbers of runs, between which there are gaps."""

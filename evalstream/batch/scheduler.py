@@ -20,8 +20,7 @@ from evalstream.batch.packing import (
 from evalstream.batch.plan import PlannedRun, RunPlan
 from evalstream.batch.results import ResultStore
 from evalstream.engine.block_tasks import WORTH_A_POOL_BYTES, usable_cores
-from evalstream.executors import serial
-from evalstream.executors.base import Backend
+from evalstream.executors.base import SERIAL, Backend
 from evalstream.io.progress import Progress
 from evalstream.model.errors import ExecutorLost, internal_error
 from evalstream.model.notices import notify
@@ -113,7 +112,7 @@ class BatchScheduler:
         options = self._options
         jobs = options.jobs or usable_cores()
         if options.executor == "serial":
-            return serial.backend()
+            return SERIAL
         if options.executor == "dask":
             from evalstream.executors.dask import backend as dask
 

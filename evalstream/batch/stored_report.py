@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, count
 from typing import Any, Final, NoReturn
 
-from evalstream.batch import stored_shapes
+from evalstream.batch import serialize
 from evalstream.batch.parts import is_part
 from evalstream.batch.results import ResultStore
 from evalstream.batch.serialize import LEFT_OUT, decode_known, decode_run, decode_totals
@@ -59,7 +59,7 @@ class StoredContents:
 
     def fit(self, value: Any, part: str, line: int | None) -> None:
         """Refuse a value that does not fit a part of the schema."""
-        misfit = stored_shapes.describe_misfit(value, part)
+        misfit = serialize.describe_misfit(value, part)
         if misfit is not None:
             self.refuse(line, misfit)
 
@@ -75,7 +75,7 @@ class StoredContents:
     def add_finding(self, value: Any, line: int) -> None:
         """Pass on a finding."""
         try:
-            finding = stored_shapes.decode_stored_finding(value)
+            finding = serialize.decode_stored_finding(value)
         except ValueError as error:
             self.refuse(line, str(error))
         self._shown += 1
@@ -96,7 +96,7 @@ class StoredContents:
             summary = decode_run({key: value[key] for key in value.keys() - _OF_A_NOTE})
         except (KeyError, TypeError, ValueError) as error:
             self.refuse(line, f"a run is not valid: {error}")
-        contradiction = stored_shapes.describe_contradiction(value, summary)
+        contradiction = serialize.describe_contradiction(value, summary)
         if contradiction is not None:
             named = summary.file or summary.aggregate or summary.inputs
             self.refuse(line, f"the run of {json.dumps(named)}: {contradiction}")
@@ -297,7 +297,7 @@ def _read_document(contents: StoredContents, pieces: Iterable[bytes]) -> Report:
         contents.refuse(None, f"it has over {LONGEST // MEBIBYTE} MiB beside its findings")
     value = _parse_part(contents, envelope.text, None)
     contents.refuse_foreign(value, None)
-    contents.fit(value, stored_shapes.WHOLE, None)
+    contents.fit(value, serialize.WHOLE, None)
     for run in value["runs"]:
         contents.add_run(run)
     for known in value.get("vanished", ()):

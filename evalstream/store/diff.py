@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from evalstream.model.data_class import NamedTuple
-from evalstream.store.choice import Snapshot, read_snapshot
 from evalstream.store.contents import is_same_json
 from evalstream.store.files import StoreFiles, hash_file, open_store
 from evalstream.store.layout import LATEST, SAMPLES, Entry, object_path
+from evalstream.store.snapshot import Snapshot, read_snapshot
 
 CHANGED: Final = "changed"
 CHANGES: Final = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -14,7 +15,8 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.store import layout
-from evalstream.store.files import StoreFiles
+from evalstream.store.files import StoreFiles, open_store, read_small
+from evalstream.store.object_table import LISTED, ObjectTable
 
 PREFIX: Final = f"{layout.MANIFESTS}sha256_"
 
@@ -191,3 +193,64 @@ def _differences(manifest: Manifest, wanted: Mapping[str, Any], fault: str) -> I
         found = manifest.members.get(name)
         if name in manifest.members and found != expected:
             yield f"{name} {fault}", {"pointer": f"/{name}", "expected": expected, "found": found}
+
+
+class Snapshot(NamedTuple):
+    """A snapshot that matches its digests: what its manifest is named by, and its entries."""
+
+    core: str
+    table: ObjectTable
+    entries: Iterator[layout.Entry]
+
+
+def read_snapshot(manifest: str) -> Snapshot:
+    """Return the snapshot of one manifest, by its path or URL.
+
+    Raises CannotCheck where the manifest cannot be followed, or the entries are not its own.
+    """
+    folder, _, name = manifest.rpartition("/")
+    files = open_store(folder or os.curdir)
+    try:
+        known = parse_manifest(read_small(files, name))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CannotCheck(
+            f"{printable(manifest)} cannot be read as a manifest: {reason}"
+        ) from error
+    path = layout.ENTRIES
+    if name == "latest_manifest.json":
+        path = f"manifests/sha256_{known.core}/{path}"
+    entries, table = Entries(files, path), ObjectTable()
+    for _, entry in entries:
+        table.add(entry, LISTED)
+    if known.faults or any(entries.digest_faults(known)):
+        raise CannotCheck(
+            f"{printable(manifest)}: the manifest or its entries do not match their digests"
+        )
+    return Snapshot(known.core, table, (entry for _, entry in Entries(files, path)))
+
+
+class AcceptedRuns:
+    """The records that the latest snapshot of a store lists.
+
+    Raises CannotCheck for a store whose manifest or entries do not match their digests.
+    """
+
+    def __init__(self, root: str) -> None:
+        snapshot = read_snapshot(f"{root.rstrip('/')}/{layout.LATEST}")
+        self._core, self._table = snapshot.core, snapshot.table
+
+    def find_core(self, digests: Mapping[str, str]) -> str | None:
+        """Return the digest of the manifest if it lists all files of a run, as those of one record.
+
+        `digests` has their SHA-256 by path.
+        """
+        uuids = set()
+        for path, digest in digests.items():
+            uuid, ending = layout.split_data(path) or ("", "")
+            record = self._table.find(uuid) if uuid else None
+            content = record.content(ending) if record is not None else None
+            if content is None or content.sha256 != digest:
+                return None
+            uuids.add(uuid)
+        return self._core if len(uuids) == 1 else None

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.store import layout
+from evalstream.store.contents import Listing
 from evalstream.store.files import StoreFiles, hash_file, read_small
 from evalstream.store.findings import StoreFindings
-from evalstream.store.listing import Listing
 from evalstream.store.memory import StoreMemory
 from evalstream.store.object_table import CHOSEN, CURRENT, LISTED, ObjectTable
 from evalstream.store.snapshot import PREFIX, Entries, Manifest, parse_manifest

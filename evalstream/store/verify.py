@@ -1,32 +1,120 @@
-"""Verify a store: its snapshots, indexes and listing, and the bytes of its objects."""
+"""Verify a store: its snapshots, indexes and listing, and the bytes of chosen objects."""
 
 from __future__ import annotations
 
+import hashlib
+import heapq
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Final
 
+from evalstream.batch.plan import Shard
 from evalstream.engine.block_tasks import usable_cores
 from evalstream.io.names import is_remote, printable
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import count_noun
-from evalstream.store.choice import Choice, StoreRequest
-from evalstream.store.contents import ContentResult, ContentTask, check_contents
+from evalstream.store.contents import (
+    ContentResult,
+    ContentTask,
+    ListedContent,
+    Listing,
+    check_contents,
+    find_missing,
+)
 from evalstream.store.files import StoreFiles, open_store, read_small
 from evalstream.store.findings import StoreFindings
 from evalstream.store.layout import ENTRIES, LATEST, RECORD, SAMPLES, Entry
-from evalstream.store.listing import ListedContent, Listing, find_missing
-from evalstream.store.object_table import CHOSEN, CURRENT, IN_DATA, SEEN, ObjectTable
-from evalstream.store.snapshot import Entries, parse_manifest
+from evalstream.store.object_table import CHOSEN, CURRENT, IN_DATA, SEEN, ObjectTable, pack_uuid
+from evalstream.store.snapshot import Entries, parse_manifest, read_snapshot
 from evalstream.store.snapshots import CurrentSnapshot, SnapshotCheck
 
 if TYPE_CHECKING:
     from evalstream.store.memory import StoreMemory
+
+LEVELS: Final = ("manifest", "bytes", "rows")
+
+
+class StoreRequest(NamedTuple):
+    """How a store is verified: how deep, and which of its objects are read.
+
+    `since` is a manifest: objects that its snapshot lists with the same content are not read.
+    `sample` objects are chosen by `seed`. `acknowledged` are paths of data/ that may differ.
+    """
+
+    level: str = "bytes"
+    since: str | None = None
+    collections: tuple[str, ...] = ()
+    sample: int | None = None
+    seed: str = "0"
+    acknowledged: frozenset[str] = frozenset()
+    trusts_host: bool = False
+    shard: Shard | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all objects are read."""
+        limits = (self.since, self.sample, self.shard)
+        return self.level != "manifest" and not self.collections and limits == (None, None, None)
+
+    def describe(self) -> str:
+        """Say which objects are read; "" for all."""
+        shard = self.shard
+        limits = [
+            f"of {', '.join(self.collections)}" if self.collections else "",
+            f"not in {self.since}" if self.since else "",
+            f"shard {shard.number} of {shard.of}" if shard else "",
+            "" if self.sample is None else f"a sample of {self.sample:,}, seed {self.seed}",
+        ]
+        return ", ".join(filter(None, limits))
+
+
+class Choice:
+    """Tells of each entry whether its files are read."""
+
+    def __init__(self, request: StoreRequest) -> None:
+        """Read the snapshot of `since`. Raises CannotCheck."""
+        self._request = request
+        self._since = read_snapshot(request.since).table if request.since is not None else None
+
+    def takes(self, entry: Entry) -> bool:
+        """Tell whether an entry is read, but for `draw`."""
+        collections, since = self._request.collections, self._since
+        if self._request.level == "manifest":
+            return False
+        if collections and entry.collection not in collections:
+            return False
+        if since is not None and is_listed(entry, since):
+            return False
+        return self._request.sample is not None or self._is_in_shard(entry.uuid)
+
+    def draw(self, table: ObjectTable) -> None:
+        """Leave out what is not in the sample, if one is asked for; shards share its records."""
+        if self._request.sample is None:
+            return
+        taken = (uuid for uuid, one in table if one.flags(RECORD) & CHOSEN)
+        sample = set(heapq.nsmallest(self._request.sample, taken, key=self._lot))
+        for uuid, one in table:
+            if uuid not in sample or not self._is_in_shard(uuid):
+                one.leave_out()
+
+    def _is_in_shard(self, uuid: str) -> bool:
+        shard = self._request.shard
+        return shard is None or int.from_bytes(pack_uuid(uuid)[:8]) % shard.of == shard.number - 1
+
+    def _lot(self, uuid: str) -> bytes:
+        return hashlib.sha256(f"{self._request.seed}/{uuid}".encode()).digest()
+
+
+def is_listed(entry: Entry, table: ObjectTable) -> bool:
+    """Tell whether a snapshot lists all files of an entry with the same content."""
+    known = table.find(entry.uuid)
+    return known is not None and all(known.content(one) == content for one, content in entry.files)
 
 
 _MOST_UNREAD: Final = 20

@@ -14,8 +14,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from evalstream._version import __version__
-from evalstream.batch.fingerprint import verdict_options
-from evalstream.batch.serialize import decode_known
+from evalstream.batch.serialize import decode_known, verdict_options
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.io.output import Output

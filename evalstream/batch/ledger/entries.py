@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.batch.ledger.database import DAMAGE, open_for_reading, snapshot
 from evalstream.batch.ledger.records import COLUMNS, Damaged, LedgerRecord, decode
-from evalstream.batch.stored_shapes import STORED_RUN, describe_misfit
+from evalstream.batch.serialize import STORED_RUN, describe_misfit
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.io.output import Output

@@ -11,11 +11,14 @@ from datetime import UTC, datetime
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from evalstream._version import __version__
-from evalstream.batch.fingerprint import fingerprint
 from evalstream.batch.ledger import database, records
 from evalstream.batch.ledger.run_state import CompanionFinder, RunState, read_state
-from evalstream.batch.serialize import encode_run
-from evalstream.batch.stored_shapes import decode_stored_finding, decode_stored_run
+from evalstream.batch.serialize import (
+    decode_stored_finding,
+    decode_stored_run,
+    encode_run,
+    fingerprint,
+)
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError

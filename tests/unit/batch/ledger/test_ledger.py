@@ -24,7 +24,7 @@ from paths import EXAMPLES
 from stores import ObjectServer
 
 import evalstream
-from evalstream.batch import fingerprint
+from evalstream.batch import serialize
 from evalstream.batch.ledger import database, file_guard, run_state
 from evalstream.batch.ledger.entries import FORMS, PAGE, LedgerEntry, entries, export
 from evalstream.batch.ledger.ledger import MOST_PENDING, CachedRun, Ledger
@@ -302,7 +302,7 @@ def test_another_version_causes_a_check(
     path: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorded(path, run)
-    monkeypatch.setattr(fingerprint, "__version__", "0.1.0.dev1")
+    monkeypatch.setattr(serialize, "__version__", "0.1.0.dev1")
     assert known(path, run) is None
 
 
