@@ -7,14 +7,16 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice, zip_longest
-from typing import Any, Final
+from operator import itemgetter
+from typing import Final
 
 from evalstream.executors import threads
 from evalstream.executors.base import run_in_order
+from evalstream.formats.registry import MAIN_CATALOGUE
 from evalstream.io.names import is_remote
 from evalstream.io.remote import Listed
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.finding import SpilledList
+from evalstream.model.finding import Severity, SpilledList, Violation
 from evalstream.store import layout
 from evalstream.store.files import NOWHERE, FileMoved, StoreFiles, hash_file, read_small
 from evalstream.store.findings import StoreFindings
@@ -38,27 +40,18 @@ class ContentTask(NamedTuple):
     needs_version: bool
 
 
-class ContentFault(NamedTuple):
-    """A finding about a file: its code, path and message; `is_info` where only the writing differs.
+class ContentResult(NamedTuple):
+    """What became of a task: what is wrong; digest, mark and bytes of a file that was read.
 
-    The code of a file that could not be read is ES001.
+    `unread` says why it could not be read. An info tells that only the writing differs.
     """
 
-    code: str
     path: str
-    message: str
-    details: dict[str, Any]
-    is_info: bool = False
-
-
-class ContentResult(NamedTuple):
-    """What became of a task: what is wrong; digest, mark and bytes of a file that was read."""
-
-    path: str
-    faults: list[ContentFault]
+    violations: list[Violation]
     digest: str | None = None
     mark: str | None = None
     bytes: int = 0
+    unread: str | None = None
 
 
 def check_contents(
@@ -79,27 +72,27 @@ def _check_bundle(files: StoreFiles, tasks: list[ContentTask]) -> list[ContentRe
 
 def _check(files: StoreFiles, task: ContentTask) -> ContentResult:
     """Compare a file with its entry: its digest, and of an aggregate the version that is asked."""
-    path, faults = task.file.path, list[ContentFault]()
+    path, found = task.file.path, list[Violation]()
     try:
         is_known = task.known is not None
-        result = ContentResult(path, faults) if is_known else _read(files, task, faults)
-        _compare(files, task.file, task.known or result.digest, faults)
+        result = ContentResult(path, found) if is_known else _read(files, task, found)
+        found += _compare(files, task.file, task.known or result.digest)
         if task.needs_version and task.file.version is not None:
-            _compare_version(files, path, task.file.version, faults)
+            found += _compare_version(files, path, task.file.version)
     except FileNotFoundError:
         code, noun = ("ES927", "file of the entry") if task.file.object else ("ES923", "object")
-        faults.append(ContentFault(code, path, f"the {noun} is missing", {}))
+        found.append(MAIN_CATALOGUE[code].violation(f"the {noun} is missing"))
     except FileMoved as error:
         message = f"the file changed while it was read: {error}"
-        faults.append(ContentFault("ES931", path, message, {}))
+        found.append(MAIN_CATALOGUE["ES931"].violation(message))
     except OSError as error:
-        faults.append(ContentFault("ES001", path, error.strerror or str(error), {}))
+        return ContentResult(path, found, unread=error.strerror or str(error))
     else:
         return result
-    return ContentResult(path, faults)
+    return ContentResult(path, found)
 
 
-def _read(files: StoreFiles, task: ContentTask, faults: list[ContentFault]) -> ContentResult:
+def _read(files: StoreFiles, task: ContentTask, found: list[Violation]) -> ContentResult:
     path, digest, size = task.file.path, hashlib.sha256(), 0
     mark = files.mark(path) if task.needs_mark else None
     for piece in files.read(path):
@@ -107,23 +100,22 @@ def _read(files: StoreFiles, task: ContentTask, faults: list[ContentFault]) -> C
         size += len(piece)
     if mark is not None and files.mark(path) != mark:
         mark = None
-    return ContentResult(path, faults, digest.hexdigest(), mark, size)
+    return ContentResult(path, found, digest.hexdigest(), mark, size)
 
 
-def _compare(
-    files: StoreFiles, file: ListedContent, found: str | None, faults: list[ContentFault]
-) -> None:
+def _compare(files: StoreFiles, file: ListedContent, found: str | None) -> Iterator[Violation]:
     path, expected = file.path, file.content.sha256
-    details = {"expected": expected, "found": found}
-    if found != expected and file.object is None:
-        message = "the object has another SHA-256 than its entry"
-        faults.append(ContentFault("ES924", path, message, details))
-    elif found != expected:
-        is_same = _has_json_of(files, str(file.object), expected, path)
-        message = "the file of data/ is not the one of its entry"
-        if is_same:
-            message = "the file of data/ was written anew: its JSON is that of its entry"
-        faults.append(ContentFault("ES927", path, message, details, is_same))
+    if found == expected:
+        return
+    if file.object is None:
+        code, message, severity = "ES924", "the object has another SHA-256 than its entry", None
+    elif _has_json_of(files, file.object, expected, path):
+        code, severity = "ES927", Severity.INFO
+        message = "the file of data/ was written anew: its JSON is that of its entry"
+    else:
+        code, message, severity = "ES927", "the file of data/ is not the one of its entry", None
+    rule = MAIN_CATALOGUE[code]
+    yield rule.violation(message, expected=expected, found=found, severity=severity)
 
 
 def _has_json_of(files: StoreFiles, path: str, sha256: str, other: str) -> bool:
@@ -137,9 +129,7 @@ def _has_json_of(files: StoreFiles, path: str, sha256: str, other: str) -> bool:
     return is_sound and is_same_json(files, path, files, other)
 
 
-def _compare_version(
-    files: StoreFiles, path: str, version: str, faults: list[ContentFault]
-) -> None:
+def _compare_version(files: StoreFiles, path: str, version: str) -> Iterator[Violation]:
     """Compare the schema_version of an object with that of its entry."""
     try:
         found = json.loads(read_small(files, path)).get("schema_version")
@@ -147,8 +137,7 @@ def _compare_version(
         return  # the check of the pair says why it cannot be read
     if found != version:
         message = "eval_schema_version of the entry is not the schema_version of the record"
-        details = {"expected": found, "found": version}
-        faults.append(ContentFault("ES921", path, message, details))
+        yield MAIN_CATALOGUE["ES921"].violation(message, expected=found, found=version)
 
 
 def is_same_json(one: StoreFiles, path: str, other: StoreFiles, other_path: str) -> bool:
@@ -178,11 +167,9 @@ def _documents(files: StoreFiles, path: str) -> Iterator[str]:
 
 def _normalize(text: bytes) -> str:
     """Write JSON so that equal values are equal texts; members that stand twice stay so."""
-    return json.dumps(json.loads(text, object_pairs_hook=_sort_members))
-
-
-def _sort_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {"": sorted(members, key=lambda member: member[0])}
+    return json.dumps(
+        json.loads(text, object_pairs_hook=lambda pairs: {"": sorted(pairs, key=itemgetter(0))})
+    )
 
 
 _NOT_LOOKED_AT: Final = ("README.md",)

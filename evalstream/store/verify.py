@@ -103,12 +103,12 @@ class Choice:
             if uuid not in sample or not self._is_in_shard(uuid):
                 one.leave_out()
 
+    def _lot(self, uuid: str) -> bytes:
+        return hashlib.sha256(f"{self._request.seed}/{uuid}".encode()).digest()
+
     def _is_in_shard(self, uuid: str) -> bool:
         shard = self._request.shard
         return shard is None or int.from_bytes(pack_uuid(uuid)[:8]) % shard.of == shard.number - 1
-
-    def _lot(self, uuid: str) -> bytes:
-        return hashlib.sha256(f"{self._request.seed}/{uuid}".encode()).digest()
 
 
 def is_listed(entry: Entry, table: ObjectTable) -> bool:
@@ -227,27 +227,24 @@ class StoreCheck:
         return all(record.flags(ending) & SEEN for ending, _ in entry.files)
 
     def _take(self, result: ContentResult) -> None:
-        """Report the faults of a file, and remember its digest."""
+        """Report what is wrong with a file, and remember its digest. Raises CannotCheck."""
         self._read += result.digest is not None
         self._summary.bytes += result.bytes
-        self._count_unread(result)
-        for one in result.faults:
-            if one.code == "ES001":
-                self._findings.leave_open(one.path, one.message)
-            elif one.code == "ES927":
-                severity = Severity.INFO if one.is_info else None
-                self._report_drift(one.path, one.message, severity, **one.details)
+        is_in_vain = result.unread is not None and is_remote(self.files.root)
+        self._unread = self._unread + 1 if is_in_vain else 0
+        if self._unread >= _MOST_UNREAD:
+            # A host that answers nothing lets each file be waited for in vain.
+            raise CannotCheck(f"{self._unread} files in a row cannot be read; the check ends here")
+        if result.unread is not None:
+            self._findings.leave_open(result.path, result.unread)
+        for one in result.violations:
+            if one.code == "ES927":
+                values = {"expected": one.expected, "found": one.found}
+                self._report_drift(result.path, one.message, one.severity, **values)
             else:
-                self._findings.report(one.code, one.path, one.message, **one.details)
+                self._findings.add(one, result.path)
         if self._memory is not None and result.digest is not None and result.mark is not None:
             self._memory.record(result.path, result.mark, result.digest)
-
-    def _count_unread(self, result: ContentResult) -> None:
-        """Raise CannotCheck for a host that answers nothing: each file is waited for in vain."""
-        is_unread = any(one.code == "ES001" for one in result.faults)
-        self._unread = self._unread + 1 if is_unread and is_remote(self.files.root) else 0
-        if self._unread >= _MOST_UNREAD:
-            raise CannotCheck(f"{self._unread} files in a row cannot be read; the check ends here")
 
     def _report_missing(self, current: CurrentSnapshot, listing: Listing) -> None:
         """Report objects and files of data/ that are listed by entries alone."""
