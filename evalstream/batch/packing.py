@@ -10,7 +10,7 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalstream.batch.plan import PlannedRun
-from evalstream.batch.results import load_summary
+from evalstream.batch.results import RunResult, load_summary
 from evalstream.batch.single import UNCHECKED, add_violations, check_any, not_checked, options_for
 from evalstream.discovery.unrecognised import GONE, NOT_OURS, Unrecognised
 from evalstream.engine.collector import make_finding
@@ -41,14 +41,6 @@ FULL_COLLECTION_EVERY: Final = 32
 
 WORTH_WORKERS: Final = 2
 """Number of bundles from which starting workers pays off."""
-
-
-class RunResult(NamedTuple):
-    """The result of a run: its number, its summary and the findings to show."""
-
-    number: int
-    summary: RunSummary
-    findings: Iterable[Finding]
 
 
 class StoredResult(NamedTuple):

@@ -65,7 +65,9 @@ class RunPlan:
         self.count = self.runs = 0
         try:
             if partition is None:
-                self.digest = self.found = self._store(_number_all(found))
+                self.digest = self.found = self._store(
+                    NumberedRun(number, True, one) for number, one in enumerate(found)
+                )
                 if shard is not None:
                     self._drop_other_shards(shard)
             else:
@@ -130,11 +132,6 @@ class RunPlan:
         owners = enumerate(divide(sizes, shard.of))
         others = ((number,) for number, owner in owners if owner != shard.number)
         self._base.executemany("UPDATE runs SET ours = 0 WHERE number = ?", others)
-
-
-def _number_all(found: Iterable[Run | NoInput]) -> Iterator[NumberedRun]:
-    """Iterate over the inputs of a call with their numbers."""
-    return (NumberedRun(number, True, one) for number, one in enumerate(found))
 
 
 def _name(found: Run | NoInput) -> str:

@@ -7,7 +7,7 @@ import sqlite3
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from evalstream.model.finding import Finding
 from evalstream.model.report import RunSequence
@@ -18,6 +18,14 @@ CHUNK: Final = 500
 
 OnEmitted = Callable[[int, RunSummary, int], None]
 """Called with a run whose findings were all shown: number, summary, number of shown findings."""
+
+
+class RunResult(NamedTuple):
+    """The result of a run: its number, its summary and the findings to show."""
+
+    number: int
+    summary: RunSummary
+    findings: Iterable[Finding]
 
 
 class ResultStore:

@@ -9,6 +9,7 @@ from contextlib import closing
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.registry import FORMATS
@@ -55,7 +56,8 @@ def hold_expected(samples: RunSamples | None, path: str) -> tuple[list[Violation
     missing = dict(expected)
     others, first_other = set[Identity](), 0
     uneven: list[tuple[SampleRows, int]] = []
-    for one in _iterate_scores(samples):
+    rows_of_samples = () if samples.counts is None else samples.counts.samples()
+    for one in filter(attrgetter("scored"), rows_of_samples):
         identity = one.high, one.low
         known = expected.get(identity)
         if known is None:
@@ -90,11 +92,6 @@ def hold_expected(samples: RunSamples | None, path: str) -> tuple[list[Violation
     return violations, [Checked(text, not violations)]
 
 
-def _iterate_scores(samples: RunSamples) -> Iterator[SampleRows]:
-    if samples.counts is not None:
-        yield from (one for one in samples.counts.samples() if one.scored)
-
-
 def read_expected_ids(path: str) -> Mapping[Identity, ExpectedSample]:
     """Return the samples that a file lists, by identity. Raises UsageError for a file without any.
 
@@ -116,7 +113,9 @@ def _read(path: str, _changed: int, _size: int) -> Mapping[Identity, ExpectedSam
     """Read a file of ids. Raises OSError, and ValueError for one that is no list of ids."""
     with open(path, "rb") as file:
         data = file.read().removeprefix(json.UTF8_MARK)
-    entries = _of_array(data) if data.lstrip().startswith(b"[") else _of_lines(data)
+    entries = _of_lines(data)
+    if data.lstrip().startswith(b"["):
+        entries = (ExpectedSample(sample_id, None) for sample_id in json.fast(data))
     found: dict[Identity, ExpectedSample] = {}
     for entry in entries:
         text = sample_text(entry.sample_id)
@@ -127,10 +126,6 @@ def _read(path: str, _changed: int, _size: int) -> Mapping[Identity, ExpectedSam
     if not found:
         raise ValueError("the file lists no id")
     return found
-
-
-def _of_array(data: bytes) -> Iterator[ExpectedSample]:
-    return (ExpectedSample(sample_id, None) for sample_id in json.fast(data))
 
 
 def _of_lines(data: bytes) -> Iterator[ExpectedSample]:

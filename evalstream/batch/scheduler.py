@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.batch.packing import (
     WORTH_WORKERS,
     RunBundle,
-    RunResult,
     StoredResult,
     bundle_small_runs,
     check_bundles,
@@ -20,7 +19,7 @@ from evalstream.batch.packing import (
     with_fault,
 )
 from evalstream.batch.plan import PlannedRun, RunPlan
-from evalstream.batch.results import ResultStore
+from evalstream.batch.results import ResultStore, RunResult
 from evalstream.engine.block_tasks import WORTH_A_POOL_BYTES, usable_cores
 from evalstream.executors.base import SERIAL, Backend
 from evalstream.io.progress import Progress

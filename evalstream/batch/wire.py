@@ -9,8 +9,9 @@ from typing import Any, Final, get_type_hints
 
 import msgspec
 
-from evalstream.batch.packing import RunBundle, RunResult, check_planned, planned_not_checked
+from evalstream.batch.packing import RunBundle, check_planned, planned_not_checked
 from evalstream.batch.plan import PlannedRun
+from evalstream.batch.results import RunResult
 from evalstream.batch.serialize import (
     decode_finding,
     decode_run,

@@ -6,8 +6,8 @@ import hashlib
 import heapq
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, nullcontext
-from typing import TYPE_CHECKING, Final
+from contextlib import ExitStack
+from typing import Final
 
 from evalstream.batch.plan import Shard
 from evalstream.engine.block_tasks import usable_cores
@@ -30,12 +30,10 @@ from evalstream.store.contents import (
 from evalstream.store.files import StoreFiles, open_store, read_small
 from evalstream.store.findings import StoreFindings
 from evalstream.store.layout import ENTRIES, LATEST, RECORD, SAMPLES, Entry
+from evalstream.store.memory import StoreMemory
 from evalstream.store.object_table import CHOSEN, CURRENT, IN_DATA, SEEN, ObjectTable, pack_uuid
 from evalstream.store.snapshot import Entries, parse_manifest, read_snapshot
 from evalstream.store.snapshots import CurrentSnapshot, SnapshotCheck
-
-if TYPE_CHECKING:
-    from evalstream.store.memory import StoreMemory
 
 LEVELS: Final = ("manifest", "bytes", "rows")
 
@@ -141,7 +139,10 @@ class StoreCheck:
         """Verify the store, show the findings, and return the summary."""
         begin = time.monotonic()
         try:
-            with self._open_memory(ledger, overwrite=overwrite) as self._memory:
+            with ExitStack() as stack:
+                if ledger is not None:
+                    self._memory = StoreMemory(ledger, self.files, overwrite=overwrite)
+                    stack.callback(self._memory.close)
                 self._check()
         except Stopped as stopped:
             self.current = None
@@ -152,15 +153,6 @@ class StoreCheck:
         self._summary.seconds = time.monotonic() - begin
         self._findings.finish(self._summary, show)
         return self._summary
-
-    def _open_memory(
-        self, ledger: str | None, *, overwrite: bool
-    ) -> closing[StoreMemory] | nullcontext[None]:
-        if ledger is None:
-            return nullcontext()
-        from evalstream.store.memory import StoreMemory
-
-        return closing(StoreMemory(ledger, self.files, overwrite=overwrite))
 
     def _check(self) -> None:
         listing, choice = Listing(self.files), Choice(self._request)
