@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Final
 
 from evalstream.batch.comparing.many_runs import add_matrices, group_ranks, rank_runs
@@ -61,18 +61,16 @@ def compare_runs(
     report = ComparisonReport([run.shown for run in runs], reference.shown.label, settings)
     result = ComparedRuns(report, show_values=options.show_values)
     report.refused = _refusal(runs, settings)
-    if report.refused is not None:
-        finished_report(report, runs)
-        return result
-    try:
-        _compare(runs, reference, request, options, result)
-    except BaseException as error:  # noqa: BLE001 - whatever is wrong with the samples of these runs
-        fault = str(internal_error(error))
-        result = ComparedRuns(
-            ComparisonReport([run.shown for run in runs], reference.shown.label, settings)
-        )
-        result.report.refused = fault
-        finished_report(result.report, runs)
+    if report.refused is None:
+        try:
+            _compare(runs, reference, request, options, result)
+        except BaseException as error:  # noqa: BLE001 - whatever is wrong with the samples of these runs
+            fault = str(internal_error(error))
+            report = ComparisonReport([run.shown for run in runs], reference.shown.label, settings)
+            report.refused, result = fault, ComparedRuns(report)
+        else:
+            return result
+    finished_report(report, runs)
     return result
 
 
@@ -257,13 +255,11 @@ def _settings(run: CheckedRun, results: set[str]) -> Mapping[str, str]:
             if metric.result in results:
                 for name, text in settings.items():
                     found.setdefault(name, {})[text] = None
-    joined = {name: _join_texts([*texts]) for name, texts in found.items()}
+    joined = {}
+    for name, texts in found.items():
+        more = f"; and {len(texts) - MOST_VALUES} more" if len(texts) > MOST_VALUES else ""
+        joined[name] = "; ".join(islice(texts, MOST_VALUES)) + more
     return {**described.settings, **joined}
-
-
-def _join_texts(texts: Sequence[str]) -> str:
-    more = len(texts) - MOST_VALUES
-    return "; ".join(texts[:MOST_VALUES]) + (f"; and {more} more" if more > 0 else "")
 
 
 def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> None:
@@ -277,7 +273,12 @@ def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Non
     report.first_line = _first_line(report, runs)
     if report.allowed:
         report.first_line += f"; different {', '.join(report.allowed)} (--allow-different)"
-    report.warnings = [*report.warnings, *_describe_unpaired(report, runs), *_same_bytes(runs)]
+    same = [
+        f"{first.label} and {second.label} have the same bytes"
+        for first, second in combinations(report.runs, 2)
+        if first.checksum is not None and first.checksum == second.checksum
+    ]
+    report.warnings = [*report.warnings, *_describe_unpaired(report), *same]
     report.failed_on = [name for name in report.settings.fail_if if _holds(name, report)]
     verdicts = {one.verdict for one in report.comparisons}
     if report.refused is not None or CompareVerdict.NOT_COMPARABLE in verdicts:
@@ -286,27 +287,15 @@ def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Non
         report.exit_code = int(ExitCode.FAILED if report.failed_on else ExitCode.PASSED)
 
 
-def _describe_unpaired(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Iterator[str]:
+def _describe_unpaired(report: ComparisonReport) -> Iterator[str]:
     """Say of which runs records cannot be paired, and what else samples may be paired by."""
     by = report.settings.by
     advice = "" if by == "sample_id" else "; --by sample_id pairs them by their ids"
-    for run in runs:
-        shown = run.shown
-        if shown.without_identity:
-            lacking = f"no {shown.noun} has" if not shown.samples else _some_lack(run)
-            yield f"{shown.label}: {lacking} what samples are paired by ({by}){advice}"
-
-
-def _same_bytes(runs: Sequence[CheckedRun]) -> Iterator[str]:
-    """Say which runs have the same bytes: they do not differ for that reason."""
-    for first, second in combinations([run.shown for run in runs], 2):
-        if first.checksum is not None and first.checksum == second.checksum:
-            yield f"{first.label} and {second.label} have the same bytes"
-
-
-def _some_lack(run: CheckedRun) -> str:
-    of = count_noun(run.shown.rows, run.shown.noun)
-    return f"{run.shown.without_identity:,} of {of} lack"
+    for run in report.runs:
+        if run.without_identity:
+            of = count_noun(run.rows, run.noun)
+            some = f"{run.without_identity:,} of {of} lack" if run.samples else f"no {run.noun} has"
+            yield f"{run.label}: {some} what samples are paired by ({by}){advice}"
 
 
 def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:
@@ -318,11 +307,12 @@ def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:
     refused = [f"{run.shown.label} {run.refusal}" for run in runs if run.refusal]
     if refused:
         return f"compared without verification (--no-verify): {'; '.join(refused)}"
-    opened = [
-        f"{run.shown.label} has an open verdict ({_why_open(run)})"
-        for run in runs
-        if run.shown.verdict != "passed"
-    ]
+    opened = []
+    for one in report.runs:
+        if one.verdict != "passed":
+            no_seal = "its aggregate does not seal its rows"
+            open_ = "no aggregate confirms its rows" if one.aggregate is None else no_seal
+            opened.append(f"{one.label} has an open verdict ({'; '.join(one.reasons) or open_})")
     warned = "".join(
         f"; {run.shown.label} with warnings: {', '.join(run.warnings)}"
         for run in runs
@@ -331,14 +321,6 @@ def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:
     if opened:
         return f"{joined} have no errors in their checks, but {'; '.join(opened)}{warned}"
     return f"{joined} pass their checks{warned}"
-
-
-def _why_open(run: CheckedRun) -> str:
-    if run.shown.reasons:
-        return "; ".join(run.shown.reasons)
-    if run.shown.aggregate is None:
-        return "no aggregate confirms its rows"
-    return "its aggregate does not seal its rows"
 
 
 def _holds(name: str, report: ComparisonReport) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evalstream.batch.comparing.metrics import UNIT, MetricMatch, match_metrics
+from evalstream.batch.comparing.metrics import UNIT, MetricMatch
 from evalstream.batch.comparing.pairs import JoinedPair, Request, open_store, scale_conflicts
 from evalstream.batch.comparing.runs import CheckedRun, reason_left_out
 from evalstream.batch.comparing.tallies import PairTally
@@ -31,7 +31,7 @@ from evalstream.stats.arrays import Array
 from evalstream.stats.inference.clusters import ClusterSums
 from evalstream.stats.inference.ranks import RankedScores
 from evalstream.stats.samples.joining import join, join_runs
-from evalstream.stats.samples.matrix import Overlaps, pairwise
+from evalstream.stats.samples.matrix import pairwise
 from evalstream.stats.samples.record_store import RecordStore, read_together
 from evalstream.stats.samples.sample_store import read_samples
 
@@ -72,26 +72,18 @@ def compare_samples(
             Matrix("same id, another input (drift)", labels, found.drifted),
             Matrix("same question, other references (relabelled)", labels, found.relabelled),
         ]
-        report.drifts_in_all = _in_all(found)
-        report.failed_on = [name for name in settings.fail_if if _holds(name, found, settings)]
+        cells = [*combinations(shown, 2)]
+        report.drifts_in_all = sum(
+            found.drifted[row][column] + found.relabelled[row][column] for row, column in cells
+        )
+        is_low = any(found.overlap(*cell) < settings.min_overlap for cell in cells)
+        holds = {DRIFT: report.drifts_in_all > 0, OVERLAP: is_low}
+        report.failed_on = [name for name in settings.fail_if if holds.get(name)]
     if report.refused is not None or left:
         report.exit_code = int(ExitCode.UNCHECKED)
     elif report.failed_on:
         report.exit_code = int(ExitCode.FAILED)
     return report
-
-
-def _in_all(found: Overlaps) -> int:
-    shown = combinations(range(len(found.samples)), 2)
-    return sum(found.drifted[row][column] + found.relabelled[row][column] for row, column in shown)
-
-
-def _holds(name: str, found: Overlaps, settings: CompareSettings) -> bool:
-    """Tell whether a condition of --fail-if holds."""
-    if name == DRIFT:
-        return _in_all(found) > 0
-    shown = combinations(range(len(found.samples)), 2)
-    return name == OVERLAP and any(found.overlap(*pair) < settings.min_overlap for pair in shown)
 
 
 def add_matrices(
@@ -135,14 +127,17 @@ def _light_pair(
     """
     if known is not None:
         return known.match, known.tally, known.conflicts
-    allowed = request.settings.allow_different
-    match = match_metrics(a.description, b.description, request.metric, allowed)
+    match = request.match(a, b)
     groups = match.groups_a, match.groups_b
     tally = PairTally(match.metrics, None, is_clustered=False)
     for joined in join_runs(open_store(a), open_store(b), *groups):
         tally.add(joined, *groups)
     labels = a.shown.label, b.shown.label
-    return match, tally, {} if UNIT in allowed else scale_conflicts(match, tally, labels)
+    return (
+        match,
+        tally,
+        {} if UNIT in request.settings.allow_different else scale_conflicts(match, tally, labels),
+    )
 
 
 def _square(
@@ -175,11 +170,11 @@ def rank_runs(
     labels = [run.shown.label for run in runs]
     without = {one.metric.label for one in comparisons if one.has_conflict}
     for a, b in combinations(runs, 2):
-        match = _match(a, b, request)
+        match = request.match(a, b)
         without.update(match.metrics[number].label for number in match.conflicts)
     found = []
     for name in first.description.metrics:
-        matches = [_match(first, other, request) for other in others]
+        matches = [request.match(first, other) for other in others]
         place = first.description.metrics.index(name)
         if name.label in without or any(one.groups_a[place] < 0 for one in matches):
             continue
@@ -190,7 +185,11 @@ def rank_runs(
                 is_alone = cluster == UNKNOWN
                 lacking += int(is_alone.sum())
                 scores.add(rows[is_alone])
-                store.add(_records(cluster[~is_alone], rows[~is_alone]))
+                grouped = rows[~is_alone]
+                records = np.empty(len(grouped), _record_type(len(runs)))
+                records["cluster"] = cluster[~is_alone]
+                records["scores"] = np.insert(grouped, 0, 1.0, axis=1)
+                store.add(records)
             if lacking and request.settings.cluster is not None:
                 continue
             store.finish()
@@ -214,13 +213,6 @@ def rank_runs(
 def _record_type(runs: int) -> np.dtype[Any]:
     """Return the type of a record: a cluster, the number 1, and the scores of all runs."""
     return np.dtype([("cluster", "u8"), ("scores", "f8", (1 + runs,))])
-
-
-def _records(clusters: Array, rows: Array) -> Array:
-    records = np.empty(len(rows), _record_type(rows.shape[1]))
-    records["cluster"] = clusters
-    records["scores"] = np.insert(rows, 0, 1.0, axis=1)
-    return records
 
 
 def group_ranks(ranking: Ranking, comparisons: Sequence[Comparison]) -> Ranking:
@@ -254,11 +246,6 @@ def group_ranks(ranking: Ranking, comparisons: Sequence[Comparison]) -> Ranking:
         for place, rank in enumerate(ranking.ranks)
     ]
     return ranking._replace(ranks=ranks)
-
-
-def _match(a: CheckedRun, b: CheckedRun, request: Request) -> MetricMatch:
-    settings = request.settings
-    return match_metrics(a.description, b.description, request.metric, settings.allow_different)
 
 
 def _iterate_shared(
