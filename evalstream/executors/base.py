@@ -73,15 +73,15 @@ class Executor(Protocol):
 class SerialExecutor:
     """Runs each task in this process, when its result is asked for."""
 
-    def submit(self, fn: Callable[..., Result], /, *args: Any) -> "_DeferredTask[Result]":
+    def submit(self, fn: Callable[..., Result], /, *args: Any) -> "DeferredTask[Result]":
         """Take a task."""
-        return _DeferredTask(partial(fn, *args))
+        return DeferredTask(partial(fn, *args))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Do nothing: no task is pending."""
 
 
-class _DeferredTask(Generic[Result]):
+class DeferredTask(Generic[Result]):
     """The future of a task that runs when its result is asked for."""
 
     def __init__(self, task: Callable[[], Result]) -> None:
@@ -190,7 +190,7 @@ class _Workers:
         try:
             return self.executor.submit(function, task)
         except self._backend.broken as error:
-            return _DeferredTask(partial(_raise, error))
+            return DeferredTask(partial(_raise, error))
 
     def replace(self) -> None:
         """Start a new executor, and say so the first time."""

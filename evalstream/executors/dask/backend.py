@@ -14,10 +14,17 @@ from concurrent.futures import BrokenExecutor, Future
 from concurrent.futures import wait as wait_for
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, Generic, NamedTuple
+from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
-from evalstream.executors.base import Backend, RemoteFunction, Result, TaskFuture, Work
+from evalstream.executors.base import (
+    Backend,
+    DeferredTask,
+    RemoteFunction,
+    Result,
+    TaskFuture,
+    Work,
+)
 from evalstream.executors.dask import worker
 from evalstream.executors.dask.cluster import CLOSE_TIMEOUT_SECONDS, Cluster
 from evalstream.model.errors import ExecutorLost, MissingExtra, UsageError
@@ -81,17 +88,6 @@ def connect(target: ClusterAddress, timeout: float) -> Cluster:
     return cluster
 
 
-class _Decoded(Generic[Result]):
-    """The future of a task, whose answer is decoded when it is asked for."""
-
-    def __init__(self, future: Future[bytes], decode: Callable[[bytes], Result]) -> None:
-        self._future, self._decode = future, decode
-
-    def result(self) -> Result:
-        """Return the result of the task, or raise what `Cluster.submit` says."""
-        return self._decode(self._future.result())
-
-
 class _Tasks:
     """The tasks of one pass over a cluster; the cluster outlives it."""
 
@@ -105,7 +101,7 @@ class _Tasks:
             raise TypeError(f"{fn} does not travel as data")
         future = self._cluster.submit(fn.answer, fn.encode(task))
         self._futures.add(future)
-        return _Decoded(future, partial(fn.decode, task))
+        return DeferredTask(lambda: fn.decode(task, future.result()))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Cancel the tasks, or wait for them; a task that already runs ends without effect."""
