@@ -183,11 +183,9 @@ def hold_digests(
                 number += 1
         checked.append(Checked(f"{count_noun(number, 'sample digest')} written", True))
     if options.expect_digests is not None:
-        compared = _compare(options.expect_digests, digest_samples(places, run, options))
-        found += compared.violations
-        number = compared.found
-        text = f"{compared.equal:,} of {count_noun(compared.expected, 'sample digest')} as expected"
-        checked.append(Checked(text, not compared.violations))
+        digests = digest_samples(places, run, options)
+        found, number, compared = _compare(options.expect_digests, digests)
+        checked.append(compared)
     if (lacking := rows - number) > 0:
         it, have = ("it", "has") if lacking == 1 else ("they", "have")
         message = (
@@ -210,15 +208,6 @@ def digest_samples(places: RowPlaces, run: Run, options: Options) -> Iterator[Sa
         yield SampleDigest(record.line, _digest(identity), _digest(content))
 
 
-class _Compared(NamedTuple):
-    """What digests differ in, how many there are, were expected, and are as expected."""
-
-    violations: list[Violation]
-    found: int
-    expected: int
-    equal: int
-
-
 def read_digests(path: str) -> Iterator[tuple[bytes, bytes]]:
     """Iterate over the digests in a file. Raises UsageError for a file without any."""
     name = f"--expect-digests {printable(path)}"
@@ -236,11 +225,13 @@ def read_digests(path: str) -> Iterator[tuple[bytes, bytes]]:
         raise UsageError(f"{name}: the file holds no digests")
 
 
-def _compare(path: str, digests: Iterable[SampleDigest]) -> _Compared:
-    """Report samples that another copy of the run has with another content, or does not have."""
-    changed: list[int] = []
-    new: list[int] = []
-    times = [0, 0]
+def _compare(path: str, digests: Iterable[SampleDigest]) -> tuple[list[Violation], int, Checked]:
+    """Report samples that another copy of the run has with another content, or does not have.
+
+    Returned are also the number of digests, and what was compared.
+    """
+    # Number and first line of samples that are new, and of those with another content.
+    times, first = [0, 0], [0, 0]
     equal = 0
     with closing(SpillTable(_EXPECTED)) as table:
         table.change("INSERT OR REPLACE INTO expected VALUES (?, ?)", read_digests(path))
@@ -250,23 +241,25 @@ def _compare(path: str, digests: Iterable[SampleDigest]) -> _Compared:
             if known == [(one.content,)]:
                 equal += 1
                 continue
-            times[bool(known)] += 1
-            lines = changed if known else new
-            lines += [one.line] if not lines else []
+            is_known = bool(known)
+            times[is_known] += 1
+            first[is_known] = first[is_known] or one.line
         ((missing,),) = table.rows("SELECT COUNT(*) FROM expected")
+    new, changed = times
     found = []
     if changed:
-        message = f"{count_noun(times[1], 'sample')} with another content than expected"
-        first = f"{message} (the first on line {changed[0]:,})"
-        found.append(ES012.violation(first, count=times[1]))
+        message = f"{count_noun(changed, 'sample')} with another content than expected"
+        message += f" (the first on line {first[True]:,})"
+        found.append(ES012.violation(message, count=changed))
     if missing:
         message = f"{count_noun(missing, 'expected sample')} missing"
         found.append(ES012.violation(message, count=missing))
     if new:
-        message = f"{count_noun(times[0], 'sample')} not among the expected ones"
-        first = f"{message} (the first on line {new[0]:,})"
-        found.append(ES012.violation(first, count=times[0]))
-    return _Compared(found, equal + sum(times), equal + times[1] + missing, equal)
+        message = f"{count_noun(new, 'sample')} not among the expected ones"
+        message += f" (the first on line {first[False]:,})"
+        found.append(ES012.violation(message, count=new))
+    expected = count_noun(equal + changed + missing, "sample digest")
+    return found, equal + new + changed, Checked(f"{equal:,} of {expected} as expected", not found)
 
 
 def _digest(data: bytes) -> bytes:

@@ -232,14 +232,14 @@ def _contradictions(value: Mapping[str, Any], run: RunSummary) -> Iterator[str]:
 
 def _is_doubtful(run: RunSummary) -> bool:
     """Tell whether a run has errors, or was not checked in full."""
-    harmless = sum(times for code, times in run.counts.items() if _never_fails(code))
+    # Findings of preview never fail a run; codes of other versions may not.
+    harmless = sum(
+        times
+        for code, times in run.counts.items()
+        if code not in CATALOGUE or CATALOGUE[code].status is Status.PREVIEW
+    )
     has_errors = run.severities.get(Severity.ERROR, 0) > harmless
     return has_errors or run.incomplete_reason is not None or bool(NOT_CHECKED & run.counts.keys())
-
-
-def _never_fails(code: str) -> bool:
-    """Tell whether findings of a code never fail a run; codes of other versions may not."""
-    return code not in CATALOGUE or CATALOGUE[code].status is Status.PREVIEW
 
 
 @lru_cache(maxsize=16)
@@ -301,7 +301,11 @@ def _describe(error: SchemaError) -> str:
     """Return where a value is wrong, and what is expected there."""
     wanted, found = error.expected, with_article(type_name(error.found))
     if error.variants:
-        return _describe(min((one for each in error.variants for one in each[:1]), key=_depth))
+        return _describe(
+            min(
+                (one for each in error.variants for one in each[:1]), key=lambda one: -len(one.path)
+            )
+        )
     if error.member is not None and error.keyword == "required":
         text = f"expected the member {error.member!r}"
     elif error.keyword == "type":
@@ -313,10 +317,6 @@ def _describe(error: SchemaError) -> str:
     else:
         text = f"expected {error.keyword} {wanted!r}"
     return f"{pointer(error.path)}: {text}".removeprefix(": ")
-
-
-def _depth(error: SchemaError) -> int:
-    return -len(error.path)
 
 
 WITHOUT_EFFECT: Final = frozenset(

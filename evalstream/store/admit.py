@@ -109,10 +109,10 @@ class Admission:
                 beside.append(entry)
             return False
 
+        check = SnapshotCheck(self._store, ObjectTable(), self._findings, keep)
         manifest = parse_manifest(read_small(self._store, LATEST))
         for message, details in manifest.faults:
             self._findings.report("ES920", LATEST, message, **details)
-        check = SnapshotCheck(self._store, ObjectTable(), self._findings, keep)
         check.read_current(f"{manifest.folder}/{ENTRIES}", manifest)
         if self._findings.has_errors:
             return None

@@ -32,7 +32,7 @@ from evalstream.store.findings import StoreFindings
 from evalstream.store.layout import ENTRIES, LATEST, RECORD, SAMPLES, Entry
 from evalstream.store.memory import StoreMemory
 from evalstream.store.object_table import CHOSEN, CURRENT, IN_DATA, SEEN, ObjectTable, pack_uuid
-from evalstream.store.snapshot import Entries, parse_manifest, read_snapshot
+from evalstream.store.snapshot import Entries, read_snapshot
 from evalstream.store.snapshots import CurrentSnapshot, SnapshotCheck
 
 LEVELS: Final = ("manifest", "bytes", "rows")
@@ -296,16 +296,14 @@ def verify_manifest(path: str, options: Options, show: Callable[[Finding], None]
     files = open_store(folder or ".")
     findings = StoreFindings(options, files.join)
     summary = RunSummary(printable(path), None, "store", noun="record")
+    check = SnapshotCheck(files, ObjectTable(), findings)
     try:
-        manifest = parse_manifest(read_small(files, name))
-        below = f"manifests/sha256_{manifest.core}/" if path.endswith(LATEST) else ""
-        for message, details in manifest.faults:
-            findings.report("ES920", name, message, **details)
-        check = SnapshotCheck(files, ObjectTable(), findings)
-        summary.rows = check.read_current(f"{below}{ENTRIES}", manifest, name).count
-        summary.checked = (Checked("the manifest and its entries checked, and nothing else", None),)
-    except ValueError as error:
-        findings.report("ES920", name, f"the manifest cannot be followed: {error}")
+        manifest = check.parse(read_small(files, name), "ES920", name)
+        if manifest is not None:
+            below = f"manifests/sha256_{manifest.core}/" if path.endswith(LATEST) else ""
+            summary.rows = check.read_current(f"{below}{ENTRIES}", manifest, name).count
+            text = "the manifest and its entries checked, and nothing else"
+            summary.checked = (Checked(text, None),)
     except (OSError, CannotCheck) as error:
         findings.leave_open(name, getattr(error, "strerror", None) or str(error))
     findings.finish(summary, show)

@@ -83,7 +83,11 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
         return
     if any(path == STDIN or is_remote(path) for path in (run.rows, run.aggregate) if path):
         raise ValueError(NOT_A_FILE)
-    place = _staging_place(run, job)
+    place = job.folder
+    if place is None:
+        # Files are prepared where they can be renamed into place.
+        place = os.path.dirname(job.target(run.rows or run.aggregate or ""))
+    place = place if job.writes else None
     if place is not None and os.path.isdir(place):
         written = (run.rows, run.aggregate) if job.folder is None else ()
         remove_leftovers(place, [job.target(path) for path in written if path is not None])
@@ -288,13 +292,6 @@ def _states(run: Run) -> list[tuple[int, int, int, int]]:
     """Return what shows whether the files of a run changed. Raises OSError."""
     states = (os.stat(path) for path in (run.rows, run.aggregate) if path is not None)
     return [(one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in states]
-
-
-def _staging_place(run: Run, job: FixJob) -> str | None:
-    """Return the folder in which files are prepared: where they can be renamed into place."""
-    if not job.writes:
-        return None
-    return job.folder or os.path.dirname(job.target(run.rows or run.aggregate or ""))
 
 
 def _staging_name(path: str) -> str:
