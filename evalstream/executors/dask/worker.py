@@ -31,7 +31,6 @@ class TaskAnswer(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     error: tuple[str, str] | None = None
 
 
-@cache
 def versions() -> dict[str, str]:
     """Return the versions that must be the same in every process of a check, by name."""
     return {
@@ -85,9 +84,14 @@ def dask_setup(_worker: Any) -> None:
 
 def _require_versions(expected: Mapping[str, str]) -> None:
     """Raise ExecutorLost where this process has other versions."""
-    problem = version_differences(expected, versions())
+    problem = version_differences(expected, _own_versions())
     if problem:
         raise ExecutorLost(f"the worker {_own_address()} {problem}")
+
+
+@cache
+def _own_versions() -> Mapping[str, str]:
+    return versions()
 
 
 def _read_version(name: str) -> str:
