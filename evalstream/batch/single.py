@@ -188,7 +188,7 @@ def add_violations(
     options: Options,
     show: Callable[[Finding], None],
 ) -> None:
-    """Add what was found of a run beside its check to its summary, and show it."""
+    """Add violations that were found beside the check of a run to its summary, and show them."""
     selection = registry.CATALOGUE.selection(options)
     for violation in violations:
         if violation.code not in selection:

@@ -41,9 +41,9 @@ class ContentTask(NamedTuple):
 
 
 class ContentResult(NamedTuple):
-    """What became of a task: what is wrong; digest, mark and bytes of a file that was read.
+    """The result of a task: violations; digest, mark and bytes of a file that was read.
 
-    `unread` says why it could not be read. An info tells that only the writing differs.
+    `unread` says why it could not be read. In an info only the writing differs.
     """
 
     path: str
