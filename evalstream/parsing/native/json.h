@@ -54,26 +54,6 @@ static inline const byte *skip_digits(const byte *at) {
     return at;
 }
 
-/* Step into a list or an object. Return its first item or member, or what follows it where it is
-   empty: then it has `ended`. */
-static inline const byte *begin_items(const byte *at, byte closing, bool *ended) {
-    at = skip_spaces(at + 1);
-    *ended = *at == closing;
-    return *ended ? at + 1 : at;
-}
-
-/* Step from an item or member to the next one, or behind the container, which then has `ended`.
-   Return NULL where neither a comma nor the closing sign follows; `at` may be NULL. */
-static inline const byte *next_item(const byte *at, byte closing, bool *ended) {
-    if (!at)
-        return NULL;
-    at = skip_spaces(at);
-    *ended = *at == closing;
-    if (*ended)
-        return at + 1;
-    return *at == ',' ? skip_spaces(at + 1) : NULL;
-}
-
 /* Step over a literal, NULL for another one. None of its letters is a newline, so that nothing behind
    one is read. */
 static inline const byte *skip_literal(const byte *at, const char *literal) {
