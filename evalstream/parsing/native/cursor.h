@@ -59,28 +59,28 @@ static inline const byte *next_item(
     return *at == ',' ? skip_white(cursor, at + 1) : NULL;
 }
 
-/* Add a key. Return whether it is new, and there is room for it. */
-static inline bool add_key(struct keys *keys, const struct span *key) {
-    if (keys->count == MOST_KEYS)
-        return false;
-    for (size_t place = 0; place < keys->count; place++)
-        if (same(&keys->key[place], key))
-            return false;
-    keys->key[keys->count++] = *key;
-    return true;
-}
-
-/* Read a key, the last one of `keys` from then on, and the colon behind it. Return where the value is;
-   NULL for a key that is not new, or has escapes: it may be an earlier one, written in another way. */
-static inline const byte *read_key(
-    const struct cursor *cursor, const byte *at, struct keys *keys
+/* Read a name and the colon behind it. Return where the value is, NULL for a name with escapes: it may
+   be an earlier one, written in another way. */
+static inline const byte *read_name(
+    const struct cursor *cursor, const byte *at, struct span *name
 ) {
-    struct span key;
-    if (*at != '"' || !(at = read_string(at + 1, cursor->end, &key)) || key.escaped ||
-        !add_key(keys, &key))
+    if (*at != '"' || !(at = read_string(at + 1, cursor->end, name)) || name->escaped)
         return NULL;
     at = skip_white(cursor, at);
     return *at == ':' ? skip_white(cursor, at + 1) : NULL;
+}
+
+/* Read a name as `read_name` does, and add it to the keys. Return NULL for one that is there, too. */
+static inline const byte *read_key(
+    const struct cursor *cursor, const byte *at, struct keys *keys
+) {
+    struct span *const key = &keys->key[keys->count];
+    at = keys->count < MOST_KEYS ? read_name(cursor, at, key) : NULL;
+    for (size_t place = 0; place < keys->count; place++)
+        if (at && same(&keys->key[place], key))
+            return NULL;
+    keys->count++;
+    return at;
 }
 
 static inline const struct span *last_key(const struct keys *keys) {

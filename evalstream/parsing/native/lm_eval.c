@@ -312,31 +312,37 @@ static bool lists_its_metrics(const struct lm_row *row) {
     return at == stop;
 }
 
+/* Read a metric of a row, whose name was read. */
+static const byte *add_metric(
+    const struct reader *reader, const byte *at, const struct span *key, struct lm_row *row
+) {
+    if (row->metric_count == MOST_METRICS)
+        return NULL;
+    for (size_t place = 0; place < row->metric_count; place++)
+        if (same(&row->keys[place], key))
+            return NULL;
+    row->keys[row->metric_count] = *key;
+    double *const value = &row->values[row->metric_count++];
+    at = read_metric(reader, at, value);
+    note_metric(key, *value, &row->answers);
+    return at;
+}
+
 /* Read the object of a row. Return what follows it, NULL for a row that is left. */
 static const byte *read_row(const struct reader *reader, const byte *at, struct lm_row *row) {
-    struct keys keys;
+    struct span key;
     bool ended;
-    keys.count = 0;
     if (*at != '{')
         return NULL;
     at = begin_items(&reader->cursor, at, '}', &ended);
     while (at && !ended) {
-        at = read_key(&reader->cursor, at, &keys);
-        if (!at)
+        at = read_name(&reader->cursor, at, &key);
+        const int member = at ? member_of(&key) : MEMBERS;
+        if (!at || (member < MEMBERS && row->seen & UINT64_C(1) << member))
             return NULL;
-        const struct span *const key = last_key(&keys);
-        const int member = member_of(key);
-        if (member < MEMBERS) {
-            row->seen |= UINT64_C(1) << member;
-            at = read_member(reader, at, member, row);
-        } else {
-            if (row->metric_count == MOST_METRICS)
-                return NULL;
-            row->keys[row->metric_count] = *key;
-            double *const value = &row->values[row->metric_count++];
-            at = read_metric(reader, at, value);
-            note_metric(key, *value, &row->answers);
-        }
+        row->seen |= UINT64_C(1) << member;
+        at = member < MEMBERS ? read_member(reader, at, member, row)
+                              : add_metric(reader, at, &key, row);
         at = next_item(&reader->cursor, at, '}', &ended);
     }
     return at;
@@ -364,7 +370,8 @@ static bool is_digest_of_text(
 }
 
 static bool is_sound(const struct hasher *hasher, struct texts *texts, const struct lm_row *row) {
-    return row->seen == (UINT64_C(1) << MEMBERS) - 1 && row->has_prompt && !row->filter.escaped &&
+    const uint64_t all = (UINT64_C(1) << MEMBERS) - 1;
+    return (row->seen & all) == all && row->has_prompt && !row->filter.escaped &&
            lists_its_metrics(row) &&
            is_digest_of(hasher, &row->hashes[0], texts->data, row->doc_size) &&
            is_digest_of_text(hasher, texts, &row->hashes[1], &row->prompt) &&
