@@ -21,7 +21,7 @@ from evalstream.formats.helm.statistics import (
     perturbation_text,
 )
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.native.helm import SumTerms, ValueSums, entry_library
+from evalstream.parsing.native.items import SumTerms, ValueSums, entry_library
 
 T = TypeVar("T")
 
