@@ -46,6 +46,15 @@ static inline const byte *skip_spaces(const byte *at) {
     return at;
 }
 
+/* Return a byte in lower case, if it is a letter of ASCII. */
+static inline byte folded(byte one) { return one >= 'A' && one <= 'Z' ? (byte)(one | 0x20) : one; }
+
+/* Tell whether bytes begin with a text. */
+static inline bool begins_with(const byte *at, const byte *stop, const char *text) {
+    const size_t length = strlen(text);
+    return (size_t)(stop - at) >= length && !memcmp(at, text, length);
+}
+
 static inline bool is_digit(byte one) { return one >= '0' && one <= '9'; }
 
 static inline const byte *skip_digits(const byte *at) {

@@ -1,6 +1,7 @@
 #include "rewrite.h"
 
 #include "cursor.h"
+#include "digest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,8 @@
 enum {
     MOST_DEPTH = 100, /* deeper rows are left, so that the stack is bounded */
     LEAST_ROOM = 1 << 16,
+    DIGEST_PREFIX = 7, /* sha256: */
+    DIGEST_DIGITS = 64,
 };
 
 /* Some bytes of the row; none if they are not known yet. */
@@ -134,11 +137,6 @@ static bool write_quoted(struct rewriter *r, const byte *at, const byte *stop) {
     return true;
 }
 
-static inline bool starts_with(const byte *at, size_t length, const char *text) {
-    const size_t size = strlen(text);
-    return length >= size && !memcmp(at, text, size);
-}
-
 /* What an action does. */
 enum outcome { STAYS, CHANGED, UNSURE };
 
@@ -160,30 +158,9 @@ static enum outcome set_constant(
 
 static enum outcome turn(struct rewriter *r, const byte *at, const byte *stop) {
     static const char old[] = "\"interactions[", new[] = "\"messages[";
-    if (!starts_with(at, (size_t)(stop - at), old))
+    if (!begins_with(at, stop, old))
         return STAYS;
     return changed(edit(r, at, at + sizeof old - 1, (const byte *)new, sizeof new - 1));
-}
-
-static inline byte lower(byte one) { return one >= 'A' && one <= 'Z' ? one | 0x20 : one; }
-
-static bool is_hex(byte one) {
-    return (one >= '0' && one <= '9') || (one >= 'a' && one <= 'f');
-}
-
-/* Tell whether a text begins with a prefix, in upper or lower case. */
-static bool has_prefix(const byte *at, size_t length, const char *prefix) {
-    for (; *prefix; at++, prefix++, length--)
-        if (!length || lower(*at) != (byte)*prefix)
-            return false;
-    return true;
-}
-
-/* Return the length of the prefix of a digest, which the text of that length has. */
-static size_t digest_prefix(const byte *at, size_t length) {
-    if (length == 64 + 7 && has_prefix(at, length, "sha256:"))
-        return 7;
-    return length == 32 + 4 && has_prefix(at, length, "md5:") ? 4 : 0;
 }
 
 static enum outcome write_digest(struct rewriter *r, const struct span *text) {
@@ -194,19 +171,22 @@ static enum outcome write_digest(struct rewriter *r, const struct span *text) {
         at++;
     while (at < stop && stop[-1] == ' ')
         stop--;
-    at += digest_prefix(at, (size_t)(stop - at));
-    const size_t length = (size_t)(stop - at);
-    if (length != 64 && length != 32)
+    byte digest[DIGEST_PREFIX + DIGEST_DIGITS], *digits = digest;
+    size_t length = (size_t)(stop - at);
+    if (length > sizeof digest)
         return STAYS;
-    byte digest[64];
-    for (size_t place = 0; place < length; place++) {
-        digest[place] = lower(at[place]);
-        if (!is_hex(digest[place]))
-            return STAYS;
-    }
-    if (length == text->length && !memcmp(digest, text->start, length))
+    for (size_t place = 0; place < length; place++)
+        digest[place] = folded(at[place]);
+    if (length == DIGEST_DIGITS + DIGEST_PREFIX && begins_with(digest, digest + length, "sha256:"))
+        digits += DIGEST_PREFIX;
+    else if (length == 32 + 4 && begins_with(digest, digest + length, "md5:"))
+        digits += 4;
+    length -= (size_t)(digits - digest);
+    if ((length != DIGEST_DIGITS && length != 32) || !are_hex_digits(digits, length))
         return STAYS;
-    return changed(edit(r, text->start, text->start + text->length, digest, length));
+    if (length == text->length && !memcmp(digits, text->start, length))
+        return STAYS;
+    return changed(edit(r, text->start, text->start + text->length, digits, length));
 }
 
 static enum outcome act(
