@@ -152,7 +152,7 @@ def compare(
             stack.callback(checked[-1].close)
         if matrix:
             report = compare_samples(checked, settings, metric)
-            _pass_on(report, (), reporter)
+            _write_report(report, (), reporter)
             return compared_with_tables(report)
         named = [same_result] if isinstance(same_result, str) else same_result
         _join_names(checked, named)
@@ -171,9 +171,15 @@ def compare(
             )
         if reporter is None:
             compared.report.flips = tuple(compared.flips())
-        else:
-            _pass_on(compared.report, compared.flips(), reporter)
+        _write_report(compared.report, compared.flips(), reporter)
         return compared_with_tables(compared.report)
+
+
+def _write_report(
+    report: Outcome, flips: Iterable[Flip], reporter: ComparisonReporter | None
+) -> None:
+    if reporter is not None:
+        reporter.write(report, flips)
 
 
 def _join_names(runs: Sequence[CheckedRun], texts: Sequence[str]) -> None:
@@ -209,15 +215,6 @@ def _add_left_out(report: Outcome, runs: Sequence[CheckedRun], left: Sequence[st
     report.first_line += f"; {count_noun(len(left), 'run')} left out"
     report.warnings = [*left, *report.warnings]
     report.exit_code = int(ExitCode.UNCHECKED)
-
-
-def _pass_on(report: Outcome, flips: Iterable[Flip], reporter: ComparisonReporter | None) -> None:
-    if reporter is None:
-        return
-    reporter.begin(report)
-    for flip in flips:
-        reporter.flip(flip)
-    reporter.end()
 
 
 def _check_libraries() -> None:

@@ -74,11 +74,7 @@ class ComparisonReport(comparison.ComparisonReport):
         from evalstream.reporters.comparison.html import HtmlComparison
 
         page = Text()
-        reporter = HtmlComparison(page)
-        reporter.begin(self)
-        for flip in self.flips:
-            reporter.flip(flip)
-        reporter.end()
+        HtmlComparison(page).write(self, self.flips)
         return FRAME.format(escape(page.text()), "comparison of evalstream")
 
     def to_dicts(self, table: ComparedTable = "comparisons") -> list[Record]:

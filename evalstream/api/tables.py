@@ -14,7 +14,7 @@ from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report
 from evalstream.model.run_summary import RunSummary
 from evalstream.parsing.json import dumps
-from evalstream.reporters.comparison.figures import comparison_figures
+from evalstream.reporters.comparison.csv import comparison_figures
 
 if TYPE_CHECKING:
     import pandas as pd

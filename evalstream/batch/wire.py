@@ -29,8 +29,7 @@ from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.run_summary import VERDICTS, RunSummary
 from evalstream.parsing.json import dumps_exactly, loads_exactly
-from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey
-from evalstream.stats.run_links import ROW_BYTES, RunLinks
+from evalstream.stats.run_links import GREATEST_HASH64, ROW_BYTES, LinkKey, RunLinks
 
 MOST_LINK_BYTES: Final = 512 * MEBIBYTE
 """Most bytes of links in an answer, which a worker holds in memory: 16 million rows."""

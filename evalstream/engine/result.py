@@ -20,7 +20,7 @@ from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.model.sample_record import BlockSamples
-    from evalstream.stats.link_keys import LinkKey
+    from evalstream.stats.run_links import LinkKey
     from evalstream.stats.sketch import BlockSketch
 
 

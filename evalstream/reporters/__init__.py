@@ -30,7 +30,7 @@ COMPARISON_REPORTERS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "text": "comparison.text.TextComparison",
         "json": "comparison.json.JsonComparison",
-        "jsonl": "comparison.jsonl.JsonLinesComparison",
+        "jsonl": "comparison.json.JsonLinesComparison",
         "html": "comparison.html.HtmlComparison",
         "markdown": "comparison.markdown.MarkdownComparison",
         "csv": "comparison.csv.CsvComparison",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeVar
 
 from evalstream.model.data_class import DataClass
@@ -51,6 +52,9 @@ class Recognized:
     beginning: ClassVar[LazyPattern[bytes]]
     is_coloured: ClassVar[bool] = False
 
+    def __init__(self, output: Sink, _style: Style = PLAIN, /) -> None:
+        self._output = output
+
     @classmethod
     def wrote(cls, head: bytes, /) -> bool:
         """Tell by its first bytes whether a file is such a report."""
@@ -75,16 +79,10 @@ class Reporter(Protocol):
 
 
 class ComparisonReporter(Protocol):
-    """Takes a comparison, and then its flips one by one."""
+    """Writes a comparison."""
 
-    def begin(self, report: ComparisonReport) -> None:
-        """Write what precedes the flips."""
-
-    def flip(self, flip: Flip) -> None:
-        """Write one flip; those of two runs come together, by the lines of the reference."""
-
-    def end(self) -> None:
-        """Write the rest."""
+    def write(self, report: ComparisonReport, flips: Iterable[Flip], /) -> None:
+        """Write the report; flips of two runs come together, by the lines of the reference."""
 
 
 Writer = TypeVar("Writer", covariant=True)  # noqa: PLC0105 - as people read it

@@ -12,6 +12,7 @@ from evalstream.model.finding import Excerpt, Finding
 from evalstream.model.run import HELD_AGGREGATE, HELD_ROWS, STDIN
 from evalstream.model.run_summary import RunSummary
 from evalstream.parsing.json import dumps
+from evalstream.reporters.lines import STDIN_NAME
 
 _SPECIAL: Final = re.compile(
     r"[&<>\\`*\[\]|~@$]|[^\S ]"
@@ -21,9 +22,6 @@ _SPECIAL: Final = re.compile(
     re.IGNORECASE,
 )
 """What Markdown, HTML or GitHub may read as markup at its place, and wide spaces."""
-
-STDIN_NAME: Final = "<stdin>"
-"""The name of standard input in reports."""
 
 
 def visible(text: str) -> str:

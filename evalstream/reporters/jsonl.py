@@ -9,7 +9,7 @@ from evalstream.model.finding import Finding
 from evalstream.model.report import Report, encode_runs
 from evalstream.parsing.json import dumps_visible
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
+from evalstream.reporters.base import Recognized
 from evalstream.reporters.summary import SCHEMA, TOOL
 
 
@@ -21,9 +21,6 @@ class JsonLinesReporter(Recognized):
         rb'|\{"run":\{"file":|\{"summary":\{"schema":\d+,"tool":'
     )
     """A finding, or a run where nothing was found, or the summary where nothing was checked."""
-
-    def __init__(self, output: Sink, _: Style = PLAIN) -> None:
-        self._output = output
 
     def finding(self, finding: Finding) -> None:
         """Write one finding."""

@@ -15,9 +15,8 @@ has a test for each verdict of the other runs, with their number.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
-from itertools import count
 from typing import Final
 
 from evalstream.model.finding import Finding
@@ -35,6 +34,7 @@ from evalstream.reporters.junit_tests import (
     SKIPPED,
     FindingsByFile,
     TestCase,
+    add_name,
     iterate_tests,
     rule_tests,
 )
@@ -110,9 +110,7 @@ class JunitReporter(Recognized):
         """Return a class of its own: GitLab ignores a test with the names of another one."""
         path = _ENDINGS.sub("", file_name(file)[self._folder :])
         name = path.replace(".", "_").replace("/", ".") or file_name(file)
-        name = next(one for one in _number_names(name) if one not in self._classes)
-        self._classes.add(name)
-        return name
+        return add_name(name, self._classes)
 
     def _run_findings(self, run: RunSummary, others: list[str]) -> list[Finding]:
         """Return the findings about the files of a run.
@@ -181,11 +179,6 @@ def _common_folder(files: Iterable[str]) -> str:
         while not folder.startswith(shared):
             shared = shared[: shared.rfind("/", 0, -1) + 1]
     return shared or ""
-
-
-def _number_names(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name} ({number})" for number in count(2))
 
 
 def _in_order(report: Report) -> Iterable[RunSummary]:

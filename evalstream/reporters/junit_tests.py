@@ -43,6 +43,14 @@ class TestCase(NamedTuple):
     text: str = ""
 
 
+def add_name(name: str, known: set[str]) -> str:
+    """Add a name to those that are known, with a number if it is one of them, and return it."""
+    numbered = (f"{name} ({number})" for number in count(2))
+    name = next(one for one in chain([name], numbered) if one not in known)
+    known.add(name)
+    return name
+
+
 def iterate_tests(
     run: RunSummary, findings: Iterable[Finding], report: Report
 ) -> Iterator[TestCase]:
@@ -110,10 +118,7 @@ def _claim_tests(run: RunSummary) -> Iterator[TestCase]:
     """Iterate over the tests of the claims, refuted ones first, and one for those not listed."""
     claims, names = sort_claims(run.claims), set[str]()
     for claim in claims[:MOST_CLAIMS]:
-        name = cut_text(visible(f"claim {claim.label}: {claim.pointer}"), LINE)
-        others = (f"{name} ({number})" for number in count(2))
-        name = next(one for one in chain([name], others) if one not in names)
-        names.add(name)
+        name = add_name(cut_text(visible(f"claim {claim.label}: {claim.pointer}"), LINE), names)
         yield _claim_test(name, visible(describe_claim(claim)), claim.state, run)
     if rest := claims[MOST_CLAIMS:]:
         text = f"not listed: {describe_states(count_states(rest))}"

@@ -15,6 +15,9 @@ from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import Reporter, Sink, Style
 from evalstream.reporters.summary import severities
 
+STDIN_NAME: Final = "<stdin>"
+"""The name of standard input in reports."""
+
 
 class Span(NamedTuple):
     """A piece of a line, with the role that gives its colour; "" has none.
@@ -43,9 +46,6 @@ COLOURS: Final = {
     "dim": "2",
 }
 """The parameters of the escape sequence (Select Graphic Rendition) of each role."""
-
-STANDARD_INPUT: Final = "<stdin>"
-"""How reports for people name standard input."""
 
 CONTINUED: Final = 2
 """How much further than its first line the rest of a wrapped line is indented."""
@@ -132,7 +132,7 @@ def clauses(text: str, role: str = "") -> list[Span]:
 
 def show_path(path: str) -> str:
     """Return a path as people know it: standard input has a name."""
-    return STANDARD_INPUT if path == STDIN else path
+    return STDIN_NAME if path == STDIN else path
 
 
 def columns(spans: list[Span]) -> int:
@@ -230,60 +230,59 @@ class ListCounts:
 
     def __init__(self, style: Style) -> None:
         self._style = style
-        self._listed: dict[str, dict[Severity, int]] = {}
-        self._hidden: dict[str, dict[Severity, int]] = {}
+        self._counts: dict[str, dict[Severity, int]] = {}
         self._names: dict[str, str] = {}
 
     def takes(self, finding: Finding) -> bool:
         """Count one finding, and tell whether it is listed."""
-        is_listed = finding.severity >= self._style.min_severity
-        by_code = self._listed if is_listed else self._hidden
         self._names[finding.code] = finding.name
-        counts = by_code.setdefault(finding.code, {})
+        counts = self._counts.setdefault(finding.code, {})
         counts[finding.severity] = counts.get(finding.severity, 0) + finding.occurrences
-        return is_listed and not self._style.quiet
+        return finding.severity >= self._style.min_severity and not self._style.quiet
 
     def codes(self) -> list[str]:
         """Return the codes of listed findings, the most severe first."""
-        return sorted(self._listed, key=lambda code: (-max(self._listed[code]), code))
+        worst = {code: max(counts) for code, counts in self._counts.items()}
+        listed = (code for code in worst if worst[code] >= self._style.min_severity)
+        return sorted(listed, key=lambda code: (-worst[code], code))
 
     def severities(self, code: str) -> list[Severity]:
         """Return the severities of the listed findings of a rule, the highest first."""
-        return sorted(self._listed[code], reverse=True)
+        lowest = self._style.min_severity
+        return sorted((one for one in self._counts[code] if one >= lowest), reverse=True)
 
     def beyond(self, code: str, report: Report) -> int:
         """Return how many findings of a rule are counted beyond those that came."""
-        return max(0, report.counts.get(code, 0) - self._came(code))
+        return max(0, report.counts.get(code, 0) - sum(self._counts[code].values()))
 
     def more(self, report: Report) -> str:
         """Say how many findings of listed rules are beyond the limit; "" if none is."""
-        more = sum(self.beyond(code, report) for code in self._listed)
+        more = sum(self.beyond(code, report) for code in self.codes())
         return (
             f"{count_noun(more, 'more finding')} not listed ({SHOW_ALL} lists all)" if more else ""
         )
 
     def heading(self, code: str, report: Report) -> str:
         """Say how many findings a rule has, and of which severity."""
-        listed, more = self._listed[code], self.beyond(code, report)
+        listed = {one: self._counts[code][one] for one in self.severities(code)}
+        more = self.beyond(code, report)
         if not more:
             return ", ".join(severities(listed))
         total = count_noun(sum(listed.values()) + more, "finding")
-        return f"{total} ({'/'.join(one.label for one in self.severities(code))})"
+        return f"{total} ({'/'.join(one.label for one in listed)})"
 
     def note(self, report: Report) -> str:
         """Say how many findings are not listed because of their severity, and how to list them.
 
         Returns "" where all are listed, or counted where their rule is.
         """
-        hidden = {code: self._came(code) for code in self._hidden if code not in self._listed}
-        hidden = {code: max(came, report.counts.get(code, 0)) for code, came in hidden.items()}
-        is_capped = any(self.beyond(code, report) for code in hidden)
-        total = sum(hidden.values()) + sum(
-            sum(self._hidden[code].values()) for code in self._hidden if code in self._listed
-        )
+        total, is_capped, lowest = 0, False, self._style.min_severity
+        for code, counts in self._counts.items():
+            total += sum(times for severity, times in counts.items() if severity < lowest)
+            if max(counts) < lowest and (more := self.beyond(code, report)):
+                total, is_capped = total + more, True
         if not total:
             return ""
-        lowest = self._style.min_severity
         below = {one: n for one, n in report.totals.severities.items() if one < lowest}
         exact = sum(below.values()) == total
         what = " and ".join(severities(below)) if exact else count_noun(total, "finding")
@@ -301,7 +300,7 @@ class ListCounts:
             return
         width = max(len(f"{report.total:,}"), 4)
         for code, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-            came = self._listed.get(code, {}) | self._hidden.get(code, {})
+            came = self._counts.get(code, {})
             label = max(came).label if came else ""
             yield (
                 Span(f"{count:{width},}  "),
@@ -311,10 +310,6 @@ class ListCounts:
                 Span(f"  {self._names.get(code, '')}"),
             )
         yield (Span(f"{report.total:{width},}  total of {count_noun(len(counts), 'rule')}"),)
-
-    def _came(self, code: str) -> int:
-        listed, hidden = self._listed.get(code, {}), self._hidden.get(code, {})
-        return sum(listed.values()) + sum(hidden.values())
 
 
 class ListingFrom:

@@ -188,6 +188,15 @@ def round_logs(low: float, high: float, most: int = 5) -> list[float]:
     return [low, high]
 
 
+def format_number(value: float | None, absent: str = "—") -> str:
+    """Return a number with six significant digits, as all numbers of the page have."""
+    if value is None:
+        return absent
+    if isfinite(value) and value == int(value) and abs(value) < 1e6:
+        return f"{int(value):,}"
+    return f"{value:.6g}"
+
+
 def figure(caption: Child, *parts: Child, class_: str | None = None) -> Markup:
     """Return a picture with its caption above it."""
     return tag("figure", tag("figcaption", caption), *parts, class_=class_)

@@ -100,10 +100,8 @@ class Part(NamedTuple):
 
 def run_spans(run: RunSummary) -> list[Span]:
     """Return the line of a run: its verdict first, its documents whole."""
-    spans = _verdict(run)
-    for part in (*_documents(run, _whole), *_outcome(run)):
-        spans += [Span(part.before), *part.spans]
-    return spans
+    documents = _documents(run, lambda path: Span(show_path(path), "file"))
+    return [*_verdict(run), *_joined_parts([*documents, *_outcome(run)])]
 
 
 class RunLines:
@@ -179,7 +177,8 @@ class RunLines:
         lines = self._lines
         verdict = _verdict(run)
         taken = columns(verdict) + 1
-        whole = [*verdict, *_joined_parts([*self._documents(run, self._path), *_outcome(run)])]
+        documents = self._documents(run, lambda path: Span(lines.relative(path), "file"))
+        whole = [*verdict, *_joined_parts([*documents, *_outcome(run)])]
         if lines.fits(whole):
             lines.write(*whole)
         else:
@@ -202,9 +201,6 @@ class RunLines:
             return _documents(run, shown)
         return [Part(" ", [shown(joined), Span(summary.describe_format(run))])]
 
-    def _path(self, path: str) -> Span:
-        return Span(self._lines.relative(path), "file")
-
 
 def _joined_parts(parts: list[Part]) -> list[Span]:
     return [span for part in parts for span in (Span(part.before), *part.spans)]
@@ -215,10 +211,6 @@ def _verdict(run: RunSummary) -> list[Span]:
     left_out = summary.rule_limits(run)
     verdict = Span(summary.format_verdict(run.verdict), run.verdict)
     return [verdict, *([Span(f" ({left_out})", "partial")] if left_out else []), Span(":")]
-
-
-def _whole(path: str) -> Span:
-    return Span(show_path(path), "file")
 
 
 def _documents(run: RunSummary, shown: Callable[[str], Span]) -> list[Part]:

@@ -272,11 +272,8 @@ def severities(
     parts = [
         count_noun(counts[severity], severity.label)
         for severity in sorted(Severity, reverse=True)
-        if counts.get(severity) and severity is not Severity.INFO
+        if counts.get(severity)
     ]
-    notices = counts.get(Severity.INFO)
-    if notices:
-        parts.append(count_noun(notices, "info"))
     if not known:
         return parts or ["no findings"]
     left_out = f"{count_noun(sum(known.values()), 'known finding')} in baseline"

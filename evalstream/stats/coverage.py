@@ -49,9 +49,18 @@ class ResultCoverage(DataClass):
         self.digest = (self.digest + more.digest) % _MODULUS
         self.repeats += more.repeats
         self.squares += more.squares
-        known = self.products is not None and more.products is not None
-        self.products = (self.products or 0) + (more.products or 0) if known else None
+        self.add_product(more.products)
         self.count_marks(more.marks)
+
+    def add_product(self, product: int | None) -> None:
+        """Add a product of scores, None where a score is not a double."""
+        is_known = self.products is not None and product is not None
+        self.products = (self.products or 0) + (product or 0) if is_known else None
+
+    def add_repeat(self, before: int) -> None:
+        """Add one more repeat of a sample that already has `before` repeats."""
+        self.repeats += 1
+        self.squares += 2 * before + 1
 
     def count_marks(self, more: Mapping[int, int] | None) -> None:
         """Count rows by their repeat marks."""
@@ -94,18 +103,6 @@ class Coverage(DataClass):
         cover.digest = (cover.digest + word) % _MODULUS
         cover.repeats += 1
         cover.squares += 1
-
-    def repeat(self, place: int, before: int) -> None:
-        """Add one more repeat of a sample that already has `before` repeats."""
-        cover = self.of(place)
-        cover.repeats += 1
-        cover.squares += 2 * before + 1
-
-    def pair(self, place: int, product: int | None) -> None:
-        """Add the product of a row's score and the sum of the earlier scores of its sample."""
-        cover = self.of(place)
-        known = cover.products is not None and product is not None
-        cover.products = (cover.products or 0) + (product or 0) if known else None
 
     def add_marks(self, places: Sequence[int], marks: Sequence[int]) -> None:
         """Count rows by their repeat marks."""

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from contextlib import ExitStack, suppress
+from operator import itemgetter
+from os import pread
+from typing import IO, TYPE_CHECKING, Final
 
-from evalstream.model.row_record import RECORD_BYTES, RowRecords
-from evalstream.stats.coverage import Coverage
-from evalstream.stats.duplicates import DuplicateMatch, RowStore, SampleIndex
-from evalstream.stats.input_index import InputIndex
+from evalstream.model.row_record import (
+    ABSENT,
+    INPUT_AT,
+    RECORD_BYTES,
+    SAMPLE_AT,
+    RowRecord,
+    RowRecords,
+)
+from evalstream.stats.coverage import WORTH_A_TABLE, Coverage
+from evalstream.stats.duplicates import DuplicateMatch, InputGroup, SampleGroup, is_repetition
 
 if TYPE_CHECKING:
+    from evalstream.parsing.native.record_index import Index
     from evalstream.stats.spill import Spill
+
+BYTES_PER_KEY: Final = 168
+"""Bytes of memory that a dict takes for a row, measured on CPython."""
 
 BYTES_PER_ROW: Final = 440
 """Most memory per row in bytes: its record and two dict entries."""
 
 BYTES_PER_LATER_ROW: Final = 980
 """More bytes for a row whose sample an earlier row scores, measured for pairs of rows."""
-
 
 BYTES_PER_GROUPED_ROW: Final = 700
 """More bytes for a row whose input an earlier row shows under another sample."""
@@ -30,6 +44,244 @@ RECORDS_SHARE: Final = 8
 """Records may take one in so many bytes of the limit; the tables need the others."""
 
 _MOST_BYTES_PER_ROW: Final = BYTES_PER_ROW + BYTES_PER_LATER_ROW + BYTES_PER_GROUPED_ROW
+
+
+class RowStore:
+    """The records of rows, block by block; in a temporary file from `to_file` on."""
+
+    def __init__(self) -> None:
+        self._starts: list[tuple[int, int]] = []
+        self._blocks: list[RowRecords] = []
+        self._rows = 0
+        self._file: IO[bytes] | None = None
+
+    @property
+    def is_in_file(self) -> bool:
+        """Whether the records are in a file."""
+        return self._file is not None
+
+    def add(self, block: RowRecords, shift: int) -> None:
+        """Add some rows, whose lines start `shift` lines into the file."""
+        self._starts.append((self._rows, shift))
+        self._rows += len(block)
+        if self._file is None:
+            self._blocks.append(block)
+        else:
+            self._file.write(block.data)
+            self._file.flush()
+
+    def to_file(self) -> int | None:
+        """Move all records to a file, in their order, and return its descriptor.
+
+        Returns None, and keeps the records in memory, if no temporary file can be written.
+        """
+        import tempfile
+
+        with ExitStack() as failing, suppress(OSError):
+            file = failing.enter_context(tempfile.TemporaryFile(prefix="evalstream-"))
+            file.writelines(block.data for block in self._blocks)
+            file.flush()
+            failing.pop_all()
+            self._file = file
+            self._blocks.clear()
+            return file.fileno()
+        return None
+
+    def row(self, number: int) -> tuple[RowRecord, int]:
+        """Return the record of a row, by its number from 0, and its line in the file."""
+        place = bisect_right(self._starts, number, key=itemgetter(0)) - 1
+        start, shift = self._starts[place]
+        if self._file is None:
+            record = self._blocks[place].record(number - start)
+        else:
+            data = pread(self._file.fileno(), RECORD_BYTES, number * RECORD_BYTES)
+            record = RowRecords(data).record(0)
+        return record, record.line + shift
+
+    def release(self) -> Iterator[tuple[int, RowRecords]]:
+        """Iterate over all blocks with their first line numbers, and remove them from the store."""
+        self._blocks.reverse()
+        if self._file is not None:
+            self._file.seek(0)
+        stops = [*(start for start, _ in self._starts[1:]), self._rows]
+        for (start, shift), stop in zip(self._starts, stops, strict=False):
+            if self._file is None:
+                yield shift, self._blocks.pop()
+            else:
+                yield shift, RowRecords(self._file.read((stop - start) * RECORD_BYTES))
+        self.close()
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        if self._file is not None:
+            self._file.close()
+
+
+class FirstSeenIndex:
+    """Finds the first row with the same digest of its sample or of its input.
+
+    `place` is the byte position of the digest in a record. A compiled table takes a sixth of the
+    time of a dict, and at most half of the memory. `store` holds all rows added so far, including
+    the block that is being added, and `grouped` counts the rows that are in a group of several.
+    """
+
+    def __init__(self, place: int, store: RowStore) -> None:
+        self.grouped = 0
+        self._place, self._store, self._rows = place, store, 0
+        self._known: dict[bytes, int] = {}
+        self._table: Index | None = None
+
+    def expect(self, rows: int) -> None:
+        """Make room for about so many rows, before the first one is added."""
+        if rows >= WORTH_A_TABLE:
+            self._table = _table()
+        if self._table is not None:
+            self._table.expect(rows)
+
+    def size(self, more: int) -> int:
+        """Return how many bytes of memory it takes, at most, while `more` rows are added."""
+        if self._table is not None:
+            return self._table.size(more)
+        return (self._rows + more) * BYTES_PER_KEY
+
+    def read_from(self, file: int) -> None:
+        """Read the digests from a file, by its descriptor, that holds the records of all rows.
+
+        A dict keeps them in memory.
+        """
+        if self._table is not None:
+            self._table.read_from(file)
+
+    def find_firsts(self, block: RowRecords) -> list[int] | None:
+        """Add rows, and return for each the number of the first row with the same digest.
+
+        Rows are numbered from 0. None means that all rows are new.
+        """
+        if not self._rows and self._table is None:
+            self.expect(len(block))
+        start = self._rows
+        self._rows += len(block)
+        if self._table is not None:
+            return self._table.add(block.data, self._place)
+        rows = range(start, self._rows)
+        firsts = list(map(self._known.setdefault, block.digests(self._place), rows))
+        return None if firsts == list(rows) else firsts
+
+
+def _table() -> Index | None:
+    from evalstream.parsing.native.binding import library
+    from evalstream.parsing.native.record_index import Index
+
+    loaded = library()
+    return None if loaded is None else Index(loaded)
+
+
+class SampleIndex(FirstSeenIndex):
+    """Finds rows that score a sample which an earlier row scores."""
+
+    def __init__(self, store: RowStore) -> None:
+        super().__init__(SAMPLE_AT, store)
+        self.coverage = Coverage()
+        self._groups: dict[bytes, SampleGroup] = {}
+
+    def add(self, block: RowRecords, shift: int) -> list[DuplicateMatch]:
+        """Add rows, whose lines start `shift` lines into the file, and return their matches."""
+        start, firsts = self._rows, self.find_firsts(block)
+        if firsts is None:
+            self.coverage.add_block(block)
+            return []
+        places, words = block.places(), block.sample_words()
+        self.coverage.add_marks(places, block.marks())
+        new_rows = [index for index, first in enumerate(firsts, start) if first == index]
+        self.coverage.add_firsts(
+            [places[i - start] for i in new_rows], [words[i - start] for i in new_rows]
+        )
+        matches: list[DuplicateMatch] = []
+        for index, first in enumerate(firsts):
+            if first != start + index:
+                matches += self._later(block.record(index), shift, first, words[index])
+        return matches
+
+    def _later(
+        self, record: RowRecord, shift: int, first: int, word: int
+    ) -> Iterator[DuplicateMatch]:
+        """Add a row whose sample row number `first` scores first."""
+        group = self._groups.get(record.sample)
+        if group is None:
+            group = self._groups[record.sample] = SampleGroup(*self._store.row(first))
+        self.grouped += 1
+        line = record.line + shift
+        found = list(group.add(record, line))
+        group.cover(record, word, self.coverage, is_repeated=is_repetition(found))
+        for kind, earlier in found:
+            yield DuplicateMatch(line, kind, record.offset, earlier)
+
+
+class InputIndex(FirstSeenIndex):
+    """Finds rows whose input an earlier row shows under another sample_id or evaluation_name."""
+
+    def __init__(self, store: RowStore) -> None:
+        super().__init__(INPUT_AT, store)
+        self._same = _SameSampleRows()
+        self._groups: dict[bytes, InputGroup] = {}
+
+    def add(self, block: RowRecords, shift: int) -> list[DuplicateMatch]:
+        """Add rows, whose lines start `shift` lines into the file, and return their matches."""
+        start, firsts = self._rows, self.find_firsts(block)
+        if firsts is None:
+            return []
+        matches: list[DuplicateMatch] = []
+        for number, first in enumerate(firsts, start):
+            if first == number or (shown := block.digest(number - start, INPUT_AT)) == ABSENT:
+                continue
+            group = self._groups.get(shown)
+            if group is None:
+                if self._store.row(first)[0].sample == block.digest(number - start, SAMPLE_AT):
+                    self._same.add(first, number)
+                    continue
+                group = self._groups[shown] = self._group(first)
+            self.grouped += 1
+            record = block.record(number - start)
+            line = record.line + shift
+            for kind, earlier in group.add(record, line):
+                matches.append(DuplicateMatch(line, kind, record.offset, earlier))
+        return matches
+
+    def _group(self, first: int) -> InputGroup:
+        """Create a group from a first row and the rows of the same sample and input."""
+        group = InputGroup()
+        for row in self._same.rows_as(first):
+            list(group.add(*self._store.row(row)))
+            self.grouped += 1
+        return group
+
+
+class _SameSampleRows:
+    """Links each row to the earlier rows with the same sample and the same input.
+
+    For each such row `before` holds the number of the previous one, and for each first row `last`
+    that of the last one: 16 bytes a row, where an object for each input would take 300.
+    """
+
+    def __init__(self) -> None:
+        self._before, self._last = array("Q"), array("Q")
+
+    def add(self, first: int, number: int) -> None:
+        """Add a row with the same sample and input as row `first`."""
+        for numbers in (self._before, self._last):
+            numbers.frombytes(bytes(8 * (number + 1 - len(numbers))))
+        # No row comes before row 0, so 0 means: none.
+        self._before[number] = self._last[first] or first
+        self._last[first] = number
+
+    def rows_as(self, first: int) -> list[int]:
+        """Return row `first` and all rows with the same sample and input, in their order."""
+        rows = []
+        row = self._last[first] if first < len(self._last) else 0
+        while row not in (0, first):
+            rows.append(row)
+            row = self._before[row]
+        return [first, *reversed(rows)]
 
 
 class DuplicateIndex:

@@ -21,15 +21,15 @@ from evalstream.model.row_record import (
     RowRecords,
 )
 from evalstream.stats.coverage import Coverage
+from evalstream.stats.duplicate_index import InputIndex, RowStore, SampleIndex
 from evalstream.stats.duplicates import (
     DuplicateKind,
     DuplicateMatch,
-    RowStore,
+    FirstUses,
+    InputGroup,
     SampleGroup,
-    SampleIndex,
     is_repetition,
 )
-from evalstream.stats.input_index import FirstUses, InputGroup, InputIndex
 
 PARTITIONS: Final = 64
 BUFFER_BYTES: Final = 1 << 14

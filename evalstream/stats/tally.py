@@ -99,18 +99,9 @@ class Tally(DataClass):
 
     def merge(self, later: Tally) -> None:
         """Add the tally of the rows that follow directly."""
-        shift = self.lines
-        self.carriage_returns.merge(later.carriage_returns, shift)
-        self.versions.merge(later.versions, shift)
-        self.recipes.merge(later.recipes, shift)
-        self.hash_forms.merge(later.hash_forms, shift)
-        self.without_result.merge(later.without_result, shift)
-        self.fitting.merge(later.fitting, shift)
-        self.notices.merge(later.notices, shift)
-        self.unlisted.merge(later.unlisted, shift)
-        self.unjoined.merge(later.unjoined, shift)
-        self.noise.merge(later.noise, shift)
-        self.habits.merge(later.habits, shift)
+        for name, counts in vars(later).items():
+            if isinstance(counts, FirstSeenCounter) and counts:
+                getattr(self, name).merge(counts, self.lines)
         for place, scores in later.scores.items():
             self.scores.setdefault(place, ScoreSums()).merge(scores)
         self.lines += later.lines

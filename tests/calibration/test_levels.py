@@ -13,14 +13,15 @@ import pytest
 
 from evalstream.stats.inference.clusters import clustered_difference
 from evalstream.stats.inference.difference_tests import (
+    bootstrap_intervals,
     exact_mcnemar,
     mid_p_mcnemar,
+    sign_flip_test,
     t_test,
     tango_interval,
 )
 from evalstream.stats.inference.estimate import standard_error
 from evalstream.stats.inference.paired import PairedScores
-from evalstream.stats.inference.resamples import bootstrap_intervals, sign_flip_test
 
 pytestmark = pytest.mark.slow
 

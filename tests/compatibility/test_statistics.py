@@ -14,11 +14,16 @@ from score_cells import cells_of
 from evalstream.model.comparison import CompareSettings, MetricName
 from evalstream.model.estimate import Estimate
 from evalstream.stats.inference.clusters import clustered_difference
-from evalstream.stats.inference.difference_tests import exact_mcnemar, mid_p_mcnemar, tango_interval
+from evalstream.stats.inference.difference_tests import (
+    bootstrap_intervals,
+    exact_mcnemar,
+    mid_p_mcnemar,
+    sign_flip_test,
+    tango_interval,
+)
 from evalstream.stats.inference.estimate import estimate, holm
 from evalstream.stats.inference.paired import PairedScores
 from evalstream.stats.inference.ranks import RankedScores
-from evalstream.stats.inference.resamples import bootstrap_intervals, sign_flip_test
 from evalstream.stats.probability import binomial_tail, t_quantile, two_sided_t
 
 SETTINGS = CompareSettings(resamples=1000)

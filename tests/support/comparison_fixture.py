@@ -250,9 +250,5 @@ def written(
         def write(self, data: str | bytes) -> None:
             parts.append(data.encode(errors="replace") if isinstance(data, str) else data)
 
-    reporter = comparison_type(form)(Kept(), style or Style())
-    reporter.begin(shown)
-    for one in flips:
-        reporter.flip(one)
-    reporter.end()
+    comparison_type(form)(Kept(), style or Style()).write(shown, flips)
     return b"".join(parts).decode()

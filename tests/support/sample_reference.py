@@ -6,6 +6,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -62,7 +63,7 @@ def scores_of(samples: Array) -> list[SampleScore]:
 
 def samples_of(rows: Iterable[SampleRow] | bytes) -> Array:
     """Return the samples of rows, in their order."""
-    with store_of(rows) as store:
+    with closing(store_of(rows)) as store:
         return np.concatenate([np.empty(0, SAMPLE), *store.samples()])
 
 

@@ -27,12 +27,11 @@ from evalstream.model.comparison import (
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.sample_record import UNKNOWN
 from evalstream.model.text import count_noun
-from evalstream.stats.arrays import Array
 from evalstream.stats.inference.clusters import ClusterSums
 from evalstream.stats.inference.ranks import RankedScores
 from evalstream.stats.samples.joining import join, join_runs
 from evalstream.stats.samples.matrix import pairwise
-from evalstream.stats.samples.record_store import RecordStore, read_together
+from evalstream.stats.samples.record_store import Array, RecordStore, read_together
 from evalstream.stats.samples.sample_store import read_samples
 
 

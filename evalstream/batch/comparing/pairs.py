@@ -22,9 +22,8 @@ from evalstream.model.comparison import Alignment, CompareSettings, ComparisonRe
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
-from evalstream.stats.samples.copies import CopyFinder
-from evalstream.stats.samples.drift import DriftFinder, DriftKind
-from evalstream.stats.samples.joining import join_runs
+from evalstream.stats.inference.clusters import CopyFinder
+from evalstream.stats.samples.joining import DriftFinder, DriftKind, join_runs
 from evalstream.stats.samples.sample_store import SampleStore
 
 FEW_ANSWERS: Final = 5

@@ -11,13 +11,10 @@ import numpy as np
 from evalstream.batch.comparing.flips import FlipStore
 from evalstream.model.comparison import Alignment, MetricName
 from evalstream.model.sample_record import B_SHIFT, UNKNOWN, PairFlag, SampleFlag, SamplePair
-from evalstream.stats.arrays import Array
-from evalstream.stats.inference.clusters import ClusterTotals, CopyTotals
+from evalstream.stats.inference.clusters import ClusterTotals, CopyGroups, CopyTotals
 from evalstream.stats.inference.paired import PairedScores, is_bit
-from evalstream.stats.samples.copies import CopyGroups
-from evalstream.stats.samples.drift import DriftedPair, DriftKind
-from evalstream.stats.samples.joining import Joined
-from evalstream.stats.samples.record_store import list_distinct, select
+from evalstream.stats.samples.joining import DriftedPair, DriftKind, Joined
+from evalstream.stats.samples.record_store import Array, list_distinct, select
 
 _RIGHT, _WRONG, _FAILED = map(int, (SampleFlag.RIGHT, SampleFlag.WRONG, SampleFlag.FAILED))
 _FAILED_A: Final = np.uint64(_FAILED)

@@ -12,8 +12,16 @@ from evalstream.batch.cross_run.compare import TABLES, CrossRunKind, CrossRunMat
 from evalstream.formats.registry import main_format
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
-from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey, unpack_element_position
-from evalstream.stats.run_links import MOST_GROUPS, LinkGroup, RunLinks, decode_words, encode_words
+from evalstream.stats.run_links import (
+    GREATEST_HASH64,
+    MOST_GROUPS,
+    LinkGroup,
+    LinkKey,
+    RunLinks,
+    decode_words,
+    encode_words,
+    unpack_element_position,
+)
 
 CACHE_KIBIBYTES: Final = 2048
 """Size of the database in memory; the rest is in a temporary file."""

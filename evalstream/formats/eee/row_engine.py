@@ -523,7 +523,7 @@ class _Pass:
         row, links = entry.row, entry.group.links
         if links is None or not entry.scored:
             return
-        from evalstream.stats.link_keys import NO_INPUT_HASH, input_hash64, sample_hash64
+        from evalstream.stats.run_links import NO_INPUT_HASH, input_hash64, sample_hash64
 
         covered, word = row_view.hash_input(row), sample_hash64(row["sample_id"])
         shown = NO_INPUT_HASH

@@ -20,7 +20,7 @@ from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.model.sample_record import BlockSamples, GroupLabel
-    from evalstream.stats.link_keys import LinkKey
+    from evalstream.stats.run_links import LinkKey
 
 Row = Mapping[str, Any]
 
@@ -96,7 +96,7 @@ class RowGroup:
         claimed = context.evaluation_id
         self.link_key: LinkKey | None = None
         if context.links:
-            from evalstream.stats.link_keys import make_link_key
+            from evalstream.stats.run_links import make_link_key
 
             self.link_key = make_link_key(row, claimed, self.result, _dataset_members(joined))
         self.links: list[int] | None = None if self.link_key is None else []

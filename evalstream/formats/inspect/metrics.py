@@ -17,9 +17,8 @@ from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import Reason
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
-from evalstream.stats.claims import formulas
+from evalstream.stats.claims import intervals
 from evalstream.stats.claims.corpus_metrics import LEVELS, krippendorff_alpha
-from evalstream.stats.claims.formulas import USUAL_LEVEL
 from evalstream.stats.claims.reducers import CannotCompute
 
 OURS: Final = "inspect_ai/"
@@ -172,7 +171,7 @@ def _inner(params: Params, key: str, scores: Scores) -> Figure:
 
 
 def _mean(scores: Scores, _params: Params) -> float:
-    return formulas.mean(scores.numbers)
+    return intervals.mean(scores.numbers)
 
 
 def _over_scores(function: Callable[..., float]) -> Formula:
@@ -191,7 +190,7 @@ def _interval(function: Callable[..., tuple[float, float]]) -> Formula:
         low, high = 0.0, 0.0
         if len(scores):
             clusters = scores.clusters(params.get("cluster"))
-            level = float(params.get("level", USUAL_LEVEL))
+            level = float(params.get("level", intervals.USUAL_LEVEL))
             if not 0 < level < 1:
                 raise CannotCompute(Reason.FORMULA)
             low, high = function(scores.numbers, level, clusters)
@@ -216,7 +215,7 @@ def _group_figure(scores: Scores, params: Params) -> Figure:
     for group, part in scores.parts_by(str(params.get("group_key"))):
         found[template.replace("{group_name}", group)] = _one(_inner(params, "metric", part))
     if over_all == "groups":
-        found[label] = formulas.mean(list(found.values()))
+        found[label] = intervals.mean(list(found.values()))
     elif over_all:
         found[label] = _one(_inner(params, "metric", scores))
     return found
@@ -258,7 +257,7 @@ def _perplexity_per_token(scores: Scores, _params: Params) -> float:
 
 def _perplexity_per_seq(scores: Scores, _params: Params) -> float:
     found = [-one / number for number, one in scores.perplexity() if number > 0]
-    return _exponential(formulas.mean(found)) if found else math.nan
+    return _exponential(intervals.mean(found)) if found else math.nan
 
 
 def _exponential(value: float) -> float:
@@ -279,12 +278,12 @@ def _words(text: str) -> frozenset[str]:
 _FORMULAS: Final[Mapping[str, tuple[Formula, frozenset[str]]]] = {
     "accuracy": (_mean, _words("to_float")),
     "mean": (_mean, _words("to_float")),
-    "std": (_over_scores(formulas.deviation), _words("to_float")),
-    "var": (_over_scores(formulas.variance), _words("to_float")),
-    "stderr": (_over_scores(formulas.mean_error), _words("to_float cluster")),
+    "std": (_over_scores(intervals.deviation), _words("to_float")),
+    "var": (_over_scores(intervals.variance), _words("to_float")),
+    "stderr": (_over_scores(intervals.mean_error), _words("to_float cluster")),
     "bootstrap_stderr": (_random, _words("to_float num_samples")),
-    "ci": (_interval(formulas.mean_interval), _words("to_float cluster level method num_samples")),
-    "ci_wilson": (_interval(formulas.wilson_interval), _words("to_float cluster level")),
+    "ci": (_interval(intervals.mean_interval), _words("to_float cluster level method num_samples")),
+    "ci_wilson": (_interval(intervals.wilson_interval), _words("to_float cluster level")),
     "frequency": (_frequency, _words("categories normalize")),
     "grouped": (
         _group_figure,

@@ -8,14 +8,19 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from evalstream.model.comparison import ComparisonReport, Flip
+from evalstream.model.comparison import Comparison, ComparisonReport, Flip
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
-from evalstream.reporters.comparison import figures
+from evalstream.reporters.base import Recognized
 from evalstream.reporters.describe import visible
 
+FIGURES: Final = (
+    "n", "mean_a", "error_a", "mean_b", "error_b", "difference", "standard_error", "low", "high",
+    "interval", "p", "adjusted_p", "test", "clusters", "overlap", "only_a", "only_b",
+)  # fmt: skip
+"""The figures of a comparison as columns of a table."""
+
 COLUMNS: Final = (
-    "a", "b", "model_a", "model_b", "result", "metric", "verdict", "better", *figures.COLUMNS,
+    "a", "b", "model_a", "model_b", "result", "metric", "verdict", "better", *FIGURES,
     "checks",
 )  # fmt: skip
 
@@ -32,33 +37,47 @@ class CsvComparison(Recognized):
 
     beginning = LazyPattern(re.escape(",".join(COLUMNS)).encode())
 
-    def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
-        self._output = output
-
-    def begin(self, report: ComparisonReport) -> None:
+    def write(self, report: ComparisonReport, _flips: Iterable[Flip], /) -> None:
         """Write the table."""
         self._write(COLUMNS)
         models = {run.label: run.model for run in report.runs}
         for one in report.comparisons:
             named = one.a, one.b, models.get(one.a), models.get(one.b)
             measured = one.metric.result, one.metric.metric, str(one.verdict), one.better
-            found = figures.comparison_figures(one).values()
+            found = comparison_figures(one).values()
             self._write(map(_cell, (*named, *measured, *found, report.first_line)))
         if not report.comparisons:
             verdict = COLUMNS.index("verdict")
             cells = [""] * verdict + ["not compared"] + [""] * (len(COLUMNS) - verdict - 2)
             self._write([*cells, _cell(report.first_line)])
 
-    def flip(self, flip: Flip) -> None:
-        """Leave out a flip."""
-
-    def end(self) -> None:
-        """Do nothing: the table is complete."""
-
     def _write(self, cells: Iterable[str]) -> None:
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerow(cells)
         self._output.write(text.getvalue())
+
+
+def comparison_figures(one: Comparison) -> dict[str, float | str | None]:
+    """Return the figures of a comparison by the names of FIGURES, None for what it lacks."""
+    found, aligned = one.estimate, one.alignment
+    values: list[float | str | None] = [None] * (len(FIGURES) - 3)
+    if found is not None:
+        values = [
+            found.n,
+            found.mean_a,
+            found.own_a and found.own_a.standard_error,
+            found.mean_b,
+            found.own_b and found.own_b.standard_error,
+            found.difference,
+            found.standard_error,
+            *(found.interval or (None, None, None)),
+            found.test and found.test.p,
+            found.adjusted_p,
+            found.test and found.test.method,
+            found.clustered and found.clustered.clusters,
+        ]
+    values += [aligned.overlap, aligned.only_a, aligned.only_b]
+    return dict(zip(FIGURES, values, strict=True))
 
 
 def _cell(value: str | float | None) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonReport, Flip
+from evalstream.model.comparison import Comparison, ComparisonReport, Flip
 from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
-from evalstream.reporters.comparison.figures import percent, show_number
+from evalstream.reporters.base import Recognized
 from evalstream.reporters.comparison.tables import (
     MOST_DRAWN,
     NAME,
@@ -27,7 +26,15 @@ from evalstream.reporters.comparison.tables import (
     square_table,
     verdict_mark,
 )
-from evalstream.reporters.comparison.wording import MOST_DETAILED, iterate_figures
+from evalstream.reporters.comparison.wording import (
+    MOST_DETAILED,
+    count_flips,
+    count_verdicts,
+    iterate_figures,
+    iterate_matrices,
+    percent,
+    show_number,
+)
 from evalstream.reporters.markup import GENERATOR, START, Child, Markup, cut_visible, head, tag
 from evalstream.reporters.summary import TOOL
 
@@ -49,14 +56,8 @@ class HtmlComparison(Recognized):
 
     beginning = LazyPattern(re.escape(START + GENERATOR).encode())
 
-    def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
-        self._output = output
-        self._report: ComparisonReport | None = None
-        self._flips, self._room = 0, FOR_FLIPS
-
-    def begin(self, report: ComparisonReport) -> None:
-        """Write all that precedes the flips."""
-        self._report = report
+    def write(self, report: ComparisonReport, flips: Iterable[Flip], /) -> None:
+        """Write the page."""
         self._output.write(f'{START}{GENERATOR}{TOOL["version"]}">\n')
         title = f"{cut_visible(report.first_line, 120)} - evalstream compare"
         for piece in head(title, "comparison.css"):
@@ -76,47 +77,38 @@ class HtmlComparison(Recognized):
         for section in sections:
             if section is not None:
                 self._output.write(section + "\n")
-
-    def flip(self, flip: Flip) -> None:
-        """Write one flip while there is room."""
-        if self._room <= 0:
-            return
-        row = flip_row(flip)
-        self._room -= len(row.encode(errors="replace"))
-        if self._room <= 0:
-            return
-        if not self._flips:
-            names = ("flip", "metric", "sample", "lines", "reference answers", "other run answers")
-            self._output.write(
-                '<section id="flips"><h2>Flips</h2>\n<div class="scroll" tabindex="0">'
-                f'<table class="wide">{tag("thead", names_row(names))}<tbody>\n'
-            )
-        self._flips += 1
-        self._output.write(row + "\n")
-
-    def end(self) -> None:
-        """Write the end of the page."""
-        report = self._report
-        if report is None:
-            return
-        if self._flips:
-            self._output.write("</tbody></table></div></section>\n")
-        flips = sum(one.right_to_wrong + one.wrong_to_right for one in report.comparisons)
-        if flips > self._flips:
-            more = f"{self._flips:,} of {count_noun(flips, 'flip')} shown"
+        shown, in_all = self._write_flips(flips), count_flips(report)
+        if in_all > shown:
+            more = f"{shown:,} of {count_noun(in_all, 'flip')} shown"
             said = f"{more}; --format jsonl --flips 0 lists all."
             self._output.write(tag("p", said, class_="note") + "\n")
         self._output.write("</main>\n" + _about(report) + "\n</body>\n</html>\n")
 
+    def _write_flips(self, flips: Iterable[Flip]) -> int:
+        """Write the table of the flips for which there is room, and return their number."""
+        shown, room = 0, FOR_FLIPS
+        for row in map(flip_row, flips):
+            room -= len(row.encode(errors="replace"))
+            if room <= 0:
+                break
+            if not shown:
+                names = ("flip", "metric", "sample", "lines")
+                heads = names_row((*names, "reference answers", "other run answers"))
+                self._output.write(
+                    '<section id="flips"><h2>Flips</h2>\n<div class="scroll" tabindex="0">'
+                    f'<table class="wide">{tag("thead", heads)}<tbody>\n'
+                )
+            shown += 1
+            self._output.write(row + "\n")
+        if shown:
+            self._output.write("</tbody></table></div></section>\n")
+        return shown
+
 
 def _summary(report: ComparisonReport) -> list[Child]:
-    counts = dict.fromkeys(CompareVerdict, 0)
-    for one in report.comparisons:
-        counts[one.verdict] += 1
     facts = [
         tag("span", f"{times:,} {verdict}", class_=str(verdict).replace(" ", "-"))
-        for verdict, times in counts.items()
-        if times
+        for verdict, times in count_verdicts(report.comparisons)
     ]
     conditions = [
         tag("p", f"--fail-if {name}: the condition holds", class_="refused")
@@ -188,12 +180,7 @@ def _card(index: int, one: Comparison, *, is_open: bool) -> Markup:
 
 
 def _matrices(report: ComparisonReport) -> Markup | None:
-    groups = (
-        ("Difference (row - column)", report.differences),
-        ("Overlap", report.overlaps),
-        ("Number", report.drift_counts),
-    )
-    tables = [matrix_table(title, one) for title, matrices in groups for one in matrices]
+    tables = [matrix_table(title, one) for title, one in iterate_matrices(report)]
     return tag("section", tag("h2", "Matrices"), tables) if tables else None
 
 

@@ -10,9 +10,8 @@ from evalstream.model.comparison import Average, Comparison, ComparisonReport, F
 from evalstream.model.estimate import Estimate, Interval, PValue
 from evalstream.model.text import SMALLEST_P, count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
-from evalstream.reporters.comparison.figures import join_groups, percent, show_number
-from evalstream.reporters.comparison.wording import run_names
+from evalstream.reporters.base import Recognized
+from evalstream.reporters.comparison.wording import join_groups, percent, run_names, show_number
 from evalstream.reporters.describe import cut_text, visible
 
 TITLE: Final = "% evalstream compare; needs \\usepackage{booktabs}\n"
@@ -58,10 +57,7 @@ class LatexComparison(Recognized):
 
     beginning = LazyPattern(re.escape(TITLE).encode())
 
-    def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
-        self._output = output
-
-    def begin(self, report: ComparisonReport) -> None:
+    def write(self, report: ComparisonReport, _flips: Iterable[Flip], /) -> None:
         """Write the table; its caption says what was compared and how."""
         rows = map(_row, report.comparisons), map(_average_row, report.averages)
         tables = [_table(_caption(report), "lllrrrrrl", _HEAD, *rows)]
@@ -71,12 +67,6 @@ class LatexComparison(Recognized):
             tables.append(_table(_ranks_caption(one), "rlrlr", _RANKS_HEAD, ranks))
         note = "" if all(map(str.isascii, tables)) else LETTERS
         self._output.write("".join([TITLE, note, *tables]))
-
-    def flip(self, flip: Flip) -> None:
-        """Leave out a flip."""
-
-    def end(self) -> None:
-        """Do nothing: the table is complete."""
 
 
 def _table(caption: str, columns: str, head: Sequence[str], *groups: Iterable[str]) -> str:

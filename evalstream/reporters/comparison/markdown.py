@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Final
 
 from evalstream.model import comparison
@@ -12,7 +13,7 @@ from evalstream.parsing.json import dumps
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.comparison import wording
-from evalstream.reporters.comparison.figures import join_groups, percent
+from evalstream.reporters.comparison.wording import join_groups, percent
 from evalstream.reporters.describe import as_code, cut_text, escape_markup, visible
 
 MOST_BYTES: Final = 65_536
@@ -51,18 +52,13 @@ class MarkdownComparison(Recognized):
     beginning = LazyPattern(re.escape(TITLE).encode())
 
     def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
-        self._output = output
+        super().__init__(output)
         self._parts: list[str] = []
         self._room = MOST_BYTES - RESERVED
-        self._report: comparison.ComparisonReport | None = None
-        self._flips: list[str] = []
-        self._shown = 0
         self._left_out = 0
-        self._is_full = False
 
-    def begin(self, report: comparison.ComparisonReport) -> None:
-        """Keep all but the flips."""
-        self._report = report
+    def write(self, report: comparison.ComparisonReport, flips: Iterable[comparison.Flip]) -> None:
+        """Write the comment."""
         self._room -= FOR_FLIPS
         self._add(f"{TITLE}{_text(report.first_line, 2_000)}</strong>\n\n")
         self._runs(report)
@@ -70,43 +66,21 @@ class MarkdownComparison(Recognized):
         for title, texts in wording.iterate_lists(report):
             self._list(f"{title[:1].upper()}{title[1:]}", texts)
         self._rankings(report)
-        groups = ("Difference (row - column)", report.differences), ("Overlap", report.overlaps)
-        for title, matrices in (*groups, ("Number", report.drift_counts)):
-            for matrix in matrices:
-                self._matrix(title, matrix)
+        for title, matrix in wording.iterate_matrices(report):
+            self._matrix(title, matrix)
         self._room += FOR_FLIPS
-
-    def flip(self, flip: comparison.Flip) -> None:
-        """Keep one flip while there is room."""
-        if self._is_full:
-            return
-        places = f"{flip.a} {flip.line_a:,}, {flip.b} {flip.line_b:,}"
-        values = (flip.sample_id, flip.answer_a, flip.answer_b)
-        cells = ["" if one is None else as_code(_short(dumps(one).decode())) for one in values]
-        what = f"{flip.direction} ({flip.metric})"
-        line = f"| {_text(what)} | {cells[0]} | {_text(places)} | {cells[1]} | {cells[2]} |\n"
-        if self._takes(line):
-            self._flips.append(line)
-            self._shown += 1
-        else:
-            self._is_full = True
-
-    def end(self) -> None:
-        """Write the comment."""
-        report = self._report
-        if report is None:
-            return
-        if self._flips:
+        shown = [*takewhile(self._takes, map(_flip_line, flips))]
+        if shown:
             head = "| flip | sample | lines | answer of the reference | answer of the other run |\n"
             self._parts += [
-                f"<details><summary>Flips ({self._shown:,} shown)</summary>\n\n",
+                f"<details><summary>Flips ({len(shown):,} shown)</summary>\n\n",
                 f"{head}{_rule(5)}",
-                *self._flips,
+                *shown,
                 "\n</details>\n\n",
             ]
-        flips = sum(one.right_to_wrong + one.wrong_to_right for one in report.comparisons)
-        if flips > self._shown:
-            more = f"{flips - self._shown:,} of {count_noun(flips, 'flip')} not shown"
+        in_all = wording.count_flips(report)
+        if in_all > len(shown):
+            more = f"{in_all - len(shown):,} of {count_noun(in_all, 'flip')} not shown"
             self._parts.append(f"{more}; --format jsonl --flips 0 lists all.\n\n")
         if self._left_out:
             self._parts.append("Not all has room in a comment; --format html shows more.\n\n")
@@ -211,6 +185,14 @@ class MarkdownComparison(Recognized):
             return False
         self._room -= size
         return True
+
+
+def _flip_line(flip: comparison.Flip) -> str:
+    places = f"{flip.a} {flip.line_a:,}, {flip.b} {flip.line_b:,}"
+    values = (flip.sample_id, flip.answer_a, flip.answer_b)
+    cells = ["" if one is None else as_code(_short(dumps(one).decode())) for one in values]
+    what = f"{flip.direction} ({flip.metric})"
+    return f"| {_text(what)} | {cells[0]} | {_text(places)} | {cells[1]} | {cells[2]} |\n"
 
 
 def _rule(left: int, right: int = 0) -> str:

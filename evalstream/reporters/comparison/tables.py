@@ -12,8 +12,14 @@ from evalstream.model.estimate import Estimate, Square
 from evalstream.model.run_summary import VERDICTS
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
-from evalstream.reporters.comparison.figures import join_groups, percent
-from evalstream.reporters.comparison.wording import cell_text, difference_text, mean_text, run_names
+from evalstream.reporters.comparison.wording import (
+    cell_text,
+    difference_text,
+    join_groups,
+    mean_text,
+    percent,
+    run_names,
+)
 from evalstream.reporters.markup import (
     Markup,
     Tick,
@@ -183,7 +189,7 @@ def runs_table(report: ComparisonReport) -> Markup:
             tag(
                 "td",
                 cut_visible("; ".join([run.verdict, *run.reasons]), 400),
-                class_=_class(run.verdict),
+                class_=run.verdict if run.verdict in VERDICTS else None,
             ),
             tag("td", run.rows, class_="number"),
             tag("td", run.samples, class_="number"),
@@ -289,13 +295,6 @@ def _grid(names: Iterable[str], rows: Sequence[Markup]) -> Markup:
 
 def names_row(names: Iterable[str]) -> Markup:
     """Return the names of columns."""
-    return tag("tr", [tag("th", name, scope="col", class_=_side(name)) for name in names])
-
-
-def _class(verdict: str) -> str | None:
-    return verdict if verdict in VERDICTS else None
-
-
-def _side(name: str) -> str | None:
-    """Return the class of a column of numbers."""
-    return "number" if name in {"rows", "samples", "rows without an identity"} else None
+    numbers = {"rows", "samples", "rows without an identity"}
+    classes = {True: "number", False: None}
+    return tag("tr", [tag("th", one, scope="col", class_=classes[one in numbers]) for one in names])

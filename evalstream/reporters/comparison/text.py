@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Final
 
 from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonReport, Flip, Matrix
@@ -10,7 +11,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.comparison import wording
-from evalstream.reporters.comparison.figures import join_groups, percent
+from evalstream.reporters.comparison.wording import join_groups, percent
 from evalstream.reporters.lines import LineWriter, Span
 
 MOST_LISTED: Final = 20
@@ -36,13 +37,9 @@ class TextComparison(Recognized):
 
     def __init__(self, output: Sink, style: Style = PLAIN) -> None:
         self._lines = LineWriter(output, style)
-        self._report: ComparisonReport | None = None
-        self._flips = 0
-        self._group: tuple[str, str] | None = None
 
-    def begin(self, report: ComparisonReport) -> None:
-        """Write all but the flips."""
-        self._report = report
+    def write(self, report: ComparisonReport, flips: Iterable[Flip], /) -> None:
+        """Write the lines."""
         role = "error" if report.refused else ""
         self._lines.write(Span(report.first_line, role))
         for run in report.runs:
@@ -64,14 +61,22 @@ class TextComparison(Recognized):
         for title, texts in wording.iterate_lists(report):
             self._list(title, texts)
         self._of_many(report)
-
-    def flip(self, flip: Flip) -> None:
-        """Write one flip: two lines, ids and answers."""
-        if self._group != (flip.a, flip.b):
-            self._group = flip.a, flip.b
+        listed, in_all = 0, wording.count_flips(report)
+        for (a, b), some in groupby(flips, key=lambda one: (one.a, one.b)):
             self._lines.blank()
-            self._lines.write(Span(f"flips between {flip.a} and {flip.b}", "code"))
-        self._flips += 1
+            self._lines.write(Span(f"flips between {a} and {b}", "code"))
+            for listed, flip in enumerate(some, listed + 1):  # noqa: B007, B020 - goes on there
+                self._flip(flip)
+        if in_all > listed:
+            self._lines.blank()
+            self._lines.write(
+                Span(f"{listed:,} of {count_noun(in_all, 'flip')} shown; --flips 0 shows all")
+            )
+        for name in report.failed_on:
+            self._lines.write(Span(f"--fail-if {name}: the condition holds", "error"))
+
+    def _flip(self, flip: Flip) -> None:
+        """Write one flip: two lines, ids and answers."""
         self._lines.write(
             Span(f"{flip.direction}: "),
             Span("" if flip.sample_id is None else f"sample {wording.json_text(flip.sample_id)}, "),
@@ -85,20 +90,6 @@ class TextComparison(Recognized):
                 self._lines.write(
                     Span(f"{label} answers ", "dim"), Span(wording.json_text(answer)), indent=4
                 )
-
-    def end(self) -> None:
-        """Say how many flips there are, and which conditions hold."""
-        report = self._report
-        if report is None:
-            return
-        flips = sum(one.right_to_wrong + one.wrong_to_right for one in report.comparisons)
-        if flips > self._flips:
-            self._lines.blank()
-            self._lines.write(
-                Span(f"{self._flips:,} of {count_noun(flips, 'flip')} shown; --flips 0 shows all")
-            )
-        for name in report.failed_on:
-            self._lines.write(Span(f"--fail-if {name}: the condition holds", "error"))
 
     def _detail(self, one: Comparison) -> None:
         self._lines.blank()
@@ -122,10 +113,7 @@ class TextComparison(Recognized):
                 indent=2,
             )
         self._lines.blank()
-        counts = dict.fromkeys(CompareVerdict, 0)
-        for one in comparisons:
-            counts[one.verdict] += 1
-        parts = (f"{times:,} {verdict}" for verdict, times in counts.items() if times)
+        parts = (f"{times:,} {verdict}" for verdict, times in wording.count_verdicts(comparisons))
         self._lines.write(
             Span(f"{count_noun(len(comparisons), 'comparison')}: {', '.join(parts)}; "),
             Span("--metric NAME shows the figures of one, --format json of all"),
@@ -154,10 +142,8 @@ class TextComparison(Recognized):
                 mean = wording.mean_text(rank.mean, rank.standard_error)
                 text = f"{rank.rank}. {names[rank.label]}  {groups}mean {mean}, {share}"
                 self._lines.write(Span(text), indent=2)
-        pairs = ("difference (row - column)", report.differences), ("overlap", report.overlaps)
-        for title, matrices in (*pairs, ("number", report.drift_counts)):
-            for matrix in matrices:
-                self._matrix(title, matrix)
+        for title, matrix in wording.iterate_matrices(report):
+            self._matrix(title.lower(), matrix)
 
     def _matrix(self, title: str, matrix: Matrix) -> None:
         if len(matrix.labels) > MOST_COLUMNS:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from evalstream.model import comparison, estimate
 from evalstream.model.text import count_noun, p_value
 from evalstream.parsing import json
-from evalstream.reporters.comparison.figures import join_texts, percent, show_number
 
 MOST_DETAILED: Final = 6
 """Number of comparisons up to which each has its figures; more have a line each."""
+
+
+def count_flips(report: comparison.ComparisonReport) -> int:
+    """Return the number of samples that two runs judge differently, also those not shown."""
+    return sum(one.right_to_wrong + one.wrong_to_right for one in report.comparisons)
 
 
 def iterate_figures(one: comparison.Comparison) -> Iterator[tuple[str, str]]:
@@ -187,6 +193,26 @@ def mean_text(mean: float, error: float | None) -> str:
     return show_number(mean, error) + ("" if error is None else f" ({show_number(error, error)})")
 
 
+def count_verdicts(
+    comparisons: Sequence[comparison.Comparison],
+) -> list[tuple[comparison.CompareVerdict, int]]:
+    """Return how many comparisons have each verdict that one has."""
+    counts = Counter(one.verdict for one in comparisons)
+    return [(verdict, counts[verdict]) for verdict in comparison.CompareVerdict if counts[verdict]]
+
+
+def iterate_matrices(
+    report: comparison.ComparisonReport,
+) -> Iterator[tuple[str, comparison.Matrix]]:
+    """Iterate over the matrices of many runs, each with the title of its kind."""
+    kinds = {
+        "Difference (row - column)": report.differences,
+        "Overlap": report.overlaps,
+        "Number": report.drift_counts,
+    }
+    return ((title, one) for title, matrices in kinds.items() for one in matrices)
+
+
 def run_names(report: comparison.ComparisonReport) -> dict[str, str]:
     """Return the names of runs by label: the label, with the model if it is known."""
     return {
@@ -224,3 +250,33 @@ def cell_text(value: float | int | None) -> str:
 def json_text(value: Any) -> str:
     """Write a JSON value on one line."""
     return "unknown" if value is None else json.dumps(value).decode()
+
+
+def show_number(value: float | None, error: float | None = None) -> str:
+    """Write a number with digits enough to show a tenth of an error."""
+    if value is None:
+        return "unknown"
+    digits = 4
+    if error is not None and error > 0 and math.isfinite(error):
+        digits = min(12, max(0, 2 - math.floor(math.log10(error))))
+    text = f"{value:.{digits}f}" if abs(value) < 1e12 else f"{value:.6g}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def join_groups(rank: comparison.Rank) -> str:
+    """Write the groups that a rank has."""
+    return ", ".join(map(str, rank.groups))
+
+
+def percent(share: float) -> str:
+    """Write a share in percent."""
+    text = f"{100 * share:.1f}"
+    # A share below 100 % is not shown as 100 %.
+    if text == "100.0" and share < 1:
+        text = "99.9"
+    return f"{text.removesuffix('.0')} %"
+
+
+def join_texts(texts: Sequence[str]) -> str:
+    """Return texts as one list."""
+    return "; ".join(text for text in texts if text)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evalstream.model.finding import Excerpt, Finding, RuleText, Severity
+from evalstream.model.option_fields import Group
+from evalstream.model.options import OPTIONS
 from evalstream.model.report import Report
+from evalstream.model.run import HELD_AGGREGATE, HELD_ROWS, STDIN
+from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import count_noun
 from evalstream.reporters.groups import Caps, EntryPlace, FindingEntry, PlacedValues, join_findings
-from evalstream.reporters.html.wording import ALL, VALUE, name, repeat, shell
+from evalstream.reporters.html.run import VALUE, name
 from evalstream.reporters.markup import Child, Markup, cut_visible, join_markup, tag
-from evalstream.reporters.overview import Overview, relative
+from evalstream.reporters.overview import Overview, relative, run_paths
 from evalstream.reporters.summary import fix_mark
 
 LIMIT: Final = 4_000
@@ -260,3 +266,73 @@ def _excerpt(excerpt: Excerpt) -> Markup:
     start = max(0, min(caret, len(text)) - EXCERPT)
     before, after = text[start:caret], text[caret + 1 : caret + 1 + EXCERPT]
     return tag("code", before, tag("mark", text[caret : caret + 1] or "␄"), after)
+
+
+NOT_REPEATED: Final = frozenset({"select", "ignore", "exclude", "follow", "idle_timeout"})
+"""Options that choose files or rules, which a command for one rule and run replaces."""
+
+ALL: Final = ("--max-findings", "0", "--format", "jsonl")
+"""The options that list every finding."""
+
+
+def repeat(run: RunSummary | None, file: str, code: str, options: Mapping[str, Any]) -> list[str]:
+    """Return the words of the command that repeats the findings of a rule in a run.
+
+    `file` is checked where no run is known. `options` are those of the check.
+    """
+    main, *others = run_paths(run) if run is not None else [file]
+    words = ["evalstream", "check", _argument(main)]
+    if run is not None and run.file and run.aggregate:
+        words += ["--aggregate", _argument(run.aggregate)]
+    if run is not None and run.inputs and others:
+        words += ["--inputs-file", _argument(run.inputs)]
+    return [*words, "--select", code, *_flags(options, only_rules=True)]
+
+
+def shell(words: list[str]) -> str:
+    """Return a command as a shell reads it; rows of standard input come from a file."""
+    line = " ".join(map(quote_word, words))
+    return f"{line} < FILE" if STDIN in words else line
+
+
+def quote_word(word: str) -> str:
+    """Quote a word for a shell; Bash reads characters that do not print as escapes."""
+    if word.isprintable():
+        return shlex.quote(word)
+    safe = (
+        chr(byte) if 32 <= byte < 127 and byte not in b"'\\" else f"\\x{byte:02x}"
+        for byte in os.fsencode(word)
+    )
+    return f"$'{''.join(safe)}'"
+
+
+def format_options(options: Mapping[str, Any]) -> str:
+    """Return the options of a check as its command line has them."""
+    return " ".join(map(quote_word, _flags(options)))
+
+
+def _argument(path: str) -> str:
+    if path in (HELD_ROWS, HELD_AGGREGATE):
+        return path.strip("<>").upper()  # who repeats the check has a file
+    return f"./{path}" if path.startswith("-") and path != STDIN else path
+
+
+def _flags(options: Mapping[str, Any], *, only_rules: bool = False) -> Iterator[str]:
+    """Yield the words of options; where asked to, those that change what a rule finds."""
+    for key, value in options.items():
+        option = OPTIONS.get(key)
+        if option is None or (only_rules and not _is_repeated(key)):
+            continue
+        flag = next(iter(option.text.flags), f"--{key.replace('_', '-')}")
+        if isinstance(value, bool):
+            yield flag
+        elif key in {"select", "ignore"}:
+            yield from (flag, ",".join(value))
+        else:
+            for one in value if isinstance(value, list) else [value]:
+                yield from (flag, "FILE" if key == "schema" else str(one))
+
+
+def _is_repeated(name: str) -> bool:
+    group = OPTIONS[name].text.group
+    return name not in NOT_REPEATED and group in {Group.RULES, Group.INPUT}

@@ -16,20 +16,11 @@ from evalstream.reporters.html.findings import (
     RuleGroup,
     command_line,
     findings_section,
+    format_options,
     prose,
     rule_groups,
 )
-from evalstream.reporters.html.run import run_body, run_names
-from evalstream.reporters.html.wording import (
-    NAME,
-    badge,
-    describe_limits,
-    format_options,
-    name,
-    severity_counts,
-    size,
-    subject,
-)
+from evalstream.reporters.html.run import NAME, name, run_body, run_names, size, subject
 from evalstream.reporters.markup import (
     GENERATOR,
     START,
@@ -52,6 +43,15 @@ from evalstream.reporters.summary import WORST_FIRST, sort_runs
 
 TITLE: Final = 120
 """How many characters of a file name are shown in the title of the page."""
+
+SIGNS: Final = {
+    "passed": "✓",
+    "failed": "✗",
+    "incomplete": "◐",
+    "unconfirmed": "◌",
+    summary.NOT_CHECKED: "○",
+}
+"""What a verdict shows beside its word."""
 
 VERSION: Final = summary.TOOL["version"]
 
@@ -86,13 +86,13 @@ def page(
 def _summary(report: Report, verdict: str, folder: str) -> Iterator[Child]:
     """Yield the verdict of all and what it means, in numbers and in a sentence."""
     totals, first = report.totals, next(iter(report.runs), None)
-    limits = describe_limits(first) if first is not None else ""
+    limits = _describe_limits(first) if first is not None else ""
     alone = run_names(first) if totals.runs == 1 and first is not None else None
     yield tag("p", "evalstream: report of a check", class_="tool")
-    yield tag("h1", badge(verdict, limits))
+    yield tag("h1", _badge(verdict, limits))
     runs = count_noun(totals.runs, "run")
     yield tag("p", alone or [runs, [" below ", name(folder)] if folder else None], class_="subject")
-    found = severity_counts(totals.severities) or [tag("span", "no findings")]
+    found = _severity_counts(totals.severities) or [tag("span", "no findings")]
     facts: list[Child] = [
         *(tag("span", f"{totals.verdicts[one]:,} {one}", class_=one) for one in _verdicts(report)),
         tag("span", count_noun(totals.rows, "row")),
@@ -205,7 +205,9 @@ def runs_sections(
     for number, run in sort_runs(report):
         head = tag(
             "summary",
-            tag("h3", badge(run.verdict, describe_limits(run)), " ", _names(run, overview.folder)),
+            tag(
+                "h3", _badge(run.verdict, _describe_limits(run)), " ", _names(run, overview.folder)
+            ),
         )
         body = tag("div", run_body(number, run), id=f"run-{number}")
         detail = tag("details", head, body, class_="run")
@@ -267,7 +269,7 @@ def _row(one: ListedRun, reason: str, folder: str, *, has_details: bool) -> Mark
     counts = [run.severities.get(severity, 0) for severity in COUNTED]
     return tag(
         "tr",
-        tag("td", badge(run.verdict, describe_limits(run)), data_verdict=run.verdict),
+        tag("td", _badge(run.verdict, _describe_limits(run)), data_verdict=run.verdict),
         tag("th", tag("a", names, href=f"#run-{number}") if has_details else names, scope="row"),
         tag("td", run.rows, class_="number"),
         [
@@ -310,3 +312,32 @@ def _all_details(report: Report, details: list[Markup]) -> Markup:
         tag("p", rest, class_="note") if left > 0 else None,
         id="details",
     )
+
+
+def _badge(verdict: str, limits: str = "") -> Markup:
+    """Return a verdict as a sign and a word."""
+    return tag(
+        "span",
+        tag("span", SIGNS[verdict], aria_hidden="true"),
+        f" {verdict.capitalize()}",
+        f" ({limits})" if limits else None,
+        class_=f"badge {verdict.replace(' ', '-')}",
+    )
+
+
+def _describe_limits(run: RunSummary) -> str:
+    """Say which rules a check was limited to, or left out; "" for none."""
+    return cut_visible(summary.rule_limits(run), NAME)
+
+
+def _severity_counts(counts: dict[Severity, int]) -> list[Markup]:
+    """Return the number of findings of each severity that has some, the worst first."""
+    return [
+        tag(
+            "span",
+            f"{counts[one]:,} {one.label}{'' if counts[one] == 1 else 's'}",
+            class_=one.label,
+        )
+        for one in sorted(Severity, reverse=True)
+        if counts.get(one)
+    ]

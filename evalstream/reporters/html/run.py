@@ -9,11 +9,19 @@ from typing import Any, Final
 from evalstream.model.claim import JudgedClaim, State, count_states, describe_states
 from evalstream.model.run_summary import RunSummary, Verified
 from evalstream.model.text import count_noun
+from evalstream.parsing.json import dumps
 from evalstream.reporters.html.strip import histogram, strips
-from evalstream.reporters.html.wording import format_number, name, size, subject, value
-from evalstream.reporters.markup import Child, Markup, cut_visible, join_markup, tag
+from evalstream.reporters.markup import Child, Markup, cut_visible, format_number, join_markup, tag
 from evalstream.reporters.run_lines import sort_claims
 from evalstream.reporters.summary import COVERED, remarks
+
+NAME: Final = 240
+"""How many characters of a file name are shown."""
+
+VALUE: Final = 160
+"""How many characters of a value are shown."""
+
+_UNITS: Final = ("KiB", "MiB", "GiB", "TiB")
 
 MOST_SHOWN: Final = 50
 """How many claims of a run are shown."""
@@ -179,62 +187,48 @@ def _without_seal(run: RunSummary) -> str:
     return "The format has no seal: no checksum, row count or hash was verified."
 
 
-def _line(sign: str, label: str, state: str, said: Child) -> Markup:
-    mark = tag("td", sign, aria_hidden="true", class_=f"sign {state}")
+_SIGNS: Final = {"passed": "✓", "failed": "✗", "incomplete": "◐", "note": "○"}
+
+
+def _line(state: str, label: str, said: str) -> Markup:
+    """Return the line of a check: it was made, found something, is in part open, or is open."""
+    mark = tag("td", _SIGNS[state], aria_hidden="true", class_=f"sign {state}")
     return tag("tr", mark, tag("th", label, scope="row"), tag("td", said))
 
 
-def _good(label: str, said: str) -> Markup:
-    return _line("✓", label, "passed", said)
-
-
-def _bad(label: str, said: str) -> Markup:
-    return _line("✗", label, "failed", said)
-
-
-def _open(label: str, said: str) -> Markup:
-    return _line("○", label, "note", said)
-
-
 def _checksum(run: RunSummary, verified: Verified) -> Markup:
-    label, algorithm = "Checksum", cut_visible(run.algorithm or "", 40)
-    if run.declared is None:
-        return _open(label, "not verified: none is declared")
-    if verified.checksum is None:
-        return _open(label, "not verified")
-    if verified.checksum:
-        return _good(label, f"ok ({algorithm}{COVERED[run.covers]})")
-    return _bad(label, f"not ok ({algorithm}{COVERED[run.covers]})")
+    is_right = verified.checksum
+    if run.declared is None or is_right is None:
+        none = ": none is declared" if run.declared is None else ""
+        return _line("note", "Checksum", f"not verified{none}")
+    state, word = ("passed", "ok") if is_right else ("failed", "not ok")
+    kind = f"{cut_visible(run.algorithm or '', 40)}{COVERED[run.covers]}"
+    return _line(state, "Checksum", f"{word} ({kind})")
 
 
 def _row_count(verified: Verified) -> Markup:
     label, count = "Row count", count_noun(verified.rows, "row")
     if verified.row_count is None:
-        return _open(label, f"not verified ({count} read)")
-    return _good(label, f"ok ({count})") if verified.row_count else _bad(label, f"not ok ({count})")
+        return _line("note", label, f"not verified ({count} read)")
+    state, word = ("passed", "ok") if verified.row_count else ("failed", "not ok")
+    return _line(state, label, f"{word} ({count})")
 
 
 def _hashes(run: RunSummary, verified: Verified) -> Markup:
-    label = "Sample hashes"
+    label, rows = "Sample hashes", count_noun(verified.rows, "row")
     if not verified.hashes:
-        return _open(label, f"none verified of {count_noun(verified.rows, 'row')}")
+        return _line("note", label, f"none verified of {rows}")
     recipe = f" ({cut_visible(run.recipe, 40)})" if run.recipe else ""
-    said = f"ok in {verified.hashes:,} of {count_noun(verified.rows, 'row')}{recipe}"
-    return (
-        _good(label, said)
-        if verified.hashes == verified.rows
-        else _line("◐", label, "incomplete", said)
-    )
+    state = "passed" if verified.hashes == verified.rows else "incomplete"
+    return _line(state, label, f"ok in {verified.hashes:,} of {rows}{recipe}")
 
 
 def _claims(run: RunSummary) -> Markup:
-    label, counts = "Claims", count_states(run.claims)
+    counts = count_states(run.claims)
+    is_refuted, is_open = (counts[one.value] for one in (State.REFUTED, State.OPEN))
+    state = "failed" if is_refuted else "incomplete" if is_open else "passed"
     text = describe_states(counts)
-    if not text:
-        return _open(label, "there are none")
-    if counts[State.REFUTED.value]:
-        return _bad(label, text)
-    return _line("◐", label, "incomplete", text) if counts[State.OPEN.value] else _good(label, text)
+    return _line(state if text else "note", "Claims", text or "there are none")
 
 
 def _provenance(run: RunSummary) -> Markup:
@@ -281,3 +275,29 @@ def _no_pictures(run: RunSummary) -> str:
     if run.unchanged:
         return "No pictures: the run was not read again, as it has not changed."
     return "No pictures: the check collected no sketch of the rows (--sketches)."
+
+
+def size(count: int) -> str:
+    """Return a number of bytes, and what it is in a larger unit."""
+    exact = f"{count:,} {'byte' if count == 1 else 'bytes'}"
+    amount, unit = float(count), ""
+    for larger in _UNITS:
+        if amount < 1024:
+            break
+        amount, unit = amount / 1024, larger
+    return f"{exact} ({amount:.1f} {unit})" if unit else exact
+
+
+def value(found: object) -> Markup:
+    """Return a JSON value, cut short if it is long."""
+    return tag("code", cut_visible(dumps(found).decode(), VALUE))
+
+
+def name(path: str) -> Markup:
+    """Return the name of a file."""
+    return tag("code", cut_visible(path, NAME), class_="name")
+
+
+def subject(run: RunSummary) -> str:
+    """Return the name of the file that a run is known by."""
+    return run.file or run.aggregate or run.inputs or "(a run without a file)"

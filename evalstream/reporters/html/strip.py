@@ -9,8 +9,7 @@ from typing import Final
 from evalstream.model.sketch import Histogram, Strip
 from evalstream.model.text import count_noun
 from evalstream.reporters import markup
-from evalstream.reporters.html.wording import format_number
-from evalstream.reporters.markup import Markup, tag
+from evalstream.reporters.markup import Markup, format_number, tag
 
 MOST_BARS: Final = 120
 """A picture with more bars than this joins adjacent ones."""

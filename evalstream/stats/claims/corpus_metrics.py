@@ -10,14 +10,12 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, Final
 
-from evalstream.stats.claims import formulas
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.kinds import MEAN, Bounds, ClaimKind, Figure
+from evalstream.stats.claims.kinds import MEAN, ClaimKind, Figure, make_figures
 from evalstream.stats.claims.rounding import as_float
 
 EXTRA: Final = "metrics"
@@ -114,7 +112,13 @@ def bits_per_weight(pairs: Sequence[tuple[float, float]]) -> float | None:
 
 def binary_f1(pairs: Sequence[tuple[Any, Any]]) -> float | None:
     """Return the F1 score of class 1, None where there are other classes than two."""
-    return _binary_f1(Counter(pairs))
+    counts = Counter(pairs)
+    labels = {label for pair in counts for label in pair}
+    if len(labels) > 2 or (len(labels) == 2 and 1 not in labels):
+        return None
+    right = counts[1, 1]
+    wrong = sum(times for (gold, said), times in counts.items() if (gold == 1) != (said == 1))
+    return 2 * right / (2 * right + wrong) if right else 0.0
 
 
 def matthews(pairs: Sequence[tuple[Any, Any]]) -> float:
@@ -122,25 +126,11 @@ def matthews(pairs: Sequence[tuple[Any, Any]]) -> float:
 
     Source: J. Gorodkin 2004, doi:10.1016/j.compbiolchem.2004.09.006; 0 where it is not defined.
     """
-    return _matthews(Counter(pairs))
-
-
-def _binary_f1(counts: Mapping[tuple[Any, Any], int]) -> float | None:
-    labels = {label for pair in counts for label in pair}
-    if len(labels) > 2 or (len(labels) == 2 and 1 not in labels):
-        return None
-    right = counts.get((1, 1), 0)
-    wrong = sum(times for (gold, said), times in counts.items() if (gold == 1) != (said == 1))
-    return 2 * right / (2 * right + wrong) if right else 0.0
-
-
-def _matthews(counts: Mapping[tuple[Any, Any], int]) -> float:
     golds, predictions = Counter[Any](), Counter[Any]()
-    right = total = 0
-    for (gold, said), times in counts.items():
+    right, total = 0, len(pairs)
+    for (gold, said), times in Counter(pairs).items():
         golds[gold] += times
         predictions[said] += times
-        total += times
         right += times if gold == said else 0
     both = sum(times * predictions[label] for label, times in golds.items())
     spread = (total**2 - _squares(golds)) * (total**2 - _squares(predictions))
@@ -164,46 +154,34 @@ def _exponential(value: float) -> float | None:
         return None
 
 
-def _make_figures(words: str, statistic: Statistic) -> Callable[[Evidence], Iterator[Figure]]:
-    def figures(evidence: Evidence) -> Iterator[Figure]:
-        value = statistic(evidence.ordered) if evidence.ordered else None
-        if value is not None and math.isfinite(value):
-            yield Figure(words, value)
-
-    return figures
-
-
-def _upper_medians(evidence: Evidence) -> Iterator[Figure]:
-    if evidence.values:
-        yield Figure("the upper median", formulas.middle_values(evidence.values)[1])
-
-
-def _means_of_numbers(evidence: Evidence) -> Iterator[Figure]:
-    if evidence.mean is not None:
-        yield Figure("the mean of the numbers", evidence.mean)
-
-
 def _perplexities(evidence: Evidence) -> Iterator[Figure]:
     mean = as_float(evidence.mean)
-    value = None if mean is None else _exponential(-mean)
-    if value is not None:
-        yield Figure("the perplexity", value)
-
-
-def _within(least: float, most: float | None) -> Callable[[Evidence], Bounds]:
-    return lambda _evidence: (least, most)
+    return make_figures("the perplexity", None if mean is None else _exponential(-mean))
 
 
 def _metric(name: str, statistic: Statistic, least: float, most: float | None) -> ClaimKind:
-    figures = _make_figures(f"the {name}", statistic)
-    return ClaimKind(name, frozenset(), figures, _within(least, most), needs_values=True)
+    def figures(evidence: Evidence) -> Iterator[Figure]:
+        value = statistic(evidence.ordered) if evidence.ordered else None
+        if value is not None and math.isfinite(value):
+            yield Figure(f"the {name}", value)
+
+    return ClaimKind(name, frozenset(), figures, lambda _: (least, most), needs_values=True)
 
 
 UPPER_MEDIAN: Final = ClaimKind(
-    "upper median", frozenset(), _upper_medians, MEAN.bounds, needs_values=True
+    "upper median",
+    frozenset(),
+    lambda evidence: make_figures("the upper median", evidence.middles and evidence.middles[1]),
+    MEAN.bounds,
+    needs_values=True,
 )
-NAN_MEAN: Final = ClaimKind("mean of numbers", frozenset(), _means_of_numbers, MEAN.bounds)
-PERPLEXITY: Final = ClaimKind("perplexity", frozenset(), _perplexities, _within(1, None))
+NAN_MEAN: Final = ClaimKind(
+    "mean of numbers",
+    frozenset(),
+    lambda evidence: make_figures("the mean of the numbers", evidence.mean),
+    MEAN.bounds,
+)
+PERPLEXITY: Final = ClaimKind("perplexity", frozenset(), _perplexities, lambda _: (1, None))
 WEIGHTED_PERPLEXITY: Final = _metric("weighted perplexity", weighted_perplexity, 1, None)
 BITS_PER_BYTE: Final = _metric("bits per byte", bits_per_weight, 0, None)
 F1: Final = _metric("binary F1 score", binary_f1, 0, 1)
@@ -211,14 +189,9 @@ MATTHEWS: Final = _metric("Matthews correlation", matthews, -1, 1)
 BRIER: Final = ClaimKind(
     "Brier score",
     frozenset(),
-    lambda evidence: (Figure("the Brier score", one) for one in _mean_figures(evidence)),
-    _within(0, 2),
+    lambda evidence: make_figures("the Brier score", evidence.mean),
+    lambda _: (0, 2),
 )
-
-
-def _mean_figures(evidence: Evidence) -> Iterator[Fraction]:
-    if evidence.mean is not None:
-        yield evidence.mean
 
 
 def _translation(name: str, most: float | None) -> ClaimKind:

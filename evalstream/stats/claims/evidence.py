@@ -83,6 +83,22 @@ class Evidence(DataClass, frozen=True):
             return None
         return least, most
 
+    @cached_property
+    def middles(self) -> tuple[float, float] | None:
+        """The two middle scores, equal for an odd number; None where they are not counted."""
+        if not self.values:
+            return None
+        total = sum(self.values.values())
+        lower, upper = (total - 1) // 2, total // 2
+        seen, low = 0, math.nan
+        for value, times in sorted(self.values.items()):
+            seen += times
+            if math.isnan(low) and seen > lower:
+                low = value
+            if seen > upper:
+                return low, value
+        return low, low
+
     @property
     def is_repeated(self) -> bool:
         """Whether samples are scored more than once."""

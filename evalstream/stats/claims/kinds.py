@@ -67,13 +67,14 @@ class ClaimKind(NamedTuple):
     needs_values: bool = False
 
 
-def _figures(words: str, value: Number | None) -> Iterator[Figure]:
+def make_figures(words: str, value: Number | None) -> Iterator[Figure]:
+    """Yield a figure if its value is known."""
     if value is not None:
         yield Figure(words, value)
 
 
 def _means(evidence: Evidence) -> Iterator[Figure]:
-    yield from _figures("the mean of the scores", evidence.mean)
+    yield from make_figures("the mean of the scores", evidence.mean)
     sums = evidence.sums
     if sums.sound_rows != sums.rows and not evidence.counts_errors:
         mean = sums.mean_without_errors()
@@ -108,10 +109,6 @@ def _range_of_scores(evidence: Evidence) -> Bounds:
     return evidence.extremes or (None, None)
 
 
-def _not_negative(_evidence: Evidence) -> Bounds:
-    return 0, None
-
-
 def _deviations(evidence: Evidence) -> Iterator[Figure]:
     for spread in evidence.spreads:
         yield Figure("the standard deviation of the scores", spread.deviation)
@@ -143,10 +140,8 @@ def _most_variance(evidence: Evidence) -> Bounds:
 
 
 def _medians(evidence: Evidence) -> Iterator[Figure]:
-    from evalstream.stats.claims import formulas
-
-    if evidence.values:
-        low, high = formulas.middle_values(evidence.values)
+    if evidence.middles is not None:
+        low, high = evidence.middles
         yield Figure("the median of the scores", (Fraction(low) + Fraction(high)) / 2)
         yield Figure("the upper median of the scores", high)
         yield Figure("the lower median of the scores", low)
@@ -175,13 +170,11 @@ def _nearest_levels(evidence: Evidence) -> Iterator[Figure]:
 
 
 def _least(evidence: Evidence) -> Iterator[Figure]:
-    if evidence.extremes:
-        yield Figure("the least score", evidence.extremes[0])
+    return make_figures("the least score", _range_of_scores(evidence)[0])
 
 
 def _greatest(evidence: Evidence) -> Iterator[Figure]:
-    if evidence.extremes:
-        yield Figure("the greatest score", evidence.extremes[1])
+    return make_figures("the greatest score", _range_of_scores(evidence)[1])
 
 
 def _counts(evidence: Evidence) -> Iterator[Figure]:

@@ -18,14 +18,16 @@ from evalstream.model.estimate import (
     Square,
 )
 from evalstream.stats.inference.difference_tests import (
+    RANDOM_FLIPS,
+    bootstrap_intervals,
     exact_mcnemar,
     mid_p_mcnemar,
+    sign_flip_test,
     t_interval,
     t_test,
     tango_interval,
 )
 from evalstream.stats.inference.paired import PairedScores
-from evalstream.stats.inference.resamples import RANDOM_FLIPS, bootstrap_intervals, sign_flip_test
 from evalstream.stats.probability import normal_cdf, normal_quantile
 
 
@@ -143,11 +145,8 @@ POINT: Final = 0.01
 PAIRED_T: Final = "paired t"
 
 
-class _Answers(NamedTuple):
-    """Intervals and tests, those of the verdict first, None where there are none."""
-
-    intervals: Sequence[Interval | None]
-    tests: Sequence[PValue | None]
+_Answers = tuple[Sequence[Interval | None], Sequence[PValue | None]]
+"""Intervals and tests, those of the verdict first, None where there are none."""
 
 
 def estimate(
@@ -170,13 +169,13 @@ def estimate(
     if clustered is None:
         error = standard_error(paired)
         if paired.square is None:
-            answers = _graded_answers(paired, difference, error, settings, seed)
+            intervals, tests = _graded_answers(paired, difference, error, settings, seed)
         else:
-            answers = _binary(paired, paired.square, difference, error, settings.level)
+            intervals, tests = _binary(paired, paired.square, difference, error, settings.level)
         errors, df = _own_errors(paired), paired.n - 1
     else:
         error = clustered.standard_error
-        answers = _Answers((clustered.interval,), (clustered.test,))
+        intervals, tests = (clustered.interval,), (clustered.test,)
         errors, df = (clustered.error_a, clustered.error_b), clustered.clusters - 1
     own_errors = (own if own is None or own > paired.rounding else 0.0 for own in errors)
     own_a, own_b = (
@@ -199,10 +198,10 @@ def estimate(
         standard_error=error,
         unpaired_error=math.hypot(own_a[0], own_b[0]) if own_a and own_b else None,
         correlation=_correlation(paired),
-        interval=answers.intervals[0],
-        test=answers.tests[0],
-        others=tuple(one for one in answers.intervals[1:] if one),
-        tests=tuple(one for one in answers.tests[1:] if one),
+        interval=intervals[0],
+        test=tests[0],
+        others=tuple(one for one in intervals[1:] if one),
+        tests=tuple(one for one in tests[1:] if one),
         clustered=clustered,
         square=paired.square,
         is_binary=paired.square is not None,
@@ -266,7 +265,7 @@ def _binary(
     tango = tango_interval(only_a, only_b, paired.n, level)
     student = t_interval(difference, error, paired.n - 1, level, PAIRED_T) if error else None
     tests = mid_p_mcnemar(only_a, only_b), exact_mcnemar(only_a, only_b)
-    return _Answers((tango, student), tests)
+    return (tango, student), tests
 
 
 def _graded_answers(
@@ -288,7 +287,7 @@ def _graded_answers(
         tests.append(t_test(difference, error, df, PAIRED_T))
     if error:
         intervals += bootstrap_intervals(cells, settings.resamples, settings.level, seed)
-    return _Answers(intervals, tests)
+    return intervals, tests
 
 
 def _own_errors(paired: PairedScores) -> tuple[float | None, float | None]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evalstream.model.estimate import Square
-from evalstream.stats.arrays import Array
+from evalstream.stats.samples.record_store import Array
 
 MOST_CELLS: Final = 65_536
 """How many distinct values are kept exactly, and how many cells replace them beyond that."""

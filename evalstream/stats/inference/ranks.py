@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evalstream.model.comparison import Rank, Ranking
-from evalstream.stats.arrays import Array
+from evalstream.stats.inference.difference_tests import generator, resample_sums, round_to_units
 from evalstream.stats.inference.paired import LARGEST
-from evalstream.stats.inference.resamples import generator, resample_sums, round_to_units
+from evalstream.stats.samples.record_store import Array
 
 MOST_DRAWN: Final = 20_000
 """How many clusters with differing scores are resampled; more are left to the normal limit."""

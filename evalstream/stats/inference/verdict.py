@@ -44,16 +44,19 @@ def judge_estimate(
         return _dependent(estimate, judgement.sentence) or judgement
     wanted = relevant_difference(settings, metric)
     if is_equal(estimate):
-        sentence = _all_equal(estimate, settings, labels)
-        is_few = estimate.n < FEW_SAMPLES
+        n, is_few = estimate.n, estimate.n < FEW_SAMPLES
+        few = ", too few to show a difference" if is_few else ""
+        these = "the one matched sample" if n == 1 else f"all {n:,} matched samples"
+        equal = f"{labels[0]} and {labels[1]} have equal scores in {these}{few}"
+        sentence = f"{equal}{_ruled_out(estimate, settings)}"
         verdict = CompareVerdict.UNINFORMATIVE if is_few else CompareVerdict.WITHIN_NOISE
         return EstimateJudgement(verdict, sentence)
+    figures = _figures(estimate, settings, labels)
+    sentence = f"no significant difference between {labels[0]} and {labels[1]}: {figures}"
     if estimate.detectable is not None and estimate.detectable <= wanted:
-        sentence = f"{_not_significant(estimate, settings, labels)}{_ruled_out(estimate, settings)}"
+        sentence += _ruled_out(estimate, settings)
         return EstimateJudgement(CompareVerdict.WITHIN_NOISE, sentence)
-    sentence = (
-        f"{_not_significant(estimate, settings, labels)}; {_describe_needed(estimate, wanted)}"
-    )
+    sentence += f"; {_describe_needed(estimate, wanted)}"
     return EstimateJudgement(CompareVerdict.UNINFORMATIVE, sentence)
 
 
@@ -116,17 +119,6 @@ def _dependent(estimate: Estimate, sentence: str) -> EstimateJudgement | None:
     )
 
 
-def _all_equal(estimate: Estimate, settings: CompareSettings, labels: tuple[str, str]) -> str:
-    few = ", too few to show a difference" if estimate.n < FEW_SAMPLES else ""
-    known = f"{labels[0]} and {labels[1]} have equal scores in {_all(estimate.n)}{few}"
-    return known + _ruled_out(estimate, settings)
-
-
-def _not_significant(estimate: Estimate, settings: CompareSettings, labels: tuple[str, str]) -> str:
-    figures = _figures(estimate, settings, labels)
-    return f"no significant difference between {labels[0]} and {labels[1]}: {figures}"
-
-
 def _figures(estimate: Estimate, settings: CompareSettings, labels: tuple[str, str]) -> str:
     """Return the difference with its interval and its p value."""
     parts = [f"{labels[0]} - {labels[1]} = {estimate.difference:.4g}"]
@@ -164,10 +156,6 @@ def _describe_needed(estimate: Estimate, wanted: float) -> str:
         return smallest
     needed = samples_needed(estimate.n, estimate.detectable, wanted)
     return f"{smallest}; about {needed:,} samples would show {wanted:.4g}"
-
-
-def _all(n: int) -> str:
-    return "the one matched sample" if n == 1 else f"all {n:,} matched samples"
 
 
 def _percent(level: float) -> str:

@@ -1,18 +1,25 @@
-"""Join of the samples of two runs: which of them meet, and which are only in one."""
+"""Join of the samples of two runs: which of them meet, and drift among those that do not."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from heapq import nsmallest
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from evalstream.model.sample_record import B_SHIFT, UNKNOWN, PairFlag, SampleFlag
-from evalstream.stats.arrays import Array
-from evalstream.stats.samples.record_store import mark_starts, number_groups, select
-from evalstream.stats.samples.sample_store import PAIR, SampleStore, read_samples
-
-_AMBIGUOUS: Final = np.uint64(SampleFlag.AMBIGUOUS)
+from evalstream.model.sample_record import B_SHIFT, UNKNOWN, PairFlag
+from evalstream.stats.samples.record_store import (
+    Array,
+    RecordStore,
+    mark_starts,
+    number_groups,
+    rank_in_groups,
+    read_together,
+    select,
+)
+from evalstream.stats.samples.sample_store import AMBIGUOUS, PAIR, SampleStore, read_samples
 
 
 class Joined(NamedTuple):
@@ -68,7 +75,7 @@ def number_samples(*runs: Array) -> Array:
     )
     identities = number_groups(high, low)
     is_ambiguous = np.zeros(len(identities), bool)
-    is_ambiguous[identities[(flags & _AMBIGUOUS) != 0]] = True
+    is_ambiguous[identities[(flags & AMBIGUOUS) != 0]] = True
     if not is_ambiguous.any():
         return identities
     return number_groups(identities, np.where(is_ambiguous[identities], sample, np.uint64(0)))
@@ -117,3 +124,155 @@ def _differ(a: Array, b: Array) -> Array:
     """Tell which digests are known and differ."""
     found: Array = (a != 0) & (b != 0) & (a != b)
     return found
+
+
+MEMORY_BYTES: Final = 1 << 22
+"""How much each of four stores of samples without a partner keeps in memory."""
+
+_WORD_BITS: Final = 64
+
+
+class DriftKind(IntEnum):
+    """How two samples differ."""
+
+    DRIFT = 0
+    """They have the same sample id, and another input."""
+
+    RELABELLED = 1
+    """They have the same question, and other references."""
+
+
+class DriftedPair(NamedTuple):
+    """Two samples that differ, with the first rows of both."""
+
+    line_a: int
+    offset_a: int
+    line_b: int
+    offset_b: int
+    sample_a: int
+    sample_b: int
+    kind: DriftKind
+
+
+class DriftFinder:
+    """Finds drift among the samples of two runs that do not meet.
+
+    Samples with the same question and other inputs are relabelled; of the rest, those with the same
+    sample id and other inputs have drifted. A sample is in one pair at most: several samples with
+    the same question are matched by their sample ids first, then in the order of their lines, as
+    are several ones with the same sample id. What is unknown does not match.
+
+    Groups are numbered as for `join`. After `finish`, `drifted` and `relabelled` count pairs,
+    `by_metric` those of each metric that both samples lack a partner for, and `first` holds the
+    first `most` pairs by line. `close` deletes the temporary files. Raises OSError where they
+    cannot be written or read.
+    """
+
+    def __init__(
+        self,
+        groups_a: Sequence[int],
+        groups_b: Sequence[int],
+        most: int,
+        memory_limit: int = MEMORY_BYTES,
+    ) -> None:
+        self.drifted = self.relabelled = 0
+        self.first: list[DriftedPair] = []
+        metrics = max((*groups_a, *groups_b, 0)) + 1
+        self.by_metric = [[0, 0] for _ in range(metrics)]
+        self._groups = groups_a, groups_b
+        self._most = most
+        words = -(-metrics // _WORD_BITS)
+        names = ("question", "sample", "line", "offset", "input")
+        self._type = np.dtype([*((name, "u8") for name in names), ("metrics", "u8", (words,))])
+        self._by_question, self._by_sample = (
+            [RecordStore(self._type, key, memory_limit) for _ in "ab"]
+            for key in ("question", "sample")
+        )
+
+    def add(self, joined: Joined) -> None:
+        """Add the samples that only one run has, whose records follow each other."""
+        for side, samples in enumerate((joined.only_a, joined.only_b)):
+            if len(samples):
+                records = self._records(samples, self._groups[side])
+                is_known = records["question"] != 0
+                self._by_question[side].add(records[is_known])
+                self._leave(side, records[~is_known])
+
+    def finish(self) -> None:
+        """Match what was added."""
+        for a, b in _read(self._by_question):
+            left = self._match(a, b, ("question", "sample"), DriftKind.RELABELLED)
+            left = self._match(*left, ("question",), DriftKind.RELABELLED, keeps_same=True)
+            for side, records in enumerate(left):
+                self._leave(side, records)
+        for a, b in _read(self._by_sample):
+            self._match(a, b, ("sample",), DriftKind.DRIFT)
+
+    def close(self) -> None:
+        """Delete the temporary files."""
+        for store in (*self._by_question, *self._by_sample):
+            store.close()
+
+    def _records(self, samples: Array, groups: Sequence[int]) -> Array:
+        """Return a record of each sample: its first one by line, and the set of its metrics."""
+        order = np.lexsort([samples[name] for name in ("offset", "line", "sample", "low", "high")])
+        samples = samples[order]
+        starts = np.flatnonzero(mark_starts(*(samples[key] for key in ("high", "low", "sample"))))
+        records = np.empty(len(starts), self._type)
+        for name in ("question", "sample", "line", "offset", "input"):
+            records[name] = samples[name][starts]
+        metrics = np.array(groups, np.int64)[samples["group"].astype(np.int64)]
+        bits = np.where(metrics >= 0, 1 << (metrics % _WORD_BITS).astype(np.uint64), np.uint64(0))
+        for word in range(records["metrics"].shape[1]):
+            own = np.where(metrics // _WORD_BITS == word, bits, np.uint64(0))
+            records["metrics"][:, word] = np.bitwise_or.reduceat(own, starts)
+        return records
+
+    def _leave(self, side: int, records: Array) -> None:
+        """Leave samples to the search by sample ids."""
+        self._by_sample[side].add(records[records["sample"] != 0])
+
+    def _match(
+        self, a: Array, b: Array, keys: Sequence[str], kind: DriftKind, *, keeps_same: bool = False
+    ) -> tuple[Array, Array]:
+        """Match samples with equal keys one by one by line, and return those that are left.
+
+        Those that meet with the same or an unknown input are no match; with `keeps_same` they are
+        left.
+        """
+        both = np.concatenate((a, b))
+        numbers = number_groups(*(both[key] for key in keys))
+        places = [
+            own * (len(both) + 1) + rank_in_groups(own, one["line"], one["offset"])
+            for own, one in zip((numbers[: len(a)], numbers[len(a) :]), (a, b), strict=True)
+        ]
+        _, in_a, in_b = np.intersect1d(
+            places[0], places[1], assume_unique=True, return_indices=True
+        )
+        inputs = a["input"][in_a], b["input"][in_b]
+        is_match = (inputs[0] != 0) & (inputs[1] != 0) & (inputs[0] != inputs[1])
+        self._count(a[in_a[is_match]], b[in_b[is_match]], kind)
+        gone = is_match if keeps_same else np.ones(len(in_a), bool)
+        return np.delete(a, in_a[gone]), np.delete(b, in_b[gone])
+
+    def _count(self, a: Array, b: Array, kind: DriftKind) -> None:
+        """Count matches, and keep the first ones."""
+        if kind is DriftKind.DRIFT:
+            self.drifted += len(a)
+        else:
+            self.relabelled += len(a)
+        shared = a["metrics"] & b["metrics"]
+        for metric, counts in enumerate(self.by_metric):
+            word, bit = divmod(metric, _WORD_BITS)
+            counts[kind] += int((shared[:, word] >> np.uint64(bit) & np.uint64(1)).sum())
+        order = np.lexsort((a["offset"], a["line"]))[: self._most]
+        places = [one[name][order].tolist() for one in (a, b) for name in ("line", "offset")]
+        ids = [one["sample"][order].tolist() for one in (a, b)]
+        found = [DriftedPair._make((*one, kind)) for one in zip(*places, *ids, strict=True)]
+        self.first = nsmallest(self._most, [*self.first, *found])
+
+
+def _read(stores: Sequence[RecordStore]) -> Iterator[list[Array]]:
+    for store in stores:
+        store.finish()
+    return read_together(stores)

@@ -8,20 +8,17 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evalstream.model.sample_record import SampleFlag
-from evalstream.stats.arrays import Array
 from evalstream.stats.samples.record_store import (
+    Array,
     RecordStore,
     mark_starts,
     number_groups,
     read_together,
 )
-from evalstream.stats.samples.sample_store import SampleStore, read_samples
+from evalstream.stats.samples.sample_store import AMBIGUOUS, SampleStore, read_samples
 
 MEMORY_BYTES: Final = 1 << 22
 """How much memory the samples that not all runs share take up."""
-
-_AMBIGUOUS: Final = np.uint64(SampleFlag.AMBIGUOUS)
 
 
 class Overlaps(NamedTuple):
@@ -80,7 +77,7 @@ class _Overlapping:
         self._samples += [len(run) for run in runs]
         run = np.repeat(np.arange(len(runs)), [len(some) for some in runs])
         every = np.concatenate(runs)
-        is_plain = (every["flags"] & _AMBIGUOUS) == 0
+        is_plain = (every["flags"] & AMBIGUOUS) == 0
         identity = number_groups(every["high"], every["low"])
         same_id = number_groups(identity, every["sample"])
         plain = self._having(identity, run, is_plain)

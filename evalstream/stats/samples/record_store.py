@@ -9,9 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evalstream.model.block import MEBIBYTE
-from evalstream.stats.arrays import Array
+
+Array = NDArray[Any]
+"""An array whose elements mypy does not follow."""
 
 PART_BITS: Final = 8
 PARTS: Final = 1 << PART_BITS

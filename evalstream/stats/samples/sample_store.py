@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from evalstream.model.sample_record import (
     SampleRow,
     SampleScore,
 )
-from evalstream.stats.arrays import Array
 from evalstream.stats.samples import record_store
+from evalstream.stats.samples.record_store import Array
 
 MOST_GROUPS: Final = 1 << 24
 """The number of groups of one run; they are numbered from 0, without gaps."""
@@ -37,7 +36,7 @@ PAIR: Final = record_type(SamplePair)
 
 _JUDGED: Final = np.uint64(SampleFlag.RIGHT | SampleFlag.WRONG)
 _FAILED: Final = np.uint64(SampleFlag.FAILED)
-_AMBIGUOUS: Final = np.uint64(SampleFlag.AMBIGUOUS)
+AMBIGUOUS: Final = np.uint64(SampleFlag.AMBIGUOUS)
 _SAMPLE_KEYS: Final = ("high", "low", "sample")
 _SEVERAL_PROMPTS: Final = np.uint64(SampleFlag.SEVERAL_PROMPTS)
 
@@ -106,17 +105,6 @@ class SampleStore:
         """Delete the rows."""
         self.records.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 def read_samples(stores: Sequence[SampleStore]) -> Iterator[list[Array]]:
     """Iterate over the samples of runs: an array of SampleScores for each, by identity and group.
@@ -165,7 +153,7 @@ def reduce_rows(rows: Array) -> Array:
     identities = np.flatnonzero(record_store.mark_starts(samples["high"], samples["low"]))
     ids = np.add.reduceat(is_sample.astype(np.int64), identities)
     sizes = np.diff(np.append(identities, len(samples)))
-    samples["flags"] |= np.repeat(np.where(ids > 1, _AMBIGUOUS, np.uint64(0)), sizes)
+    samples["flags"] |= np.repeat(np.where(ids > 1, AMBIGUOUS, np.uint64(0)), sizes)
     return samples
 
 

@@ -24,8 +24,7 @@ from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.run_summary import VERDICTS, Checked, RunSummary, Verified
 from evalstream.parsing.json import dumps_exactly, loads_exactly
-from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey
-from evalstream.stats.run_links import ROW_BYTES
+from evalstream.stats.run_links import GREATEST_HASH64, ROW_BYTES, LinkKey
 
 LINKED = Options(links=True, sketches=True, exclude=("*.bak",), noise="^#", skip_noise=True)
 

@@ -27,8 +27,8 @@ from evalstream.model.report import Report, Totals
 from evalstream.model.run_summary import RunSummary, Verified
 from evalstream.model.sketch import Histogram, Sketch, Strip
 from evalstream.reporters.html import HtmlReporter
+from evalstream.reporters.html.findings import quote_word, repeat, shell
 from evalstream.reporters.html.strip import histogram
-from evalstream.reporters.html.wording import check_command, quote_word, repeat, shell
 from evalstream.reporters.markup import (
     POLICY,
     Markup,
@@ -533,7 +533,8 @@ def test_commands_are_quoted_for_a_shell() -> None:
         "evalstream check './-x y.jsonl' --aggregate 'it'\"'\"'s.json' --select ES401 "
         "--strict --recipe concat"
     ) or "--recipe concat --strict" in shell(repeat(one, "", "ES401", options))
-    assert shell(check_command(RunSummary("-", None, "eee"), "")) == "evalstream check - < FILE"
+    of_stdin = shell(repeat(RunSummary("-", None, "eee"), "", "ES401", {}))
+    assert of_stdin == "evalstream check - --select ES401 < FILE"
     assert quote_word("a\n'é") == "$'a\\x0a\\x27\\xc3\\xa9'"
 
 

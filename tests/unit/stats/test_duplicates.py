@@ -22,10 +22,10 @@ import evalstream
 from evalstream.engine import block_tasks
 from evalstream.model.row_record import ABSENT, RowRecords, pack
 from evalstream.parsing.native.binding import library
-from evalstream.stats import coverage, duplicate_index, duplicates
+from evalstream.stats import coverage, duplicate_index
 from evalstream.stats.coverage import MOST_MARKS, Coverage, ResultCoverage
-from evalstream.stats.duplicate_index import BYTES_PER_ROW, DuplicateIndex
-from evalstream.stats.duplicates import BYTES_PER_KEY, DuplicateKind, DuplicateMatch
+from evalstream.stats.duplicate_index import BYTES_PER_KEY, BYTES_PER_ROW, DuplicateIndex
+from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 
 
 class Entry(NamedTuple):
@@ -196,10 +196,10 @@ def indexed(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found
     records are.
     """
     with pytest.MonkeyPatch.context() as patched:
-        for module in (coverage, duplicates):
+        for module in (coverage, duplicate_index):
             patched.setattr(module, "WORTH_A_TABLE", 1 << 60)
         found = indexed_once(entries, sizes, limit)
-        for module in (coverage, duplicates):
+        for module in (coverage, duplicate_index):
             patched.setattr(module, "WORTH_A_TABLE", 0)
         assert indexed_once(entries, sizes, limit)[:2] == found[:2]
         assert indexed_once(entries, sizes, limit, expected=2 * len(entries))[:2] == found[:2]

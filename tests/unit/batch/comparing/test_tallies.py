@@ -15,8 +15,7 @@ from evalstream.batch.comparing.tallies import (
 )
 from evalstream.model.comparison import MetricName
 from evalstream.model.sample_record import B_SHIFT, PairFlag, SampleFlag, SamplePair, SampleScore
-from evalstream.stats.samples.drift import DriftKind
-from evalstream.stats.samples.joining import Joined
+from evalstream.stats.samples.joining import DriftKind, Joined
 from evalstream.stats.samples.sample_store import PAIR, SAMPLE
 
 NAN = float("nan")

@@ -34,21 +34,19 @@ from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.run_summary import RunSummary
 from evalstream.stats import run_links as links_module
-from evalstream.stats.link_keys import (
-    LinkKey,
-    input_hash64,
-    make_link_key,
-    pack_element_position,
-    sample_hash64,
-    unpack_element_position,
-)
 from evalstream.stats.run_links import (
     CHUNK_BYTES,
+    LinkKey,
     RunLinks,
     decode_links,
     decode_words,
     encode_links,
     encode_words,
+    input_hash64,
+    make_link_key,
+    pack_element_position,
+    sample_hash64,
+    unpack_element_position,
 )
 
 NO_DATA = (None, None, None)

@@ -6,8 +6,8 @@ import random
 import pytest
 from score_cells import cells_of
 
-from evalstream.stats.inference import resamples
-from evalstream.stats.inference.resamples import bootstrap_intervals
+from evalstream.stats.inference import difference_tests
+from evalstream.stats.inference.difference_tests import bootstrap_intervals
 
 
 def normal(n: int, seed: int = 1) -> list[float]:
@@ -40,7 +40,7 @@ def test_bca_moves_towards_the_long_tail() -> None:
 def test_the_expansion_agrees_with_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     some = cells_of(skewed(1000))
     drawn = bootstrap_intervals(some, 20_000, 0.9, 3)
-    monkeypatch.setattr(resamples, "MOST_DRAWN", 999)
+    monkeypatch.setattr(difference_tests, "MOST_DRAWN", 999)
     expanded = bootstrap_intervals(some, 20_000, 0.9, 3)
     assert [one.method for one in expanded] == [
         f"bootstrap {name} (Cornish-Fisher)" for name in ("percentile", "BCa")
@@ -83,7 +83,7 @@ def test_draws_by_counts_and_one_by_one_agree(
 ) -> None:
     found = []
     for worth in (0, 10**9):
-        monkeypatch.setattr(resamples, "_WORTH_COUNTING", worth)
+        monkeypatch.setattr(difference_tests, "_WORTH_COUNTING", worth)
         found.append(bootstrap_intervals(cells_of(some), 20_000, 0.9, 3))
     for one, other in zip(*found, strict=True):
         assert one[:2] == pytest.approx(other[:2], abs=0.05 / math.sqrt(len(some)))

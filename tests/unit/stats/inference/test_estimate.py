@@ -8,9 +8,9 @@ import pytest
 from evalstream.model.comparison import CompareSettings, MetricName
 from evalstream.model.estimate import Estimate, Interval, PValue
 from evalstream.stats.inference.clusters import clustered_difference
+from evalstream.stats.inference.difference_tests import EXACT_FLIPS, RANDOM_FLIPS
 from evalstream.stats.inference.estimate import choose_cautious, estimate, with_adjusted
 from evalstream.stats.inference.paired import PairedScores
-from evalstream.stats.inference.resamples import EXACT_FLIPS, RANDOM_FLIPS
 
 SETTINGS = CompareSettings(resamples=500)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from score_cells import cells_of
 
-from evalstream.stats.inference.resamples import EXACT_FLIPS, RANDOM_FLIPS, sign_flip_test
+from evalstream.stats.inference.difference_tests import EXACT_FLIPS, RANDOM_FLIPS, sign_flip_test
 
 wholes = st.lists(st.integers(-20, 20), min_size=1, max_size=9)
 

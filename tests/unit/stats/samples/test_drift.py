@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from sample_reference import ROWS, array_of, random_rows, samples_of, scores_of
 
 from evalstream.model.sample_record import SampleRow, SampleScore
-from evalstream.stats.samples.drift import DriftedPair, DriftFinder, DriftKind
-from evalstream.stats.samples.joining import Joined
+from evalstream.stats.samples.joining import DriftedPair, DriftFinder, DriftKind, Joined
 from evalstream.stats.samples.sample_store import PAIR
 
 Array = NDArray[Any]

@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
+from contextlib import closing
 
 import pytest
 from depth import deep
@@ -35,7 +36,7 @@ def stored(
     rows: bytes, limit: int = 1 << 20, places: Sequence[int] = ()
 ) -> tuple[list[SampleScore], int, int]:
     """Return the samples of rows, their number, and the number of rows without an identity."""
-    with SampleStore(limit) as store:
+    with closing(SampleStore(limit)) as store:
         for chunk in cut(rows, ROW_BYTES, places):
             store.add(chunk)
         store.finish()
@@ -158,12 +159,12 @@ def test_no_rows_have_no_samples() -> None:
 
 def test_a_group_number_out_of_bounds_is_an_error() -> None:
     for group in (MOST_GROUPS, 2**64 - 1):
-        with SampleStore() as store, pytest.raises(ValueError, match="group"):
+        with closing(SampleStore()) as store, pytest.raises(ValueError, match="group"):
             store.add(row(group=group).pack())
 
 
 def test_lines_and_groups_are_those_of_the_run() -> None:
-    with SampleStore() as store:
+    with closing(SampleStore()) as store:
         store.add(row(line=1).pack() + row(line=2, group=1).pack(), 100, [5, 3])
         store.add(row(line=1, group=1).pack(), 200, [3, 5])
         store.add(b"", 300, [])
@@ -173,10 +174,10 @@ def test_lines_and_groups_are_those_of_the_run() -> None:
 
 
 def test_each_group_of_a_block_needs_a_number() -> None:
-    with SampleStore() as store, pytest.raises(ValueError, match="group"):
+    with closing(SampleStore()) as store, pytest.raises(ValueError, match="group"):
         store.add(row(group=1).pack(), 0, [0])
 
 
 def test_a_part_of_a_row_is_an_error() -> None:
-    with SampleStore() as store, pytest.raises(ValueError, match="rows"):
+    with closing(SampleStore()) as store, pytest.raises(ValueError, match="rows"):
         store.add(row().pack()[:-1])

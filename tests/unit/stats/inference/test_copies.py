@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
 
-from evalstream.stats.inference.clusters import ClusterTotals, CopyTotals
+from evalstream.stats.inference.clusters import ClusterTotals, CopyFinder, CopyTotals
 from evalstream.stats.inference.paired import PairedScores
-from evalstream.stats.samples.copies import CopyFinder
 from evalstream.stats.samples.sample_store import PAIR
 
 

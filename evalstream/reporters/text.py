@@ -1,21 +1,27 @@
-"""The lines about one rule: its findings by message and file, their values, and the remedy."""
+"""For people: findings grouped by rule, equal ones joined, then a line for each run."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evalstream.model.finding import Excerpt, Finding, FindingList, Status
 from evalstream.model.report import Report
 from evalstream.model.text import count_noun, on_one_line
-from evalstream.reporters import groups
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.lines import SHOW_ALL, LineWriter, ListCounts, Span, columns
-from evalstream.reporters.overview import FEW
+from evalstream.reporters.overview import FEW, FirstFindings
+from evalstream.reporters.run_lines import RunLines
 from evalstream.reporters.summary import fix_mark
+
+if TYPE_CHECKING:
+    from evalstream.reporters import groups
+
+IN_MEMORY: Final = 1_000
+"""How many findings of each code are kept in memory: there are over a hundred codes."""
 
 MESSAGES: Final = 10
 """How many messages of a rule a report of many runs shows."""
-
-ALL: Final = groups.Caps(files=None)
 
 LONGEST: Final = 200
 """How many characters of a value a terminal shows."""
@@ -24,7 +30,82 @@ SHORT: Final = 30
 """How many columns the values take that are written beside their file."""
 
 
-class GroupLines:
+class TextReporter(Recognized):
+    """Keeps the findings by code and writes at the end."""
+
+    beginning = LazyPattern(
+        rb"\s*(?:(?:all paths are below [^\n]+\s+)?[A-Z]{2,3}\d{3} [a-z0-9-]+(?: \(preview\))?:\s"
+        rb"|[\d,]+  [A-Z]{2,3}\d{3} +(?:error|warning|info)?  "
+        rb"|(?:passed|unconfirmed|FAILED|incomplete|not checked)(?: \([^\n)]*\))?: "
+        rb"|[^\n]*: (?:passed|unconfirmed|FAILED|incomplete|not checked)\b"
+        rb"|[\d,]+ (?:runs? not looked at|of [\d,]+ runs? NOT CHECKED))"
+    )
+    """The common folder, the name of a rule, a line of statistics, a run, or runs not reached.
+
+    In the first layout of this report the line of a run began with its name.
+    """
+    is_coloured = True
+
+    def __init__(self, output: Sink, style: Style = PLAIN) -> None:
+        self._output, self._style = output, style
+        self._listing, self._firsts = ListCounts(style), FirstFindings()
+        self._groups: dict[str, FindingList] = {}
+
+    def finding(self, finding: Finding) -> None:
+        """Keep one finding in its group, unless it is only counted."""
+        self._firsts.add(finding)
+        if self._listing.takes(finding):
+            self._groups.setdefault(finding.code, FindingList(IN_MEMORY)).append(finding)
+
+    def finish(self, report: Report) -> None:
+        """Write the groups, the most severe first, then the runs, and last the verdict."""
+        lines = LineWriter(self._output, self._style)
+        runs = RunLines(lines, report, self._firsts)
+        if lines.folder:
+            lines.write(Span("all paths are below "), Span(lines.folder, "file"), wraps=False)
+            lines.blank()
+        for code in self._listing.codes() if self._groups else ():
+            _GroupLines(lines, self._listing, code, report).write(self._groups[code])
+        _finish(lines, self._listing, runs, report)
+
+
+class LiveTextReporter:
+    """Writes each finding as it comes, and at the end a line for each run."""
+
+    def __init__(self, output: Sink, style: Style = PLAIN) -> None:
+        self._lines = LineWriter(output, style)
+        self._listing, self._firsts = ListCounts(style), FirstFindings()
+
+    def finding(self, finding: Finding) -> None:
+        """Write one finding, its code before its place."""
+        self._firsts.add(finding)
+        if self._listing.takes(finding):
+            _write_alone(self._lines, finding)
+
+    def finish(self, report: Report) -> None:
+        """Write how many findings came beyond the limit, and the runs."""
+        more = "" if self._lines.style.quiet else self._listing.more(report)
+        if more:
+            self._lines.write(Span(more))
+        runs = RunLines(self._lines, report, self._firsts)
+        _finish(self._lines, self._listing, runs, report)
+
+
+def _finish(lines: LineWriter, listing: ListCounts, runs: RunLines, report: Report) -> None:
+    """Write what follows the findings; the verdict is the last line."""
+    if lines.style.statistics:
+        for spans in listing.statistics(report):
+            lines.write(*spans)
+        if report.counts:
+            lines.blank()
+    note = "" if lines.style.quiet else listing.note(report)
+    if note:
+        lines.write(Span(note, "dim"))
+        lines.blank()
+    runs.write()
+
+
+class _GroupLines:
     """Writes the group of one rule."""
 
     def __init__(self, lines: LineWriter, listing: ListCounts, code: str, report: Report) -> None:
@@ -33,14 +114,16 @@ class GroupLines:
         self._heading = listing.heading(code, report)
         self._more = listing.beyond(code, report)
         self._text = report.rules.get(code)
-        self._caps = groups.Caps(messages=MESSAGES if report.totals.runs > FEW else None)
-        if lines.style.lists_all:
-            self._caps = ALL
+        self._messages = MESSAGES if report.totals.runs > FEW else None
 
     def write(self, findings: FindingList) -> None:
         """Write the name of the rule, its findings, and how to fix them."""
+        from evalstream.reporters.groups import Caps, join_findings
+
         self._head(next(iter(findings)).name)
-        for entries, beyond in groups.join_findings(findings, self._caps):
+        lists_all = self._lines.style.lists_all
+        caps = Caps(files=None) if lists_all else Caps(messages=self._messages)
+        for entries, beyond in join_findings(findings, caps):
             files = {place.file for entry in entries for place in entry.places}
             is_one = len(files) == 1 and not any(entry.more for entry in entries)
             if is_one:
@@ -63,12 +146,10 @@ class GroupLines:
     def _head(self, name: str) -> None:
         """Write the line of the rule: its code and name, marks, and the number of findings."""
         role = self._severities[0].label
-        marks = []
-        if self._text is not None and self._text.status is Status.PREVIEW:
-            marks.append(" (preview)")
+        is_preview = self._text is not None and self._text.status is Status.PREVIEW
         self._lines.write(
             Span(self._code, role),
-            Span(f" {name}{''.join(marks)}", "code"),
+            Span(f" {name}{' (preview)' if is_preview else ''}", "code"),
             Span(": "),
             Span(self._heading, role),
         )
@@ -79,7 +160,7 @@ class GroupLines:
             where = place.where()
             lines = [Span(where, "code"), Span(": ")] if where else []
             self._lines.write(*lines, *self._message(entry), *_counts(place), indent=2)
-            write_values(self._lines, place, 4)
+            _write_values(self._lines, place, 4)
 
     def _in_files(self, entry: groups.FindingEntry) -> None:
         """Write an entry, and below it its files."""
@@ -91,12 +172,12 @@ class GroupLines:
             after = "" if not where else f": {where}" if place.lines > 1 else place.first.position
             is_plain = place.is_plain and is_joined
             after_it = [Span(after, "code"), Span("" if is_plain else place.count(), "dim")]
-            beside = short_values(place)
+            beside = _short_values(place)
             after_it += beside
             path = self._lines.path(place.file, 4 + columns(after_it))
             self._lines.write(path, *after_it, indent=4)
             if not beside:
-                write_values(self._lines, place, 6)
+                _write_values(self._lines, place, 6)
         if entry.more:
             count = count_noun(entry.more_findings, "finding")
             more = f"… and {entry.more:,} more with {count} (-v lists them)"
@@ -112,9 +193,11 @@ class GroupLines:
         return [*spans, Span(entry.message), Span(fix_mark(entry.fix), "fix")]
 
 
-def write_alone(lines: LineWriter, finding: Finding) -> None:
+def _write_alone(lines: LineWriter, finding: Finding) -> None:
     """Write one finding with its code, without waiting for others."""
-    place, label = groups.EntryPlace(finding), finding.severity.label
+    from evalstream.reporters.groups import EntryPlace
+
+    place, label = EntryPlace(finding), finding.severity.label
     head = [Span(finding.code, label), Span(f" {finding.name}", "code"), Span(": ")]
     line = [Span(finding.position, "code"), Span(": ")]
     path = lines.path(finding.file, columns(head) + columns(line))
@@ -123,7 +206,7 @@ def write_alone(lines: LineWriter, finding: Finding) -> None:
     message = [Span(label, label), Span(": "), pointer, Span(finding.message), mark]
     message += _counts(place)
     lines.write(*head, path, *line, *message)
-    write_values(lines, place, 4)
+    _write_values(lines, place, 4)
 
 
 def _counts(place: groups.EntryPlace) -> list[Span]:
@@ -134,7 +217,7 @@ def _counts(place: groups.EntryPlace) -> list[Span]:
     return [span for text in texts if text for span in (Span(" "), Span(text, "dim", one=True))]
 
 
-def short_values(place: groups.EntryPlace) -> list[Span]:
+def _short_values(place: groups.EntryPlace) -> list[Span]:
     """Return the values of a place if they are few and short, to be written beside its file."""
     if len(place.values) != 1 or isinstance(place.values[0].values, Excerpt):
         return []
@@ -149,10 +232,10 @@ def _value_spans(word: str, value: str) -> list[Span]:
     return [Span(f"{word} ", "dim"), Span(value)] if value else []
 
 
-def write_values(lines: LineWriter, place: groups.EntryPlace, indent: int) -> None:
+def _write_values(lines: LineWriter, place: groups.EntryPlace, indent: int) -> None:
     """Write what the findings of a place expect and found; the widest lines are indented less."""
     shown = place.values
-    if len(shown) > 1 and all(isinstance(one.values, groups.ValuePair) for one in shown):
+    if len(shown) > 1 and not any(isinstance(one.values, Excerpt) for one in shown):
         founds = [_found_alone(lines, one) for one in shown]
         if all(founds):
             more = ", and other values" if place.has_more_values else ""

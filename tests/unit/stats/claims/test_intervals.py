@@ -7,7 +7,7 @@ import pytest
 import scipy
 from each import each
 
-from evalstream.stats.claims import formulas
+from evalstream.stats.claims import intervals
 from evalstream.stats.probability import beta_quantile, t_quantile
 
 
@@ -29,7 +29,7 @@ def test_a_beta_quantile_is_that_of_scipy(a: float, b: float, share: float) -> N
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95])
 def test_intervals_of_a_share_are_those_of_statsmodels(right: int, level: float) -> None:
     proportion = pytest.importorskip("statsmodels.stats.proportion")
-    found = list(formulas.share_intervals(right, 20, level))
+    found = list(intervals.share_intervals(right, 20, level))
     for method in ("beta", "jeffreys", "agresti_coull"):
         low, high = proportion.proportion_confint(right, 20, 1 - level, method)
         near = [
@@ -42,7 +42,7 @@ def test_intervals_of_a_share_are_those_of_statsmodels(right: int, level: float)
 
 def test_wilson_with_continuity_is_that_of_newcombe() -> None:
     # R. Newcombe 1998, table I: 81 of 263.
-    found = list(formulas.share_intervals(81, 263, 0.95))
+    found = list(intervals.share_intervals(81, 263, 0.95))
     assert any(ends == pytest.approx((0.2535, 0.3682), abs=5e-5) for ends in found)
 
 
