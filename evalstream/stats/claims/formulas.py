@@ -73,9 +73,15 @@ def wilson(share: float, number: float, quantile: float) -> tuple[float, float]:
 
 def quantiles(level: float) -> Iterator[float]:
     """Yield the normal quantiles that writers use for a two-sided confidence level."""
-    yield normal_quantile((1 + level) / 2)
+    yield from as_in_tables(normal_quantile((1 + level) / 2))
     if level == USUAL_LEVEL:
         yield from ROUNDED_QUANTILES
+
+
+def as_in_tables(quantile: float) -> Iterator[float]:
+    """Yield a quantile, and the same with three to eight decimals, as tables and texts have it."""
+    yield quantile
+    yield from (round(quantile, decimals) for decimals in range(3, 9))
 
 
 Numbers = Sequence[float]

@@ -130,8 +130,8 @@ def _intervals_of_mean(mean: float, spreads: Iterable[Spread], level: float) -> 
             yield formulas.wilson(mean, number, quantile)
     for spread in known:
         if spread.number > 1:
-            half = t_quantile((1 + level) / 2, spread.number - 1) * spread.error
-            yield mean - half, mean + half
+            for quantile in formulas.as_in_tables(t_quantile((1 + level) / 2, spread.number - 1)):
+                yield mean - quantile * spread.error, mean + quantile * spread.error
 
 
 def _cut_at_limits(end: float, evidence: Evidence) -> Interval:
