@@ -391,6 +391,9 @@ def _read_limits(result: Mapping[str, Any]) -> tuple[float | None, float | None]
     planned = member(member(settings, "eval_plan"), "config")
     tokens = [read_number(member(holder, "max_tokens")) for holder in (settings, planned)]
     most = max((number for number in tokens if number is not None), default=None)
+    tries = read_number(member(settings, "max_attempts"))
+    if most is not None and tries is not None and tries > 1:
+        most *= tries
     turns = to_float(member(member(settings, "eval_limits"), "message_limit"))
     return None if member(settings, "reasoning") is True else most, turns
 

@@ -9,6 +9,7 @@ import xxhash
 
 from evalstream.formats.eee.sample_hash import Reference
 from evalstream.formats.eee.versions import OLDEST
+from evalstream.parsing.lazy_regex import LazyPattern
 
 SINGLE_TURN: Final = "single_turn"
 MULTI_TURN: Final = "multi_turn"
@@ -54,6 +55,22 @@ def repeat_mark(metadata: Any) -> str:
 
 
 _MARKS: Final = frozenset(REPEAT_MARKS)
+
+
+def count_calls(row: Mapping[str, Any]) -> int:
+    """Return how many calls a row sums up as its metadata says: repeats, votes or attempts."""
+    metadata, most = row.get("metadata"), 1
+    for name, value in metadata.items() if metadata.__class__ is dict else ():
+        known = _CALLS.fullmatch(name) and str(value)
+        if known and known.isascii() and known.isdecimal() and len(known) < 6:
+            most = max(most, int(known) + ("retr" in name))
+    return most
+
+
+_CALLS: Final = LazyPattern(
+    r"(?:num_|n_|number_of_)?(?:attempts|calls|candidates|completions|generations|repeats"
+    r"|repetitions|retries|rollouts|samples|trials|votes)"
+)
 
 
 def input_text(row: Mapping[str, Any]) -> bytes | None:

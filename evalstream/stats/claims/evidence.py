@@ -38,6 +38,7 @@ class Evidence(DataClass, frozen=True):
     number and the exact sum of the scores of each cluster. `is_percent` says that the documents
     give the metric in percent while the rows may have shares; `levels` is the number of levels.
     `counts_errors` says that the documents count the rows with an error among the samples.
+    With `is_count` the documents give the metric as a count, which may be the sum of the scores.
     `unit` is one unit in the last decimal of scores that were written rounded, 0 for exact ones.
     """
 
@@ -49,6 +50,7 @@ class Evidence(DataClass, frozen=True):
     is_percent: bool = False
     levels: int = 0
     counts_errors: bool = False
+    is_count: bool = False
     ordered: Sequence[Any] | None = None
     pairs: Mapping[tuple[Hashable, Hashable], int] | None = None
     weights: ScoreSums | None = None

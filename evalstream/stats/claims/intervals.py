@@ -132,8 +132,8 @@ def _intervals_of_mean(mean: float, spreads: Iterable[Spread], level: float) -> 
             yield wilson(mean, number, quantile)
     for spread in known:
         if spread.number > 1:
-            half = t_quantile((1 + level) / 2, spread.number - 1) * spread.error
-            yield mean - half, mean + half
+            for quantile in as_in_tables(t_quantile((1 + level) / 2, spread.number - 1)):
+                yield mean - quantile * spread.error, mean + quantile * spread.error
 
 
 def _cut_at_limits(end: float, evidence: Evidence) -> Interval:
@@ -192,9 +192,15 @@ def wilson(share: float, number: float, quantile: float) -> tuple[float, float]:
 
 def quantiles(level: float) -> Iterator[float]:
     """Yield the normal quantiles that writers use for a two-sided confidence level."""
-    yield normal_quantile((1 + level) / 2)
+    yield from as_in_tables(normal_quantile((1 + level) / 2))
     if level == USUAL_LEVEL:
         yield from ROUNDED_QUANTILES
+
+
+def as_in_tables(quantile: float) -> Iterator[float]:
+    """Yield a quantile, and the same with three to eight decimals, as tables and texts have it."""
+    yield quantile
+    yield from (round(quantile, decimals) for decimals in range(3, 9))
 
 
 Numbers = Sequence[float]

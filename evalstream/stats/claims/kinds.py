@@ -80,6 +80,8 @@ def _means(evidence: Evidence) -> Iterator[Figure]:
         mean = sums.mean_without_errors()
         if mean is not None:
             yield Figure("the mean of the scores without errors", mean, sums.sound_rows)
+    if evidence.is_count:
+        yield from _sums(evidence)
 
 
 def _sums(evidence: Evidence) -> Iterator[Figure]:

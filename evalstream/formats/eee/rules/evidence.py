@@ -19,12 +19,16 @@ from evalstream.parsing.json import member
 from evalstream.parsing.json_values import parse_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import RowCheck, declare_rule
+from evalstream.stats.claims import kinds
 from evalstream.stats.claims.rounding import agrees, as_float
 
 Row = Mapping[str, Any]
 
 CALLED_BOTH: Final = 3
 """The bits of a score that rows call right and wrong."""
+
+BEST_IS_WRONG: Final = 4
+"""The bit of a score of 1 that rows call wrong."""
 
 BINARY: Final = "binary"
 """The score_type of metrics that have two scores."""
@@ -43,6 +47,7 @@ Converters never mark such a score as correct, not even the best one.
 """
 
 _OF_CORRECTNESS = LazyPattern(r"acc|correct|exact|match|pass")
+_OF_RIGHT_ANSWERS = LazyPattern(r"acc|correct|exact|match|pass|succe|solve|(?<![a-z])em(?![a-z])")
 _OF_QUALITY = LazyPattern(
     r"attack|bias|coheren|complian|creativ|diversity|faithful|fluen|format|grounded|hallucin|harm"
     r"|helpful|jailbreak|prefer|quality|refus|relevan|safe|stereotyp|style|sycophan|toxic|win_?rate"
@@ -262,21 +267,70 @@ def _called_both(facts: RunFacts) -> Iterator[Violation]:
     """
     for result in facts.context.results:
         scores = facts.tally.scores.get(result.place)
-        if scores is None or not scores.values or not {0, 1}.issuperset(scores.values):
-            continue
         name = result.metric or result.id or result.name
-        if name is not None and (_is_graded(name) or _is_of_quality(name)):
+        if scores is None or (name is not None and (_is_graded(name) or _is_of_quality(name))):
+            continue
+        pointer = f"{RESULTS}/{result.place}"
+        if scores.correct and scores.called & BEST_IS_WRONG and _is_unusual(result):
+            message = (
+                "is_correct is false in some rows with the score 1, the best of its metric, and"
+                f" true in {count_noun(scores.correct, 'row')}"
+            )
+            yield ES808.violation(message, pointer=pointer)
+            continue
+        if not scores.values or not {0, 1}.issuperset(scores.values):
             continue
         for score in (0, 1):
             if scores.called >> 2 * score & 3 == CALLED_BOTH:
                 message = f"is_correct is true in some rows with the score {score}, false in others"
-                pointer = f"{RESULTS}/{result.place}"
                 yield ES808.violation(message, pointer=pointer, severity=Severity.WARNING)
+
+
+def _is_unusual(result: Result) -> bool:
+    """Tell whether rows alone do not show that the score 1 of a metric means a right answer."""
+    scale = read_scale(result)
+    is_best = scale is not None and scale.best == 1 and not scale.is_turned
+    return is_best and not _is_of_correctness(result)
+
+
+def _half_right(facts: RunFacts) -> Iterator[Violation]:
+    """Report an accuracy whose right answers all have one score that is not the best."""
+    for result in facts.context.results:
+        scores, scale = facts.tally.scores.get(result.place), read_scale(result)
+        if scores is None or scale is None or scale.is_turned or scale.worst is None:
+            continue
+        if result.kind is not kinds.MEAN or len(scores.values or ()) != 2 or scores.unscored:
+            continue
+        cover = facts.coverage.of(result.place)
+        if cover.repeats > cover.samples:
+            continue
+        right = scores.most
+        if (
+            scores.least != scale.worst
+            or right is None
+            or not (scale.best is not None and right < scale.best < _INFINITE)
+        ):
+            continue
+        rows = (scores.values or {})[right]
+        # Shares beside a metric in percent, or beside a count, are usual.
+        if right != 1 and rows == scores.correct >= FEWEST_RIGHT and scores.judged == scores.rows:
+            message = (
+                f"all {count_noun(rows, 'row')} with is_correct have the score"
+                f" {_show_score(right)}, the others {_show_score(scale.worst)}, and max_score is"
+                f" {_show_score(scale.best)}"
+            )
+            pointer = f"{RESULTS}/{result.place}/metric_config/max_score"
+            yield ES808.violation(message, pointer=pointer, severity=Severity.WARNING)
+
+
+FEWEST_RIGHT: Final = 10
+"""Fewer right answers may all be right in part, as in one of two repeats."""
 
 
 def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
     """Report results whose rows do not judge equal scores, or like answers, in the same way."""
     yield from _called_both(facts)
+    yield from _half_right(facts)
     for result in facts.context.results:
         if not _is_of_single_answers(result, facts):
             continue
@@ -333,12 +387,23 @@ def _contradiction(
         if _grades(row, result) and (scale.is_turned or not correct):
             return None
         is_sure = not scale.is_turned and not (correct and score > 0)
+        is_sure = is_sure and (correct or _is_of_correctness(result))
         return Severity.ERROR if is_sure else Severity.WARNING
     if scale.is_turned or score not in (0, 1) or bool(score) is correct:
         return None
     if not correct and _grades(row, result):
         return None
     return Severity.WARNING if _is_extreme(score, scale) else None
+
+
+def _is_of_correctness(result: Result | None) -> bool:
+    """Tell whether the best score surely means a right answer, as in an accuracy without a name.
+
+    Writers of grades by a name of their own may call no answer correct.
+    """
+    if result is None or result.metric is None or result.score_type == BINARY:
+        return True
+    return _OF_RIGHT_ANSWERS.search(result.metric.casefold()) is not None
 
 
 def _is_extreme(score: Any, scale: Scale) -> bool:

@@ -56,11 +56,13 @@ def _too_many_tokens(row: Row, most: float) -> Iterator[Violation]:
     used = to_float(member(usage, "output_tokens"))
     texts, reasoned = member(output, "raw"), to_float(member(usage, "reasoning_tokens"))
     outputs = len(texts) if isinstance(texts, list) and texts else 1
-    limit = most * outputs
+    calls = max(outputs, row_view.count_calls(row))
+    limit = most * calls
     if used is None or used <= limit or reasoned or member(output, "reasoning_trace"):
         return
     message = "output_tokens is above max_tokens of generation_args"
-    message += f" for each of {outputs:,} outputs" if outputs > 1 else ""
+    many = "outputs" if calls == outputs else "calls"
+    message += f" for each of {calls:,} {many}" if calls > 1 else ""
     expected = at_most(int(limit) if limit.is_integer() else limit)
     pointer, found = "/token_usage/output_tokens", member(usage, "output_tokens")
     yield ES321.violation(message, pointer=pointer, expected=expected, found=found)

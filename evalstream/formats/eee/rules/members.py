@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, read_number, to_float
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules.evidence import BINARY
@@ -41,6 +43,8 @@ _FOLDER = LazyPattern(
 
 _SHARE = LazyPattern(r"(?i:exact[ _-]?match|em|acc|accuracy)")
 """Names of metrics that are a share of right answers."""
+
+Row = Mapping[str, Any]
 
 MINUTE: Final = 60.0
 DAY: Final = 86_400.0
@@ -157,6 +161,7 @@ def _implausible_member(aggregate: Aggregate) -> Iterator[Violation]:
     document = aggregate.document
     retrieved = _seconds(document.get("retrieved_timestamp"))
     yield from _long_ago(document, "retrieved_timestamp", "")
+    yield from _beyond_today(document, "retrieved_timestamp", "")
     yield from _check_evaluated(document, "", retrieved)
     model = object_or_empty(document.get("model_info"))
     yield from _loaded_model(model)
@@ -209,6 +214,14 @@ def _foreign_name(model: Mapping[str, Any]) -> Iterator[Violation]:
         yield ES710.violation(message, pointer="/model_info/name", found=name)
 
 
+def _beyond_today(holder: Mapping[str, Any], name: str, where: str) -> Iterator[Violation]:
+    """Report a time that is later than the clock of this computer, in any time zone."""
+    seconds = _seconds(holder.get(name))
+    if seconds is not None and seconds > time.time() + DAY:
+        message, pointer = f"{name} lies in the future", f"{where}/{name}"
+        yield ES710.violation(message, pointer=pointer, found=holder[name])
+
+
 def _long_ago(holder: Mapping[str, Any], name: str, where: str) -> Iterator[Violation]:
     """Report a time before the first models; a number that may be a year or a date is none."""
     value = holder.get(name)
@@ -233,7 +246,9 @@ def _check_evaluated(
         yield ES710.violation("evaluation_timestamp is no time", **at)
         return
     seconds = _date(value.strip()) if seconds is None else seconds
-    if seconds is not None and retrieved is not None and seconds > retrieved + DAY:
+    if retrieved is None:
+        yield from _beyond_today(holder, "evaluation_timestamp", where)
+    elif seconds is not None and seconds > retrieved + DAY:
         yield ES710.violation("evaluation_timestamp is later than retrieved_timestamp", **at)
 
 
@@ -356,8 +371,9 @@ def _neither_zero_nor_one(context: RowContext) -> RowCheck | None:
         result = join.result(row)
         if result is None or result.score_type != BINARY:
             return ()
-        valid = _ZERO_OR_ONE if None in (known := (result.minimum, result.maximum)) else known
-        if score in valid:
+        least, most = result.minimum, result.maximum
+        valid = _ZERO_OR_ONE if least is None or most is None else (least, most)
+        if score in valid or _is_average(score, row, *valid):
             return ()
         message = f"the score is neither {valid[0]} nor {valid[1]}, though score_type is binary"
         place: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
@@ -366,6 +382,21 @@ def _neither_zero_nor_one(context: RowContext) -> RowCheck | None:
         )
 
     return check
+
+
+def _is_average(score: float, row: Row, least: float, most: float) -> bool:
+    """Tell whether a score is the mean of binary ones, of the outputs or calls that a row shows."""
+    outputs = member(row.get("output"), "raw")
+    number = len(outputs) if isinstance(outputs, list) else 1
+    share = (score - least) / (most - least) if most > least else -1
+    return 0 < share < 1 and any(
+        math.isclose(share * count, round(share * count), abs_tol=ROUNDED * count)
+        for count in {number, row_view.count_calls(row)} - {1}
+    )
+
+
+ROUNDED: Final = 5e-5
+"""Averages have four decimals or more."""
 
 
 ES709: Final = declare_rule("ES709", aggregate=_evaluation_id_disagrees)

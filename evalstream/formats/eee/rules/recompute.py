@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.claims import metric_kinds
@@ -12,6 +12,7 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import claim_violation, find_open, find_refuted, find_rounded
 from evalstream.stats.claims import kinds
@@ -90,7 +91,24 @@ def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:
             yield ES807.violation(
                 f"the names of the metric make its score {names}", pointer=pointer
             )
+        yield from _other_metric(figures.metric, figures.place)
     yield from _crossed_metrics(aggregate)
+
+
+_DESCRIBED: Final = LazyPattern(r"(\S+) (?:from scorer .+|\(filter: .+\))")
+"""A metric as converters describe it: `accuracy from scorer choice`, `acc (filter: none)`."""
+
+
+def _other_metric(metric: Mapping[str, Any], place: int) -> Iterator[Violation]:
+    """Report a metric that has another name than its description, as converters write it."""
+    described = _DESCRIBED.fullmatch(text_or_none(metric.get("evaluation_description")) or "")
+    name = text_or_none(metric.get("metric_name"))
+    if described is None or not name or name == described[1]:
+        return
+    message = f"evaluation_description is of {described[1]}, and metric_name is another metric"
+    pointer = f"{RESULTS}/{place}/metric_config/metric_name"
+    at: dict[str, Any] = {"expected": described[1], "found": name}
+    yield ES807.violation(message, pointer=pointer, severity=Severity.WARNING, **at)
 
 
 def _crossed_metrics(aggregate: Aggregate) -> Iterator[Violation]:

@@ -305,6 +305,7 @@ ERROR, INTERVAL = f"{UNCERTAINTY}/standard_error", f"{UNCERTAINTY}/confidence_in
 DRAWS = f"{UNCERTAINTY}/num_bootstrap_samples"
 ENDS = {"lower": 0.61, "upper": 0.88}
 FOUR = [1, 1, 1, 0]
+PARTS = {"law": {"acc": 0.52}, "art": {"acc": 0.97}}
 
 
 @each(
@@ -318,6 +319,13 @@ FOUR = [1, 1, 1, 0]
         ([1, 1, 0], {SCORE: 0.666}, set(), ""),
         (FOUR, {SCORE: 0.74}, {"ES801"}, "mean of the scores of 4 rows"),
         (FOUR, {SCORE: 75}, {"ES801"}, "in percent"),
+        (FOUR, {SCORE: 3, "metric_config/metric_unit": "count"}, set(), ""),
+        (FOUR, {SCORE: 2, "metric_config/metric_unit": "count"}, {"ES801"}, "is not the claim"),
+        (FOUR, {SCORE: 3}, {"ES801"}, "is not the claim"),
+        # A mean over parts whose figures stand beside it; those of the rows lie between them.
+        (FOUR, {SCORE: 0.745, DETAILS: PARTS}, {"ES804", "ES805"}, "no known formula"),
+        (FOUR, {SCORE: 0.66, DETAILS: PARTS}, {"ES801", "ES804"}, "is not the claim"),
+        ([1, 1, 1, 1], {SCORE: 0.745, DETAILS: PARTS}, {"ES801", "ES804"}, "is not the claim"),
         (FOUR, {SCORE: 1}, {"ES801"}, "mean of the scores of 4 rows"),
         ([0.9, 0.8, 1, 0], {SCORE: 0.25}, {"ES801"}, "share of rows with is_correct"),
         (FOUR, {SCORE: 0.5, NAME: "std"}, set(), ""),
@@ -505,6 +513,26 @@ def test_an_error_may_leave_out_the_rows_that_its_score_leaves_out(tmp_path: Pat
     assert run(tmp_path, rows, own).counts == {}
     (finding,) = run(tmp_path, rows, own | {SCORE: 0.4, COUNT: 5})
     assert (finding.code, finding.expected) == ("ES803", pytest.approx(0.24494897427831783))
+
+
+@each(
+    ("quantile", "level", "is_confirmed"),
+    [
+        (1.6448536, 0.9, True),
+        (1.645, 0.9, True),
+        (2.576, 0.99, True),
+        (3.182, 0.95, True),  # Student's t with 3 degrees of freedom
+        (1.66, 0.9, False),
+        (3.1, 0.95, False),
+    ],
+)
+def test_quantiles_may_be_those_of_a_table(
+    tmp_path: Path, quantile: float, level: float, is_confirmed: bool
+) -> None:
+    half = quantile * 0.25
+    ends = {"lower": 0.75 - half, "upper": 0.75 + half, "confidence_level": level}
+    report = run(tmp_path, scored(FOUR), {INTERVAL: ends})
+    assert [finding.code for finding in report.findings] == ([] if is_confirmed else ["ES803"])
 
 
 def test_a_recomputed_interval_has_both_ends(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import statistics
+import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -782,6 +783,35 @@ def test_no_run_is_older_than_its_models(time: Any, expected: bool) -> None:
     for place in ("retrieved_timestamp", "evaluation_results/0/evaluation_timestamp"):
         found = [pointer for pointer, _ in said("ES710", put(one_result(), place, time))]
         assert (f"/{place}" in found) == expected
+
+
+def test_no_time_is_later_than_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1_760_000_000.0)
+    for seconds, expected in (("1760080000", []), ("1760090000", ["/retrieved_timestamp"])):
+        document = put(one_result(), "retrieved_timestamp", seconds)
+        assert [pointer for pointer, _ in said("ES710", document)] == expected
+    del document["retrieved_timestamp"]
+    document["evaluation_timestamp"] = "2025-10-11T10:13:20Z"
+    assert [pointer for pointer, _ in said("ES710", document)] == ["/evaluation_timestamp"]
+
+
+@each(
+    ("described", "name", "expected"),
+    [
+        ("accuracy from scorer choice", "accuracy", False),
+        ("accuracy from scorer choice", "f1", True),
+        ("exact_match (filter: strict)", "acc", True),
+        ("exact_match (filter: strict)", None, False),
+        ("accuracy on sums", "f1", False),
+        ("share of right answers from scorer choice", "f1", False),
+    ],
+)
+def test_a_metric_has_the_name_of_its_description(
+    described: str, name: Any, expected: bool
+) -> None:
+    metric = {"evaluation_description": described, "metric_name": name}
+    where = "/evaluation_results/0/metric_config/metric_name"
+    assert said("ES807", one_result(metric=metric)) == expected * [(where, WARNING)]
 
 
 @each(

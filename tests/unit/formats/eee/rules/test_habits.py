@@ -16,6 +16,7 @@ from evalstream.formats.eee.rules.habits import is_reference
 
 CODES = "ES303", "ES314", "ES320", "ES808"
 ROWS, WRONG = 12, (4, 7)
+RIGHT = tuple(number for number in range(ROWS) if number not in WRONG)
 Change = Callable[[list[Row]], None]
 
 
@@ -101,6 +102,8 @@ EVERY = tuple(range(ROWS))
         ((without_attribution, judge(True, 4)), "ES808 is_correct is true"),
         # A further demand on answers makes right ones wrong, too.
         ((judge(False, 0, 1),), ""),
+        ((judge(True, *RIGHT, score=0.5),), "ES808 all 10 rows with is_correct have the score 0.5"),
+        ((judge(True, *RIGHT[1:], score=0.5),), ""),
         # Neither is the score that of one answer, nor need another text be a wrong answer.
         ((judge(True, 4, 7, score=0.5),), ""),
         ((judge(True, 4), put("error", value="timeout", rows=(4,))), "ES314"),
@@ -310,3 +313,23 @@ def test_answers_are_other_ones_only_where_that_is_sure(
         "answer_attribution": [{"extracted_value": answer}],
     }
     assert is_reference(row) is expected
+
+
+@each(
+    ("metric", "wrong", "expected"),
+    [("depth", (0,), {"ES808"}), ("depth", EVERY, set()), ("faithfulness", (0,), set())],
+)
+def test_a_metric_of_unknown_name_calls_its_best_scores_right(
+    tmp_path: Path, metric: str, wrong: tuple[int, ...], expected: set[str]
+) -> None:
+    # A writer of grades may call no answer correct; one that calls some so means it.
+    rows = made_rows()
+    judge(False, *wrong, score=1.0)(rows)
+    path, aggregate = tmp_path / "rows.jsonl", tmp_path / "aggregate.json"
+    path.write_bytes(bytes_of(rows))
+    document = aggregate_of("0.2.0", path.read_bytes(), ROWS)
+    document["evaluation_results"][0]["metric_config"] |= {"metric_name": metric, "max_score": 1}
+    aggregate.write_text(json.dumps(document))
+    report = evalstream.check(path, aggregate=aggregate, select=("ES808",))
+    errors = {finding.code for finding in report.findings if finding.severity.name == "ERROR"}
+    assert errors == expected

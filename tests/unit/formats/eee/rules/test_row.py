@@ -280,6 +280,11 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (SINGLE, {"token_usage": used(257), "output/reasoning_trace": "Well."}, ""),
     (SINGLE, {"token_usage": used(512), "output/raw": ["It is 5.", "5"]}, ""),
     (SINGLE, {"token_usage": used(513), "output/raw": ["It is 5.", "5"]}, "ES321"),
+    # Retried and repeated calls are summed up.
+    (SINGLE, {"token_usage": used(512), "metadata": {"retries": 1}}, ""),
+    (SINGLE, {"token_usage": used(513), "metadata": {"retries": "1"}}, "ES321"),
+    (SINGLE, {"token_usage": used(768), "metadata": {"num_votes": "3"}}, ""),
+    (SINGLE, {"token_usage": used(257), "metadata": {"num_votes": "some", "retry": 9}}, "ES321"),
     (MULTI, {"token_usage": used(999)}, ""),
     (AGENTIC, {"interactions/1/tool_calls": None}, "ES305 ES306 ES315"),
     (MULTI, {"interaction_type": "agentic"}, "ES315"),
@@ -362,7 +367,7 @@ def test_the_border_of_each_rule(number: int, changes: dict[str, Any], expected:
         ({"metric_name": "macro-F1", "min_score": 0, "max_score": 1}, 1, False, ""),
         ({"metric_name": "rouge_l", "min_score": 0, "max_score": 1}, 0, True, "ES808"),
         ({"metric_name": "exact_match", "min_score": 0, "max_score": 1}, 1, False, "ES808"),
-        ({"metric_name": "winter", "min_score": 0, "max_score": 1}, 1, False, "ES808"),
+        ({"metric_name": "winter", "min_score": 0, "max_score": 1}, 1, False, "ES307"),
         ({"min_score": 1, "max_score": 0}, 0.5, False, ""),
         ({"score_type": "levels", "min_score": 0, "max_score": 2}, -1, False, "ES308W"),
         (
@@ -384,6 +389,11 @@ def test_the_border_of_each_rule(number: int, changes: dict[str, Any], expected:
         ({"score_type": "binary"}, 1, True, ""),
         ({"score_type": "binary"}, 1.5, False, "ES308W ES710E"),
         ({"score_type": "binary", "max_score": 2}, 1.5, False, "ES710E"),
+        ({"score_type": "binary"}, 0.5, False, "ES710E"),
+        # A writer of grades by a name of its own may call no answer correct.
+        ({"metric_name": "depth", "max_score": 1}, 1, False, "ES307"),
+        ({"metric_name": "depth", "max_score": 1, "score_type": "binary"}, 1, False, "ES808"),
+        ({"metric_name": "depth", "min_score": 0}, 0, True, "ES808"),
         ({"score_type": "continuous", "max_score": 1}, 1.0000000000000002, True, ""),
         ({"score_type": "continuous", "max_score": 1}, 1.000001, True, "ES308W"),
         ({"score_type": "levels", "min_score": 0, "max_score": 2}, 3, False, "ES308W"),
@@ -395,6 +405,26 @@ def test_the_metric_has_a_say(
 ) -> None:
     row = changed(SINGLE, {"evaluation/score": score, "evaluation/is_correct": correct})
     assert codes(row, context(metric_config=metric)) == set(expected.split())
+
+
+@each(
+    ("score", "changes", "is_wrong"),
+    [
+        (0.5, {"output/raw": ["5", "6"]}, False),
+        (0.25, {"output/raw": ["5", "6"]}, True),
+        (0.3333, {"metadata": {"num_repeats": "3"}}, False),
+        (0.334, {"metadata": {"num_repeats": "3"}}, True),
+        (1.5, {"metadata": {"num_repeats": "2"}}, True),
+        (0.5, {"metadata": {"num_repeats": "0"}}, True),
+    ],
+)
+def test_repeats_of_a_binary_score_have_an_average(
+    score: float, changes: dict[str, Any], is_wrong: bool
+) -> None:
+    within = context(metric_config={"score_type": "binary"})
+    row = changed(SINGLE, {"evaluation/score": score, "evaluation/is_correct": False, **changes})
+    assert ("ES710E" in codes(row, within)) == is_wrong
+    assert_quiet_is_right(row, within)
 
 
 def test_a_row_that_joins_by_id_is_in_error_past_the_bounds() -> None:
@@ -823,6 +853,8 @@ def test_what_is_accepted_quickly_has_no_violation(
     [
         ([{"max_tokens": 7}], "ES321"),
         ([{"max_tokens": 8}], ""),
+        ([{"max_tokens": 4, "max_attempts": 2}], ""),
+        ([{"max_tokens": 4, "max_attempts": 1}], "ES321"),
         ([{"max_tokens": 7, "reasoning": True}], ""),
         ([{"max_tokens": 7, "eval_plan": {"config": {"max_tokens": "8"}}}], ""),
         ([{"eval_plan": {"config": {"max_tokens": "7"}}}], "ES321"),
