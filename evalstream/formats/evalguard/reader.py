@@ -35,7 +35,7 @@ from evalstream.formats.evalguard.files import File, iterate_files, kind_of_part
 from evalstream.formats.evalguard.manifest import Digest, FolderManifest, make_digest
 from evalstream.formats.evalguard.responses import Response, make_response
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
-from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema, check_schema_name
+from evalstream.formats.evalguard.rules.folder import SIGNS, check_schema, check_schema_name
 from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotCheck

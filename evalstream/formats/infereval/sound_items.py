@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from evalstream.formats.infereval.rules.copies import has_same_fields
-from evalstream.formats.infereval.rules.samples import OK, REQUEST, is_plausible
+from evalstream.formats.infereval.rules.evaluations import (
+    OK,
+    REQUEST,
+    has_same_fields,
+    is_plausible,
+)
 from evalstream.formats.infereval.views import Benchmark, Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, vote
 

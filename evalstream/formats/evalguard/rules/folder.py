@@ -1,16 +1,23 @@
-"""EVG2: rules about ids in EvalGuard's documents, references to them, and lists of them."""
+"""EVG2: rules about the ids, references, layout and schemas of a folder, and lists of documents."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.formats.evalguard import documents
-from evalstream.formats.evalguard.views import Document, FolderItem, iterate_tables
+from evalstream.formats.evalguard.views import POLICIES, SPECIFICATION, FolderItem, iterate_tables
 from evalstream.model.finding import Severity, Violation
-from evalstream.parsing.json import pointer
+from evalstream.model.text import count_noun
+from evalstream.parsing.json import pointer, resolve_pointer
+from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
+from evalstream.parsing.schema_errors import SchemaError, Validator
 from evalstream.rules.base import Rule, declare_rule
+from evalstream.rules.schema import explain_schema
 
 
 def _unknown_metric_of_task(subject: FolderItem) -> Iterator[Violation]:
@@ -67,8 +74,10 @@ def _unknown_metric_of_threshold(subject: FolderItem) -> Iterator[Violation]:
 
 def _several_thresholds(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
-    if document.kind == documents.THRESHOLD:
-        yield from _report_repeated(EVG204, folder.owner(document), document, "/task")
+    owner = folder.owner(document)
+    if document.kind == documents.THRESHOLD and owner is not document:
+        message = f"the task has other thresholds, too: {owner.name}"
+        yield EVG204.violation(message, pointer="/task", found=document.id)
 
 
 def _repeated_id(subject: FolderItem) -> Iterator[Violation]:
@@ -77,8 +86,10 @@ def _repeated_id(subject: FolderItem) -> Iterator[Violation]:
         return
     owner = folder.owner(document)
     is_copy = document.kind == documents.REPORT and owner.value == document.value
-    for violation in () if is_copy else _report_repeated(EVG205, owner, document, "/id"):
-        yield violation._replace(severity=Severity.WARNING if document.kind in _LATER else None)
+    if owner is not document and not is_copy:
+        message = f"another document has this id: {owner.name}"
+        severity = Severity.WARNING if document.kind in _LATER else None
+        yield EVG205.violation(message, pointer="/id", found=document.id, severity=severity)
     is_named = document.stem is None or document.is_named_after_id
     if document.kind != documents.REPORT and not is_named:
         message = "the file is not named after the id in it"
@@ -91,15 +102,6 @@ def _repeated_id(subject: FolderItem) -> Iterator[Violation]:
         )
 
 
-def _report_repeated(
-    rule: Rule, owner: Document, document: Document, place: str
-) -> Iterator[Violation]:
-    """Report each document except the one that its id belongs to."""
-    if owner is not document:
-        message = f"{_REPEATED[rule.code]} {owner.name}"
-        yield rule.violation(message, pointer=place, found=document.id)
-
-
 def _not_followed(rule: Rule, place: str, what: str) -> Violation:
     message = f"{what} were not looked up; name their folder with --aggregate"
     return rule.violation(message, pointer=place, severity=Severity.WARNING)
@@ -110,18 +112,6 @@ _UNIQUE: Final = (documents.TASK, documents.METRIC, documents.REPORT)
 
 _LATER: Final = (documents.GUARDRAIL, documents.POLICY, documents.MODEL)
 """Kinds that the specification does not have, and whose texts say nothing about their ids."""
-
-EVG201: Final = declare_rule("EVG201", record=_unknown_metric_of_task)
-EVG202: Final = declare_rule("EVG202", record=_unknown_task)
-EVG203: Final = declare_rule("EVG203", record=_unknown_metric_of_threshold)
-EVG204: Final = declare_rule("EVG204", record=_several_thresholds)
-EVG205: Final = declare_rule("EVG205", record=_repeated_id)
-
-
-_REPEATED: Final = {
-    EVG204.code: "the task has other thresholds, too:",
-    EVG205.code: "another document has this id:",
-}
 
 
 _PLACE: Final = "/pagination"
@@ -152,6 +142,157 @@ def _count(value: Any) -> int | None:
     return int(value) if is_whole and value >= 0 else None
 
 
-EVG209: Final = declare_rule("EVG209")
+SCHEMA: Final = "$schema"
+API: Final = "openapi"
+SIGNS: Final = frozenset({SCHEMA, API})
+"""Members of which a schema has one; a description of an API contains schemas."""
 
-RULES: Final = (EVG201, EVG202, EVG203, EVG204, EVG205, EVG209)
+ENDPOINTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "/reports": ("model_name", "model_source", "task_ref", "metric", "limit", "offset"),
+    "/reports/{report_id}": (),
+    "/reports/{report_id}/metrics": (),
+    "/thresholds": ("tasks", "metrics"),
+    "/models": (),
+    "/tasks": (),
+}
+"""The endpoints of the API and their query parameters (sections 4.5.2 and 4.5.3)."""
+
+REQUIRED: Final = frozenset({("/thresholds", "tasks")})
+"""Query parameters that a client must give (section 4.5.3)."""
+
+_NEWEST: Final = "https://json-schema.org/draft/2020-12/schema"
+_META_SCHEMAS: Final[Mapping[str, str]] = {
+    "draft/2020-12/schema": _NEWEST,
+    "draft/2019-09/schema": "https://json-schema.org/draft/2019-09/schema",
+    "draft-07/schema": "http://json-schema.org/draft-07/schema#",
+    "draft-06/schema": "http://json-schema.org/draft-06/schema#",
+    "draft-04/schema": "http://json-schema.org/draft-04/schema#",
+}
+"""The meta-schemas by the end of their URI; EvalGuard's own schemas write http for https."""
+
+_URI: Final = re.compile(r"https?://json-schema\.org/(.+?)#?")
+_VARIABLE: Final = re.compile(r"\{[^{}]*\}")
+
+
+def check_schema(value: Mapping[str, Any], engine: str) -> Iterator[Violation]:
+    """Yield the violations of the schema, or the OpenAPI document, in a file."""
+    if API in value:
+        yield from _missing_endpoints(value)
+        return
+    declared = value.get(SCHEMA, _NEWEST)
+    uri = _URI.fullmatch(declared) if isinstance(declared, str) else None
+    known = _META_SCHEMAS.get(uri.group(1)) if uri is not None else None
+    if known is None:
+        message = "the schema was not validated, as its meta-schema is not one of JSON Schema's"
+        place = f"/{SCHEMA}"
+        yield EVG210.violation(message, pointer=place, found=declared, severity=Severity.WARNING)
+        return
+    # The meta-schema knows the URI only with https.
+    errors = map(_nearest, _meta_schema(known, engine).errors({**value, SCHEMA: known}))
+    yield from (
+        violation._replace(code=EVG210.code) for violation in explain_schema(errors, own=False)
+    )
+
+
+def _nearest(error: SchemaError) -> SchemaError:
+    """Return the error of the branch of `anyOf` whose type the value has, if there is one."""
+    branches = (branch[0] for branch in error.variants if branch)
+    return next((one for one in branches if one.keyword != "type"), error)
+
+
+@lru_cache(maxsize=len(_META_SCHEMAS))
+def _meta_schema(uri: str, engine: str) -> Validator:
+    return compile_schema({SCHEMA: uri, "$ref": uri}, engine, trusted=False)
+
+
+def _missing_endpoints(api: Mapping[str, Any]) -> Iterator[Violation]:
+    paths = api.get("paths")
+    if not isinstance(paths, dict):
+        yield EVG211.violation("the document has no paths", pointer="")
+        return
+    places = {_VARIABLE.sub("{}", path): path for path in paths}
+    for endpoint, names in ENDPOINTS.items():
+        path = places.get(_VARIABLE.sub("{}", endpoint), "")
+        operation = paths[path].get("get") if isinstance(paths.get(path), dict) else None
+        if not isinstance(operation, dict):
+            yield EVG211.violation(f"the endpoint GET {endpoint} is missing", pointer="/paths")
+            continue
+        place = pointer(("paths", path, "get"))
+        listed = (*_items(paths[path]), *_items(operation))
+        parameters = [_resolve_parameter(api, one) for one in listed]
+        if None not in parameters:
+            yield from _missing_parameters(endpoint, names, parameters, place)
+
+
+def _missing_parameters(
+    endpoint: str, names: tuple[str, ...], parameters: list[Any], place: str
+) -> Iterator[Violation]:
+    given = {one.get("name"): one for one in parameters if one.get("in") == "query"}
+    for name in names:
+        if name not in given:
+            message = f"GET {endpoint} lacks the query parameter {name}"
+            yield EVG211.violation(message, pointer=place)
+        elif (endpoint, name) in REQUIRED and given[name].get("required") is not True:
+            message = f"the query parameter {name} of GET {endpoint} is not required"
+            yield EVG211.violation(message, pointer=place)
+
+
+def _items(holder: Mapping[str, Any]) -> list[Any]:
+    found = holder.get("parameters")
+    return found if isinstance(found, list) else []
+
+
+def _resolve_parameter(api: Mapping[str, Any], parameter: Any) -> Mapping[str, Any] | None:
+    """Return a parameter, also one that the document refers to; None if it is elsewhere."""
+    reference = parameter.get("$ref") if isinstance(parameter, dict) else None
+    if isinstance(reference, str) and reference.startswith("#/"):
+        parameter = resolve_pointer(api, reference[1:])
+    is_whole = isinstance(parameter, dict) and "$ref" not in parameter
+    return parameter if is_whole else None
+
+
+_FILE: Final = re.compile(r"[A-Za-z0-9_-]+\.schema\.yaml")
+_VERSION: Final = re.compile(r"v[0-9]+(\.[0-9]+)?")
+
+
+def _check_mixed(subject: FolderItem) -> Iterator[Violation]:
+    """Report the first document of the layout that has fewer of them."""
+    shown = subject.folder.shown
+    if not {SPECIFICATION, POLICIES} <= shown.keys():
+        return
+    fewer = min((POLICIES, SPECIFICATION), key=lambda layout: len(shown[layout]))
+    if shown[fewer][0] is subject.document:
+        message = (
+            f"the folder mixes two layouts: {count_noun(len(shown[SPECIFICATION]), 'document')} of the "
+            "specification's (thresholds, tasks with metrics) and "
+            f"{count_noun(len(shown[POLICIES]), 'document')} of the later one (policies, models)"
+        )
+        yield EVG206.violation(message, pointer="")
+
+
+def check_schema_name(path: str, *, is_nested: bool) -> Iterator[Violation]:
+    """Report a schema whose file, or the folder that it is in, is not named as section 6.2 asks.
+
+    `is_nested` says that it is below the named folder, so that its own folder is part of the layout.
+    """
+    folder, name = os.path.split(path)
+    if not _FILE.fullmatch(name):
+        message = "the file of a schema is named {type}.schema.yaml"
+        yield EVG208.violation(message, found=name)
+    if is_nested and not _VERSION.fullmatch(os.path.basename(folder)):
+        message = "the folder of a schema is named after its version, v{major} or v{major}.{minor}"
+        yield EVG208.violation(message, found=os.path.basename(folder))
+
+
+EVG201: Final = declare_rule("EVG201", record=_unknown_metric_of_task)
+EVG202: Final = declare_rule("EVG202", record=_unknown_task)
+EVG203: Final = declare_rule("EVG203", record=_unknown_metric_of_threshold)
+EVG204: Final = declare_rule("EVG204", record=_several_thresholds)
+EVG205: Final = declare_rule("EVG205", record=_repeated_id)
+EVG206: Final = declare_rule("EVG206", record=_check_mixed)
+EVG208: Final = declare_rule("EVG208")
+EVG209: Final = declare_rule("EVG209")
+EVG210: Final = declare_rule("EVG210")
+EVG211: Final = declare_rule("EVG211")
+
+RULES: Final = (EVG201, EVG202, EVG203, EVG204, EVG205, EVG206, EVG208, EVG209, EVG210, EVG211)
