@@ -93,7 +93,7 @@ def view_input(document: Mapping[str, Any]) -> Input:
 
 def view_claims(document: Any) -> list[Score]:
     """Return the claims of an output. Raises RecursionError if parameters are nested too deep."""
-    return [_claim(output) for output in documents.list_outputs(document)]
+    return list(map(_claim, documents.list_outputs(document)))
 
 
 def compare_metrics(claims: list[Score], asked: list[InputMetric] | None) -> MetricOutcome:

@@ -73,6 +73,9 @@ def _target(
         yield EVG207.violation(message, pointer=pointer((*path, "model")), found=model)
 
 
+_Path = tuple[Any, ...]
+"""Keys and indices that lead to a node; few become a pointer."""
+
 PATTERN: Final = "^[A-Za-z0-9_-]+$"
 """A valid identifier, as the specification defines it."""
 
@@ -80,11 +83,12 @@ PATTERN: Final = "^[A-Za-z0-9_-]+$"
 def _check_form(subject: views.FolderItem) -> Iterator[Violation]:
     """Report what the schema cannot: invalid ids and legacy members."""
     document, folder = subject
-    for place, name in _defined_names(document):
-        yield from _identifier(place, name)
-    if not folder.followed:
-        for place, name in _names_of_others(document):
-            yield from _identifier(place, name)
+    for path, name in _checked_ids(document, alone=not folder.followed):
+        if not documents.is_identifier(name):
+            message = "not an identifier: only letters, digits, underscores and hyphens are allowed"
+            yield EVG101.violation(
+                message, pointer=pointer(path), keyword="pattern", expected=PATTERN, found=name
+            )
     if document.kind == documents.REPORT and is_of_harness(document):
         yield EVG101.violation(describe_report(subject), pointer="", severity=Severity.INFO)
     for path, item in views.raw_ranges(document):
@@ -99,35 +103,14 @@ def _check_form(subject: views.FolderItem) -> Iterator[Violation]:
             )
 
 
-def _defined_names(document: views.Document) -> Iterator[tuple[str, str]]:
-    if document.kind in (documents.TASK, documents.METRIC) and document.id is not None:
-        yield "/id", document.id
-    if document.kind == documents.REPORT and not is_of_harness(document):
-        for index, item in enumerate(entry_results(document)):
-            for name in item if isinstance(item, dict) else ():
-                yield pointer(("results", index, name)), name
-
-
-def _names_of_others(document: views.Document) -> Iterator[tuple[str, str]]:
-    if document.kind == documents.TASK:
-        for index, name in enumerate(list_or_empty(document.value.get("metrics"))):
-            if isinstance(name, str):
-                yield pointer(("metrics", index)), name
-    if document.kind == documents.THRESHOLD and document.id is not None:
-        yield "/task", document.id
-    for table in views.iterate_tables(document):
-        if document.kind == documents.POLICY and table.task is not None:
-            yield pointer(table.path), table.task
-        for name in table.metrics:
-            yield pointer((*table.path, name)), name
-
-
-def _identifier(place: str, name: str) -> Iterator[Violation]:
-    if not documents.is_identifier(name):
-        message = "not an identifier: only letters, digits, underscores and hyphens are allowed"
-        yield EVG101.violation(
-            message, pointer=place, keyword="pattern", expected=PATTERN, found=name
-        )
+def _checked_ids(document: Document, *, alone: bool) -> Iterator[tuple[_Path, str]]:
+    """Yield the ids that a document defines and, where it is `alone`, those of others in it."""
+    if document.kind == REPORT and not is_of_harness(document):
+        yield from _ids_of_results(document)
+    if document.kind in (TASK, METRIC, THRESHOLD, POLICY):
+        for path, name in _ids(document):
+            if document.kind in (TASK, METRIC) if path == ("id",) else alone:
+                yield path, name
 
 
 def _empty_range(subject: views.FolderItem) -> Iterator[Violation]:
@@ -181,10 +164,6 @@ def leaving(document: Document) -> Iterator[tuple[str, str]]:
         path = reference.partition("#")[0]
         if is_absolute(path) or climbs(path, document.depth):
             yield pointer(place), reference
-
-
-_Path = tuple[Any, ...]
-"""Keys and indices that lead to a node; few become a pointer."""
 
 
 def is_absolute(path: str) -> bool:
@@ -245,6 +224,10 @@ def _ids_of_report(document: Document) -> Iterator[tuple[_Path, str]]:
                 yield (*task.path, "task_ref"), task.value["task_ref"]
             elif task.id is not None:
                 yield task.path, task.id
+    yield from _ids_of_results(document)
+
+
+def _ids_of_results(document: Document) -> Iterator[tuple[_Path, str]]:
     for index, item in enumerate(entry_results(document)):
         for name in item if isinstance(item, dict) else ():
             yield ("results", index, name), name
