@@ -11,7 +11,7 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_locator, json_locator
 from evalstream.engine.row_pass import describe_error
 from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
-from evalstream.formats.infereval.compact import compact_benchmark
+from evalstream.formats.infereval.compact import compact_benchmark, is_plain
 from evalstream.formats.infereval.documents import (
     BENCHMARK,
     EVALUATION,
@@ -25,7 +25,6 @@ from evalstream.formats.infereval.items import ItemPass, parse_envelope
 from evalstream.formats.infereval.rules import benchmarks, evaluations
 from evalstream.formats.infereval.rules.benchmarks import INF101
 from evalstream.formats.infereval.schema import document_validator, is_valid, schema_violations
-from evalstream.formats.infereval.sound_items import is_plain
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Evaluation
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress

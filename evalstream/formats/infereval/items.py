@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
@@ -15,10 +15,15 @@ from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.infereval.documents import EVALUATION, ITEMS
 from evalstream.formats.infereval.rules import evaluations
 from evalstream.formats.infereval.rules.benchmarks import INF201, INF202, INF208
+from evalstream.formats.infereval.rules.evaluations import (
+    OK,
+    REQUEST,
+    has_same_fields,
+    is_plausible,
+)
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
-from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.views import Evaluation, Item
-from evalstream.formats.infereval.votes import VerdictTally
+from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, VerdictTally, vote
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import ArrayError, Element
@@ -314,3 +319,66 @@ class ItemPass:
 
 def _digest(name: str) -> bytes:
     return blake2b(name.encode(errors="replace"), digest_size=ID_DIGEST_BYTES).digest()
+
+
+def is_sound(item: Mapping[str, Any], evaluation: Evaluation) -> bool:
+    """Tell whether certainly no rule finds anything in an item.
+
+    Only an item with its benchmark and with samples can be accepted.
+    """
+    benchmark, tie_break = evaluation.benchmark, evaluation.tie_break
+    samples, number = item.get("samples"), evaluation.samples
+    if benchmark is None or tie_break is None or samples.__class__ is not list or not samples:
+        return False
+    name = item.get("id")
+    original = benchmark.by_id.get(name) if isinstance(name, str) else None
+    if original is None or len(samples) != number or not has_same_fields(item, original):
+        return False
+    read = evaluation.reading
+    for index, sample in enumerate(samples):
+        if not _is_sound_sample(sample, index) or not is_plausible(sample, evaluation.longest):
+            return False
+        if not _is_own_request(sample, evaluation, name):
+            return False
+        if read is not None and not _says_its_verdict(sample, read):
+            return False
+    outcome = vote([sample["parsed_verdict"] for sample in samples], tie_break)
+    claimed = item.get("majority_vote")
+    return (
+        claimed.__class__ is dict
+        and all(claimed.get(name, 0) == outcome.counts[name] for name in VERDICTS)
+        and claimed.get("verdict") == item.get("model_verdict") == outcome.verdict
+        and claimed.get("tie_broken", False) is outcome.tie_broken
+    )
+
+
+def _is_sound_sample(sample: Any, index: int) -> bool:
+    """Tell whether a sample is the next one, and a vote that the model gave."""
+    if sample.__class__ is not dict or sample.get("sample_index") != index:
+        return False
+    if sample.get("parse_status", OK) != OK or sample.get("provider_error") is not None:
+        return False
+    verdict = sample.get("parsed_verdict")
+    return verdict in VERDICTS and (verdict != ABSTAIN or _is_answered(sample))
+
+
+def _is_own_request(sample: Mapping[str, Any], evaluation: Evaluation, name: Any) -> bool:
+    request = sample.get("request_id")
+    if request is None or (request.__class__ is str and REQUEST not in request):
+        return True
+    return bool(request == evaluation.name_request(name, sample))
+
+
+def _says_its_verdict(sample: Mapping[str, Any], read: Reading) -> bool:
+    response = sample.get("raw_response")
+    return isinstance(response, str) and read(response) == sample["parsed_verdict"]
+
+
+def _is_answered(sample: Mapping[str, Any]) -> bool:
+    """Tell whether an abstention is the model's, not a failed call's."""
+    response = sample.get("raw_response")
+    return (
+        isinstance(response, str)
+        and bool(response.strip())
+        and sample.get("wall_time_ms") not in (None, 0)
+    )

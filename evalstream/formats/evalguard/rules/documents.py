@@ -6,38 +6,16 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstream.formats.evalguard import documents, views
-from evalstream.formats.evalguard.documents import (
-    GUARDRAIL,
-    METRIC,
-    MODEL,
-    POLICY,
-    REPORT,
-    TASK,
-    THRESHOLD,
-)
-from evalstream.formats.evalguard.report import (
-    describe_report,
-    entry_results,
-    entry_tasks,
-    is_of_harness,
-)
-from evalstream.formats.evalguard.views import (
-    Document,
-    Folder,
-    FolderItem,
-    iterate_tables,
-    text_member,
-)
+from evalstream.formats.evalguard import documents, report, views
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.rules.base import declare_rule
 
 
-def _targets(subject: FolderItem) -> Iterator[Violation]:
+def _targets(subject: views.FolderItem) -> Iterator[Violation]:
     document, folder = subject
-    if document.kind != GUARDRAIL:
+    if document.kind != documents.GUARDRAIL:
         return
     targets = list_or_empty(document.value.get("targets"))
     if not folder.followed:
@@ -51,24 +29,24 @@ def _targets(subject: FolderItem) -> Iterator[Violation]:
 
 
 def _target(
-    target: dict[str, object], path: tuple[str | int, ...], folder: Folder
+    target: dict[str, object], path: tuple[str | int, ...], folder: views.Folder
 ) -> Iterator[Violation]:
-    task, model = text_member(target, "task"), text_member(target, "model")
-    if task is not None and not folder.knows(TASK, task):
+    task, model = views.text_member(target, "task"), views.text_member(target, "model")
+    if task is not None and not folder.knows(documents.TASK, task):
         message = "no task document has this id"
         yield EVG207.violation(message, pointer=pointer((*path, "task")), found=task)
     for index, name in enumerate(list_or_empty(target.get("metrics"))):
         if not isinstance(name, str):
             continue
         place = pointer((*path, "metrics", index))
-        if not folder.knows(METRIC, name):
+        if not folder.knows(documents.METRIC, name):
             yield EVG207.violation("no metric document has this id", pointer=place, found=name)
         elif task is not None and not folder.lists(task, name):
             message = f"the task {task[:80]} does not list this metric"
             yield EVG207.violation(message, pointer=place, found=name, severity=Severity.WARNING)
     # The layout of the specification has no documents of models.
-    has_models = folder.owners[MODEL] or folder.unread[MODEL]
-    if model is not None and has_models and not folder.knows(MODEL, model):
+    has_models = folder.owners[documents.MODEL] or folder.unread[documents.MODEL]
+    if model is not None and has_models and not folder.knows(documents.MODEL, model):
         message = "no model document has this id"
         yield EVG207.violation(message, pointer=pointer((*path, "model")), found=model)
 
@@ -89,8 +67,8 @@ def _check_form(subject: views.FolderItem) -> Iterator[Violation]:
             yield EVG101.violation(
                 message, pointer=pointer(path), keyword="pattern", expected=PATTERN, found=name
             )
-    if document.kind == documents.REPORT and is_of_harness(document):
-        yield EVG101.violation(describe_report(subject), pointer="", severity=Severity.INFO)
+    if document.kind == documents.REPORT and report.is_of_harness(document):
+        yield EVG101.violation(report.describe_report(subject), pointer="", severity=Severity.INFO)
     for path, item in views.raw_ranges(document):
         if document.kind == documents.THRESHOLD and views.is_legacy(item):
             place = pointer(path)
@@ -103,13 +81,13 @@ def _check_form(subject: views.FolderItem) -> Iterator[Violation]:
             )
 
 
-def _checked_ids(document: Document, *, alone: bool) -> Iterator[tuple[_Path, str]]:
+def _checked_ids(document: views.Document, *, alone: bool) -> Iterator[tuple[_Path, str]]:
     """Yield the ids that a document defines and, where it is `alone`, those of others in it."""
-    if document.kind == REPORT and not is_of_harness(document):
+    if document.kind == documents.REPORT and not report.is_of_harness(document):
         yield from _ids_of_results(document)
-    if document.kind in (TASK, METRIC, THRESHOLD, POLICY):
+    if document.kind in (documents.TASK, documents.METRIC, documents.THRESHOLD, documents.POLICY):
         for path, name in _ids(document):
-            if document.kind in (TASK, METRIC) if path == ("id",) else alone:
+            if document.kind in (documents.TASK, documents.METRIC) if path == ("id",) else alone:
                 yield path, name
 
 
@@ -147,7 +125,7 @@ _MOST: Final = 1_000_000
 """The number of nodes searched for references; YAML aliases cannot add more."""
 
 
-def leaving(document: Document) -> Iterator[tuple[str, str]]:
+def leaving(document: views.Document) -> Iterator[tuple[str, str]]:
     """Yield the pointers and paths in a document that lead out of the folder.
 
     Ids and references to them are used as file names, so they must stay in their folder. The path
@@ -187,28 +165,28 @@ def climbs(path: str, depth: int) -> bool:
     return False
 
 
-def _ids(document: Document) -> Iterator[tuple[_Path, str]]:
+def _ids(document: views.Document) -> Iterator[tuple[_Path, str]]:
     """Yield every id in a document, its own and those of others."""
     value = document.value
-    if document.kind not in (THRESHOLD, REPORT):
+    if document.kind not in (documents.THRESHOLD, documents.REPORT):
         yield from _texts(value.get("id"), ("id",))
-    if document.kind == TASK:
+    if document.kind == documents.TASK:
         for index, name in enumerate(list_or_empty(value.get("metrics"))):
             yield from _texts(name, ("metrics", index))
-    if document.kind == THRESHOLD:
+    if document.kind == documents.THRESHOLD:
         yield from _texts(value.get("task"), ("task",))
-    for table in iterate_tables(document):
-        if document.kind == POLICY and table.task is not None:
+    for table in views.iterate_tables(document):
+        if document.kind == documents.POLICY and table.task is not None:
             yield table.path, table.task
         for name in table.metrics:
             yield (*table.path, name), name
-    if document.kind == GUARDRAIL:
+    if document.kind == documents.GUARDRAIL:
         yield from _ids_of_guardrail(document)
-    if document.kind == REPORT:
+    if document.kind == documents.REPORT:
         yield from _ids_of_report(document)
 
 
-def _ids_of_guardrail(document: Document) -> Iterator[tuple[_Path, str]]:
+def _ids_of_guardrail(document: views.Document) -> Iterator[tuple[_Path, str]]:
     for index, target in enumerate(list_or_empty(document.value.get("targets"))):
         if isinstance(target, dict):
             for member in ("task", "model"):
@@ -217,8 +195,8 @@ def _ids_of_guardrail(document: Document) -> Iterator[tuple[_Path, str]]:
                 yield from _texts(name, ("targets", index, "metrics", number))
 
 
-def _ids_of_report(document: Document) -> Iterator[tuple[_Path, str]]:
-    for entry in entry_tasks(document):
+def _ids_of_report(document: views.Document) -> Iterator[tuple[_Path, str]]:
+    for entry in report.entry_tasks(document):
         for task in entry:
             if isinstance(task.value.get("task_ref"), str):
                 yield (*task.path, "task_ref"), task.value["task_ref"]
@@ -227,15 +205,15 @@ def _ids_of_report(document: Document) -> Iterator[tuple[_Path, str]]:
     yield from _ids_of_results(document)
 
 
-def _ids_of_results(document: Document) -> Iterator[tuple[_Path, str]]:
-    for index, item in enumerate(entry_results(document)):
+def _ids_of_results(document: views.Document) -> Iterator[tuple[_Path, str]]:
+    for index, item in enumerate(report.entry_results(document)):
         for name in item if isinstance(item, dict) else ():
             yield ("results", index, name), name
 
 
-def _data_paths(document: Document) -> Iterator[tuple[_Path, str]]:
-    if document.kind == REPORT:
-        for entry in entry_tasks(document):
+def _data_paths(document: views.Document) -> Iterator[tuple[_Path, str]]:
+    if document.kind == documents.REPORT:
+        for entry in report.entry_tasks(document):
             for task in entry:
                 if isinstance(task.value.get("dataset_path"), str):
                     yield (*task.path, "dataset_path"), task.value["dataset_path"]
