@@ -15,12 +15,12 @@ from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
     Reading,
     is_of_another,
-    possible_kinds,
     read,
     read_bytes,
     unread_document,
 )
 from evalstream.formats.evalguard.documents import (
+    KINDS,
     MANIFEST_FILE,
     METRIC,
     METRICS,
@@ -220,7 +220,7 @@ class FolderReader:
 
     def _remember(self, file: File, reading: Reading) -> None:
         """Remember what an unread file may define, so that it is not reported as missing."""
-        for kind in possible_kinds(reading):
+        for kind in KINDS if reading.kind is None else (reading.kind,):
             self.folder.unread[kind].add(file_stem(file.path))
         layout = views.LAYOUT_OF_KIND.get(reading.kind or "")
         if layout is not None:

@@ -23,7 +23,7 @@ from evalstream.formats.evalguard.documents import (
     THRESHOLD,
 )
 from evalstream.parsing.json import text_or_none
-from evalstream.parsing.json_values import list_or_empty
+from evalstream.parsing.json_values import list_or_empty, numbered_texts
 
 REFERRING: Final = {
     TASK: ("metrics",),
@@ -162,8 +162,8 @@ class Folder:
         """Return the metrics that a task lists."""
         if task not in self._listed:
             document = self.owners[TASK].get(task)
-            value = {} if document is None else document.value
-            self._listed[task] = frozenset(text_list_member(value, "metrics"))
+            names = None if document is None else document.value.get("metrics")
+            self._listed[task] = frozenset(name for _, name in numbered_texts(names))
         return self._listed[task]
 
     def is_percentage(self, metric: str) -> bool:
@@ -303,11 +303,6 @@ def as_number(value: Any) -> float | None:
 def text_member(value: Mapping[str, Any], member: str) -> str | None:
     """Return a member that is a string, or None."""
     return text_or_none(value.get(member))
-
-
-def text_list_member(value: Mapping[str, Any], member: str) -> list[str]:
-    """Return the strings in a member that is a list."""
-    return [item for item in list_or_empty(value.get(member)) if isinstance(item, str)]
 
 
 def _range(index: int, item: Any) -> Range | None:

@@ -142,7 +142,8 @@ class RunReader:
             id_, model = record["instance_id"], record.get("model_name_or_path")
             one = views.Prediction(path, id_, model, record.get("model_patch"), place, line)
             if id_ in found:
-                self.note([about_documents.report_second(one)])
+                rule, message = about_documents.SWE102, "a second prediction for it"
+                self.note([one.about(rule, message, "instance_id", found=id_)])
             found[id_] = one
         self.found.predictions = found
 

@@ -57,12 +57,14 @@ _Path = tuple[Any, ...]
 PATTERN: Final = "^[A-Za-z0-9_-]+$"
 """A valid identifier, as the specification defines it."""
 
+_IDENTIFIER: Final = re.compile(PATTERN)
+
 
 def _check_form(subject: views.FolderItem) -> Iterator[Violation]:
     """Report what the schema cannot: invalid ids and legacy members."""
     document, folder = subject
     for path, name in _checked_ids(document, alone=not folder.followed):
-        if not documents.is_identifier(name):
+        if not _IDENTIFIER.fullmatch(name):
             message = "not an identifier: only letters, digits, underscores and hyphens are allowed"
             yield EVG101.violation(
                 message, pointer=pointer(path), keyword="pattern", expected=PATTERN, found=name

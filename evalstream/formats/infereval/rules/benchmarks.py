@@ -18,37 +18,36 @@ from evalstream.rules.base import Rule, declare_rule
 
 def _verdicts(facts: BenchmarkItem | Item) -> Iterator[Violation]:
     if isinstance(facts, BenchmarkItem):
-        yield from _counts(facts, INF201, "analyst_verdicts")
-        return
-    given = facts.value.get("analyst_verdicts")
-    if facts.evaluation.benchmark is None and isinstance(given, list):
-        wanted = facts.verdicts
-        if wanted is not None and len(given) != wanted:
-            message = f"{len(given)} analyst_verdicts, but the first item has {wanted}"
-            yield INF201.violation(message, pointer="/analyst_verdicts", expected=of_length(wanted))
+        yield from _count_analysts(facts, INF201, "analyst_verdicts")
+    elif facts.evaluation.benchmark is None:
+        of = f"the first item has {facts.verdicts}"
+        yield from _check_length(INF201, facts, "analyst_verdicts", facts.verdicts, of)
 
 
 def _rationales(facts: BenchmarkItem | Item) -> Iterator[Violation]:
     if isinstance(facts, BenchmarkItem):
-        yield from _counts(facts, INF202, "analyst_rationales")
+        yield from _count_analysts(facts, INF202, "analyst_rationales")
         return
-    given, verdicts = (facts.value.get(f"analyst_{part}") for part in ("rationales", "verdicts"))
-    if facts.evaluation.benchmark is not None or not isinstance(given, list):
-        return
-    if isinstance(verdicts, list) and len(given) != len(verdicts):
-        message = f"{len(given)} analyst_rationales, but {len(verdicts)} analyst_verdicts"
-        yield INF202.violation(
-            message, pointer="/analyst_rationales", expected=of_length(len(verdicts))
-        )
+    verdicts = facts.value.get("analyst_verdicts")
+    if facts.evaluation.benchmark is None and isinstance(verdicts, list):
+        wanted, of = len(verdicts), f"{len(verdicts)} analyst_verdicts"
+        yield from _check_length(INF202, facts, "analyst_rationales", wanted, of)
 
 
-def _counts(item: BenchmarkItem, rule: Rule, name: str) -> Iterator[Violation]:
+def _count_analysts(item: BenchmarkItem, rule: Rule, name: str) -> Iterator[Violation]:
     """Compare the length of a list in an item with the number of analysts."""
-    wanted, given = item.benchmark.panel_size, item.value.get(name)
+    wanted, start = item.benchmark.panel_size, pointer(("items", item.number))
+    for one in _check_length(rule, item, name, wanted, f"there are {wanted} analysts"):
+        yield one._replace(pointer=f"{start}{one.pointer}", found=item.value[name])
+
+
+def _check_length(
+    rule: Rule, item: BenchmarkItem | Item, name: str, wanted: int | None, of: str
+) -> Iterator[Violation]:
+    given = item.value.get(name)
     if wanted is not None and isinstance(given, list) and len(given) != wanted:
-        message = f"{len(given)} {name}, but there are {wanted} analysts"
-        place = pointer(("items", item.number, name))
-        yield rule.violation(message, pointer=place, expected=of_length(wanted), found=given)
+        message = f"{len(given)} {name}, but {of}"
+        yield rule.violation(message, pointer=f"/{name}", expected=of_length(wanted))
 
 
 def _primary_panel(benchmark: Benchmark) -> Iterator[Violation]:

@@ -13,7 +13,6 @@ from evalstream.formats.swe_bench.views import (
     InstanceOutcome,
     Lists,
     PlacedInFile,
-    Prediction,
     derive,
     is_amount,
     is_natural,
@@ -139,12 +138,6 @@ def check_prediction(record: Any, place: str) -> Violation | None:
         return next(_check(record, _PREDICTION, place), None)
     message = f"a prediction must be an object, not {type_name(record)}"
     return SWE101.violation(message, pointer=place, found=record)
-
-
-def report_second(prediction: Prediction) -> PlacedInFile:
-    """Return the violation of a second prediction for an instance."""
-    message = "a second prediction for it"
-    return prediction.about(SWE102, message, "instance_id", found=prediction.id)
 
 
 def _find_repeated_ids(lists: Lists, names: Iterable[str]) -> Iterator[PlacedInFile]:
