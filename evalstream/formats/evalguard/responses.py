@@ -26,7 +26,6 @@ from evalstream.formats.evalguard.views import (
     Document,
     Folder,
     FolderItem,
-    Table,
     as_number,
     iterate_tables,
 )
@@ -35,7 +34,7 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import Violation
 from evalstream.model.text import describe_unknown
 from evalstream.parsing.json import pointer
-from evalstream.parsing.json_values import list_or_empty
+from evalstream.parsing.json_values import objects
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judge import is_outside_bounds
 from evalstream.stats.claims.judgement import Claim, leave_open, refute
@@ -92,12 +91,9 @@ def make_response(name: str, value: Mapping[str, Any]) -> Response:
     """Return the response in a file, whose name in reports is `name`."""
     endpoint = detect_endpoint(value) or ""
     kind = LISTS.get(endpoint)
-    listing = () if kind is None else enumerate(list_or_empty(value.get(endpoint)))
-    entries = (
-        (index, Document(name, kind, one, None))
-        for index, one in listing
-        if kind is not None and isinstance(one, dict)
-    )
+    if kind is None:
+        return Response(endpoint, value, ())
+    entries = ((index, Document(name, kind, one, None)) for index, one in objects(value[endpoint]))
     return Response(endpoint, value, tuple(entries))
 
 
@@ -192,7 +188,7 @@ def _of_task(folder: Folder, task: str, policy: str | None) -> tuple[str, Mappin
     tables = [
         (document, table.metrics)
         for document in _sources(folder, policy)
-        for table in _tables(document)
+        for table in iterate_tables(document)
         if table.task == task
     ]
     if not tables:
@@ -215,7 +211,3 @@ def _sources(folder: Folder, policy: str | None) -> Iterator[Document]:
         return
     yield from folder.owners[THRESHOLD].values()
     yield from policies.values()
-
-
-def _tables(document: Document) -> Iterator[Table]:
-    return (table for table in iterate_tables(document) if table.task is not None)

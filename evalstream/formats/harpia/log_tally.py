@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeGuard
 
-from evalstream.formats.harpia.documents import Member, find_member
+from evalstream.formats.harpia.documents import Member, find_member, read_member
 from evalstream.formats.harpia.values import (
     LONGEST_IDENTIFIER,
     NO_MEAN_WORDS,
@@ -294,19 +294,14 @@ def collect_matches(instances: Iterable[InputInstance] | None) -> Mapping[str, M
     """Return how the one response of each instance matches what was expected, by the ids."""
     found: dict[str, Match] = {}
     for one in instances or ():
-        response = _read_member(one.value, "actual-output")
-        expected = _read_member(one.value, "expected-output")
+        response = read_member(one.value, "actual-output")
+        expected = read_member(one.value, "expected-output")
         if one.id in found:
             found[one.id] = Match(is_literal=False, is_loose=True)
         elif one.id is not None and isinstance(response, str) and _is_texts(expected):
             is_loose = _reduce(response) in map(_reduce, expected)
             found[one.id] = Match(response in expected, is_loose)
     return found
-
-
-def _read_member(value: Any, name: str) -> Any:
-    found = find_member(value, name) if isinstance(value, dict) else None
-    return None if found is None else found.value
 
 
 def _is_texts(value: Any) -> TypeGuard[list[str]]:

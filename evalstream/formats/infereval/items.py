@@ -19,6 +19,7 @@ from evalstream.formats.infereval.rules.evaluations import (
     OK,
     REQUEST,
     has_same_fields,
+    has_text,
     is_plausible,
 )
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
@@ -359,7 +360,10 @@ def _is_sound_sample(sample: Any, index: int) -> bool:
     if sample.get("parse_status", OK) != OK or sample.get("provider_error") is not None:
         return False
     verdict = sample.get("parsed_verdict")
-    return verdict in VERDICTS and (verdict != ABSTAIN or _is_answered(sample))
+    if verdict == ABSTAIN:
+        # It must be the model's, not a failed call's.
+        return has_text(sample) and sample.get("wall_time_ms") not in (None, 0)
+    return verdict in VERDICTS
 
 
 def _is_own_request(sample: Mapping[str, Any], evaluation: Evaluation, name: Any) -> bool:
@@ -372,13 +376,3 @@ def _is_own_request(sample: Mapping[str, Any], evaluation: Evaluation, name: Any
 def _says_its_verdict(sample: Mapping[str, Any], read: Reading) -> bool:
     response = sample.get("raw_response")
     return isinstance(response, str) and read(response) == sample["parsed_verdict"]
-
-
-def _is_answered(sample: Mapping[str, Any]) -> bool:
-    """Tell whether an abstention is the model's, not a failed call's."""
-    response = sample.get("raw_response")
-    return (
-        isinstance(response, str)
-        and bool(response.strip())
-        and sample.get("wall_time_ms") not in (None, 0)
-    )

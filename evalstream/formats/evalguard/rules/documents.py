@@ -9,7 +9,7 @@ from typing import Any, Final
 from evalstream.formats.evalguard import documents, report, views
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
-from evalstream.parsing.json_values import list_or_empty
+from evalstream.parsing.json_values import list_or_empty, numbered_texts, objects
 from evalstream.rules.base import declare_rule
 
 
@@ -23,9 +23,8 @@ def _targets(subject: views.FolderItem) -> Iterator[Violation]:
             message = "the targets were not looked up; name their folder with --aggregate"
             yield EVG207.violation(message, pointer="/targets", severity=Severity.WARNING)
         return
-    for index, target in enumerate(targets):
-        if isinstance(target, dict):
-            yield from _target(target, ("targets", index), folder)
+    for index, target in objects(targets):
+        yield from _target(target, ("targets", index), folder)
 
 
 def _target(
@@ -35,9 +34,7 @@ def _target(
     if task is not None and not folder.knows(documents.TASK, task):
         message = "no task document has this id"
         yield EVG207.violation(message, pointer=pointer((*path, "task")), found=task)
-    for index, name in enumerate(list_or_empty(target.get("metrics"))):
-        if not isinstance(name, str):
-            continue
+    for index, name in numbered_texts(target.get("metrics")):
         place = pointer((*path, "metrics", index))
         if not folder.knows(documents.METRIC, name):
             yield EVG207.violation("no metric document has this id", pointer=place, found=name)
@@ -173,8 +170,8 @@ def _ids(document: views.Document) -> Iterator[tuple[_Path, str]]:
     if document.kind not in (documents.THRESHOLD, documents.REPORT):
         yield from _texts(value.get("id"), ("id",))
     if document.kind == documents.TASK:
-        for index, name in enumerate(list_or_empty(value.get("metrics"))):
-            yield from _texts(name, ("metrics", index))
+        for index, name in numbered_texts(value.get("metrics")):
+            yield ("metrics", index), name
     if document.kind == documents.THRESHOLD:
         yield from _texts(value.get("task"), ("task",))
     for table in views.iterate_tables(document):
@@ -189,12 +186,11 @@ def _ids(document: views.Document) -> Iterator[tuple[_Path, str]]:
 
 
 def _ids_of_guardrail(document: views.Document) -> Iterator[tuple[_Path, str]]:
-    for index, target in enumerate(list_or_empty(document.value.get("targets"))):
-        if isinstance(target, dict):
-            for member in ("task", "model"):
-                yield from _texts(target.get(member), ("targets", index, member))
-            for number, name in enumerate(list_or_empty(target.get("metrics"))):
-                yield from _texts(name, ("targets", index, "metrics", number))
+    for index, target in objects(document.value.get("targets")):
+        for member in ("task", "model"):
+            yield from _texts(target.get(member), ("targets", index, member))
+        for number, name in numbered_texts(target.get("metrics")):
+            yield ("targets", index, "metrics", number), name
 
 
 def _ids_of_report(document: views.Document) -> Iterator[tuple[_Path, str]]:

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Final
 
 from evalstream.formats.harpia import requirements as demands
-from evalstream.formats.harpia.documents import find_member, find_misplaced
+from evalstream.formats.harpia.documents import find_member, find_misplaced, read_member
 from evalstream.formats.harpia.requirements import at
 from evalstream.formats.harpia.values import is_supervised
 from evalstream.formats.harpia.views import Input, InputInstance
@@ -171,9 +171,7 @@ def _find_copies(read: Input) -> Iterator[Violation]:
     """Report instances that are an earlier one under another id."""
     first: dict[bytes, InputInstance] = {}
     for instance in read.instances or ():
-        members = instance.value if isinstance(instance.value, dict) else {}
-        named = (find_member(members, name) for name in _TEXTS)
-        texts = [None if found is None else found.value for found in named]
+        texts = [read_member(instance.value, name) for name in _TEXTS]
         if instance.id is None or None in texts:
             continue
         digest = blake2b(canonical(texts), digest_size=DIGEST_BYTES).digest()

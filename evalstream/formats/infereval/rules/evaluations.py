@@ -139,7 +139,7 @@ def _parse_status(item: Item) -> Iterator[Violation]:
         if sample.get("provider_error") is not None and status != FAILED:
             message = f"provider_error is set, but parse_status is not {FAILED}"
             yield INF305.violation(message, pointer=place, expected=FAILED, found=status)
-        elif status == FAILED and _has_text(sample):
+        elif status == FAILED and has_text(sample):
             message = f"parse_status is {FAILED}, but the sample has a response"
             yield INF305.violation(message, pointer=place, found=status)
 
@@ -148,7 +148,7 @@ def _silent_failure(item: Item) -> Iterator[Violation]:
     for index, sample in objects(item.value.get("samples")):
         if sample.get("parsed_verdict") != ABSTAIN or sample.get("provider_error") is not None:
             continue
-        if isinstance(sample.get("raw_response"), str) and not _has_text(sample):
+        if isinstance(sample.get("raw_response"), str) and not has_text(sample):
             message = (
                 "the response is empty and counts as an abstention, but provider_error is missing"
             )
@@ -171,7 +171,7 @@ def _implausible(item: Item) -> Iterator[Violation]:
             place = f"/samples/{index}/usage/{name}"
             if is_number(number) and number < 0:
                 yield INF309.violation(f"{name} is negative", pointer=place, found=number)
-            elif name == _OUTPUT and number == 0 and _has_text(sample):
+            elif name == _OUTPUT and number == 0 and has_text(sample):
                 message = "a response of no tokens is not empty"
                 yield INF309.violation(message, pointer=place, found=number)
 
@@ -247,7 +247,8 @@ def iterate_answers(item: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
             yield index, response, verdict
 
 
-def _has_text(sample: Mapping[str, Any]) -> bool:
+def has_text(sample: Mapping[str, Any]) -> bool:
+    """Tell whether a sample has a response that is not empty."""
     response = sample.get("raw_response")
     return isinstance(response, str) and bool(response.strip())
 
