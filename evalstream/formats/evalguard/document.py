@@ -188,9 +188,10 @@ def _kind(file: File, value: dict[str, Any] | None) -> str | None:
     )
 
 
-def unread_document(file: File, violations: list[PlacedViolation]) -> Reading:
-    """Return the reading of a file that could not be read."""
-    return Reading(_kind(file, None), None, partial(yaml.find_marks, yaml.NOWHERE), violations)
+def unread_document(file: File, violation: Violation) -> Reading:
+    """Return the reading of a file that could not be read, with the reason as a violation."""
+    locator, placed = partial(yaml.find_marks, yaml.NOWHERE), PlacedViolation(violation)
+    return Reading(_kind(file, None), None, locator, [placed])
 
 
 def with_spelling(violation: Violation, reading: Reading) -> Violation:
