@@ -8,8 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, product
 from typing import Any, Final
 
-from evalstream.formats.infereval import views
-from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Item
+from evalstream.formats.infereval.views import (
+    Benchmark,
+    BenchmarkItem,
+    Evaluation,
+    Item,
+    date_time,
+    is_date,
+)
 from evalstream.model.finding import Violation, expect_one, of_length
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import is_number, numbered_texts, object_or_empty, objects
@@ -79,7 +85,7 @@ CELLS_LISTED: Final = 20
 """The number of thin cells that a message lists."""
 
 
-def _factor_levels(item: views.BenchmarkItem) -> Iterator[Violation]:
+def _factor_levels(item: BenchmarkItem) -> Iterator[Violation]:
     factors = item.benchmark.factors
     for factor, level in object_or_empty(item.value.get("factor_levels")).items():
         place = pointer(("items", item.number, "factor_levels", factor))
@@ -93,7 +99,7 @@ def _factor_levels(item: views.BenchmarkItem) -> Iterator[Violation]:
             )
 
 
-def _thin_cells(benchmark: views.Benchmark) -> Iterator[Violation]:
+def _thin_cells(benchmark: Benchmark) -> Iterator[Violation]:
     constraints = object_or_empty(benchmark.document.get("factor_constraints"))
     least: Any = constraints.get("min_items_per_cell")
     names = sorted(benchmark.factors)
@@ -115,7 +121,7 @@ def _thin_cells(benchmark: views.Benchmark) -> Iterator[Violation]:
 
 
 def _count_cells(
-    benchmark: views.Benchmark, names: list[str], levels: list[list[str]]
+    benchmark: Benchmark, names: list[str], levels: list[list[str]]
 ) -> Counter[tuple[str, ...]]:
     """Count the items of each cell; an item that omits a factor belongs to no cell."""
     known = [frozenset(some) for some in levels]
@@ -133,15 +139,15 @@ def _cell(names: list[str], cell: tuple[str, ...], number: int) -> str:
     return f"{levels} ({number:,})"
 
 
-def _factor_kinds(benchmark: views.Benchmark) -> Iterator[Violation]:
+def _factor_kinds(benchmark: Benchmark) -> Iterator[Violation]:
     for name in object_or_empty(benchmark.document.get("factor_kinds")):
         if name not in benchmark.factors:
             message, place = f"{name} is not a factor of the benchmark", ("factor_kinds", name)
             yield INF207.violation(message, pointer=pointer(place))
 
 
-def _vacuous(facts: views.Benchmark | views.BenchmarkItem) -> Iterator[Violation]:
-    if isinstance(facts, views.BenchmarkItem):
+def _vacuous(facts: Benchmark | BenchmarkItem) -> Iterator[Violation]:
+    if isinstance(facts, BenchmarkItem):
         yield from _vacuous_item(facts)
         return
     for name, levels in facts.factors.items():
@@ -150,7 +156,7 @@ def _vacuous(facts: views.Benchmark | views.BenchmarkItem) -> Iterator[Violation
             yield INF211.violation(message, pointer=pointer(("factors", name)))
 
 
-def _vacuous_item(item: views.BenchmarkItem) -> Iterator[Violation]:
+def _vacuous_item(item: BenchmarkItem) -> Iterator[Violation]:
     premises, conclusions = item.value.get("premises"), item.value.get("conclusions")
     if premises == [] and conclusions == []:
         message = "the item has neither premises nor conclusions"
@@ -266,22 +272,18 @@ def _references_of_item(item: BenchmarkItem) -> Iterator[Violation]:
 
 
 KINDS: Final = ("template", "plugin")
-
-
 CONTEXTS: Final = ("premise", "conclusion")
 
 
-def _beyond_the_schema(
-    facts: views.Benchmark | views.BenchmarkItem | views.Evaluation,
-) -> Iterator[Violation]:
+def _beyond_the_schema(facts: Benchmark | BenchmarkItem | Evaluation) -> Iterator[Violation]:
     """Report what the package infereval rejects though the schema accepts it."""
-    if isinstance(facts, views.BenchmarkItem):
+    if isinstance(facts, BenchmarkItem):
         day = object_or_empty(facts.value.get("construction_metadata")).get("authored_on")
-        if isinstance(day, str) and not views.is_date(day):
+        if isinstance(day, str) and not is_date(day):
             place = pointer(("items", facts.number, "construction_metadata", "authored_on"))
             yield INF101.violation("not a date such as 2026-05-31", pointer=place, found=day)
         return
-    if isinstance(facts, views.Benchmark):
+    if isinstance(facts, Benchmark):
         yield from _builders(facts)
         return
     number: Any = (facts.config or {}).get("n_samples", 1)
@@ -289,12 +291,12 @@ def _beyond_the_schema(
         message, where = "n_samples must be at least 1", "/endorsement_config/n_samples"
         yield INF101.violation(message, pointer=where, found=number)
     for name in ("started_at", "finished_at"):
-        if isinstance(moment := facts.document.get(name), str) and views.date_time(moment) is None:
+        if isinstance(moment := facts.document.get(name), str) and date_time(moment) is None:
             message = "not a time such as 2026-05-31T10:00:00Z"
             yield INF101.violation(message, pointer=f"/{name}", found=moment)
 
 
-def _builders(benchmark: views.Benchmark) -> Iterator[Violation]:
+def _builders(benchmark: Benchmark) -> Iterator[Violation]:
     builders = object_or_empty(benchmark.document.get("context_builders"))
     for name in CONTEXTS:
         builder = builders.get(name)

@@ -266,7 +266,6 @@ def _reversed_times(evaluation: Evaluation) -> Iterator[Violation]:
 ITEMS_LISTED: Final = 20
 """The number of missing items that a message lists."""
 
-
 DIGEST_DIGITS: Final = 64
 
 
