@@ -15,6 +15,7 @@ from evalstream.api.reports import FindingSink, Report
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import AUTO, find_all, without_overlap
 from evalstream.engine.routing import check_routing, refuse_foreign, routed_files
+from evalstream.formats.registry import FORMATS
 from evalstream.io.names import is_remote, printable
 from evalstream.io.overwriting import Outputs, is_same_file, ledger_files
 from evalstream.io.progress import Progress
@@ -246,8 +247,13 @@ def _check_one_run(
     if not alone:
         raise UsageError(f"{name} cannot be combined with --ledger and --shard")
     for run in found:
-        if isinstance(run, Run) and (run.rows == STDIN or options.routing.follow):
+        if not isinstance(run, Run):
+            continue
+        if run.rows == STDIN or options.routing.follow:
             raise UsageError(f"{name} needs rows in a file: they are read a second time")
+        if name != "--source" and not FORMATS[run.format].has_answers:
+            reason = "their answers are not read a second time; compare checksums of the files"
+            raise UsageError(f"{name} does not go with files of {run.format}: {reason}")
 
 
 def _runs(

@@ -10,7 +10,7 @@ from evalstream.api.arguments import Input, require_paths
 from evalstream.formats.evalguard.checker import checked_folder
 from evalstream.formats.evalguard.documents import NAME
 from evalstream.formats.evalguard.files import iterate_files
-from evalstream.formats.evalguard.lookup import find_thresholds
+from evalstream.formats.evalguard.responses import find_thresholds
 from evalstream.formats.registry import detect_kind
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress

@@ -10,7 +10,7 @@ from typing import Any, Final
 from evalstream.cli.terminal import choose_style, guard_output
 from evalstream.formats.registry import find_formats
 from evalstream.io.overwriting import STDOUT
-from evalstream.model.finding import BAD, EXAMPLES, Severity, Status
+from evalstream.model.finding import BAD, EXAMPLES, FIX, FOUND, GOOD, WHY, Severity, Status
 from evalstream.parsing.json import dumps
 from evalstream.reporters import ReportOptions
 from evalstream.reporters.base import Style
@@ -51,6 +51,7 @@ def write_rules(rules: Sequence[Rule], form: str, color: str, *, in_full: bool) 
 
 
 def _as_dict(rule: Rule) -> dict[str, Any]:
+    texts = rule.sections()
     return {
         "code": rule.code,
         "name": rule.name,
@@ -63,8 +64,8 @@ def _as_dict(rule: Rule) -> dict[str, Any]:
         "since": rule.since,
         "status": rule.status.value,
         "formats": list(find_formats(rule)),
-        "help": {"finds": rule.found, "matters": rule.why, "fix": rule.fix},
-        "examples": {"bad": rule.bad, "good": rule.good},
+        "help": {"finds": texts[FOUND], "matters": texts[WHY], "fix": texts[FIX]},
+        "examples": {"bad": texts[BAD], "good": texts[GOOD]},
     }
 
 

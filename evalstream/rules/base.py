@@ -196,29 +196,9 @@ class Rule(NamedTuple):
         return read_page(self.code)
 
     @property
-    def found(self) -> str:
-        """What the rule finds."""
-        return self.sections()[finding.FOUND]
-
-    @property
-    def why(self) -> str:
-        """Why the defect matters."""
-        return self.sections()[finding.WHY]
-
-    @property
     def fix(self) -> str:
         """How to fix the defect."""
         return self.sections()[finding.FIX]
-
-    @property
-    def bad(self) -> str:
-        """An example with the defect."""
-        return self.sections()[finding.BAD]
-
-    @property
-    def good(self) -> str:
-        """The same example without the defect."""
-        return self.sections()[finding.GOOD]
 
     def text(self) -> finding.RuleText:
         """Return what reports say about the rule; of the remedy they say the first sentence."""

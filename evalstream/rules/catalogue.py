@@ -98,7 +98,11 @@ class Catalogue(Mapping[str, Rule]):
         """
         # Only a name needs the rules of every format, and no name is letters of a code and digits.
         is_code = text.isupper() or text.rstrip("0123456789").upper() in self._families
-        named = [] if is_code else self._find_by_name(text)
+        named = [
+            one
+            for one in (() if is_code else self.values())
+            if text in (one.name, *one.former_names)
+        ]
         return named or [self[code] for code in self._beginning_with(text)]
 
     def find_rules(self, text: str) -> list[Rule]:
@@ -187,9 +191,6 @@ class Catalogue(Mapping[str, Rule]):
 
     def _rules(self) -> Iterator[tuple[str, Rule]]:
         return chain.from_iterable(self._family(letters).items() for letters in self._families)
-
-    def _find_by_name(self, name: str) -> list[Rule]:
-        return [one for one in self.values() if name in (one.name, *one.former_names)]
 
     def _selected_rules(self, text: str, *, preview: bool) -> list[Rule]:
         """Return the rules that a selected text switches on."""

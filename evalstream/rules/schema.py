@@ -228,21 +228,8 @@ ES214: Final = declare_rule("ES214")
 ES217: Final = declare_rule("ES217")
 
 RULES: Final = (
-    ES201,
-    ES202,
-    ES203,
-    ES204,
-    ES205,
-    ES206,
-    ES207,
-    ES208,
-    ES209,
-    ES210,
-    ES211,
-    ES212,
-    ES213,
-    ES214,
-    ES217,
+    *(ES201, ES202, ES203, ES204, ES205, ES206, ES207, ES208),
+    *(ES209, ES210, ES211, ES212, ES213, ES214, ES217),
 )
 
 _EXPLANATIONS: Final[dict[str, Callable[[SchemaError], Explanation]]] = {

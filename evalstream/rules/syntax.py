@@ -152,20 +152,8 @@ ES113: Final = declare_rule("ES113")
 ES114: Final = declare_rule("ES114")
 
 RULES: Final = (
-    ES101,
-    ES102,
-    ES103,
-    ES104,
-    ES105,
-    ES106,
-    ES107,
-    ES108,
-    ES109,
-    ES110,
-    ES111,
-    ES112,
-    ES113,
-    ES114,
+    *(ES101, ES102, ES103, ES104, ES105, ES106, ES107),
+    *(ES108, ES109, ES110, ES111, ES112, ES113, ES114),
 )
 _BY_NAME: Final = {rule.name: rule for rule in RULES}
 

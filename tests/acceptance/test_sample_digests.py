@@ -14,6 +14,8 @@ from paths import EXAMPLES, PAIRS
 import evalstream
 from evalstream.model.finding import Severity
 
+SUBMISSION = EXAMPLES / "swe_bench" / "submission"
+
 LINE = re.compile(r"[0-9a-f]{32} [0-9a-f]{32}\n")
 
 
@@ -211,3 +213,18 @@ def test_digests_are_of_one_run_in_files(tmp_path: Path) -> None:
                 ledger=tmp_path / "ledger",
                 **{option: str(tmp_path / "digests")},
             )
+
+
+@pytest.mark.parametrize("option", ["sample_digests", "expect_digests"])
+def test_digests_need_answers_that_are_read_again(option: str, tmp_path: Path) -> None:
+    path = tmp_path / "digests"
+    with pytest.raises(evalstream.UsageError, match=r"swe_bench: .* compare checksums"):
+        evalstream.check(SUBMISSION, **{option: str(path)})
+    assert not path.exists()
+
+
+def test_a_submission_is_held_against_ids_although_it_has_no_digests(tmp_path: Path) -> None:
+    ids = tmp_path / "ids"
+    ids.write_text("acme__widgets-1\n")
+    report = evalstream.check(SUBMISSION, expect_ids=str(ids))
+    assert {one.code for one in report if one.code in ("ES011", "ES012")} == {"ES011"}

@@ -27,7 +27,7 @@ from schema_texts import descriptions, spelled, stripped
 import evalstream
 from evalstream.formats.evalguard.documents import SCHEMAS as SCHEMAS_OF
 from evalstream.formats.evalguard.documents import detect_kind
-from evalstream.formats.evalguard.paths import climbs, is_absolute
+from evalstream.formats.evalguard.rules.documents import climbs, is_absolute
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report

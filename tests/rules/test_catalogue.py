@@ -126,12 +126,12 @@ def test_a_code_loads_the_rules_of_its_format_alone() -> None:
         "import sys\n"
         "from evalstream.formats.registry import CATALOGUE\n"
         "assert [rule.code for rule in CATALOGUE.find('es401')] == ['ES401']\n"
-        "print(sorted(name for name in sys.modules if name.endswith('.rules.structure')))\n"
+        "print(sorted(name for name in sys.modules if name.endswith('.rules.benchmarks')))\n"
         "assert CATALOGUE.find('no-such-rule') == []\n"
-        "print(sorted(name for name in sys.modules if name.endswith('.rules.structure')))\n"
+        "print(sorted(name for name in sys.modules if name.endswith('.rules.benchmarks')))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n['evalstream.formats.infereval.rules.structure']\n"
+    assert done.stdout == "[]\n['evalstream.formats.infereval.rules.benchmarks']\n"
 
 
 def test_remedies_name_commands_that_are_read() -> None:

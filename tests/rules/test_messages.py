@@ -8,6 +8,7 @@ from each import each
 from paths import FINDINGS, TRANSCRIPTS
 
 from evalstream.formats.registry import CATALOGUE
+from evalstream.model.finding import FIX, FOUND, WHY
 from evalstream.parsing.line_recovery import split_line
 from evalstream.parsing.strict_json import parse_exactly
 
@@ -25,7 +26,7 @@ def messages() -> Iterator[str]:
     for case in sorted(FINDINGS.iterdir()):
         yield from (one["message"] for one in json.loads(case.read_bytes())["findings"])
     for rule in CATALOGUE.values():
-        yield from (rule.summary, rule.found, rule.why, rule.fix)
+        yield from (rule.summary, *(rule.sections()[one] for one in (FOUND, WHY, FIX)))
     for path in sorted(TRANSCRIPTS.glob("*.txt")):
         lines = path.read_text().splitlines()
         yield from (line for line in lines if not line.startswith("$"))

@@ -188,14 +188,10 @@ def _kind(file: File, value: dict[str, Any] | None) -> str | None:
     )
 
 
-def unread_document(file: File, violations: list[PlacedViolation]) -> Reading:
-    """Return the reading of a file that could not be read."""
-    return Reading(_kind(file, None), None, partial(yaml.find_marks, yaml.NOWHERE), violations)
-
-
-def possible_kinds(reading: Reading) -> tuple[str, ...]:
-    """Return the possible kinds of a document that was not read."""
-    return documents.KINDS if reading.kind is None else (reading.kind,)
+def unread_document(file: File, violation: Violation) -> Reading:
+    """Return the reading of a file that could not be read, with the reason as a violation."""
+    locator, placed = partial(yaml.find_marks, yaml.NOWHERE), PlacedViolation(violation)
+    return Reading(_kind(file, None), None, locator, [placed])
 
 
 def with_spelling(violation: Violation, reading: Reading) -> Violation:
@@ -269,13 +265,14 @@ def true_pointer(kind: str, value: dict[str, Any], place: str | None) -> str | N
 
 
 def _with_impacts(items: Any) -> Any:
+    """Return the ranges of a metric, with some impact in place of each label."""
     if not isinstance(items, list):
         return items
-    return [_with_impact(item) if isinstance(item, dict) else item for item in items]
+    return [
+        _with_impact(item) if isinstance(item, dict) and is_legacy(item) else item for item in items
+    ]
 
 
 def _with_impact(item: dict[str, Any]) -> dict[str, Any]:
-    if not is_legacy(item):
-        return item
     kept = {member: value for member, value in item.items() if member != documents.LEGACY_IMPACT}
     return {**kept, "impact": _ANY_IMPACT}

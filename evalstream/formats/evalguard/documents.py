@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final
 
-from evalstream.io.beginning import OBJECT, Beginning, Peek
+from evalstream.io.beginning import OBJECT, Beginning
 from evalstream.io.file_names import YAML_ENDINGS, is_yaml_name
 
 NAME: Final = "evalguard"
@@ -64,7 +64,6 @@ HIGHER_IS_BETTER: Final = "higher_is_better"
 LEGACY_IMPACT: Final = "label"
 """The member that the specification's last threshold example has instead of `impact`."""
 
-_IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_-]+")
 _MEMBER: Final = re.compile(r"""^(["']?)([A-Za-z_]+)\1[ \t]*:(?=[ \t\r\n]|$)""", re.MULTILINE)
 
 _KIND_OF_NAME: Final = {
@@ -122,11 +121,6 @@ _HARNESS: Final = frozenset({"results", "configs", "versions", "n-shot"})
 def schema_name(kind: str) -> str:
     """Return the name of a schema, one of `SCHEMAS`."""
     return f"{NAME}/{VERSION}/{kind}"
-
-
-def is_identifier(text: str) -> bool:
-    """Return whether a string can be an id: ASCII letters and digits, underscores, hyphens."""
-    return _IDENTIFIER.fullmatch(text) is not None
 
 
 def is_document_name(path: str) -> bool:
@@ -208,8 +202,10 @@ def detect_kind(file: Beginning) -> str | None:
     if is_yaml_name(file.name):
         members = yaml_members(file)
         return kind_of_members(members) or _kind_in_folder(file.name, members)
-    is_ours = not file.name or file.name.lower().endswith(JSON_ENDING)
-    return _kind_of_json(file.seen) if is_ours else None
+    seen, is_ours = file.seen, not file.name or file.name.lower().endswith(JSON_ENDING)
+    kind = kind_of_members(seen.keys) if is_ours and seen.kind == OBJECT else None
+    # A JSON object may be of another format: it has only members of its kind.
+    return kind if kind is not None and seen.keys <= _MEMBERS[kind] else None
 
 
 def _kind_in_folder(path: str, keys: Set[str]) -> str | None:
@@ -223,9 +219,3 @@ def yaml_members(file: Beginning) -> frozenset[str]:
     """Return the members at the beginning of a YAML file without parsing it."""
     text = file.head.decode(errors="replace")
     return file.seen.keys.union(found.group(2) for found in _MEMBER.finditer(text))
-
-
-def _kind_of_json(seen: Peek) -> str | None:
-    """Return the kind of a JSON object, if it has only members of that kind."""
-    kind = kind_of_members(seen.keys) if seen.kind == OBJECT else None
-    return kind if kind is not None and seen.keys <= _MEMBERS[kind] else None

@@ -30,7 +30,7 @@ class EvalGuardFormat(FolderFormat):
     title = documents.TITLE
     prefix = "EVG"
     noun = "document"
-    rule_modules = ("documents", "references", "schema_files", "scores")
+    rule_modules = ("documents", "folder", "scores")
     versions: Mapping[str, Sequence[str]] = {documents.VERSION: sorted(SCHEMAS)}
     places: ClassVar[Mapping[str, Place]] = dict.fromkeys((*KINDS, MANIFEST, RESPONSE), "rows")
     has_answers = False

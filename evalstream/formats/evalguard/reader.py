@@ -15,12 +15,12 @@ from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
     Reading,
     is_of_another,
-    possible_kinds,
     read,
     read_bytes,
     unread_document,
 )
 from evalstream.formats.evalguard.documents import (
+    KINDS,
     MANIFEST_FILE,
     METRIC,
     METRICS,
@@ -35,7 +35,7 @@ from evalstream.formats.evalguard.files import File, iterate_files, kind_of_part
 from evalstream.formats.evalguard.manifest import Digest, FolderManifest, make_digest
 from evalstream.formats.evalguard.responses import Response, make_response
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
-from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema, check_schema_name
+from evalstream.formats.evalguard.rules.folder import SIGNS, check_schema, check_schema_name
 from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotCheck
@@ -162,15 +162,25 @@ class FolderReader:
 
     def _read(self, file: File) -> ReadFile | None:
         """Read a file, or return None if this check does not read it."""
+        name = printable(file.path)
         if file.leaves:
             message = "the link leads out of the folder and was not followed"
-            return self._not_read(file, EVG502.violation(message), "a link out of the folder")
+            reason = f"{name}: a link out of the folder"
+            return self._not_read(file, EVG502.violation(message), reason)
         if file.incomplete_reason:
-            violation = ES001.violation(f"cannot be read: {file.incomplete_reason}")
-            return self._not_read(file, violation, f"cannot be read: {file.incomplete_reason}")
-        text = self._bytes(file)
+            reason = f"cannot be read: {file.incomplete_reason}"
+            return self._not_read(file, ES001.violation(reason), f"{name}: {reason}")
+        try:
+            text = read_bytes(file.path, self._documents.watch)
+        except (OSError, CannotCheck) as error:
+            reason = f"cannot be read: {describe_error(error)}"
+            return self._not_read(file, ES001.violation(reason), f"{name} {reason}")
         if text is None:
-            return ReadFile(printable(file.path), unread_document(file, []), None)
+            message = f"larger than {LARGEST_DOCUMENT >> 20} MiB, the limit for a document"
+            return self._not_read(file, ES005.violation(message), f"{name} is {message}")
+        self._documents.size += len(text)
+        if self.manifests:
+            self.digests[os.path.normpath(file.path)] = make_digest(text)
         return None if is_of_another(file, text, self._detect) else self._parse_file(file, text)
 
     def _parse_file(self, file: File, text: bytes) -> ReadFile:
@@ -178,7 +188,8 @@ class FolderReader:
         try:
             reading = read(file, text, self._options.max_depth)
         except CannotCheck as error:
-            return self._not_read(file, ES001.violation(f"cannot be read: {error}"), str(error))
+            violation = ES001.violation(f"cannot be read: {error}")
+            return self._not_read(file, violation, f"{name}: {error}")
         if reading.value is not None and _is_schema(file, reading.value):
             return ReadFile(
                 name, reading._replace(violations=[*self._of_schema(file, reading)]), None
@@ -212,41 +223,18 @@ class FolderReader:
         return ReadFile(name, reading, document)
 
     def _not_read(self, file: File, violation: Violation, reason: str) -> ReadFile:
-        name = printable(file.path)
-        self._documents.cannot(f"{name}: {reason}")
-        reading = unread_document(file, [PlacedViolation(violation)])
+        self._documents.cannot(reason)
+        reading = unread_document(file, violation)
         self._remember(file, reading)
-        return ReadFile(name, reading, None)
+        return ReadFile(printable(file.path), reading, None)
 
     def _remember(self, file: File, reading: Reading) -> None:
         """Remember what an unread file may define, so that it is not reported as missing."""
-        for kind in possible_kinds(reading):
+        for kind in KINDS if reading.kind is None else (reading.kind,):
             self.folder.unread[kind].add(file_stem(file.path))
         layout = views.LAYOUT_OF_KIND.get(reading.kind or "")
         if layout is not None:
             self.folder.unread_layouts.add(layout)
-
-    def _bytes(self, file: File) -> bytes | None:
-        """Return the bytes of a file, or None after noting why they cannot be read."""
-        name = printable(file.path)
-        try:
-            text = read_bytes(file.path, self._documents.watch)
-        except (OSError, CannotCheck) as error:
-            reason = f"cannot be read: {describe_error(error)}"
-            self._note_unread(file, ES001.violation(reason), f"{name} {reason}")
-            return None
-        if text is None:
-            message = f"larger than {LARGEST_DOCUMENT >> 20} MiB, the limit for a document"
-            self._note_unread(file, ES005.violation(message), f"{name} is {message}")
-            return None
-        self._documents.size += len(text)
-        if self.manifests:
-            self.digests[os.path.normpath(file.path)] = make_digest(text)
-        return text
-
-    def _note_unread(self, file: File, violation: Violation, reason: str) -> None:
-        self._documents.refuse(violation, printable(file.path), reason)
-        self._remember(file, unread_document(file, []))
 
 
 def _is_schema(file: File, value: dict[str, Any]) -> bool:

@@ -1,9 +1,9 @@
-"""Check a response of EvalGuard's API (section 4.5): its paging, and the documents in it."""
+"""Responses of EvalGuard's API (section 4.5): check one, and look up what one answers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -13,17 +13,28 @@ from evalstream.formats.evalguard import report
 from evalstream.formats.evalguard.documents import (
     LISTS,
     METRICS,
+    POLICY,
     REPORT,
+    TASK,
+    THRESHOLD,
     detect_endpoint,
     schema_name,
 )
 from evalstream.formats.evalguard.rules.documents import EVG101, without_unknown
-from evalstream.formats.evalguard.rules.references import paging
-from evalstream.formats.evalguard.views import Document, Folder, FolderItem, as_number
+from evalstream.formats.evalguard.rules.folder import paging
+from evalstream.formats.evalguard.views import (
+    Document,
+    Folder,
+    FolderItem,
+    as_number,
+    iterate_tables,
+)
 from evalstream.model.claim import JudgedClaim, Reason
+from evalstream.model.errors import UsageError
 from evalstream.model.finding import Violation
+from evalstream.model.text import describe_unknown
 from evalstream.parsing.json import pointer
-from evalstream.parsing.json_values import list_or_empty
+from evalstream.parsing.json_values import objects
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judge import is_outside_bounds
 from evalstream.stats.claims.judgement import Claim, leave_open, refute
@@ -80,12 +91,9 @@ def make_response(name: str, value: Mapping[str, Any]) -> Response:
     """Return the response in a file, whose name in reports is `name`."""
     endpoint = detect_endpoint(value) or ""
     kind = LISTS.get(endpoint)
-    listing = () if kind is None else enumerate(list_or_empty(value.get(endpoint)))
-    entries = (
-        (index, Document(name, kind, one, None))
-        for index, one in listing
-        if kind is not None and isinstance(one, dict)
-    )
+    if kind is None:
+        return Response(endpoint, value, ())
+    entries = ((index, Document(name, kind, one, None)) for index, one in objects(value[endpoint]))
     return Response(endpoint, value, tuple(entries))
 
 
@@ -145,3 +153,61 @@ def _judge(
         yield refute(claim, None, "", 0).claim
     else:
         yield leave_open(claim, Reason.NO_ROWS).claim
+
+
+def find_thresholds(
+    folder: Folder, tasks: Sequence[str], metrics: Sequence[str], policy: str | None
+) -> list[dict[str, Any]]:
+    """Return the ranges of some metrics, or all, of each task, in the shape of the endpoint.
+
+    `policy` is the id of the policy that has them, needed where several policies have thresholds of
+    a task. Raises UsageError for a task or policy that the folder does not have, and for a task or
+    metric without thresholds.
+    """
+    found = [_of_task(folder, task, policy) for task in dict.fromkeys(tasks)]
+    wanted = list(dict.fromkeys(metrics))
+    for metric in wanted:
+        if not any(metric in table for _, table in found):
+            raise UsageError(f"no thresholds of {metric} for {', '.join(tasks)}")
+    return [
+        {
+            "task": task,
+            "thresholds": {
+                metric: ranges for metric, ranges in table.items() if not wanted or metric in wanted
+            },
+        }
+        for task, table in found
+    ]
+
+
+def _of_task(folder: Folder, task: str, policy: str | None) -> tuple[str, Mapping[str, Any]]:
+    if not folder.owners[TASK]:
+        raise UsageError("the folder has no documents of tasks")
+    if task not in folder.owners[TASK]:
+        raise UsageError(describe_unknown("task", task, sorted(folder.owners[TASK])))
+    tables = [
+        (document, table.metrics)
+        for document in _sources(folder, policy)
+        for table in iterate_tables(document)
+        if table.task == task
+    ]
+    if not tables:
+        where = "" if policy is None else f" in the policy {policy}"
+        raise UsageError(f"there are no thresholds of the task {task}{where}")
+    if len(tables) > 1:
+        names = ", ".join(sorted(str(document.id) for document, _ in tables))
+        which = f"several policies have thresholds of the task {task}"
+        raise UsageError(f"{which}; choose one with --policy: {names}")
+    return task, tables[0][1]
+
+
+def _sources(folder: Folder, policy: str | None) -> Iterator[Document]:
+    """Yield the documents that have thresholds, or the policy that is named."""
+    policies = folder.owners[POLICY]
+    if policy is not None and policy not in policies:
+        raise UsageError(describe_unknown("policy", policy, sorted(policies)))
+    if policy is not None:
+        yield policies[policy]
+        return
+    yield from folder.owners[THRESHOLD].values()
+    yield from policies.values()

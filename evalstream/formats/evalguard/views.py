@@ -23,7 +23,7 @@ from evalstream.formats.evalguard.documents import (
     THRESHOLD,
 )
 from evalstream.parsing.json import text_or_none
-from evalstream.parsing.json_values import list_or_empty
+from evalstream.parsing.json_values import is_number, numbered_texts, objects
 
 REFERRING: Final = {
     TASK: ("metrics",),
@@ -162,8 +162,8 @@ class Folder:
         """Return the metrics that a task lists."""
         if task not in self._listed:
             document = self.owners[TASK].get(task)
-            value = {} if document is None else document.value
-            self._listed[task] = frozenset(text_list_member(value, "metrics"))
+            names = None if document is None else document.value.get("metrics")
+            self._listed[task] = frozenset(name for _, name in numbered_texts(names))
         return self._listed[task]
 
     def is_percentage(self, metric: str) -> bool:
@@ -275,7 +275,7 @@ def iterate_tables(document: Document) -> Iterator[Table]:
 
 def metric_ranges(table: Table, metric: str) -> list[Range]:
     """Return the valid ranges of a metric, in the order of their values."""
-    items = enumerate(list_or_empty(table.metrics.get(metric)))
+    items = objects(table.metrics.get(metric))
     found = [one for index, item in items if (one := _range(index, item)) is not None]
     found.sort(key=lambda one: (one.low, one.high, one.number))
     return found
@@ -285,9 +285,8 @@ def raw_ranges(document: Document) -> Iterator[tuple[tuple[Any, ...], dict[str, 
     """Yield every range that is an object, with the path to it."""
     for table in iterate_tables(document):
         for metric, items in table.metrics.items():
-            for index, item in enumerate(list_or_empty(items)):
-                if isinstance(item, dict):
-                    yield (*table.path, metric, index), item
+            for index, item in objects(items):
+                yield (*table.path, metric, index), item
 
 
 def is_legacy(item: Mapping[str, Any]) -> bool:
@@ -297,7 +296,7 @@ def is_legacy(item: Mapping[str, Any]) -> bool:
 
 def as_number(value: Any) -> float | None:
     """Return a number, or None for other values."""
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    return value if is_number(value) else None
 
 
 def text_member(value: Mapping[str, Any], member: str) -> str | None:
@@ -305,15 +304,8 @@ def text_member(value: Mapping[str, Any], member: str) -> str | None:
     return text_or_none(value.get(member))
 
 
-def text_list_member(value: Mapping[str, Any], member: str) -> list[str]:
-    """Return the strings in a member that is a list."""
-    return [item for item in list_or_empty(value.get(member)) if isinstance(item, str)]
-
-
-def _range(index: int, item: Any) -> Range | None:
+def _range(index: int, item: Mapping[str, Any]) -> Range | None:
     """Return a range with valid limits that is not empty, or None."""
-    if not isinstance(item, dict):
-        return None
     low, high = as_number(item.get("min")), as_number(item.get("max"))
     if low is high is None or (low is None and "min" in item) or (high is None and "max" in item):
         return None

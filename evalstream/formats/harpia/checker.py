@@ -16,8 +16,8 @@ from evalstream.formats.harpia.documents import (
     LOG,
     OUTPUT,
     detect_parsed,
-    find_member,
     holds_records,
+    read_member,
     spread_records,
 )
 from evalstream.formats.harpia.files import NOT_OURS
@@ -259,13 +259,11 @@ class LogRecordChecker:
 
     def sample(self, record: Mapping[str, Any]) -> Any:
         """Return the record's instance_id."""
-        found = find_member(record, "instance_id")
-        return None if found is None else found.value
+        return read_member(record, "instance_id")
 
     def figures(self, record: Mapping[str, Any]) -> RowFigures:
         """Return the record's result as its score, if it is one number."""
-        found = find_member(record, "result")
-        numbers = [] if found is None else [number for _, number in iterate_numbers(found.value)]
+        numbers = [number for _, number in iterate_numbers(read_member(record, "result"))]
         return (numbers[0],) if len(numbers) == 1 else (None,)
 
     def samples(

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from evalstream.formats.harpia.log_tally import Amount, LogTally, Path
 from evalstream.formats.harpia.requirements import at, is_empty
-from evalstream.formats.harpia.values import below, choose_kind, claim_at
+from evalstream.formats.harpia.values import choose_kind, claim_at, iterate_leaves
 from evalstream.formats.harpia.views import Score as Output
 from evalstream.model.claim import JudgedClaim, Reason
-from evalstream.parsing.json import short_text
+from evalstream.parsing.json import pointer, short_text
+from evalstream.parsing.json_values import is_number
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import judge
 from evalstream.stats.claims.judgement import Claim, Judgement, leave_open
 from evalstream.stats.coverage import ResultCoverage
-
-NOT_SCORES: Final = (kinds.COUNT,)
 
 
 class JudgedScores(NamedTuple):
@@ -88,27 +87,19 @@ def _iterate_claims(output: Output, digits: Any) -> Iterator[tuple[Path | None, 
         return
     metric, place = output.metric, at(output.metric.pointer, output.score)
     name, count = short_text(metric.id or output.score.key), 0
-    for path, value in _iterate_figures(output.score.value):
+    for path, value in iterate_leaves(output.score.value):
+        if not (isinstance(value, list) or is_number(value)):
+            continue
         label, count = "/".join((name, *path)), count + 1
         if isinstance(value, list):
             shown = short_text(value)
-            yield None, Claim(below(place, path), label, kinds.UNKNOWN, None, shown, is_score=True)
+            claim = Claim(place + pointer(path), label, kinds.UNKNOWN, None, shown, is_score=True)
+            yield None, claim
             continue
         kind = choose_kind(metric.id or "", path)
         number = claim_at(digits, metric.pointer, (output.score.key, *path))
-        is_score = kind not in NOT_SCORES
-        yield path, Claim(below(place, path), label, kind, number, value, is_score=is_score)
+        is_score = kind is not kinds.COUNT
+        yield path, Claim(place + pointer(path), label, kind, number, value, is_score=is_score)
     if not count:
         shown = short_text(output.score.value)
         yield None, Claim(place, name, kinds.UNKNOWN, None, shown, is_score=True)
-
-
-def _iterate_figures(score: Any) -> Iterator[tuple[Path, int | float | list[Any]]]:
-    """Yield the numbers and the lists in a score with their paths."""
-    left: list[tuple[Path, Any]] = [((), score)]
-    while left:
-        path, inner = left.pop()
-        if isinstance(inner, dict):
-            left.extend(((*path, key), item) for key, item in reversed(inner.items()))
-        elif isinstance(inner, (int, float, list)) and not isinstance(inner, bool):
-            yield path, inner

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from xxhash import xxh64_hexdigest
 
 from evalstream.engine.row_lookup import find_objects
-from evalstream.formats.harpia.documents import find_member
+from evalstream.formats.harpia.documents import read_member
 from evalstream.formats.harpia.values import identifier, is_lower_better, iterate_scores
 from evalstream.formats.harpia.views import Input, InputMetric, view_input, view_metric
 from evalstream.io.document import document_bytes
@@ -77,9 +77,8 @@ class RecordSamples:
         if self._request.cluster is not None:
             own = sample_digests.read_cluster(self._request, record)
             row = row._replace(cluster=instance.cluster if own == UNKNOWN else own)
-        result = find_member(record, RESULT)
         self._unidentified += not sample_digests.has_identity(row)
-        scores = dict(iterate_scores(None if result is None else result.value))
+        scores = dict(iterate_scores(read_member(record, RESULT)))
         for path, score in self._with_missing(metric, scores).items():
             key = metric.id, metric.key, path
             label = self._labels.get(key)
@@ -122,8 +121,7 @@ def metric_text(metric: InputMetric, path: Sequence[str]) -> str:
 
 def read_instance_id(record: Mapping[str, Any]) -> str | None:
     """Return the instance_id of a record as text, None without a valid one."""
-    found = find_member(record, "instance_id")
-    return None if found is None else identifier(found.value)
+    return identifier(read_member(record, "instance_id"))
 
 
 def answers(
@@ -157,15 +155,13 @@ def _make_sample(row: SampleRow, score: float | bool | None) -> SampleRow:
 
 def _digests(instance: Mapping[str, Any]) -> sample_digests.InputDigests | None:
     """Return the digests of an instance's prompt and expected responses, None for other values."""
-    prompt, expected = find_member(instance, "input"), find_member(instance, "expected_output")
-    references = [] if expected is None or expected.value is None else expected.value
-    if isinstance(references, str):
-        references = [references]
-    if prompt is None or not isinstance(prompt.value, str) or not isinstance(references, list):
+    prompt, expected = read_member(instance, "input"), read_member(instance, "expected_output")
+    references = [expected] if isinstance(expected, str) else [] if expected is None else expected
+    if not isinstance(prompt, str) or not isinstance(references, list):
         return None
     if not all(isinstance(one, str) for one in references):
         return None
-    return sample_digests.InputDigests(prompt.value, references, ())
+    return sample_digests.InputDigests(prompt, references, ())
 
 
 def _responses(path: str | None) -> dict[str, Any]:
@@ -177,9 +173,6 @@ def _responses(path: str | None) -> dict[str, Any]:
         read = view_input(document) if isinstance(document, dict) else None
     except (OSError, CannotCheck, RecursionError):
         return {}
-    found = {}
-    for instance in (read.instances if read is not None else None) or ():
-        said = None if instance.id is None else find_member(instance.value, "actual_output")
-        if said is not None and instance.id is not None:
-            found[instance.id] = said.value
-    return found
+    instances = (read.instances if read is not None else None) or ()
+    named = ((one.id, read_member(one.value, "actual_output")) for one in instances)
+    return {name: response for name, response in named if name is not None}

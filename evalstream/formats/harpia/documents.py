@@ -105,6 +105,12 @@ def find_members(holder: Mapping[str, Any], name: str) -> list[Member]:
     return [Member(key, value) for key, value in holder.items() if normalise_key(key) == wanted]
 
 
+def read_member(holder: Any, name: str) -> Any:
+    """Return the value of an object's member with a name in any spelling, None without one."""
+    found = find_member(holder, name) if isinstance(holder, dict) else None
+    return None if found is None else found.value
+
+
 def find_metric(holder: Mapping[str, Any]) -> Member | None:
     """Return the member that names the metric of an output or log record."""
     found = (find_member(holder, name) for name in METRIC_NAMES)

@@ -9,28 +9,15 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.parsing.json import canonical, pointer, resolve, type_name
+from evalstream.parsing.json import canonical, resolve, type_name
+from evalstream.parsing.json_values import is_number
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.kinds import ClaimKind
 
 SUPERVISED_PARTS: Final = (
-    "accuracy",
-    "bartscore",
-    "bertscore",
-    "bleu",
-    "bleurt",
-    "charactererror",
-    "chrf",
-    "cider",
-    "comet",
-    "exactmatch",
-    "gleu",
-    "levenshtein",
-    "meteor",
-    "moverscore",
-    "rouge",
-    "translationeditrate",
-    "worderror",
+    *("accuracy", "bartscore", "bertscore", "bleu", "bleurt", "charactererror", "chrf", "cider"),
+    *("comet", "exactmatch", "gleu", "levenshtein", "meteor", "moverscore", "rouge"),
+    *("translationeditrate", "worderror"),
 )
 """Parts of the names of metrics that compare a response with reference sentences."""
 
@@ -71,13 +58,8 @@ def is_supervised(metric: str) -> bool:
     The documentation calls such metrics supervised and names BLEU and BERTScore; the others are
     those of its sources (NLTK, Hugging Face's Evaluate) that take references.
     """
-    joined = ODD.sub("", metric.lower())
-    if any(part in joined for part in UNSUPERVISED_PARTS):
-        return False
-    words = metric_words(metric)
-    return any(part in joined for part in SUPERVISED_PARTS) or not words.isdisjoint(
-        SUPERVISED_WORDS
-    )
+    is_other = _is_named(metric, UNSUPERVISED_PARTS, frozenset())
+    return not is_other and _is_named(metric, SUPERVISED_PARTS, SUPERVISED_WORDS)
 
 
 def parameters_key(parameters: Any) -> bytes:
@@ -136,15 +118,25 @@ def shape_text(shape: Any) -> str:
     return f"an object of {', '.join(named)}" + (f" and {more:,} more" if more > 0 else "")
 
 
-def iterate_numbers(value: Any) -> Iterator[tuple[tuple[str, ...], int | float]]:
-    """Iterate over the numbers of a score or result by path, without those in lists."""
+def iterate_leaves(value: Any, *, unwrap: bool = False) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Iterate over the values in a score or result that are no objects, by path.
+
+    With `unwrap` the only element of a list stands for the list.
+    """
     left: list[tuple[tuple[str, ...], Any]] = [((), value)]
     while left:
         path, inner = left.pop()
+        if unwrap and isinstance(inner, list) and len(inner) == 1:
+            (inner,) = inner
         if isinstance(inner, dict):
             left.extend(((*path, key), item) for key, item in reversed(inner.items()))
-        elif isinstance(inner, (int, float)) and not isinstance(inner, bool):
+        else:
             yield path, inner
+
+
+def iterate_numbers(value: Any) -> Iterator[tuple[tuple[str, ...], int | float]]:
+    """Iterate over the numbers of a score or result by path, without those in lists."""
+    return ((path, inner) for path, inner in iterate_leaves(value) if is_number(inner))
 
 
 def iterate_scores(value: Any) -> Iterator[tuple[tuple[str, ...], int | float | bool | None]]:
@@ -153,14 +145,8 @@ def iterate_scores(value: Any) -> Iterator[tuple[tuple[str, ...], int | float | 
     They are its numbers, true and false, and the only element of a list with one such element, as
     metrics that take a batch of instances return them.
     """
-    left: list[tuple[tuple[str, ...], Any]] = [((), value)]
-    while left:
-        path, inner = left.pop()
-        if isinstance(inner, list) and len(inner) == 1:
-            (inner,) = inner
-        if isinstance(inner, dict):
-            left.extend(((*path, key), item) for key, item in reversed(inner.items()))
-        elif inner is None or isinstance(inner, (int, float)):
+    for path, inner in iterate_leaves(value, unwrap=True):
+        if inner is None or isinstance(inner, (int, float)):
             yield path, inner
 
 
@@ -169,9 +155,7 @@ def is_lower_better(metric: str) -> bool:
 
     These are error rates, distances and perplexities; the documents do not say it.
     """
-    joined = ODD.sub("", metric.lower())
-    words = metric_words(metric)
-    return any(part in joined for part in LOWER_PARTS) or not words.isdisjoint(LOWER_WORDS)
+    return _is_named(metric, LOWER_PARTS, LOWER_WORDS)
 
 
 def claim_at(document: Any, place: str, path: tuple[str, ...]) -> Decimal | None:
@@ -185,9 +169,10 @@ def claim_at(document: Any, place: str, path: tuple[str, ...]) -> Decimal | None
     return number if abs(number.adjusted()) <= _LARGEST_EXPONENT else None
 
 
-def below(place: str, path: tuple[str, ...]) -> str:
-    """Return the JSON Pointer of a path below another pointer."""
-    return place + pointer(path)
+def _is_named(metric: str, parts: tuple[str, ...], words: frozenset[str]) -> bool:
+    """Return whether the name of a metric has one of some parts or words."""
+    joined = ODD.sub("", metric.lower())
+    return any(part in joined for part in parts) or not metric_words(metric).isdisjoint(words)
 
 
 def metric_words(metric: str) -> set[str]:
@@ -233,13 +218,8 @@ MEAN_MEMBERS: Final = frozenset(
 """The members of a score that hold the figure itself, and not a count or a duration."""
 
 _OF_RESULTS: Final = (
-    kinds.AVERAGE,
-    kinds.COUNT,
-    kinds.MEAN,
-    kinds.MEDIAN,
-    kinds.MODE,
-    kinds.LEAST,
-    kinds.GREATEST,
+    *(kinds.AVERAGE, kinds.COUNT, kinds.MEAN, kinds.MEDIAN),
+    *(kinds.MODE, kinds.LEAST, kinds.GREATEST),
 )
 """Kinds whose formula over the results of instances gives the score of a data set.
 
@@ -265,10 +245,9 @@ def choose_kind(metric: str, path: tuple[str, ...]) -> ClaimKind:
 
 def is_mean(metric: str, path: tuple[str, ...]) -> bool:
     """Return whether a number in a metric's score is known to be the mean over the instances."""
-    joined, words = ODD.sub("", metric.lower()), metric_words(metric)
-    if not words.isdisjoint(NO_MEAN_WORDS):
+    if not metric_words(metric).isdisjoint(NO_MEAN_WORDS):
         return False
-    is_known = any(part in joined for part in MEAN_PARTS) or not words.isdisjoint(MEAN_WORDS)
+    is_known = _is_named(metric, MEAN_PARTS, MEAN_WORDS)
     return is_known and (not path or ODD.sub("", path[-1].lower()) in MEAN_MEMBERS)
 
 

@@ -80,7 +80,11 @@ def view_input(document: Mapping[str, Any]) -> Input:
     instances = metrics = None
     if listed.instances is not None:
         instances = [
-            InputInstance(pointer([listed.instances.key, place]), value, _read_id(value))
+            InputInstance(
+                pointer([listed.instances.key, place]),
+                value,
+                identifier(documents.read_member(value, "id")),
+            )
             for place, value in enumerate(listed.instances.value)
         ]
     if listed.metrics is not None:
@@ -93,7 +97,7 @@ def view_input(document: Mapping[str, Any]) -> Input:
 
 def view_claims(document: Any) -> list[Score]:
     """Return the claims of an output. Raises RecursionError if parameters are nested too deep."""
-    return [_claim(output) for output in documents.list_outputs(document)]
+    return list(map(_claim, documents.list_outputs(document)))
 
 
 def compare_metrics(claims: list[Score], asked: list[InputMetric] | None) -> MetricOutcome:
@@ -189,11 +193,6 @@ def _metric(place: str, value: Mapping[str, Any], name: str | None) -> InputMetr
     sound = parameters is not None and isinstance(parameters.value, dict)
     key = parameters_key(parameters.value) if parameters is not None and sound else None
     return InputMetric(place, value, name or None, parameters, key, None)
-
-
-def _read_id(value: Any) -> str | None:
-    found = documents.find_member(value, "id") if isinstance(value, dict) else None
-    return None if found is None else identifier(found.value)
 
 
 def _text(found: documents.Member | None) -> str | None:

@@ -111,7 +111,11 @@ def normal_item(item: Mapping[str, Any]) -> dict[str, Any]:
 def references(given: Any) -> list[Any]:
     """Return a list of references with strings written as objects and nulls left out."""
     return [
-        {"citation": one} if isinstance(one, str) else _present(one) if _is_map(one) else one
+        {"citation": one}
+        if isinstance(one, str)
+        else _present(one)
+        if isinstance(one, dict)
+        else one
         for one in (given if isinstance(given, list) else [])
     ]
 
@@ -173,10 +177,6 @@ def _constraints(constraints: Mapping[str, Any]) -> dict[str, Any]:
 
 def _each(defaults: Mapping[str, Any]) -> Callable[[Any], Any]:
     return lambda members: [_fill_defaults(one, defaults) for one in members]
-
-
-def _is_map(value: Any) -> bool:
-    return isinstance(value, dict)
 
 
 _EMPTY_DESIGN: Final = {"factors": {}, "factor_kinds": {}, **NEW_EMPTIES}

@@ -11,7 +11,7 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_locator, json_locator
 from evalstream.engine.row_pass import describe_error
 from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
-from evalstream.formats.infereval.compact import compact_benchmark
+from evalstream.formats.infereval.compact import compact_benchmark, is_plain
 from evalstream.formats.infereval.documents import (
     BENCHMARK,
     EVALUATION,
@@ -22,10 +22,9 @@ from evalstream.formats.infereval.documents import (
 from evalstream.formats.infereval.files import NOT_OURS, RereadDocument
 from evalstream.formats.infereval.format import FORMAT
 from evalstream.formats.infereval.items import ItemPass, parse_envelope
-from evalstream.formats.infereval.rules import copies, design, ids, samples
-from evalstream.formats.infereval.rules.structure import INF101
+from evalstream.formats.infereval.rules import benchmarks, evaluations
+from evalstream.formats.infereval.rules.benchmarks import INF101
 from evalstream.formats.infereval.schema import document_validator, is_valid, schema_violations
-from evalstream.formats.infereval.sound_items import is_plain
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Evaluation
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
@@ -40,18 +39,18 @@ from evalstream.parsing.limits import MOST_JSON_BYTES, refuse_many_values
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005
 
-OF_EVALUATIONS: Final = (INF101, copies.INF301, copies.INF302, samples.INF307)
+OF_EVALUATIONS: Final = (INF101, evaluations.INF301, evaluations.INF302, evaluations.INF307)
 """The rules that check the part of an evaluation outside its items."""
 
 OF_BENCHMARKS: Final = (
-    *(INF101, design.INF204, design.INF205, design.INF206, design.INF207),
-    *(ids.INF208, ids.INF210, design.INF211),
+    *(INF101, benchmarks.INF204, benchmarks.INF205, benchmarks.INF206, benchmarks.INF207),
+    *(benchmarks.INF208, benchmarks.INF210, benchmarks.INF211),
 )
 """The rules that check a benchmark as a whole."""
 
 OF_BENCHMARK_ITEMS: Final = (
-    *(INF101, design.INF201, design.INF202, design.INF203),
-    *(ids.INF209, ids.INF210, design.INF211),
+    *(INF101, benchmarks.INF201, benchmarks.INF202, benchmarks.INF203),
+    *(benchmarks.INF209, benchmarks.INF210, benchmarks.INF211),
 )
 """The rules that check an item of a benchmark."""
 
@@ -146,15 +145,13 @@ class EvaluationCheck:
             self._documents.refuse(ES003.violation(reason), None, reason)
             return None
         refuse_many_values(envelope.text)
-        text = parse_envelope(envelope, self._options.max_depth)
-        for violation, line, column in text.violations:
+        reading = parse_envelope(envelope, self._options.max_depth)
+        for violation, line, column in reading.violations:
             self._documents.note(violation, line=line, column=column)
-        if not text.readable:
+        if reading.value is None:
             self._documents.cannot("the evaluation could not be read as an object")
-            return None
-        found: dict[str, Any] = text.value
-        self._replaced = text.replaced
-        return found
+        self._replaced = reading.replaced
+        return reading.value
 
     def _is_evaluation(
         self, document: RereadDocument, found: dict[str, Any], *, breaks_off: bool
@@ -204,25 +201,25 @@ class EvaluationCheck:
             self._documents.note_all(rule.apply(evaluation))
         benchmark, items = evaluation.benchmark, self._items
         if items is not None:
-            self._documents.note_all(samples.open_votes(items.tally.claims()))
+            self._documents.note_all(evaluations.open_votes(items.tally.claims()))
             self._documents.note_all(items.usual.report())
         if benchmark is None or items is None:
             return
         missing = [name for name in benchmark.by_id if name not in items.found]
         if missing:
-            self._documents.note(copies.missing_items(missing))
+            self._documents.note(evaluations.missing_items(missing))
 
     def _describe_compared(self, evaluation: Evaluation) -> Iterator[Checked]:
         """Say how many verdicts were compared with the responses that they are of."""
         items = self._items
         if items is None or not items.samples:
             return
-        collector = self._documents.collector
-        if evaluation.reading is None or samples.INF308.code not in collector.context.enabled_codes:
+        collector, code = self._documents.collector, evaluations.INF308.code
+        if evaluation.reading is None or code not in collector.context.enabled_codes:
             yield Checked("no verdict compared with its response", None)
             return
         of = f"{items.answered:,} of {count_noun(items.samples, 'verdict')}"
-        differ = any(code == samples.INF308.code for code, _ in collector.counts)
+        differ = any(one == code for one, _ in collector.counts)
         is_ok = None if items.answered < items.samples else True
         yield Checked(f"{of} compared with the response", False if differ else is_ok)
 
@@ -247,7 +244,7 @@ class EvaluationCheck:
             if declared in evaluation.hashes:
                 summary.actual = summary.declared
         if items is not None and items.links is not None:
-            summary.links = items.links.log.links
+            summary.links = items.links.links
         if is_alone:
             summary.leave_unconfirmed(UNCOMPARED)
         return summary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
@@ -17,11 +17,11 @@ from evalstream.formats.infereval.views import Benchmark
 from evalstream.model.finding import Position
 from evalstream.model.options import Options
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.array_elements import Element
-from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, fast
+from evalstream.parsing.json import FAST_DEPTH, fast
 from evalstream.parsing.json_schema import finite_check
 from evalstream.parsing.limits import MOST_JSON_BYTES, refuse_many_values
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
+from evalstream.parsing.schema_errors import Validator
 
 
 @dataclass(frozen=True)
@@ -121,63 +121,72 @@ def compact_benchmark(pieces: Iterable[bytes], options: Options) -> CompactBench
     if options.max_depth < FAST_DEPTH:
         return None
     splitter, size = ObjectSplitter(ITEMS, options.max_line_bytes), 0
-    items = _Reading(options.engine)
+    schema = item_validator(BENCHMARK, options.engine)
+    is_finite = finite_check(options.engine)
+    texts: list[bytes] = []
+    ids: list[str] = []
+    places = array("Q")
     for piece in chain(pieces, [b""]):
         STOPPING.check()
         size += len(piece)
-        found = splitter.feed(piece) if piece else splitter.end()
-        if size > MOST_JSON_BYTES or not items.take(found):
+        for element in splitter.feed(piece) if piece else splitter.end():
+            item = _parse_sound(element.text, is_finite, schema) if element.whole else None
+            if item is None:
+                return None
+            texts.append(element.text)
+            ids.append(item["id"])
+            places.extend((element.line, element.column or 0))
+        if size > MOST_JSON_BYTES:
             return None
     envelope = splitter.envelope()
     if splitter.issue is not None or not splitter.has_begun or not envelope.is_whole:
         return None
     refuse_many_values(envelope.text)
-    document = _sound(envelope.text, options.engine)
-    if document is None:
+    # A byte order mark is a defect, too, which the parser refuses.
+    document = _parse_sound(envelope.text, is_finite, document_validator(BENCHMARK, options.engine))
+    if document is None or kind_by_members(document.keys()) != BENCHMARK:
         return None
-    return CompactBenchmark(document, items.texts, items.ids, items.places, envelope, size)
+    return CompactBenchmark(document, texts, ids, places, envelope, size)
 
 
-class _Reading:
-    """The texts of the items so far, each of which is read once to check it."""
-
-    def __init__(self, engine: str) -> None:
-        self.texts: list[bytes] = []
-        self.ids: list[str] = []
-        self.places = array("Q")
-        self._finite, self._schema = finite_check(engine), item_validator(BENCHMARK, engine)
-
-    def take(self, elements: Iterable[Element]) -> bool:
-        """Add items, and return whether all of them are free of defects."""
-        for element in elements:
-            value = self._sound(element.text) if element.whole else None
-            if value is None:
-                return False
-            self.texts.append(element.text)
-            self.ids.append(value["id"])
-            self.places.extend((element.line, element.column or 0))
-        return True
-
-    def _sound(self, text: bytes) -> dict[str, Any] | None:
-        try:
-            value = fast(text)
-        except ValueError:
-            return None
-        is_sound = self._finite(value) and fits(self._schema, value)
-        return value if is_sound else None
-
-
-def _sound(text: bytes, engine: str) -> dict[str, Any] | None:
-    """Return the part outside the items if it is free of defects."""
-    if text.startswith(UTF8_MARK):
-        return None
+def _parse_sound(
+    text: bytes, is_finite: Callable[[Any], bool], schema: Validator
+) -> dict[str, Any] | None:
+    """Return an object that is free of defects of JSON and of its schema, else None."""
     try:
-        document = fast(text)
+        value = fast(text)
     except ValueError:
         return None
-    if not isinstance(document, dict) or kind_by_members(document.keys()) != BENCHMARK:
-        return None
-    is_sound = finite_check(engine)(document) and fits(
-        document_validator(BENCHMARK, engine), document
+    return value if isinstance(value, dict) and is_finite(value) and fits(schema, value) else None
+
+
+_RARE: Final = frozenset({"construction_metadata", "monotonicity_step"})
+"""Members of items whose rules `is_plain` does not decide."""
+
+
+def is_plain(item: Mapping[str, Any], benchmark: Benchmark) -> bool:
+    """Tell whether certainly no rule finds anything in an item of a benchmark.
+
+    The benchmark must match its schema.
+    """
+    bearers, analysts = benchmark.bearers, benchmark.panel_size
+    if bearers is None or not _RARE.isdisjoint(item) or not _is_placed(item, benchmark):
+        return False
+    premises, conclusions = item["premises"], item["conclusions"]
+    rationales, aims = item.get("analyst_rationales"), item.get("rsr_target") or {}
+    return (
+        bool(premises or conclusions)
+        and all(map(bearers.issuperset, (premises, conclusions, *aims.values())))
+        and set(premises).isdisjoint(conclusions)
+        and len(item["analyst_verdicts"]) == analysts
+        and (rationales is None or len(rationales) == analysts)
     )
-    return document if is_sound else None
+
+
+def _is_placed(item: Mapping[str, Any], benchmark: Benchmark) -> bool:
+    """Tell whether the factor levels and the target of an item are declared."""
+    target, factors = item.get("target"), benchmark.factors
+    if target is not None and benchmark.targets and target not in benchmark.targets:
+        return False
+    levels = item.get("factor_levels") or {}
+    return all(level in factors.get(factor, ()) for factor, level in levels.items())

@@ -24,7 +24,7 @@ class InferevalFormat(PairedFormat):
     title = documents.TITLE
     prefix = "INF"
     noun = "item"
-    rule_modules = ("copies", "design", "ids", "samples", "structure")
+    rule_modules = ("benchmarks", "evaluations")
     versions: Mapping[str, Sequence[str]] = {documents.VERSION: (BENCHMARK, EVALUATION)}
     places: ClassVar[Mapping[str, Place]] = {EVALUATION: "rows", BENCHMARK: "aggregate"}
     compared = frozenset({"files", "answers", "paths"})

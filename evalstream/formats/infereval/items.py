@@ -4,55 +4,47 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_mover, move_behind, part_locator, place_violations
 from evalstream.engine.row_pass import BREAKS
-from evalstream.formats.infereval.claims import VerdictTally
 from evalstream.formats.infereval.documents import EVALUATION, ITEMS
-from evalstream.formats.infereval.rules import samples
-from evalstream.formats.infereval.rules.copies import INF301
-from evalstream.formats.infereval.rules.design import INF201, INF202
-from evalstream.formats.infereval.rules.ids import INF208
+from evalstream.formats.infereval.rules import evaluations
+from evalstream.formats.infereval.rules.benchmarks import INF201, INF202, INF208
+from evalstream.formats.infereval.rules.evaluations import (
+    OK,
+    REQUEST,
+    has_same_fields,
+    has_text,
+    is_plausible,
+)
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
-from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.views import Evaluation, Item
+from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, VerdictTally, vote
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import ArrayError, Element
-from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, SyntaxIssue, fast
+from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, SyntaxIssue, fast, member
 from evalstream.parsing.json_schema import finite_check
 from evalstream.parsing.json_values import objects, parse_document
 from evalstream.parsing.object_splitter import Envelope
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules import syntax
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, read_object
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ObjectReading, read_object
 
 if TYPE_CHECKING:
     from evalstream.formats.infereval.compared import ItemSamples
-    from evalstream.formats.infereval.links import ItemLinks
+    from evalstream.stats.run_links import LogLinks
 
 
 _PLACE: Final = re.compile(r"at column \d+ \(byte \d+\)|at byte \d+(?: of the line)?")
 
 
-class ParsedText(NamedTuple):
-    """The parsed value, if it is readable, and its violations with their positions, if known.
-
-    `replaced` holds the pointers of values that replace numbers which JSON does not allow.
-    """
-
-    value: Any
-    readable: bool
-    violations: list[PlacedViolation]
-    replaced: frozenset[str | None] = frozenset()
-
-
-def parse_envelope(envelope: Envelope, max_depth: int) -> ParsedText:
+def parse_envelope(envelope: Envelope, max_depth: int) -> ObjectReading:
     """Read the part outside the items; offsets and lines are those of the whole document."""
     text, before = envelope.text, 0
     violations: list[PlacedViolation] = []
@@ -61,37 +53,28 @@ def parse_envelope(envelope: Envelope, max_depth: int) -> ParsedText:
         text = text[before:]
         violations.append(PlacedViolation(ES102.violation(BEGINS_WITH_MARK), 1))
     parsed = parse_document(text, max_depth)
-    placed = [_within(envelope, issue, before) for issue in parsed.issues]
-    violations += _explain_issues(placed)
-    if parsed.readable and not isinstance(parsed.value, dict):
-        reading = read_object(text, max_depth, torn=True, noun="an evaluation")
-        violations += reading.violations
-        return ParsedText(None, readable=False, violations=violations)
-    return ParsedText(parsed.value, parsed.readable, violations, _replaced_pointers(parsed))
-
-
-def read_item(text: bytes, offset: int, start: Position, max_depth: int) -> ParsedText:
-    """Read an item whose first byte is at an offset and a position of the document."""
-    parsed = parse_exactly(text, max_depth)
-    placed = [
-        _move_issue(issue, (issue.offset or 0) + offset, partial(move_behind, start))
-        for issue in parsed.issues
+    move = envelope_mover(envelope)
+    issues = [
+        one if one.offset is None else _move_issue(one, envelope.offset(one.offset + before), move)
+        for one in parsed.issues
     ]
-    return ParsedText(
-        parsed.value, parsed.readable, _explain_issues(placed), _replaced_pointers(parsed)
-    )
+    violations += _explain_issues(issues)
+    if parsed.readable and not isinstance(parsed.value, dict):
+        violations += read_object(text, max_depth, torn=True, noun="an evaluation").violations
+    is_object = parsed.readable and isinstance(parsed.value, dict)
+    value = parsed.value if is_object else None
+    return ObjectReading(value, violations, _replaced_pointers(issues))
 
 
-def _within(envelope: Envelope, issue: SyntaxIssue, before: int) -> SyntaxIssue:
-    """Move an issue to its position in the document, where the items lie between."""
-    if issue.offset is None:
-        return issue
-    place = issue.offset + before
-    return _move_issue(issue, envelope.offset(place), envelope_mover(envelope))
+def read_item(text: bytes, offset: int, start: Position, max_depth: int) -> Parsed:
+    """Read an item whose first byte is at an offset and a position of the document."""
+    parsed, move = parse_exactly(text, max_depth), partial(move_behind, start)
+    issues = [_move_issue(one, (one.offset or 0) + offset, move) for one in parsed.issues]
+    return parsed._replace(issues=issues)
 
 
-def _replaced_pointers(parsed: Parsed) -> frozenset[str | None]:
-    return frozenset(issue.pointer for issue in parsed.issues if issue.replaced)
+def _replaced_pointers(issues: Iterable[SyntaxIssue]) -> frozenset[str | None]:
+    return frozenset(issue.pointer for issue in issues if issue.replaced)
 
 
 def _move_issue(
@@ -113,8 +96,8 @@ ID_DIGEST_BYTES: Final = 16
 """The kept length of an item's id: about 150 bytes with its number, 1.5 GB for ten million."""
 
 OF_ITEMS: Final = (
-    *(INF201, INF202, INF301, samples.INF303, samples.INF304),
-    *(samples.INF305, samples.INF306, samples.INF308, samples.INF309),
+    *(INF201, INF202, evaluations.INF301, evaluations.INF303, evaluations.INF304),
+    *(evaluations.INF305, evaluations.INF306, evaluations.INF308, evaluations.INF309),
 )
 """The rules that check an item."""
 
@@ -143,7 +126,7 @@ class ItemPass:
         self._seen: dict[bytes, int] = {}
         self._verdicts: int | None = None
         self.tally = VerdictTally()
-        self.usual = samples.UsualVerdicts(evaluation.usual_reading)
+        self.usual = evaluations.UsualVerdicts(evaluation.usual_reading)
         # The numbers and lines of items without samples: an evaluation may lack them all.
         self._unsampled = array("Q")
         self._samples = self._sample_collector()
@@ -155,15 +138,16 @@ class ItemPass:
         if self._is_accepted(value):
             self.count += 1
             return
-        text = self._read(element, value)
-        found = text.violations
-        if text.readable:
-            if self._samples is not None and isinstance(text.value, dict):
-                self._samples.add(text.value, element.line, element.offset)
-            found = found + [
+        parsed = self._read(element, value)
+        found = _explain_issues(parsed.issues)
+        if parsed.readable:
+            if self._samples is not None and isinstance(parsed.value, dict):
+                self._samples.add(parsed.value, element.line, element.offset)
+            replaced = _replaced_pointers(parsed.issues)
+            found += [
                 PlacedViolation(violation)
-                for violation in self._violations(text.value, element.line)
-                if violation.pointer not in text.replaced
+                for violation in self._violations(parsed.value, element.line)
+                if violation.pointer not in replaced
             ]
         else:
             self._documents.cannot(f"item {self.count:,} could not be read")
@@ -193,27 +177,41 @@ class ItemPass:
         message = f"{error.message} (byte {error.offset:,} of the file)"
         broken = PlacedViolation(rule.violation(message), error.line, error.column)
         if last is not None and error.name in ("invalid-json", "truncated-record"):
-            text = self._read(last, self._fast(last))
-            if not text.readable:
-                broken = text.violations[0]
+            parsed = self._read(last, self._fast(last))
+            if not parsed.readable:
+                broken = _explain_issues(parsed.issues)[0]
         violation, line, column = broken
         message = f"{violation.message}; {before}"
         self._show(violation._replace(message=message, pointer=place), line, column)
         self._documents.cannot("the items could not be read to their end")
 
-    def _link_collector(self) -> ItemLinks | None:
+    def _link_collector(self) -> LogLinks | None:
         """Return what collects the links to other evaluations, None unless that is asked for."""
         if not self._documents.options.links:
             return None
-        from evalstream.formats.infereval.links import ItemLinks
+        from evalstream.stats.run_links import LogLinks
 
-        return ItemLinks(self._evaluation.document)
+        document = self._evaluation.document
+        run = [document.get(name) for name in ("id", "started_at")]
+        model = [member(document.get("model"), name) for name in ("provider", "model_id")]
+        is_run = all(isinstance(one, str) for one in run)
+        named = document.get("benchmark_id")
+        return LogLinks(run if is_run else None, named, "/".join(map(str, model)))
 
     def _count_said(self, value: dict[str, Any]) -> None:
-        """Count what the responses of an item say, and link them to those of other evaluations."""
+        """Count what the responses of an item say, and link them to those of other evaluations.
+
+        The times of its calls tell its responses from those of other models.
+        """
         self.usual.add(value, f"/{ITEMS}/{self.count}")
-        if self.links is not None:
-            self.links.add(value)
+        name = value.get("id")
+        if self.links is None or not isinstance(name, str):
+            return
+        self.links.add_samples([(name, None)])
+        for index, response, _ in evaluations.iterate_answers(value):
+            time = value["samples"][index].get("wall_time_ms")
+            if isinstance(time, float) and not time.is_integer():
+                self.links.add_answer(name, index, response, time)
 
     def _sample_collector(self) -> ItemSamples | None:
         """Return what collects the items for a comparison, None unless that is asked for."""
@@ -253,9 +251,9 @@ class ItemPass:
             return None
         return value if self._finite(value) else None
 
-    def _read(self, element: Element, value: Any) -> ParsedText:
+    def _read(self, element: Element, value: Any) -> Parsed:
         if value is not None:
-            return ParsedText(value, readable=True, violations=[])
+            return Parsed(value, readable=True, issues=[])
         start = Position(element.line, element.column)
         return read_item(element.text, element.offset, start, self._depth)
 
@@ -269,7 +267,7 @@ class ItemPass:
         if self._verdicts is None and isinstance(verdicts, list):
             self._verdicts = len(verdicts)
         self.samples += sum(1 for _ in objects(value.get("samples")))
-        self.answered += sum(1 for _ in samples.iterate_answers(value))
+        self.answered += sum(1 for _ in evaluations.iterate_answers(value))
         self._count_said(value)
         if self.samples:
             self._report_unsampled()
@@ -284,11 +282,11 @@ class ItemPass:
         refuted = set()
         for rule in OF_ITEMS:
             for violation in rule.apply(item):
-                if violation.code == samples.INF303.code and not item.value.get("samples"):
+                if violation.code == evaluations.INF303.code and not item.value.get("samples"):
                     if not self.samples:
                         self._unsampled.extend((self.count, line))
                         continue
-                elif violation.code == samples.INF304.code:
+                elif violation.code == evaluations.INF304.code:
                     refuted.add((violation.pointer or "").split("/")[1])
                 yield violation
         self.tally.add(item, refuted)
@@ -298,7 +296,7 @@ class ItemPass:
         number = self._evaluation.samples
         if self._unsampled and number is not None:
             for place, line in zip(self._unsampled[::2], self._unsampled[1::2], strict=True):
-                violation = samples.wrong_number_of_samples(0, number)
+                violation = evaluations.wrong_number_of_samples(0, number)
                 self._show(violation._replace(pointer=f"/{ITEMS}/{place}{violation.pointer}"), line)
             self._unsampled = array("Q")
 
@@ -322,3 +320,59 @@ class ItemPass:
 
 def _digest(name: str) -> bytes:
     return blake2b(name.encode(errors="replace"), digest_size=ID_DIGEST_BYTES).digest()
+
+
+def is_sound(item: Mapping[str, Any], evaluation: Evaluation) -> bool:
+    """Tell whether certainly no rule finds anything in an item.
+
+    Only an item with its benchmark and with samples can be accepted.
+    """
+    benchmark, tie_break = evaluation.benchmark, evaluation.tie_break
+    samples, number = item.get("samples"), evaluation.samples
+    if benchmark is None or tie_break is None or samples.__class__ is not list or not samples:
+        return False
+    name = item.get("id")
+    original = benchmark.by_id.get(name) if isinstance(name, str) else None
+    if original is None or len(samples) != number or not has_same_fields(item, original):
+        return False
+    read = evaluation.reading
+    for index, sample in enumerate(samples):
+        if not _is_sound_sample(sample, index) or not is_plausible(sample, evaluation.longest):
+            return False
+        if not _is_own_request(sample, evaluation, name):
+            return False
+        if read is not None and not _says_its_verdict(sample, read):
+            return False
+    outcome = vote([sample["parsed_verdict"] for sample in samples], tie_break)
+    claimed = item.get("majority_vote")
+    return (
+        claimed.__class__ is dict
+        and all(claimed.get(name, 0) == outcome.counts[name] for name in VERDICTS)
+        and claimed.get("verdict") == item.get("model_verdict") == outcome.verdict
+        and claimed.get("tie_broken", False) is outcome.tie_broken
+    )
+
+
+def _is_sound_sample(sample: Any, index: int) -> bool:
+    """Tell whether a sample is the next one, and a vote that the model gave."""
+    if sample.__class__ is not dict or sample.get("sample_index") != index:
+        return False
+    if sample.get("parse_status", OK) != OK or sample.get("provider_error") is not None:
+        return False
+    verdict = sample.get("parsed_verdict")
+    if verdict == ABSTAIN:
+        # It must be the model's, not a failed call's.
+        return has_text(sample) and sample.get("wall_time_ms") not in (None, 0)
+    return verdict in VERDICTS
+
+
+def _is_own_request(sample: Mapping[str, Any], evaluation: Evaluation, name: Any) -> bool:
+    request = sample.get("request_id")
+    if request is None or (request.__class__ is str and REQUEST not in request):
+        return True
+    return bool(request == evaluation.name_request(name, sample))
+
+
+def _says_its_verdict(sample: Mapping[str, Any], read: Reading) -> bool:
+    response = sample.get("raw_response")
+    return isinstance(response, str) and read(response) == sample["parsed_verdict"]

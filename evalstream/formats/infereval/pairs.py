@@ -95,7 +95,8 @@ class _Documents:
         """Join an evaluation with the only candidate, or the one that has the declared hash."""
         if len(candidates) > 1:
             several = candidates
-            candidates = [one for one in several if _is_declared(one, declared)][:1] or several
+            hashed = ((one, benchmark_hashes(one, None, Options())) for one in several)
+            candidates = [one for one, hashes in hashed if declared in hashes][:1] or several
         if len(candidates) == 1:
             self._join(number, candidates[0])
         elif candidates:
@@ -194,10 +195,6 @@ def _has_id(path: str, id_: bytes) -> bool:
         found = looked_at(path, BENCHMARK)
         return isinstance(found, _Found) and found.id is not None and canonical(found.id) == id_
     return False
-
-
-def _is_declared(benchmark: str, declared: str | None) -> bool:
-    return declared in benchmark_hashes(benchmark, None, Options())
 
 
 def looked_at(path: str, kind: str) -> _Found | NoInput:

@@ -7,8 +7,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, VERSION
-from evalstream.formats.infereval.rules.design import INF207
-from evalstream.formats.infereval.rules.structure import INF101, INF102
+from evalstream.formats.infereval.rules.benchmarks import INF101, INF102, INF207
 from evalstream.model.finding import Violation
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.limits import limit_findings

@@ -16,11 +16,10 @@ from evalstream.formats.swe_bench.claims import (
 from evalstream.formats.swe_bench.documents import NAME, REPORT_OF_INSTANCE
 from evalstream.formats.swe_bench.files import is_plain_file, list_folders
 from evalstream.formats.swe_bench.format import FORMAT
-from evalstream.formats.swe_bench.outputs import OUTPUT, find_failed
-from evalstream.formats.swe_bench.reader import RunReader
+from evalstream.formats.swe_bench.reader import OUTPUT, RunReader, find_failed
+from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances
-from evalstream.formats.swe_bench.rules import lists as about_lists
-from evalstream.formats.swe_bench.rules.figures import check_list_figures
+from evalstream.formats.swe_bench.rules.documents import check_list_figures
 from evalstream.formats.swe_bench.views import TESTS, PlacedInFile, Prediction, list_successes
 from evalstream.io.document import document_bytes
 from evalstream.io.names import is_local, printable
@@ -73,9 +72,9 @@ class _Judge:
         """Note what contradicts, judge the claims, and return the verdict."""
         found = self._found
         if found.report is not None:
-            self._note(about_lists.check_report_lists(found.report))
+            self._note(about_documents.check_report_lists(found.report))
         if found.results is not None:
-            self._note(about_lists.check_result_lists(found.results))
+            self._note(about_documents.check_result_lists(found.results))
         self._note(self._groups())
         self._note(about_instances.check_outcomes(found))
         if found.report is not None:
@@ -131,7 +130,7 @@ class _Judge:
             return
         number = None if details is None else len(details)
         for path, groups in found.groups:
-            yield from about_lists.check_groups(path, groups, resolved, number)
+            yield from about_documents.check_groups(path, groups, resolved, number)
 
     def _iterate_judged(self) -> Iterator[tuple[str, list[Judgement]]]:
         """Iterate over the documents that make claims, with their judged claims."""

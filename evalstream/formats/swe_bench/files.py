@@ -124,7 +124,8 @@ class _Files:
             used.update(own)
             yield self._submission(folder, own, logs.pop(os.path.join(folder, "logs"), []))
         for report in reports:
-            own_logs = _nearest(report, [one for one in logs if _reports_on(report, one)])
+            name = os.path.basename(report)
+            own_logs = _nearest(report, [one for one in logs if _report_name(one) == name])
             if own_logs is None and len(reports) == len(logs) == 1:
                 own_logs = next(iter(logs))
             rows = _find_predictions(report, predictions, is_only=len(reports) == 1)
@@ -184,10 +185,6 @@ def _nearest(path: str, others: Iterable[str]) -> str | None:
 def _count_shared(one: str, other: str) -> int:
     same = [a == b for a, b in zip(one.split("/")[:-1], other.split("/"), strict=False)]
     return [*same, False].index(False)
-
-
-def _reports_on(report: str, folder: str) -> bool:
-    return os.path.basename(report) == _report_name(folder)
 
 
 def _report_name(folder: str) -> str:

@@ -19,7 +19,7 @@ class SweBenchFormat(PairedFormat):
     title = "SWE-bench: run reports, reports of instances, predictions, and submissions"
     prefix = "SWE"
     noun = "instance"
-    rule_modules = ("documents", "lists", "instances", "figures")
+    rule_modules = ("documents", "instances")
     places: ClassVar[Mapping[str, Place]] = {
         documents.PREDICTIONS: "rows",
         documents.INSTANCE: "rows",

@@ -7,6 +7,7 @@ import pytest
 
 from evalstream.cli.command import load_command
 from evalstream.formats.registry import CATALOGUE, NAMES
+from evalstream.model.finding import BAD, FOUND
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.schema_files import builtin_schema
 
@@ -61,8 +62,8 @@ def test_json_fits_its_schema(capsys: pytest.CaptureFixture[str], codes: tuple[s
         rule = CATALOGUE[one["code"]]
         assert list(one) == list(SCHEMA["$defs"]["rule"]["properties"])
         assert (one["name"], one["severity"]) == (rule.name, rule.severity.label)
-        assert one["help"]["finds"] == rule.found
-        assert one["examples"]["bad"] == rule.bad
+        assert one["help"]["finds"] == rule.sections()[FOUND]
+        assert one["examples"]["bad"] == rule.sections()[BAD]
 
 
 def test_json_names_the_formats_of_a_rule(capsys: pytest.CaptureFixture[str]) -> None:

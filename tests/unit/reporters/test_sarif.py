@@ -36,7 +36,7 @@ from report_fixture import (
 
 import evalstream
 from evalstream.formats.registry import CATALOGUE
-from evalstream.model.finding import Finding, Severity
+from evalstream.model.finding import BAD, GOOD, Finding, Severity
 from evalstream.model.run_summary import RunSummary
 from evalstream.reporters import sarif
 from evalstream.reporters.describe import visible
@@ -199,7 +199,7 @@ def test_rules_have_their_texts(tmp_path: Path) -> None:
         assert rule["name"] == known.name
         assert rule["shortDescription"]["text"] == known.summary
         assert known.fix in rule["help"]["markdown"]
-        assert f"```text\n{known.bad}\n```" in rule["help"]["markdown"]
+        assert f"```text\n{known.sections()[BAD]}\n```" in rule["help"]["markdown"]
 
 
 def test_texts_of_rules_fit_what_is_shown() -> None:
@@ -207,7 +207,7 @@ def test_texts_of_rules_fit_what_is_shown() -> None:
         shown = sarif._rule(code, rule.text())
         assert len(shown["shortDescription"]["text"]) < 1024
         assert 0 < len(shown["fullDescription"]["text"]) <= 1024
-        assert "```" not in rule.bad + rule.good
+        assert "```" not in rule.sections()[BAD] + rule.sections()[GOOD]
 
 
 def test_an_alert_keeps_its_identity_when_lines_move() -> None:

@@ -18,27 +18,28 @@ from evalstream.stats.claims.judge import is_outside_bounds
 
 
 def _overlap(subject: FolderItem) -> Iterator[Violation]:
-    """Compare each range with the earlier one that reaches furthest."""
-    for table, metric, ranges in subject.folder.find_ranges(subject.document):
-        furthest: Range | None = None
-        for one in ranges:
-            if furthest is not None and one.low < furthest.high:
-                message = f"{one.text} overlaps {furthest.text} of range {furthest.number}"
-                yield EVG301.violation(message, pointer=pointer((*table.path, metric, one.number)))
-            if furthest is None or one.high > furthest.high:
-                furthest = one
+    for path, one, furthest in _iterate_reach(subject):
+        if one.low < furthest.high:
+            message = f"{one.text} overlaps {furthest.text} of range {furthest.number}"
+            yield EVG301.violation(message, pointer=pointer((*path, one.number)))
 
 
 def _gap(subject: FolderItem) -> Iterator[Violation]:
+    for path, one, furthest in _iterate_reach(subject):
+        if one.low > furthest.high:
+            gap = Range(0, furthest.high, one.low, None).text
+            yield EVG302.violation(f"no range contains the values in {gap}", pointer=pointer(path))
+
+
+def _iterate_reach(subject: FolderItem) -> Iterator[tuple[tuple[str, ...], Range, Range]]:
+    """Yield each range with the path to its list and the earlier range that reaches furthest."""
     for table, metric, ranges in subject.folder.find_ranges(subject.document):
-        reached: Range | None = None
+        furthest: Range | None = None
         for one in ranges:
-            if reached is not None and one.low > reached.high:
-                gap = Range(0, reached.high, one.low, None).text
-                message = f"no range contains the values in {gap}"
-                yield EVG302.violation(message, pointer=pointer((*table.path, metric)))
-            if reached is None or one.high > reached.high:
-                reached = one
+            if furthest is not None:
+                yield (*table.path, metric), one, furthest
+            if furthest is None or one.high > furthest.high:
+                furthest = one
 
 
 def _direction(subject: FolderItem) -> Iterator[Violation]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from evalstream.formats.harpia import requirements as demands
-from evalstream.formats.harpia.documents import find_member, find_misplaced
+from evalstream.formats.harpia.documents import find_member, find_misplaced, read_member
 from evalstream.formats.harpia.requirements import at
 from evalstream.formats.harpia.values import is_supervised
 from evalstream.formats.harpia.views import Input, InputInstance
@@ -157,7 +157,8 @@ def _repeated_instance(read: Input) -> Iterator[Violation]:
             continue
         found, other = find_member(instance.value, "id"), find_member(before.value, "id")
         place = instance.pointer if found is None else at(instance.pointer, found)
-        same = found is not None and other is not None and _same_id(found.value, other.value)
+        types = [isinstance(one.value, str) for one in (found, other) if one is not None]
+        same = len(types) == 2 and types[0] == types[1]
         message = f"the same id as the instance at {before.pointer}" + (
             "" if same else ", apart from its type"
         )
@@ -170,9 +171,7 @@ def _find_copies(read: Input) -> Iterator[Violation]:
     """Report instances that are an earlier one under another id."""
     first: dict[bytes, InputInstance] = {}
     for instance in read.instances or ():
-        members = instance.value if isinstance(instance.value, dict) else {}
-        named = (find_member(members, name) for name in _TEXTS)
-        texts = [None if found is None else found.value for found in named]
+        texts = [read_member(instance.value, name) for name in _TEXTS]
         if instance.id is None or None in texts:
             continue
         digest = blake2b(canonical(texts), digest_size=DIGEST_BYTES).digest()
@@ -185,10 +184,6 @@ def _find_copies(read: Input) -> Iterator[Violation]:
 
 _TEXTS: Final = ("input", "expected-output", "actual-output")
 DIGEST_BYTES: Final = 16
-
-
-def _same_id(one: Any, other: Any) -> bool:
-    return isinstance(one, str) == isinstance(other, str)
 
 
 def _missing_reference(read: Input) -> Iterator[Violation]:

@@ -9,8 +9,7 @@ from typing import Final
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.claims import JudgedScores
 from evalstream.formats.harpia.documents import find_member, find_metric
-from evalstream.formats.harpia.log_tally import LogTally, Record
-from evalstream.formats.harpia.matches import is_exact_match
+from evalstream.formats.harpia.log_tally import LogTally, Record, is_exact_match
 from evalstream.formats.harpia.requirements import at, is_empty
 from evalstream.formats.harpia.values import (
     iterate_scores,

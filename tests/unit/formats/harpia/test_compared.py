@@ -314,5 +314,5 @@ def test_metrics_with_other_parameters_are_not_compared(tmp_path: Path) -> None:
     for number in (1, 2):
         checked(tmp_path / f"{number}", [record(1, parameters={"n": number})])
     report, _ = compared(tmp_path / "1/log.jsonl", tmp_path / "2/log.jsonl", by="sample_id")
-    assert report.comparisons == []
+    assert not report.comparisons
     assert report.refused is not None

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evalstream.formats.infereval.rules.copies import INF301
+from evalstream.formats.infereval.rules.evaluations import INF301
 from evalstream.formats.infereval.views import Benchmark, Evaluation, Item
 
 DIFFERENT = [

@@ -1,4 +1,4 @@
-"""INF3: rules about the samples of an item, their verdicts and the vote."""
+"""INF3: rules about evaluations: their samples, verdicts and votes, and their benchmark."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from evalstream.formats.infereval.benchmark_hash import PREFIX, ids, references
 from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, Vote, vote, voting
 from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
 from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.model.text import count_noun
+from evalstream.parsing.json import shorten
 from evalstream.parsing.json_values import is_number, object_or_empty, objects
 from evalstream.rules.base import declare_rule
 
@@ -137,7 +139,7 @@ def _parse_status(item: Item) -> Iterator[Violation]:
         if sample.get("provider_error") is not None and status != FAILED:
             message = f"provider_error is set, but parse_status is not {FAILED}"
             yield INF305.violation(message, pointer=place, expected=FAILED, found=status)
-        elif status == FAILED and _has_text(sample):
+        elif status == FAILED and has_text(sample):
             message = f"parse_status is {FAILED}, but the sample has a response"
             yield INF305.violation(message, pointer=place, found=status)
 
@@ -146,7 +148,7 @@ def _silent_failure(item: Item) -> Iterator[Violation]:
     for index, sample in objects(item.value.get("samples")):
         if sample.get("parsed_verdict") != ABSTAIN or sample.get("provider_error") is not None:
             continue
-        if isinstance(sample.get("raw_response"), str) and not _has_text(sample):
+        if isinstance(sample.get("raw_response"), str) and not has_text(sample):
             message = (
                 "the response is empty and counts as an abstention, but provider_error is missing"
             )
@@ -169,7 +171,7 @@ def _implausible(item: Item) -> Iterator[Violation]:
             place = f"/samples/{index}/usage/{name}"
             if is_number(number) and number < 0:
                 yield INF309.violation(f"{name} is negative", pointer=place, found=number)
-            elif name == _OUTPUT and number == 0 and _has_text(sample):
+            elif name == _OUTPUT and number == 0 and has_text(sample):
                 message = "a response of no tokens is not empty"
                 yield INF309.violation(message, pointer=place, found=number)
 
@@ -245,15 +247,10 @@ def iterate_answers(item: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
             yield index, response, verdict
 
 
-def _has_text(sample: Mapping[str, Any]) -> bool:
+def has_text(sample: Mapping[str, Any]) -> bool:
+    """Tell whether a sample has a response that is not empty."""
     response = sample.get("raw_response")
     return isinstance(response, str) and bool(response.strip())
-
-
-INF303: Final = declare_rule("INF303", record=_check_samples)
-INF304: Final = declare_rule("INF304", record=_majority_vote)
-INF305: Final = declare_rule("INF305", record=_parse_status)
-INF306: Final = declare_rule("INF306", record=_silent_failure)
 
 
 def _reversed_times(evaluation: Evaluation) -> Iterator[Violation]:
@@ -266,8 +263,146 @@ def _reversed_times(evaluation: Evaluation) -> Iterator[Violation]:
         )
 
 
+ITEMS_LISTED: Final = 20
+"""The number of missing items that a message lists."""
+
+DIGEST_DIGITS: Final = 64
+
+
+def _disagreement(facts: Evaluation | Item) -> Iterator[Violation]:
+    """Compare the fields that an evaluation or its items copy from the benchmark."""
+    if isinstance(facts, Item):
+        yield from _check_copied_fields(facts)
+        return
+    if facts.benchmark is None:
+        return
+    document, original = facts.document, facts.benchmark.document
+    found, wanted = document.get("benchmark_id"), original.get("id")
+    if isinstance(found, str) and isinstance(wanted, str) and found != wanted:
+        message = "the evaluation belongs to another benchmark"
+        yield INF301.violation(message, pointer="/benchmark_id", expected=wanted, found=found)
+    yield from _check_field("references", document, original)
+
+
+def _check_copied_fields(item: Item) -> Iterator[Violation]:
+    original, name = item.original, item.value.get("id")
+    if original is not None:
+        for field in _NORMAL_FORMS:
+            yield from _check_field(field, item.value, original)
+    elif item.evaluation.benchmark is not None and isinstance(name, str):
+        yield INF301.violation("no item of the benchmark has this id", pointer="/id", found=name)
+
+
+def _check_field(
+    field: str, document: Mapping[str, Any], original: Mapping[str, Any]
+) -> Iterator[Violation]:
+    """Compare a field in its normal form; the schema reports a field that is not a list."""
+    found, wanted = document.get(field), original.get(field)
+    if _is_same(field, found, wanted):
+        return
+    if not all(value is None or isinstance(value, list) for value in (found, wanted)):
+        return
+    normal = _NORMAL_FORMS[field]
+    if normal(found) != normal(wanted):
+        message = f"{field} differ from the benchmark's"
+        # A list in `expected` would mean several allowed values. Free text is left out,
+        # since `expected` is shown even where values must not be.
+        expected = None if field in _PROSE else shorten(wanted)
+        yield INF301.violation(message, pointer=f"/{field}", expected=expected, found=found)
+
+
+def has_same_fields(item: Mapping[str, Any], original: Mapping[str, Any]) -> bool:
+    """Tell whether the copied fields of an item are certainly those of the benchmark's item."""
+    return all(_is_same(field, item.get(field), original.get(field)) for field in _NORMAL_FORMS)
+
+
+def _is_same(field: str, found: Any, wanted: Any) -> bool:
+    """Tell whether two fields are certainly equal: both absent, or equal lists of texts.
+
+    References are objects of texts.
+    """
+    if found is None or wanted is None:
+        # An empty list and an absent one have one normal form, except for rationales.
+        return found is wanted or (field in _EMPTY_AS_ABSENT and not (found or wanted))
+    if found.__class__ is not list or found != wanted:
+        return False
+    # The number 1 equals true, but their texts differ.
+    return all(
+        one.__class__ is str
+        or (one.__class__ is dict and all(text.__class__ is str for text in one.values()))
+        for one in found
+    )
+
+
+def missing_items(missing: list[str]) -> Violation:
+    """Return the violation for items of the benchmark that an evaluation lacks."""
+    listed = ", ".join(name[:80] for name in missing[:ITEMS_LISTED])
+    more = len(missing) - ITEMS_LISTED
+    listed = f"{listed} and {more:,} more" if more > 0 else listed
+    message = f"{len(missing):,} items of the benchmark were not evaluated: {listed}"
+    return INF301.violation(message, pointer="/items", expected=missing)
+
+
+def _benchmark_hash(evaluation: Evaluation) -> Iterator[Violation]:
+    declared, hashes = evaluation.document.get("benchmark_hash"), evaluation.hashes
+    place = "/benchmark_hash"
+    if evaluation.benchmark is None:
+        why = evaluation.lacking or "no benchmark was given"
+        message = f"{why}: neither benchmark_hash nor the fields copied to items could be verified"
+        yield INF302.violation(message, pointer=place, severity=Severity.WARNING)
+    if declared is None:
+        message = "benchmark_hash is missing, so later changes of the benchmark cannot be detected"
+        yield INF302.violation(message, pointer=place, severity=Severity.WARNING)
+    if not isinstance(declared, str):
+        return
+    digest = declared.removeprefix(PREFIX)
+    if len(digest) != DIGEST_DIGITS or set(digest.lower()) - set("0123456789abcdef"):
+        message = f"not {PREFIX} followed by {DIGEST_DIGITS} hex digits"
+        yield INF302.violation(message, pointer=place, found=declared)
+        return
+    if hashes is not None and PREFIX + digest.lower() not in hashes:
+        message = "not the hash of this benchmark, in the form before or since 0.17.0"
+        yield INF302.violation(message, pointer=place, expected=hashes[0], found=declared)
+    elif declared != PREFIX + digest.lower():
+        message = f"not written as {PREFIX} followed by {DIGEST_DIGITS} hex digits in lower case"
+        yield INF302.violation(message, pointer=place, found=declared, severity=Severity.WARNING)
+    elif hashes is not None and declared != hashes[0]:
+        message = "not in the form (before or since 0.17.0) that framework_version writes"
+        yield INF302.violation(message, pointer=place, severity=Severity.INFO)
+
+
+def _as_set(value: Any) -> list[str]:
+    return ids(value or [])
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value or [])
+
+
+_PROSE: Final = frozenset({"analyst_rationales", "references"})
+
+
+_EMPTY_AS_ABSENT: Final = frozenset({"premises", "conclusions", "tags", "references"})
+
+_NORMAL_FORMS: Final = {
+    "premises": _as_set,
+    "conclusions": _as_set,
+    "analyst_verdicts": _as_list,
+    "analyst_rationales": lambda value: value,
+    "tags": _as_list,
+    "references": references,
+}
+"""The normal form in which each copied field is compared."""
+
+
+INF301: Final = declare_rule("INF301", record=_disagreement)
+INF302: Final = declare_rule("INF302", record=_benchmark_hash)
+INF303: Final = declare_rule("INF303", record=_check_samples)
+INF304: Final = declare_rule("INF304", record=_majority_vote)
+INF305: Final = declare_rule("INF305", record=_parse_status)
+INF306: Final = declare_rule("INF306", record=_silent_failure)
 INF307: Final = declare_rule("INF307", record=_reversed_times)
 INF308: Final = declare_rule("INF308", record=_other_verdict)
 INF309: Final = declare_rule("INF309", record=_implausible)
 
-RULES: Final = (INF303, INF304, INF305, INF306, INF307, INF308, INF309)
+RULES: Final = (INF301, INF302, INF303, INF304, INF305, INF306, INF307, INF308, INF309)
