@@ -25,7 +25,7 @@ from each import each
 from rows import valid_row
 
 from evalstream.formats.eee.aggregate_check import read_aggregate
-from evalstream.formats.eee.version_fit import versions_that_fit
+from evalstream.formats.eee.rules.version import versions_that_fit
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 

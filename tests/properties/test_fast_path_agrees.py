@@ -56,7 +56,7 @@ from rows import (
 
 import evalstream
 from evalstream.formats.eee import fast_block, versions
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_reader import RowReader

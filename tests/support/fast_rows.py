@@ -13,7 +13,7 @@ from rows import PREFERRED, VERSIONS, Row, aggregate_of, at, bytes_of, sample_ha
 from evalstream.engine.result import BlockFindings
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.fast_block import pass_over
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.probe import probe_context

@@ -10,7 +10,7 @@ from evalstream.engine.collector import Collector
 from evalstream.engine.result import Counts
 from evalstream.engine.row_pass import check_block
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.probe import probe_context
 from evalstream.model.block import Block
 from evalstream.model.finding import CountKey, Finding

@@ -154,7 +154,7 @@ def _schema_violations(
 
 def _schema_errors(document: dict[str, Any], version: str, options: Options) -> Iterator[Violation]:
     """Report what the schema refuses, and the versions that a refused document fits."""
-    from evalstream.formats.eee.version_fit import versions_that_fit
+    from evalstream.formats.eee.rules.version import versions_that_fit
     from evalstream.parsing.schema_errors import error_parts
 
     fails = False

@@ -14,10 +14,13 @@ from evalstream.engine.row_pass import RowPass, describe_error
 from evalstream.formats.eee import documents, file_violations
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, in_order, open_aggregate
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.facts import NO_ROWS, RunFacts
-from evalstream.formats.eee.guess import context_of_rows, settle_context
-from evalstream.formats.eee.probe import probe_context, rowless_context
+from evalstream.formats.eee.facts import NO_ROWS, RowContext, RunFacts
+from evalstream.formats.eee.probe import (
+    context_of_rows,
+    probe_context,
+    rowless_context,
+    settle_context,
+)
 from evalstream.formats.eee.rules.seal import ES501, checksum_algorithms
 from evalstream.formats.eee.run_summary import can_fix, collect_facts, have_mappings, summarise_run
 from evalstream.io.file_state import Watch

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.engine.result import BlockFindings, TakenRows
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.row_digests import answer_digest
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
+from evalstream.formats.eee.row_view import answer_digest
 from evalstream.formats.eee.rules.habits import ANSWER, PROMPT, SOURCE, STRAINS, judgement
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, NOT_A_CHOICE
 from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
@@ -59,7 +59,6 @@ _CLUSTER: Final = SampleRow._fields.index("cluster")
 _LINE: Final = SampleRow._fields.index("line")
 _WORD: Final = struct.Struct("=Q")
 _DOUBLE: Final = struct.Struct("=d")
-
 
 _IDLE: Final[list[ScannerMemory]] = []
 """Unused scanners, kept for reuse: creating one takes a millisecond."""

@@ -10,14 +10,14 @@ from typing import Final
 
 from evalstream.formats.eee import catalogue, row_view, versions
 from evalstream.formats.eee.catalogue import bind_rules
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.fast_block import lists_all_rows
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.eee.rules.evidence import Doubts, doubtful_scores
-from evalstream.formats.eee.rules.limits import Limits, find_limits
 from evalstream.formats.eee.rules.members import judges_binary_scores
 from evalstream.formats.eee.rules.row import ES311, common_bounds, timed_members
 from evalstream.formats.eee.rules.sample_hash import tried_recipes
+from evalstream.formats.eee.rules.transcript import Limits, find_limits
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.formats.eee.scan_results import ScanPlan, find_doubt
 from evalstream.model.data_class import NamedTuple

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS
 from evalstream.formats.eee.catalogue import CATALOGUE
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.facts import LOOKED_AT, NO_ROWS, RunFacts, is_even
+from evalstream.formats.eee.facts import LOOKED_AT, NO_ROWS, RowContext, RunFacts, is_even
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.recompute import ES802
 from evalstream.formats.eee.rules.seal import ES503, ES506

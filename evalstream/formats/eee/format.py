@@ -33,17 +33,8 @@ class EeeFormat(RowFormat):
     prefix = "ES"
     noun = "row"
     rule_modules = (
-        *("version", "row", "evidence", "transcript", "limits", "leak", "sample_hash", "seal"),
-        *(
-            "linkage",
-            "coverage",
-            "source",
-            "aggregate",
-            "members",
-            "recompute",
-            "datastore",
-            "cross_run",
-        ),
+        *("version", "row", "evidence", "transcript", "leak", "sample_hash", "seal"),
+        *("coverage", "source", "aggregate", "members", "recompute", "datastore"),
     )
     places: ClassVar[Mapping[str, Place]] = {"instance": "rows", "aggregate": "aggregate"}
     options = frozenset(
@@ -85,9 +76,9 @@ class EeeFormat(RowFormat):
 
     @property
     def cross_run(self) -> CrossRunRules:
-        from evalstream.formats.eee.rules import cross_run
+        from evalstream.formats.eee.rules import datastore
 
-        return cross_run
+        return datastore
 
     def rules(self) -> Iterable[Rule]:
         from evalstream.rules.schema import RULES
@@ -125,18 +116,18 @@ class EeeFormat(RowFormat):
         return EeeMigrator(target, supplied_from(values))
 
     def repair(self, text: bytes | None, actions: Collection[RepairAction]) -> RunRepair:
-        from evalstream.formats.eee.changes.run_repair import EeeRepair
+        from evalstream.formats.eee.changes.run_migration import EeeRepair
 
         return EeeRepair(text, actions)
 
     @property
     def repairs(self) -> tuple[Set[str], Set[str]]:
-        from evalstream.formats.eee.fixable import repaired_codes
+        from evalstream.formats.eee.catalogue import repaired_codes
 
         return repaired_codes()
 
     def refuses_repair(self, code: str, severity: Severity) -> bool:
-        from evalstream.formats.eee.fixable import is_refused
+        from evalstream.formats.eee.catalogue import is_refused
 
         return is_refused(code, severity)
 

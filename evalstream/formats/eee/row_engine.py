@@ -20,16 +20,16 @@ from evalstream.engine.result import (
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Join
 from evalstream.formats.eee.catalogue import bind_rules
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.row_digests import (
+from evalstream.formats.eee.facts import RowContext
+from evalstream.formats.eee.row_groups import RowGroups, is_aggregated_notice, notice_key
+from evalstream.formats.eee.row_reader import Row, RowReader, parse
+from evalstream.formats.eee.row_view import (
     Shown,
     answer_digest,
     choices_digest,
     record,
     sample_digest,
 )
-from evalstream.formats.eee.row_groups import RowGroups, is_aggregated_notice, notice_key
-from evalstream.formats.eee.row_reader import Row, RowReader, parse
 from evalstream.formats.eee.rules import coverage, habits, sample_hash
 from evalstream.formats.eee.rules.evidence import ES808
 from evalstream.formats.eee.rules.row import ES303

@@ -11,7 +11,7 @@ import xxhash
 from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.aggregate import Join, Result
 from evalstream.formats.eee.catalogue import CATALOGUE
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.rules.habits import STRAINS
 from evalstream.model.finding import Severity, Violation
 from evalstream.rules.base import RowCheck

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.rules.version import ES215, ES216, KNOWN_NULLS, MISSING, fits_another
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation, expect_one
@@ -85,7 +85,7 @@ class RowReader:
 
         The second value tells whether the other versions that fit were found by trying them.
         """
-        from evalstream.formats.eee.version_fit import possible_versions, versions_that_fit
+        from evalstream.formats.eee.rules.version import possible_versions, versions_that_fit
 
         options = self._context.options
         if self._only is not None:

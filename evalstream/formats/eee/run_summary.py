@@ -10,8 +10,7 @@ from evalstream.engine.collector import Collector
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.eee import documents
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.facts import NO_ROWS, RunFacts
+from evalstream.formats.eee.facts import NO_ROWS, RowContext, RunFacts
 from evalstream.formats.eee.rules import seal
 from evalstream.formats.eee.rules.datastore import ES902
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
@@ -104,7 +103,7 @@ def summarise_run(
     for (code, severity), count in collector.counts.items():
         summary.count(code, severity, count)
     if collector.counts and can_fix(run, options) and facts.layout in (NO_ROWS, "jsonl"):
-        from evalstream.formats.eee.fixable import fixable_counts
+        from evalstream.formats.eee.catalogue import fixable_counts
 
         sealing = aggregate if facts.layout != NO_ROWS else None
         counts, marked = collector.counts, collector.marked
@@ -116,7 +115,7 @@ def summarise_run(
         labels = collector.samples.labels
         collector.samples.description = describe(aggregate, labels, summary.version)
     if collector.links is not None and aggregate is not None:
-        from evalstream.formats.eee.row_digests import record_digest
+        from evalstream.formats.eee.row_view import record_digest
 
         collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
     return summary

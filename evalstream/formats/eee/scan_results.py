@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.result import AlikeLines, BlockFindings, LineViolations, Room
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.row_groups import RowGroup, is_aggregated_notice, notice_key
 from evalstream.formats.eee.row_reader import SOUND, Key, RowReader, RowTemplates, Template
 from evalstream.formats.eee.rules.sample_hash import WRONG_HASH, HashCheck, hash_check, wrong_hash

@@ -15,9 +15,8 @@ from evalstream.engine.row_pass import RowPass
 from evalstream.formats.eee import seal_refusals
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, read_aggregate
-from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.datastore import parse_path
-from evalstream.formats.eee.facts import LOOKED_AT, RunFacts
+from evalstream.formats.eee.facts import LOOKED_AT, RowContext, RunFacts
 from evalstream.formats.eee.file_violations import FileViolations, unmet_expectations, violation_key
 from evalstream.formats.eee.rules.seal import Digests
 from evalstream.io.document import document_bytes

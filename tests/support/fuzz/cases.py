@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from rows import Row
 
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.probe import probe_context
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace

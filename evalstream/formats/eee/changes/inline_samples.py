@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.block_rewriting import RewrittenBlock
-from evalstream.formats.eee.changes.kinds import INLINE_SCORES, MIGRATED
 from evalstream.formats.eee.changes.moves import AggregateRefused
+from evalstream.formats.eee.changes.supplied import INLINE_SCORES, MIGRATED
 from evalstream.model.changes import ChangeTally, make_applied
 from evalstream.parsing.json_tree import JsonType, Node, compact, decode_string
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.changes.kinds import EVALUATION_ID, MIGRATED, VERSION
+from evalstream.formats.eee.changes.supplied import EVALUATION_ID, MIGRATED, VERSION
 from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_TYPES
 from evalstream.model.changes import ChangeKind
 from evalstream.model.data_class import replace
@@ -110,7 +110,6 @@ REPAIRS: Final = {Action.DROP: RepairAction.DROP_NULL, Action.TEXT: RepairAction
 
 In a map of strings both are part of writing text.
 """
-
 
 METADATA: Final = "metadata"
 KEPT_ID: Final = f"{MIGRATED}evaluation_id"

@@ -8,8 +8,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import LEVELS, RESULTS, Join, Result
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.facts import RowContext, RunFacts
 from evalstream.formats.eee.row_view import SINGLE_TURN
 from evalstream.formats.eee.rules.habits import LETTER, find_misjudged, output_texts
 from evalstream.model.data_class import NamedTuple

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.context import RowContext, in_any_context
+from evalstream.formats.eee.facts import RowContext, in_any_context
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, read_number, to_float
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.rules.evidence import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one, of_length
 from evalstream.model.text import count_noun

@@ -21,8 +21,7 @@ from evalstream.formats.eee.aggregate import (
     is_alike,
     to_float,
 )
-from evalstream.formats.eee.context import RowContext, in_any_context
-from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.facts import RowContext, RunFacts, in_any_context
 from evalstream.formats.eee.rules import habits
 from evalstream.formats.eee.rules.evidence import BINARY, is_no_method
 from evalstream.model.finding import Severity, Violation, at_least, at_most

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view, sample_hash, versions
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.facts import RowContext, RunFacts
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest

@@ -17,7 +17,7 @@ from rows import VERSIONS, Row, aggregate_of, bounded, line_of, mutants, sound_r
 import evalstream
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.catalogue import ROW_RULES
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_groups import notice_key
