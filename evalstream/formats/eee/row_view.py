@@ -13,7 +13,6 @@ from evalstream.formats.eee.sample_hash import Reference
 from evalstream.formats.eee.versions import OLDEST
 from evalstream.io.digest import digest128
 from evalstream.model.block import Bytes
-from evalstream.model.data_class import NamedTuple
 from evalstream.model.row_record import ABSENT, pack
 from evalstream.parsing import json
 from evalstream.parsing.json import canonical
@@ -123,19 +122,6 @@ _LONG_BYTES: Final = 241
 """XXH3 computes the digests of texts from this length on in one way, which the scanner knows."""
 
 
-class Shown(NamedTuple):
-    """The content of a row besides its ids.
-
-    `input` is equal for rows with the same input, None if the row has none; `output` digests the
-    choices and the answer (0: not read).
-    """
-
-    input: bytes | None
-    metadata: Any
-    output: int
-    score: Any
-
-
 def sample_digest(sample: Any, group: RowGroup) -> bytes | None:
     """Return the digest of a sample_id within its evaluation, None if it cannot have one.
 
@@ -166,23 +152,30 @@ def choices_digest(choices: str) -> int:
 
 
 def record(
-    number: int, offset: int, line: Bytes, key: bytes | None, group: RowGroup, shown: Shown
+    number: int,
+    offset: int,
+    line: Bytes,
+    key: bytes | None,
+    group: RowGroup,
+    content: tuple[bytes | None, Any, int, Any],
 ) -> bytes:
     """Pack one row: its line and offset, and digests of its score, input and output.
 
-    `key` digests its sample, None if the row has no sample id.
+    `key` digests its sample, None if the row has no sample id. `content` has a text that is equal
+    for rows with the same input, None without one; the metadata; a digest of choices and answer, 0
+    if they are not compared; and the score.
     """
-    content, score = content_digest(line), to_double(shown.score)
-    ids = group.place, offset, group.name, score
+    question, metadata, output, score = content
+    ids = group.place, offset, group.name, to_double(score)
     if key is None:
-        return pack(number, digest128(line), ABSENT, content, 0, 0, 0, *ids)
+        return pack(number, digest128(line), ABSENT, content_digest(line), 0, 0, 0, *ids)
     return pack(
         number,
         key,
-        ABSENT if shown.input is None else digest128(shown.input, group.evaluation),
-        content,
-        shown.output,
-        mark_digest(repeat_mark(shown.metadata)),
+        ABSENT if question is None else digest128(question, group.evaluation),
+        content_digest(line),
+        output,
+        mark_digest(repeat_mark(metadata)),
         group.result,
         *ids,
     )
