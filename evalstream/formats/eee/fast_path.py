@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.formats.eee import catalogue, row_view, versions
 from evalstream.formats.eee.catalogue import bind_rules
 from evalstream.formats.eee.facts import RowContext
-from evalstream.formats.eee.rules.evidence import Doubts, doubtful_scores
+from evalstream.formats.eee.rules.evidence import read_scale
 from evalstream.formats.eee.rules.members import judges_binary_scores
 from evalstream.formats.eee.rules.row import ES311, common_bounds, timed_members
 from evalstream.formats.eee.rules.sample_hash import (
@@ -317,3 +318,28 @@ def _is_double(number: float) -> bool:
         return float(number) == number
     except OverflowError:
         return False
+
+
+class Doubts(NamedTuple):
+    """The scores that may contradict what a row says of its answer, apart from 0 and 1.
+
+    A right answer is in doubt up to `right_up_to` and from `right_from` on, a wrong one likewise.
+    """
+
+    right_up_to: float
+    right_from: float
+    wrong_from: float
+    wrong_up_to: float
+
+
+def doubtful_scores(context: RowContext) -> Doubts:
+    """Return the scores that may contradict what a row says, whatever result it joins."""
+    scales = [scale for scale in map(read_scale, context.results) if scale is not None]
+    usual = [scale for scale in scales if not scale.is_turned]
+    turned = [scale for scale in scales if scale.is_turned]
+    return Doubts(
+        max((scale.worst for scale in usual if scale.worst is not None), default=-math.inf),
+        min((scale.worst for scale in turned if scale.worst is not None), default=math.inf),
+        min((scale.best for scale in usual if scale.best is not None), default=math.inf),
+        max((scale.best for scale in turned if scale.best is not None), default=-math.inf),
+    )

@@ -33,7 +33,7 @@ class EeeFormat(RowFormat):
     prefix = "ES"
     noun = "row"
     rule_modules = (
-        *("version", "row", "evidence", "transcript", "leak", "sample_hash", "seal"),
+        *("version", "row", "attribution", "evidence", "transcript", "leak", "sample_hash", "seal"),
         *("coverage", "source", "aggregate", "members", "recompute", "datastore"),
     )
     places: ClassVar[Mapping[str, Place]] = {"instance": "rows", "aggregate": "aggregate"}

@@ -13,9 +13,9 @@ from evalstream.formats.eee.block_pass import BlockPass, Row
 from evalstream.formats.eee.catalogue import bind_rules
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.row_groups import RowGroups
-from evalstream.formats.eee.rules import coverage, habits, sample_hash
+from evalstream.formats.eee.rules import attribution, coverage, habits, sample_hash, transcript
+from evalstream.formats.eee.rules.attribution import ES303
 from evalstream.formats.eee.rules.evidence import ES808
-from evalstream.formats.eee.rules.row import ES303
 from evalstream.formats.eee.rules.source import ALGORITHM, ES410
 from evalstream.formats.eee.rules.transcript import ES320
 from evalstream.formats.eee.rules.version import ES215, ES216, KNOWN_NULLS, MISSING, fits_another
@@ -70,8 +70,8 @@ class RowEngine:
     def habits(self) -> list[tuple[str, Callable[[Row], bool | None]]]:
         """What rows of a file usually have in common, by its name."""
         known = (
-            (ES320, habits.PROMPT, habits.asks_question),
-            (ES303, habits.SOURCE, habits.has_source),
+            (ES320, habits.PROMPT, transcript.asks_question),
+            (ES303, habits.SOURCE, attribution.has_source),
         )
         enabled = self.context.enabled_codes
         return [(name, keeps) for rule, name, keeps in known if rule.code in enabled]

@@ -10,6 +10,7 @@ from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.aggregate import to_float
 from evalstream.formats.eee.facts import RowContext, RunFacts
 from evalstream.formats.eee.rules import habits
+from evalstream.formats.eee.rules.habits import plain_text
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun
@@ -299,6 +300,32 @@ def _too_many_turns(key: str, turns: list[Any], most: float) -> Iterator[Violati
     if last > most:
         message = f"the transcript has {len(turns):,} turns, more than message_limit of eval_limits"
         yield ES321.violation(message, pointer=f"/{key}", expected={"maxItems": int(most)})
+
+
+LONGEST_QUESTION: Final = 1000
+"""Prompts of longer ones may be cut to a context."""
+
+_MARKUP: Final = frozenset("_$`[]{}")
+"""Signs that a template may escape or leave out."""
+
+
+def asks_question(row: Mapping[str, Any]) -> bool | None:
+    """Tell whether input.formatted holds input.raw, apart from its first letter and last mark.
+
+    None without both, with escapes, and where a template may change a question: a long one, and one
+    with several blanks or markup.
+    """
+    sample = row.get("input")
+    question, prompt = plain_text(member(sample, "raw")), member(sample, "formatted")
+    if question is None or prompt.__class__ is not str:
+        return None
+    asked = question[
+        question[0].isalpha() : len(question) - question.endswith((".", "?", "!", ":"))
+    ]
+    if not asked or asked in prompt:
+        return True if asked else None
+    may_change = len(question) > LONGEST_QUESTION or "  " in question
+    return None if may_change or not _MARKUP.isdisjoint(question) else False
 
 
 ES304: Final = declare_rule(

@@ -21,7 +21,7 @@ from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_groups import notice_key
-from evalstream.formats.eee.rules.row import FOREIGN_SOURCE
+from evalstream.formats.eee.rules.attribution import FOREIGN_SOURCE
 from evalstream.formats.eee.versions import INSTANCE_VERSIONS
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.data_class import replace
