@@ -398,5 +398,5 @@ def test_what_is_not_selected_is_not_noticed_either(engine: str) -> None:
     block = Block("rows.jsonl", 0, len(data), data, final=True)
     for select, expected in ((("ES4",), 0), (("ES3", "ES4"), 1)):
         options = Options(select=select, engine=engine)
-        within = probe_context(options, Aggregate("a.json", aggregate_of("0.2.0", data, 1)), data)
+        within = probe_context(options, Aggregate(aggregate_of("0.2.0", data, 1)), data)
         assert outcome(within, [block])[2].notices.total() == expected

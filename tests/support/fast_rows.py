@@ -40,7 +40,7 @@ def context(
     **settings: Any,
 ) -> RowContext:
     """Return a context of rows that all follow one recipe, or have no hash."""
-    seen = None if aggregate is None else Aggregate("a.json", aggregate)
+    seen = None if aggregate is None else Aggregate(aggregate)
     settled = probe_context(Options(max_findings=0, **settings), seen, b"")
     recipes = (recipe,) if recipe else ()
     return replace(settled, version=version, algorithm=algorithm, recipes=recipes)

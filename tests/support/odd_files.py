@@ -69,4 +69,4 @@ def outcome(
 def context_for(data: bytes, most: int, limit: int = 1 << 28, engine: str = "auto") -> RowContext:
     """Return the context that a sealed aggregate gives."""
     options = Options(max_line_bytes=LONGEST, max_findings=most, memory_limit=limit, engine=engine)
-    return probe_context(options, Aggregate("a.json", aggregate_of("0.2.0", data, 0)), data)
+    return probe_context(options, Aggregate(aggregate_of("0.2.0", data, 0)), data)

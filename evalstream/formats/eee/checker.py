@@ -130,7 +130,10 @@ class RunCheck:
             try:
                 self._await_source(collector)
                 rows.run(collector)
-                self._end_source()
+                if self._source is not None:
+                    if self._run.rows is None:
+                        list(self._source.differences())
+                    self._cannot(self._source.reason)
                 collector.context = settle_context(context)
                 self._cannot(rows.incomplete_reason)
                 if have_mappings(rows) and context.enabled_codes == {ES501.code}:
@@ -164,14 +167,6 @@ class RunCheck:
         self._source = SourceCheck(self._run.rows, self._aggregate, self._options)
         if self._run.rows is not None:
             collector.await_later(self._source.differences)
-
-    def _end_source(self) -> None:
-        """Compare an aggregate without rows, and note what was not compared."""
-        if self._source is None:
-            return
-        if self._run.rows is None:
-            list(self._source.differences())
-        self._cannot(self._source.reason)
 
     def _context(self, rows: RowPass, head: bytes) -> RowContext:
         """Return the context of the rows, if there are any. Raises UsageError for a bad schema."""
@@ -370,17 +365,13 @@ class RunCheck:
         summary.seconds = time.perf_counter() - self._started
         failing = {} if self._changed else self._failing(collector)
         summary.judge(failing)
-        if not self._changed and self._is_refuted(facts):
+        may_not_be_sealed = self._refusal is not None and self._refusal.refutes
+        is_refuted = may_not_be_sealed or any(file_violations.unmet_expectations(facts))
+        if not self._changed and is_refuted:
             summary.verdict = summary.otherwise = "failed"
         elif failing and (unread := self._describe_unread(collector)):
             summary.leave_open(unread)
         return summary
-
-    def _is_refuted(self, facts: RunFacts) -> bool:
-        """Tell whether the rows differ finally from the expected number, or may not be sealed."""
-        if self._refusal is not None and self._refusal.refutes:
-            return True
-        return any(file_violations.unmet_expectations(facts))
 
     def _file_digests(self, rows: RowPass) -> Iterator[tuple[str, str]]:
         """Iterate over the files of the run, and the SHA-256 of the bytes that were read."""
@@ -393,18 +384,16 @@ class RunCheck:
 
 def is_awaited(run: Run, options: Options) -> bool:
     """Return whether a stream of rows begins before its aggregate exists."""
-    if run.aggregate is None or is_remote(run.aggregate):
+    path = run.aggregate
+    if path is None or path == STDIN or is_remote(path):
         return False
-    if run.aggregate == STDIN:
-        return False
-    return comes_by(run, options) and not os.path.exists(run.aggregate)
+    return comes_by(run, options) and not os.path.exists(path)
 
 
 def comes_by(run: Run, options: Options) -> bool:
     """Return whether rows come while they are checked, from a pipe or in a file that grows."""
-    if run.rows is None:
-        return False
-    return run.rows == STDIN or options.routing.follow or is_irregular(run.rows)
+    path = run.rows
+    return path is not None and (path == STDIN or options.routing.follow or is_irregular(path))
 
 
 def prepare(options: Options, aggregate: Aggregate | None = None, *, size: int = 0) -> None:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import LEVELS, RESULTS, UNKNOWN_LEVEL, Aggregate, Result
+from evalstream.formats.eee.aggregate import LEVELS, RESULTS, UNKNOWN_LEVEL, Aggregate, Join, Result
 from evalstream.formats.eee.claims import RESAMPLED, Claims
 from evalstream.model.claim import Reason, State
 from evalstream.model.data_class import NamedTuple
@@ -102,10 +102,10 @@ class RowTotals(NamedTuple):
 
 def judge_claims(aggregate: Aggregate, totals: RowTotals) -> Iterator[Judgement]:
     """Yield every claim of an aggregate; without rows all are open."""
-    join = aggregate.join
-    may_share = any(result.is_qualified for result in aggregate.joinable())
+    join = Join(aggregate.joinable)
+    may_share = any(result.is_qualified for result in aggregate.joinable)
     times_of_sums = Counter(map(_shared_sums, totals.scores.values())) if may_share else {}
-    for result in aggregate.joinable():
+    for result in aggregate.joinable:
         claims = aggregate.claims.get(result.place, Claims())
         made = list(_iterate_claims(aggregate, result, claims))
         if not totals.rows:

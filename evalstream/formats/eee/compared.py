@@ -37,7 +37,7 @@ def describe(
     aggregate: Aggregate | None, labels: Sequence[GroupLabel], version: str | None
 ) -> RunDescription:
     """Describe a run whose groups of rows have some labels."""
-    results = aggregate.joinable() if aggregate is not None else ()
+    results = aggregate.joinable if aggregate is not None else ()
     by_place = {result.place: result for result in results}
     figures = {one.place: one for one in aggregate.figures} if aggregate is not None else {}
     metrics = [_metric(label, by_place, figures) for label in labels]

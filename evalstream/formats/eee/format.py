@@ -149,7 +149,7 @@ class EeeFormat(RowFormat):
     def needs_no_rows(self, document: Mapping[str, Any]) -> bool:
         from evalstream.formats.eee.aggregate import Aggregate
 
-        return Aggregate("", dict(document)).is_documentation
+        return Aggregate(dict(document)).is_documentation
 
     def read_uuid(self, path: str) -> str | None:
         from evalstream.formats.eee.datastore import read_uuid

@@ -89,7 +89,7 @@ def _context(
         evaluation_id=aggregate.evaluation_id,
         model_id=aggregate.model_id,
         evaluation_names=aggregate.evaluation_names,
-        results=aggregate.joinable(),
+        results=aggregate.joinable,
         library=aggregate.library,
         foreign_id=None if own_id == aggregate.evaluation_id else own_id,
     )

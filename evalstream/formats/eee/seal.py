@@ -91,7 +91,7 @@ class Seal:
 
     def read(self, options: Options) -> ReadAggregate:
         """Read the aggregate as it will be."""
-        reading = read_aggregate(self.after, printable(self.path), options)
+        reading = read_aggregate(self.after, options)
         return reading._replace(violations=seal_refusals.without_advice(reading.violations))
 
     @property

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, to_float
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.rules.source import ES656, ES657, ES658, ES659, ES660
 from evalstream.formats.eee.source_rows import is_same_figure, report_uncompared
 from evalstream.model.finding import Violation
 from evalstream.model.source_log import SourceLog, SourceResult, Stated
 from evalstream.parsing.json import pointer, resolve
-from evalstream.parsing.json_values import object_or_empty
+from evalstream.parsing.json_values import object_or_empty, to_float
 
 FIGURES: Final = "figures"
 _SCORE: Final = "score_details/score"

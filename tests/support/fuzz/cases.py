@@ -54,7 +54,7 @@ class Case(NamedTuple):
 
     def context(self) -> RowContext:
         """Return the context of the rows."""
-        aggregate = None if self.aggregate is None else Aggregate("a.json", self.aggregate)
+        aggregate = None if self.aggregate is None else Aggregate(self.aggregate)
         return probe_context(self.options(), aggregate, self.head)
 
     def blocks(self) -> Iterator[Lines]:

@@ -170,7 +170,7 @@ class EeeMigration:
         document: Any = json.loads(self._text.removeprefix(UTF8_MARK))
         if not isinstance(document, dict):
             raise AggregateRefused("the aggregate is not a JSON object")
-        return Aggregate("", document)
+        return Aggregate(document)
 
 
 def wrong_seal(
@@ -233,7 +233,7 @@ class EeeRepair:
         if text is not None:
             parsed_aggregate(text.removeprefix(UTF8_MARK))
             document: Any = json.loads(text.removeprefix(UTF8_MARK))
-            self._document = Aggregate("", document)
+            self._document = Aggregate(document)
 
     @property
     def algorithms(self) -> Sequence[str]:

@@ -16,13 +16,12 @@ from evalstream.formats.eee.aggregate import (
     Figures,
     bound,
     is_alike,
-    to_float,
 )
 from evalstream.formats.eee.claims import Claims
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
-from evalstream.parsing.json_values import object_or_empty
+from evalstream.parsing.json_values import object_or_empty, to_float
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import declare_rule
 from evalstream.rules.catalogue import PROFILES

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view, versions
-from evalstream.formats.eee.aggregate import to_float
 from evalstream.formats.eee.facts import RowContext, RunFacts
 from evalstream.formats.eee.rules import habits
 from evalstream.formats.eee.rules.habits import plain_text
@@ -15,6 +14,7 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
+from evalstream.parsing.json_values import to_float
 from evalstream.rules.base import RowCheck, declare_rule
 
 Row = Mapping[str, Any]

@@ -124,7 +124,7 @@ def test_the_first_block_settles_what_a_probe_finds(
     data: bytes, library: str | None, first_lines: int
 ) -> None:
     options = Options()
-    aggregate = Aggregate("", {"eval_library": {"name": library}})
+    aggregate = Aggregate({"eval_library": {"name": library}})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(probe, "PROBED_ROWS", PROBED)
         patch.setattr(probe, "UNANIMOUS", PROBED - 1)
