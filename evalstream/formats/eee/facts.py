@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from evalstream.formats.eee.claim_states import SCORE, RowTotals, judge_claims
 from evalstream.formats.eee.datastore import ROWS_ENDING
 from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.data_class import NamedTuple, field
+from evalstream.model.finding import Violation
 from evalstream.rules.base import FileFacts, RowCheck
 from evalstream.stats.claims.judgement import Judgement
 from evalstream.stats.coverage import Coverage, ResultCoverage
@@ -53,6 +54,13 @@ class RowContext(CheckContext, frozen=True):
         if self.options.schema is not None or self.options.schema_version != "auto":
             return False
         return isinstance(declared, str) and not versions.is_known(declared, instance=True)
+
+
+def by_version(
+    check: Callable[[Mapping[str, Any], str], Iterable[Violation]],
+) -> Callable[[RowContext], RowCheck]:
+    """Return what binds a check of rows that needs the version that a row is checked by."""
+    return lambda context: lambda row: check(row, context.choose_version(row))
 
 
 def in_any_context(check: RowCheck) -> Callable[[RowContext], RowCheck]:

@@ -1,8 +1,8 @@
-"""Check one block of rows on the fast path and the exact path; return findings and a tally."""
+"""The engine of rows: what a context asks of each of them, and the passes over their blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -13,11 +13,13 @@ from evalstream.formats.eee.block_pass import BlockPass, Row
 from evalstream.formats.eee.catalogue import bind_rules
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.row_groups import RowGroups
-from evalstream.formats.eee.rules import attribution, coverage, habits, sample_hash, transcript
-from evalstream.formats.eee.rules.attribution import ES303
+from evalstream.formats.eee.rules import habits, sample_hash
+from evalstream.formats.eee.rules.attribution import ES303, has_source
+from evalstream.formats.eee.rules.coverage import ES608
 from evalstream.formats.eee.rules.evidence import ES808
+from evalstream.formats.eee.rules.sample_hash import Duplicate
 from evalstream.formats.eee.rules.source import ALGORITHM, ES410
-from evalstream.formats.eee.rules.transcript import ES320
+from evalstream.formats.eee.rules.transcript import ES320, asks_question
 from evalstream.formats.eee.rules.version import ES215, ES216, KNOWN_NULLS, MISSING, fits_another
 from evalstream.model.block import Lines
 from evalstream.model.finding import Severity, Violation, expect_one
@@ -69,10 +71,7 @@ class RowEngine:
     @cached_property
     def habits(self) -> list[tuple[str, Callable[[Row], bool | None]]]:
         """What rows of a file usually have in common, by its name."""
-        known = (
-            (ES320, habits.PROMPT, transcript.asks_question),
-            (ES303, habits.SOURCE, attribution.has_source),
-        )
+        known = ((ES320, habits.PROMPT, asks_question), (ES303, habits.SOURCE, has_source))
         enabled = self.context.enabled_codes
         return [(name, keeps) for rule, name, keeps in known if rule.code in enabled]
 
@@ -159,9 +158,10 @@ class EngineContext(RowContext, frozen=True):
 
     def duplicate(self, match: DuplicateMatch, where: Where) -> Violation:
         """Return the violation of a row with the score or input of an earlier one."""
-        violation = DUPLICATE_RULES[match.kind](match, where)
-        is_usual = match.kind is DuplicateKind.OTHER_OUTPUT and self._shows_answers_of_scorers
-        return violation._replace(**OF_SCORERS) if is_usual else violation
+        is_of_scorers = match.kind is DuplicateKind.OTHER_OUTPUT and self._shows_answers_of_scorers
+        rule, message, pointer, severity = OF_SCORERS if is_of_scorers else DUPLICATES[match.kind]
+        text = message.format(where(match.earlier))
+        return rule.violation(text, pointer=pointer, severity=severity)
 
     @property
     def _shows_answers_of_scorers(self) -> bool:
@@ -175,17 +175,21 @@ class EngineContext(RowContext, frozen=True):
         return len(scorers - {""}) > 1
 
 
-OF_SCORERS: Final[Mapping[str, Any]] = {
-    "severity": Severity.INFO,
-    "message": (
-        "output differs from that of the same sample under another result; the converter of "
-        "Inspect shows the answer or the explanation of each scorer there"
-    ),
-}
+OF_SCORERS: Final = Duplicate(
+    ES608,
+    "output differs from that of the same sample under another result; the converter of "
+    "Inspect shows the answer or the explanation of each scorer there",
+    severity=Severity.INFO,
+)
 """What ES608 says where converters are known to write several outputs of a sample."""
 
-DUPLICATE_RULES: Final = {**sample_hash.DUPLICATE_RULES, **coverage.DUPLICATE_RULES}
-"""The functions that report a repeated row, by the kind of its repetition."""
+_OTHER_OUTPUT: Final = "choices or output differ from those of the same sample {}"
+
+DUPLICATES: Final = {
+    **sample_hash.DUPLICATES,
+    DuplicateKind.OTHER_OUTPUT: Duplicate(ES608, _OTHER_OUTPUT),
+}
+"""The violations of repeated rows, by the kind of the repetition."""
 
 
 @lru_cache(maxsize=8)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.facts import RowContext, RunFacts, in_any_context
+from evalstream.formats.eee.facts import RunFacts, by_version, in_any_context
 from evalstream.formats.eee.rules import habits
 from evalstream.formats.eee.rules.habits import (
     LONGEST_ANSWER,
@@ -21,7 +21,7 @@ from evalstream.formats.eee.rules.habits import (
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import RowCheck, declare_rule
+from evalstream.rules.base import declare_rule
 
 Row = Mapping[str, Any]
 
@@ -61,64 +61,58 @@ def _terminal_answer(row: Row) -> Iterable[Violation]:
     return (ES301.violation(message, pointer="/answer_attribution"),)
 
 
-def _attribution_turn(context: RowContext) -> RowCheck:
-    def check(row: Row) -> Iterable[Violation]:
-        answers = row.get("answer_attribution")
-        turns = _turns(row, context.choose_version(row))
-        if answers.__class__ is not list or not answers or turns is None:
-            return ()
-        single = row.get("interaction_type") == row_view.SINGLE_TURN
-        return [
-            ES302.violation(
-                "turn_idx is not 0" if single else "turn_idx is not a turn of the transcript",
-                pointer=f"/answer_attribution/{place}/turn_idx",
-                found=turn,
-            )
-            for place, answer in enumerate(answers)
-            if is_number(turn := member(answer, "turn_idx")) and turn not in turns
-        ]
-
-    return check
+def _attribution_turn(row: Row, version: str) -> Iterable[Violation]:
+    answers = row.get("answer_attribution")
+    turns = _turns(row, version)
+    if answers.__class__ is not list or not answers or turns is None:
+        return ()
+    single = row.get("interaction_type") == row_view.SINGLE_TURN
+    return [
+        ES302.violation(
+            "turn_idx is not 0" if single else "turn_idx is not a turn of the transcript",
+            pointer=f"/answer_attribution/{place}/turn_idx",
+            found=turn,
+        )
+        for place, answer in enumerate(answers)
+        if is_number(turn := member(answer, "turn_idx")) and turn not in turns
+    ]
 
 
-def _attribution_source(context: RowContext) -> RowCheck:
-    def check(row: Row) -> Iterable[Violation]:
-        answers, kind = row.get("answer_attribution"), row.get("interaction_type")
-        if answers.__class__ is not list or not answers or kind not in row_view.INTERACTION_TYPES:
-            return ()
-        version, single = context.choose_version(row), kind == row_view.SINGLE_TURN
-        transcript, key = row_view.transcript(row, version), row_view.transcript_key(version)
-        turns = None if transcript is None else len(transcript[1])
-        violations, foreign = [], False
-        for place, answer in enumerate(answers):
-            source = member(answer, "source")
-            if source.__class__ is not str:
-                continue
-            doubt = source_doubt(source, turns, single=single)
-            if doubt is Severity.WARNING:
-                violations.append(
-                    ES303.violation(
-                        f"source is not where a {kind} row has its answers",
-                        pointer=f"/answer_attribution/{place}/source",
-                        expected=OUTPUT_SOURCE if single else f"{key}[i].content of a turn",
-                        found=source,
-                    )
+def _attribution_source(row: Row, version: str) -> Iterable[Violation]:
+    answers, kind = row.get("answer_attribution"), row.get("interaction_type")
+    if answers.__class__ is not list or not answers or kind not in row_view.INTERACTION_TYPES:
+        return ()
+    single = kind == row_view.SINGLE_TURN
+    transcript, key = row_view.transcript(row, version), row_view.transcript_key(version)
+    turns = None if transcript is None else len(transcript[1])
+    violations, foreign = [], False
+    for place, answer in enumerate(answers):
+        source = member(answer, "source")
+        if source.__class__ is not str:
+            continue
+        doubt = source_doubt(source, turns, single=single)
+        if doubt is Severity.WARNING:
+            violations.append(
+                ES303.violation(
+                    f"source is not where a {kind} row has its answers",
+                    pointer=f"/answer_attribution/{place}/source",
+                    expected=OUTPUT_SOURCE if single else f"{key}[i].content of a turn",
+                    found=source,
                 )
-            elif transcript is not None and not single:
-                wrong = _why_not_said(source, answer, transcript[1])
-                if wrong is not None:
-                    pointer = f"/answer_attribution/{place}/source"
-                    violations.append(ES303.violation(wrong, pointer=pointer, found=source))
-            foreign = foreign or doubt is Severity.INFO
-            lack = _why_not_in_output(answer, row) if source in _USUAL_PLACES else None
-            if lack is not None:
-                pointer = f"/answer_attribution/{place}/extracted_value"
-                message = f"extracted_value is not in the output, {lack}"
-                found = answer["extracted_value"]
-                violations.append(ES303.violation(message, pointer=pointer, found=found))
-        return [*violations, FOREIGN_SOURCE] if foreign else violations
-
-    return check
+            )
+        elif transcript is not None and not single:
+            wrong = _why_not_said(source, answer, transcript[1])
+            if wrong is not None:
+                pointer = f"/answer_attribution/{place}/source"
+                violations.append(ES303.violation(wrong, pointer=pointer, found=source))
+        foreign = foreign or doubt is Severity.INFO
+        lack = _why_not_in_output(answer, row) if source in _USUAL_PLACES else None
+        if lack is not None:
+            pointer = f"/answer_attribution/{place}/extracted_value"
+            message = f"extracted_value is not in the output, {lack}"
+            found = answer["extracted_value"]
+            violations.append(ES303.violation(message, pointer=pointer, found=found))
+    return [*violations, FOREIGN_SOURCE] if foreign else violations
 
 
 def _why_not_said(source: str, answer: Any, turns: Sequence[Any]) -> str | None:
@@ -259,12 +253,12 @@ ES301: Final = declare_rule(
 )
 
 ES302: Final = declare_rule(
-    "ES302", row=_attribution_turn, reads=("/answer_attribution",), in_scanner=True
+    "ES302", row=by_version(_attribution_turn), reads=("/answer_attribution",), in_scanner=True
 )
 
 ES303: Final = declare_rule(
     "ES303",
-    row=_attribution_source,
+    row=by_version(_attribution_source),
     run=_answers_without_source,
     reads=("/answer_attribution",),
     in_scanner=True,

@@ -14,9 +14,8 @@ from evalstream.model.finding import Violation, expect_one
 from evalstream.model.text import count_noun
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import Repair, RepairAction, RowCheck, Rule, Where, declare_rule
+from evalstream.rules.base import Repair, RepairAction, RowCheck, Rule, declare_rule
 from evalstream.stats.coverage import MOST_MARKS, ResultCoverage
-from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 
 
 def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
@@ -159,11 +158,6 @@ def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Re
     return groups
 
 
-def _other_output(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"choices or output differ from those of the same sample {where(notice.earlier)}"
-    return ES608.violation(message)
-
-
 def _sample_list(facts: RunFacts) -> Iterator[Violation]:
     for result in facts.context.results:
         if not result.lists_evenly:
@@ -212,11 +206,6 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
 
 def _samples(facts: RunFacts, result: Result) -> int:
     return facts.coverage.of(result.place).samples
-
-
-DUPLICATE_RULES: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]] = {
-    DuplicateKind.OTHER_OUTPUT: _other_output
-}
 
 
 def _foreign_evaluation(context: RowContext) -> RowCheck | None:
