@@ -110,13 +110,13 @@ class EeeFormat(RowFormat):
         return TARGETS
 
     def migrator(self, target: str, values: Mapping[str, Any]) -> Migrator:
-        from evalstream.formats.eee.changes.run_migration import EeeMigrator
+        from evalstream.formats.eee.changes.run import EeeMigrator
         from evalstream.formats.eee.changes.supplied import supplied_from
 
         return EeeMigrator(target, supplied_from(values))
 
     def repair(self, text: bytes | None, actions: Collection[RepairAction]) -> RunRepair:
-        from evalstream.formats.eee.changes.run_migration import EeeRepair
+        from evalstream.formats.eee.changes.run import EeeRepair
 
         return EeeRepair(text, actions)
 

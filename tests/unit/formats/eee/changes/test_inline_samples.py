@@ -9,7 +9,7 @@ from each import each
 from evalstream.formats.eee.changes.aggregate import AggregateMigration
 from evalstream.formats.eee.changes.inline_samples import InlineSamples
 from evalstream.formats.eee.changes.moves import AggregateRefused
-from evalstream.formats.eee.changes.run_migration import EeeMigration
+from evalstream.formats.eee.changes.run import EeeMigration
 from evalstream.formats.eee.changes.supplied import DECISIONS, Supplied
 
 
