@@ -58,16 +58,8 @@ class _Entry:
     """A line on its way through the steps of a pass."""
 
     __slots__ = (
-        "group",
-        "hashed",
-        "line",
-        "number",
-        "offset",
-        "record",
-        "row",
-        "scored",
-        "torn",
-        "violations",
+        *("group", "hashed", "line", "number", "offset", "record", "row", "scored", "torn"),
+        *("violations"),
     )
 
     def __init__(self, line: bytes, number: int, offset: int, torn: bool = False) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.collector import Collector
@@ -22,7 +21,14 @@ from evalstream.formats.eee.probe import (
     settle_context,
 )
 from evalstream.formats.eee.rules.seal import ES501, checksum_algorithms
-from evalstream.formats.eee.run_summary import can_fix, collect_facts, have_mappings, summarise_run
+from evalstream.formats.eee.run_summary import (
+    ATTESTED,
+    can_fix,
+    collect_facts,
+    file_digests,
+    have_mappings,
+    summarise_run,
+)
 from evalstream.io.file_state import Watch
 from evalstream.io.names import is_remote, printable
 from evalstream.io.overwriting import is_irregular
@@ -46,9 +52,6 @@ RowCollector = Collector[RowContext]
 CHANGED: Final = "changed while it was checked"
 
 NO_BYTES: Final = "rows that are mappings have no bytes, and only ES501 was to be checked"
-
-ATTESTED: Final = "sha256"
-"""The algorithm of the digests in attestations."""
 
 
 class RunCheck:
@@ -360,7 +363,7 @@ class RunCheck:
         if self._source is not None:
             summary.checked = (self._source.describe_checked(), *summary.checked)
         if self._options.digests:
-            summary.digests = dict(self._file_digests(rows))
+            summary.digests = file_digests(self._run, rows, self._text)
         summary.incomplete_reason = self._incomplete_reason
         summary.seconds = time.perf_counter() - self._started
         failing = {} if self._changed else self._failing(collector)
@@ -372,14 +375,6 @@ class RunCheck:
         elif failing and (unread := self._describe_unread(collector)):
             summary.leave_open(unread)
         return summary
-
-    def _file_digests(self, rows: RowPass) -> Iterator[tuple[str, str]]:
-        """Iterate over the files of the run, and the SHA-256 of the bytes that were read."""
-        stored = rows.digests.get("stored", {})
-        if self._run.rows is not None and ATTESTED in stored:
-            yield self._run.rows, stored[ATTESTED]
-        if self._run.aggregate is not None and self._text is not None:
-            yield self._run.aggregate, hashlib.new(ATTESTED, self._text).hexdigest()
 
 
 def is_awaited(run: Run, options: Options) -> bool:

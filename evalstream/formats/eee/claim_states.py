@@ -133,7 +133,8 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
     label = result.id or result.name or f"result {result.place}"
 
     def claim(place: str, kind: ClaimKind, value: Any, **more: Any) -> Claim:
-        what = label if place == SCORE else f"{label}: {_claim_name(place)}"
+        name = place.removeprefix(f"{UNCERTAINTY}/").partition("/")[0]
+        what = label if place == SCORE else f"{label}: {name}"
         shown = resolve(document, place.split("/"))
         return Claim(f"{RESULTS}/{result.place}/{place}", what, kind, value, shown, **more)
 
@@ -383,7 +384,3 @@ def _by_trial(claim: Claim, found: Judgement, reason: str = BY_TRIAL) -> Judgeme
     if found.claim.state is State.REFUTED:
         return leave_open(claim, Reason.AMBIGUOUS, found.claim.rows, found.claim.recomputed)
     return found
-
-
-def _claim_name(place: str) -> str:
-    return place.removeprefix(f"{UNCERTAINTY}/").partition("/")[0]

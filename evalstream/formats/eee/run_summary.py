@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from functools import partial
 from typing import Final
@@ -21,6 +22,9 @@ from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import Checked, RunSummary, Verified
 from evalstream.parsing.json import text_or_none
+
+ATTESTED: Final = "sha256"
+"""The algorithm of the digests in attestations."""
 
 MAPPINGS: Final = Checked("mappings have no bytes", None)
 """Why the checksum of rows that came as mappings is not verified."""
@@ -126,6 +130,19 @@ def can_fix(run: Run, options: Options) -> bool:
     names = [name for name in (run.rows, run.aggregate) if name]
     is_stored = bool(names) and not any(name == STDIN or is_remote(name) for name in names)
     return is_stored and options.schema is None and options.schema_version == "auto"
+
+
+def file_digests(run: Run, rows: RowPass, text: bytes | None) -> dict[str, str]:
+    """Return the SHA-256 of the bytes that were read of each file of a run, by its name.
+
+    `text` is that of the aggregate.
+    """
+    stored, digests = rows.digests.get("stored", {}), dict[str, str]()
+    if run.rows is not None and ATTESTED in stored:
+        digests[run.rows] = stored[ATTESTED]
+    if run.aggregate is not None and text is not None:
+        digests[run.aggregate] = hashlib.new(ATTESTED, text).hexdigest()
+    return digests
 
 
 def have_mappings(rows: RowPass) -> bool:

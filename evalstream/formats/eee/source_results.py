@@ -154,13 +154,9 @@ def _compare_run(aggregate: Aggregate, log: SourceLog) -> _Members:
     of hosts, which is not repeated here.
     """
     document = {name: one for name, one in aggregate.document.items() if name not in _OWN}
-    models = tuple(sorted(log.models, key=_by_parts))
+    models = tuple(sorted(log.models, key=lambda model: (-model.count("/"), model)))
     stated = {_MODEL: models, _MODEL_NAME: models}
     return _compare_members(document, {**stated, **log.stated_of_run}, "")
-
-
-def _by_parts(model: str) -> tuple[int, str]:
-    return -model.count("/"), model
 
 
 def _compare_result(

@@ -38,10 +38,6 @@ class SchemaPlaces:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
 
-    def root(self) -> Place:
-        """Return the place of a whole document."""
-        return self.place(self._schema, "", optional=False)
-
     def place(self, schema: Schema, pointer: str, *, optional: bool) -> Place:
         """Return the place of a value that a part of the schema describes."""
         variants = list(self._variants(schema))
@@ -92,6 +88,12 @@ class SchemaPlaces:
         return self.place(items, f"{pointer}/*", optional=False)
 
 
+def _derive_place(name: str) -> Place:
+    """Return the place of a whole document, from the name of its schema."""
+    schema = builtin_schema(name)
+    return SchemaPlaces(schema).place(schema, "", optional=False)
+
+
 def _allows_null(schema: Schema) -> bool:
     types = _types(schema)
     return "null" in types or (not types and None in schema.get("enum", (None,)))
@@ -139,7 +141,7 @@ def migration_place(
 @lru_cache(maxsize=8)
 def _schema_place(target: str) -> Place:
     """Return the place of all rows that are migrated to a version."""
-    place = SchemaPlaces(builtin_schema(versions.instance_schema_name(target))).root()
+    place = _derive_place(versions.instance_schema_name(target))
     members = dict(place.members)
     members["schema_version"] = _constant(place, "schema_version", target, VERSION)
     members["sample_id"] = _acting(members["sample_id"], {JsonType.NUMBER: Action.TEXT})
@@ -217,9 +219,7 @@ def repair_place(
 @lru_cache(maxsize=32)
 def _kept_place(version: str, repairs: frozenset[RepairAction]) -> Place:
     """Return the place of all rows of a version for these repairs."""
-    return only(
-        SchemaPlaces(builtin_schema(versions.instance_schema_name(version))).root(), repairs
-    )
+    return only(_derive_place(versions.instance_schema_name(version)), repairs)
 
 
 def only(place: Place, repairs: Collection[RepairAction], *, in_map: bool = False) -> Place:
@@ -300,7 +300,7 @@ STEPS: Final = (*RESULT, "generation_config", "generation_args", "eval_plan", "s
 @lru_cache(maxsize=8)
 def aggregate_migration_place(target: str) -> Place:
     """Return the place of an aggregate that is migrated to a version."""
-    place = SchemaPlaces(builtin_schema(versions.aggregate_schema_name(target))).root()
+    place = _derive_place(versions.aggregate_schema_name(target))
     number = Place(
         "/schema_version", dict.fromkeys(JsonType, Action.SET), constant=f'"{target}"', kind=VERSION
     )
@@ -312,9 +312,7 @@ def aggregate_migration_place(target: str) -> Place:
 @lru_cache(maxsize=32)
 def aggregate_repair_place(version: str, repairs: Collection[RepairAction]) -> Place:
     """Return the place of an aggregate of a version, for the repairs that are to be made."""
-    return only(
-        SchemaPlaces(builtin_schema(versions.aggregate_schema_name(version))).root(), repairs
-    )
+    return only(_derive_place(versions.aggregate_schema_name(version)), repairs)
 
 
 def _acting_below(place: Place, path: tuple[str, ...], actions: Mapping[JsonType, Action]) -> Place:

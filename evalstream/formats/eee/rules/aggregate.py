@@ -53,7 +53,8 @@ def _aggregate_score(aggregate: Aggregate) -> Iterator[Violation]:
             continue
         if score is None or metric.get("score_type") == LEVELS:
             continue
-        if math.isfinite(score) and _is_within(score, lowest, highest):
+        is_high_enough = lowest is None or score >= lowest
+        if math.isfinite(score) and is_high_enough and (highest is None or score <= highest):
             continue
         at: Place = {"pointer": f"{RESULTS}/{place}/score_details/score", "found": score}
         if not math.isfinite(score):
@@ -66,10 +67,6 @@ def _aggregate_score(aggregate: Aggregate) -> Iterator[Violation]:
         elif highest is not None and score > highest and not is_alike(score, highest):
             message = "the score is above the metric's max_score"
             yield ES701.violation(message, expected=at_most(highest), **at)
-
-
-def _is_within(score: float, lowest: float | None, highest: float | None) -> bool:
-    return (lowest is None or score >= lowest) and (highest is None or score <= highest)
 
 
 def _uncertainty(aggregate: Aggregate) -> Iterator[Violation]:
