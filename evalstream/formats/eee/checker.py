@@ -149,7 +149,9 @@ class RunCheck:
                     self._cannot("the aggregate came after the rows; its claims were not checked")
                 for placed in rows.breaks:
                     collector.note(placed.violation, line=placed.line)
-                self._compare_aggregate()
+                for _, change in self._watch.changes():
+                    self._aggregate_violations.append(PlacedViolation(changed_while_read(change)))
+                    self._distrust(f"the aggregate {CHANGED}: {change}")
                 facts, violations = self._check_files(rows, collector)
                 self._distrust(facts.changed and f"the rows file {CHANGED}: {facts.changed}")
                 self._speak(violations, collector)
@@ -197,12 +199,6 @@ class RunCheck:
         self._aggregate, self._aggregate_violations = opened.aggregate, opened.violations
         self._cannot(opened.incomplete_reason)
 
-    def _compare_aggregate(self) -> None:
-        """Note whether the aggregate changed after it was read."""
-        for _, change in self._watch.changes():
-            self._aggregate_violations.append(PlacedViolation(changed_while_read(change)))
-            self._distrust(f"the aggregate {CHANGED}: {change}")
-
     def _distrust(self, reason: str | None) -> None:
         """Make the verdict incomplete if a file changed: the findings are of no single state."""
         self._cannot(reason)
@@ -223,8 +219,8 @@ class RunCheck:
             )
 
             sealed, name = seal.read(self._options), self._aggregate_name
-            self._aggregate, self._aggregate_violations = sealed if seal.before else state
-            self._aggregate_name = printable(seal.path)
+            self._aggregate, self._aggregate_violations = sealed if seal.text.before else state
+            self._aggregate_name = printable(seal.text.path)
             facts = self._facts(rows, collector, seal.rows)
             violations = self._file_violations(rows, facts)
             failing = violations.failing(collector.context)
@@ -238,7 +234,7 @@ class RunCheck:
             if refusal is None or routing.seal_anyway:
                 refusal = None if routing.dry_run else stopped_before()
             if refusal is None:
-                self._seal, self._begun = seal, [] if seal.before else missing_members(sealed)
+                self._seal, self._begun = seal, [] if seal.text.before else missing_members(sealed)
                 return facts, violations
             self._refusal, self._aggregate_name = refusal.beside(failing), name
             self._aggregate, self._aggregate_violations = state
@@ -278,11 +274,11 @@ class RunCheck:
             summary.change = seal_diff(seal.text)
         else:
             write(seal.text)
-            summary.sealed = printable(seal.path)
+            summary.sealed = printable(seal.text.path)
         if self._begun:
-            members = ", ".join(self._begun)
+            new, members = printable(seal.text.path), ", ".join(self._begun)
             summary.leave_unconfirmed(
-                f"{printable(seal.path)} is new, and its check fails as long as it lacks {members}"
+                f"{new} is new, and its check fails as long as it lacks {members}"
             )
 
     def _facts(

@@ -110,10 +110,9 @@ class EeeFormat(RowFormat):
         return TARGETS
 
     def migrator(self, target: str, values: Mapping[str, Any]) -> Migrator:
-        from evalstream.formats.eee.changes.run import EeeMigrator
-        from evalstream.formats.eee.changes.supplied import supplied_from
+        from evalstream.formats.eee.changes.run import bind_migration
 
-        return EeeMigrator(target, supplied_from(values))
+        return bind_migration(target, values)
 
     def repair(self, text: bytes | None, actions: Collection[RepairAction]) -> RunRepair:
         from evalstream.formats.eee.changes.run import EeeRepair

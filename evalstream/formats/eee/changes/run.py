@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from evalstream.engine.block_rewriting import BlockRewriter, RewrittenBlock
@@ -23,7 +23,7 @@ from evalstream.formats.eee.changes.moves import AggregateRefused
 from evalstream.formats.eee.changes.places import aggregate_repair_place
 from evalstream.formats.eee.changes.row_rewriter import RowRepairs, RowRewriter
 from evalstream.formats.eee.changes.rows import RowMigration, read_evaluation_id
-from evalstream.formats.eee.changes.supplied import FILE_PATH, SEAL, Supplied
+from evalstream.formats.eee.changes.supplied import FILE_PATH, SEAL, Supplied, supplied_from
 from evalstream.formats.eee.datastore import TargetPlace, new_name, path_to_declare, read_collection
 from evalstream.formats.eee.versions import TARGETS
 from evalstream.model.changes import DIGEST, MARK_REMOVED, Applied, ChangeKind, Need, make_applied
@@ -44,17 +44,12 @@ HASH_RULES: Final = ("ES401", "ES403", "ES404", "ES405")
 """The rules that compare sample_hash with the input, or say that it cannot be."""
 
 
-class EeeMigrator:
-    """Migrates runs to a version, with what users supplied for all of them."""
-
-    def __init__(self, target: str, supplied: Supplied) -> None:
-        if target not in TARGETS:
-            raise UsageError(describe_unknown("version", target, TARGETS))
-        self._target, self._supplied = target, supplied
-
-    def open(self, text: bytes, path: str) -> EeeMigration:
-        """Begin with an aggregate, given by its text and its path. Raises ValueError."""
-        return EeeMigration(text, path, self._target, self._supplied)
+def bind_migration(target: str, values: Mapping[str, Any]) -> partial[EeeMigration]:
+    """Return what begins migrations to a version, with values of options. Raises UsageError."""
+    supplied = supplied_from(values)
+    if target not in TARGETS:
+        raise UsageError(describe_unknown("version", target, TARGETS))
+    return partial(EeeMigration, target=target, supplied=supplied)
 
 
 class EeeMigration:
