@@ -59,7 +59,7 @@ class _Entry:
 
     __slots__ = (
         *("group", "hashed", "line", "number", "offset", "record", "row", "scored", "torn"),
-        *("violations"),
+        "violations",
     )
 
     def __init__(self, line: bytes, number: int, offset: int, torn: bool = False) -> None:

@@ -226,11 +226,6 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
         """How many results have each evaluation_result_id."""
         return Counter(result.id for result in self.context.results)
 
-    @cached_property
-    def names(self) -> Counter[str | None]:
-        """How many results have each evaluation_name."""
-        return Counter(result.name for result in self.context.results)
-
 
 def count_samples_beside(facts: RunFacts, result: Result) -> int:
     """Return the least number of samples that the results over a result's dataset score."""

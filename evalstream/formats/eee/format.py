@@ -131,16 +131,12 @@ class EeeFormat(RowFormat):
         return is_refused(code, severity)
 
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
-        from evalstream.formats.eee.declared_path import declared_in_text
-
-        return declared_in_text(text)
+        return documents.declared_in_text(text)
 
     def read_declared_rows(self, document: Mapping[str, Any]) -> DeclaredRows | None:
         if documents.AGGREGATE_KEYS.isdisjoint(document):
             return None
-        from evalstream.formats.eee.declared_path import declared_by
-
-        return declared_by(document.get("detailed_evaluation_results"))
+        return documents.declared_by(document.get("detailed_evaluation_results"))
 
     def run_id(self, document: Any) -> str | None:
         return text_or_none(member(document, "evaluation_id"))

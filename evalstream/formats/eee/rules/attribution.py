@@ -20,6 +20,7 @@ from evalstream.formats.eee.rules.habits import (
 )
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member
+from evalstream.parsing.json_values import is_number
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import declare_rule
 
@@ -187,11 +188,6 @@ def source_doubt(source: str, turns: int | None, *, single: bool) -> Severity | 
 def is_blank(value: Any) -> bool:
     """Tell whether a value is a text without anything but white space."""
     return value.__class__ is str and (not value or value.isspace())
-
-
-def is_number(value: Any) -> bool:
-    """Tell whether a value is a number of JSON."""
-    return value.__class__ is int or value.__class__ is float
 
 
 _EDGES: Final = " \t\r\n([*.:)]!"

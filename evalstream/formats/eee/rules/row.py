@@ -20,12 +20,12 @@ from evalstream.formats.eee.aggregate import (
 )
 from evalstream.formats.eee.facts import RowContext, in_any_context
 from evalstream.formats.eee.rules import habits
-from evalstream.formats.eee.rules.attribution import Row, is_blank, is_number
+from evalstream.formats.eee.rules.attribution import Row, is_blank
 from evalstream.formats.eee.rules.evidence import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
-from evalstream.parsing.json_values import to_float
+from evalstream.parsing.json_values import is_number, to_float
 from evalstream.rules.base import RowCheck, declare_rule
 
 _EXTRA_TOKENS: Final = ("input_tokens_cache_write", "input_tokens_cache_read", "reasoning_tokens")
