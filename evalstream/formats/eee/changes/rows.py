@@ -124,9 +124,7 @@ class _Row:
             return
         written = json_tree.encode_string(found, ascii_only=self.splices.ascii_only)
         self.splices.add(self.tree, "evaluation_result_id", written)
-        self._apply(
-            supplied.RESULT_ID, "/evaluation_result_id", "/evaluation_result_id", None, written
-        )
+        self._apply(supplied.RESULT_ID, "/evaluation_result_id", None, written)
 
     def hash_again(self) -> None:
         """Replace the hash of the input, if that is decided and the row has one."""
@@ -139,16 +137,10 @@ class _Row:
             raise RowRefused("sample_hash cannot be computed: the input is not text")
         digest = new_hash(self._decode_string(raw), texts)
         if self._decode_string(known) != digest:
-            self._kept[f"{supplied.MIGRATED}sample_hash"] = self.splices.of(known)
-            self.splices.replace(known, json_tree.quote_text(digest))
-            before = self.splices.of(known)
-            self._apply(
-                supplied.REHASH,
-                "/sample_hash",
-                "/sample_hash",
-                before,
-                json_tree.quote_text(digest),
-            )
+            before, after = self.splices.of(known), json_tree.quote_text(digest)
+            self._kept[f"{supplied.MIGRATED}sample_hash"] = before
+            self.splices.replace(known, after)
+            self._apply(supplied.REHASH, "/sample_hash", before, after)
 
     def write_kept(self) -> None:
         """Add to the metadata what was dropped."""
@@ -191,7 +183,7 @@ class _Row:
             return
         empty = other if self._is_set(own) or not self._is_set(other) else own
         self.splices.drop(self.tree, empty)
-        self._apply(NULL_DROPPED, f"/{empty}", f"/{empty}", "null", None)
+        self._apply(NULL_DROPPED, f"/{empty}", "null", None)
 
     def _is_set(self, name: str) -> bool:
         value = self.tree.value(name)
@@ -216,12 +208,10 @@ class _Row:
         self._kept[supplied.MIGRATED + member.name] = after
         self.splices.drop(self.tree, member.name)
         place = "/*" if kind is supplied.KEPT else f"/{member.name}"
-        self._apply(kind, place, pointer((member.name,)), before, after)
+        self.applied.append(make_applied(kind, pointer((member.name,)), before, after, place))
 
-    def _apply(
-        self, kind: ChangeKind, place: str, where: str, before: str | None, after: str | None
-    ) -> None:
-        self.applied.append(make_applied(kind, where, before, after, place))
+    def _apply(self, kind: ChangeKind, where: str, before: str | None, after: str | None) -> None:
+        self.applied.append(make_applied(kind, where, before, after))
 
     def _text(self, name: str) -> str | None:
         return json_tree.read_string(self.splices.text, self.tree.value(name))
