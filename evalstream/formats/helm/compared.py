@@ -24,8 +24,8 @@ from evalstream.model.sample_record import GroupLabel, SampleFlag
 from evalstream.parsing.array_elements import Element
 from evalstream.parsing.array_splitter import ArraySplitter
 from evalstream.parsing.json import member
+from evalstream.parsing.json_values import flatten_settings, setting_text
 from evalstream.parsing.object_splitter import ObjectSplitter
-from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
 

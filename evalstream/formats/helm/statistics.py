@@ -19,7 +19,7 @@ import msgspec
 from evalstream.io.spill_table import encode_name
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import canonical
-from evalstream.parsing.native.helm import SumTerms, ValueSums, entry_library
+from evalstream.parsing.native.items import SumTerms, ValueSums, entry_library
 
 NEAR: Final = 1e-9
 """The largest rounding error of sums, relative to the largest number that is summed."""

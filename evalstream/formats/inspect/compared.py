@@ -21,9 +21,13 @@ from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import GroupLabel, SampleFlag
 from evalstream.parsing.json import canonical, member, text_or_none
-from evalstream.parsing.json_values import list_or_empty, object_or_empty
+from evalstream.parsing.json_values import (
+    flatten_settings,
+    list_or_empty,
+    object_or_empty,
+    setting_text,
+)
 from evalstream.parsing.object_splitter import ObjectSplitter
-from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats import sample_digests
 from evalstream.stats.claims.reducers import is_missing
 from evalstream.stats.run_links import LogLinks

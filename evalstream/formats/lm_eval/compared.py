@@ -15,8 +15,8 @@ from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRow
 from evalstream.parsing import json
+from evalstream.parsing.json_values import flatten_settings, setting_text
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
 
