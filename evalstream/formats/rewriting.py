@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from evalstream.engine.block_rewriting import BlockRewriter, RewrittenBlock
@@ -78,8 +78,5 @@ class RunRepair(Protocol):
         """
 
 
-class Migrator(Protocol):
-    """Migrates runs of a format."""
-
-    def open(self, text: bytes, path: str) -> RunMigration:
-        """Begin with an aggregate, given by its text and its path. Raises ValueError."""
+Migrator = Callable[[bytes, str], RunMigration]
+"""Begins with an aggregate, given by its text and its path. Raises ValueError."""

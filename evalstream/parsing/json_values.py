@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, Final
@@ -73,6 +74,28 @@ def object_items(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 def list_or_empty(value: Any) -> list[Any]:
     """Return a list; an empty one for other values."""
     return value if isinstance(value, list) else []
+
+
+def to_float(value: Any) -> float | None:
+    """Return a JSON number as a float, or None for other values; 1e999 is infinite."""
+    if value.__class__ is float:
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def read_number(value: Any) -> float | None:
+    """Return a number, also one that is written as a text, as in maps of texts."""
+    if not isinstance(value, str):
+        return to_float(value)
+    try:
+        return float(value)
+    except ValueError:
+        return None
 
 
 def is_number(value: Any) -> bool:

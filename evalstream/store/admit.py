@@ -70,7 +70,7 @@ class Admission:
         self._request, self._store, self._findings = request, store, findings
         self._listing = listing
         self._names = sorted({posixpath.normpath(name) for name in names})
-        self._digest = main_format().load("row_digests").record_digest
+        self._digest = main_format().load("row_view").record_digest
         self._folders: dict[str, _Folder] = {}
         self.to_check: list[str] = []
 

@@ -20,7 +20,7 @@ from rows import aggregate_of, bytes_of, line_of, reported, sound_rows, write_ru
 
 import evalstream
 from evalstream.engine import block_tasks
-from evalstream.formats.eee import row_engine
+from evalstream.formats.eee import block_pass
 from evalstream.formats.eee.sample_hash import RECIPES
 from evalstream.io import file as file_source
 from evalstream.io.file import FileSource
@@ -665,7 +665,7 @@ def test_many_blank_lines_are_told_like_few(
         return list(report), report.counts, report.exit_code
 
     quick = seen(), seen(strict=True), seen(ignore=("ES110",)), seen(max_line_bytes=60)
-    monkeypatch.setattr(row_engine, "BLANKS", re.compile(b"never(?!)"))
+    monkeypatch.setattr(block_pass, "BLANKS", re.compile(b"never(?!)"))
     assert quick == (seen(), seen(strict=True), seen(ignore=("ES110",)), seen(max_line_bytes=60))
     assert quick[0][1]["ES110"] == 270
 

@@ -18,9 +18,9 @@ from odd_sources import sources
 from rows import bounded, mutants
 from spelled_json import compact, differences, leaves, parse
 
-from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
 from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator
+from evalstream.formats.eee.changes.supplied import DECISIONS
 from evalstream.model.changes import Change, ChangeClass
 from evalstream.parsing.schema_files import builtin_validator
 

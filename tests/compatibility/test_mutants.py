@@ -25,7 +25,7 @@ from each import each
 from rows import valid_row
 
 from evalstream.formats.eee.aggregate_check import read_aggregate
-from evalstream.formats.eee.version_fit import versions_that_fit
+from evalstream.formats.eee.rules.version import versions_that_fit
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 
@@ -272,7 +272,7 @@ def test_a_changed_aggregate_that_is_read_has_the_same_violations(
 ) -> None:
     path = tmp_path / "aggregate.json"
     path.write_bytes(mutant.line)
-    reading = read_aggregate(path.read_bytes(), path.name, Options(schema_version=mutant.version))
+    reading = read_aggregate(path.read_bytes(), Options(schema_version=mutant.version))
     document = json.loads(mutant.line)
     violations = [
         placed.violation for placed in reading.violations if placed.violation.code != "ES216"

@@ -292,7 +292,7 @@ def test_aggregates_are_judged_by_any_version(pair: Pair) -> None:
 @every_aggregate
 def test_lone_aggregates_have_the_violations_of_the_version_they_declare(pair: Pair) -> None:
     path = AGGREGATES_FOLDER / pair["file"]
-    reading = read_aggregate(path.read_bytes(), path.name, Options())
+    reading = read_aggregate(path.read_bytes(), Options())
     assert reading.aggregate is not None
     said = [placed.violation for placed in reading.violations]
     nearest = versions.nearest_version(pair["schema_version"], instance=False)
@@ -324,7 +324,7 @@ def test_lone_aggregates_are_checked_to_the_end(pair: Pair) -> None:
 @every_aggregate
 def test_a_faulty_aggregate_names_exactly_the_other_versions_that_it_fits(pair: Pair) -> None:
     path = AGGREGATES_FOLDER / pair["file"]
-    reading = read_aggregate(path.read_bytes(), path.name, Options())
+    reading = read_aggregate(path.read_bytes(), Options())
     nearest = versions.nearest_version(pair["schema_version"], instance=False)
     others = [version for version in AGGREGATE_VERSIONS if version != nearest]
     fitting = {version for version in others if not expected_of_aggregate(pair, version)}

@@ -17,7 +17,7 @@ from verdicts import BOTH_ACCEPT, BOTH_REFUSE, Verdicts, classes_of
 
 import evalstream
 from evalstream.formats.eee.datastore import Address, derive_address
-from evalstream.formats.eee.row_digests import record_digest
+from evalstream.formats.eee.row_view import record_digest
 from evalstream.model.finding import Severity
 
 pytestmark = needs_upstream

@@ -38,7 +38,7 @@ from hypothesis import strategies as st
 from rows import COVERED, VERSIONS, Row, bounded, bytes_of, sample_hash, sound_rows
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.model.data_class import replace
 from evalstream.parsing.native import binding
 

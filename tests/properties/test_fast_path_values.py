@@ -35,7 +35,7 @@ from hypothesis import strategies as st
 from rows import VERSIONS, Row, aggregate_of, bounded
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.rules.source import LIKE_LOG, UNLIKE_LOG
 
 

@@ -26,7 +26,7 @@ from rows import (
 
 import evalstream
 from evalstream.api import rows as rows_api
-from evalstream.formats.eee import guess, probe
+from evalstream.formats.eee import probe
 from evalstream.model.report import Report
 
 FEW = 5
@@ -42,7 +42,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def few_settle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let few rows show what a run follows, so that short runs have rows after them."""
     monkeypatch.setattr(probe, "PROBED_ROWS", FEW)
-    monkeypatch.setattr(guess, "PROBED_ROWS", FEW)
     monkeypatch.setattr(rows_api, "SETTLING_ROWS", FEW)
 
 

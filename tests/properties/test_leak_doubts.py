@@ -18,7 +18,7 @@ import evalstream
 from benchmarks.generate.runs import generate
 from evalstream.formats.eee import catalogue, fast_path
 from evalstream.formats.eee.catalogue import ROW_RULES
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.rules import leak
 from evalstream.model.block import Lines

@@ -41,8 +41,7 @@ from evalstream.engine import block_tasks
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.probe import probe_context
-from evalstream.formats.eee.row_engine import EngineContext
-from evalstream.formats.eee.row_reader import RowReader
+from evalstream.formats.eee.row_engine import EngineContext, RowReader
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io import readers
 from evalstream.io.file import FileSource
@@ -399,5 +398,5 @@ def test_what_is_not_selected_is_not_noticed_either(engine: str) -> None:
     block = Block("rows.jsonl", 0, len(data), data, final=True)
     for select, expected in ((("ES4",), 0), (("ES3", "ES4"), 1)):
         options = Options(select=select, engine=engine)
-        within = probe_context(options, Aggregate("a.json", aggregate_of("0.2.0", data, 1)), data)
+        within = probe_context(options, Aggregate(aggregate_of("0.2.0", data, 1)), data)
         assert outcome(within, [block])[2].notices.total() == expected

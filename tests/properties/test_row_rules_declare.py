@@ -28,7 +28,7 @@ from rows import VERSIONS, Row, bounded, bytes_of, mutants, sound_rows
 
 from evalstream.formats.eee import catalogue, fast_path
 from evalstream.formats.eee.catalogue import ROW_RULES
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.model.finding import Severity
 from evalstream.parsing.native import binding

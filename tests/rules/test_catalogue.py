@@ -83,7 +83,7 @@ def test_rules_by_ids_look_at_nothing_else() -> None:
     ids = ("schema_version", "evaluation_id", "model_id", "evaluation_name", "evaluation_result_id")
     line = (PAIRS / "0.3.0-two-results").rglob("*.jsonl")
     row = json.loads(next(line).read_bytes().splitlines()[0])
-    results = Aggregate("a", {"evaluation_results": [{"evaluation_name": "n"}]}).joinable()
+    results = Aggregate({"evaluation_results": [{"evaluation_name": "n"}]}).joinable
     context = EngineContext(
         Options(),
         evaluation_id="another",

@@ -11,8 +11,7 @@ import pytest
 from paths import SHARED
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.row_engine import EngineContext
-from evalstream.formats.eee.row_reader import RowReader
+from evalstream.formats.eee.row_engine import EngineContext, RowReader
 from evalstream.formats.eee.rules.version import MISSING
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding, Violation

@@ -13,13 +13,11 @@ from rows import PREFERRED, VERSIONS, Row, aggregate_of, at, bytes_of, sample_ha
 from evalstream.engine.result import BlockFindings
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.fast_block import pass_over
-from evalstream.formats.eee.fast_path import fast_path_for
+from evalstream.formats.eee.facts import RowContext
+from evalstream.formats.eee.fast_block import FastBlock
+from evalstream.formats.eee.fast_path import ScanPlan, fast_path_for
 from evalstream.formats.eee.probe import probe_context
-from evalstream.formats.eee.row_engine import RowEngine
-from evalstream.formats.eee.row_reader import RowReader
-from evalstream.formats.eee.scan_results import ScanPlan
+from evalstream.formats.eee.row_engine import RowEngine, RowReader
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.options import Options, SampleRequest
@@ -42,7 +40,7 @@ def context(
     **settings: Any,
 ) -> RowContext:
     """Return a context of rows that all follow one recipe, or have no hash."""
-    seen = None if aggregate is None else Aggregate("a.json", aggregate)
+    seen = None if aggregate is None else Aggregate(aggregate)
     settled = probe_context(Options(max_findings=0, **settings), seen, b"")
     recipes = (recipe,) if recipe else ()
     return replace(settled, version=version, algorithm=algorithm, recipes=recipes)
@@ -139,7 +137,7 @@ def rows_of(words: bytes) -> list[tuple[int, ...]]:
 def passed_over(within: RowContext, line: bytes) -> Tally | None:
     """Return what is tallied of a line, None where the scanner alone does not find it sound."""
     tally = Tally()
-    subject = pass_over(
+    subject = FastBlock(
         fast_path_of(within),
         engine_of(within).groups(),
         tally,

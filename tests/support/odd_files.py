@@ -10,7 +10,7 @@ from evalstream.engine.collector import Collector
 from evalstream.engine.result import Counts
 from evalstream.engine.row_pass import check_block
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.probe import probe_context
 from evalstream.model.block import Block
 from evalstream.model.finding import CountKey, Finding
@@ -69,4 +69,4 @@ def outcome(
 def context_for(data: bytes, most: int, limit: int = 1 << 28, engine: str = "auto") -> RowContext:
     """Return the context that a sealed aggregate gives."""
     options = Options(max_line_bytes=LONGEST, max_findings=most, memory_limit=limit, engine=engine)
-    return probe_context(options, Aggregate("a.json", aggregate_of("0.2.0", data, 0)), data)
+    return probe_context(options, Aggregate(aggregate_of("0.2.0", data, 0)), data)

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from paths import EXAMPLES, PAIRS
 
 import evalstream
-from evalstream.formats.eee.row_reader import RowReader, parse
+from evalstream.formats.eee.block_pass import parse
+from evalstream.formats.eee.row_engine import RowReader
 from evalstream.io.output import Output
 from evalstream.model.options import Options
 from evalstream.reporters.json import JsonReporter

@@ -13,7 +13,7 @@ import msgspec
 from evalstream.engine.result import BlockResult
 from evalstream.engine.row_pass import check_block
 from evalstream.executors.base import RemoteFunction
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.model.block import Block
 
 

@@ -67,7 +67,7 @@ def _migrate(run: Run, job: MigrationJob, outcome: Outcome) -> None:
     if run.aggregate is None:
         raise ValueError(NO_AGGREGATE)
     text = document_bytes(run.aggregate)
-    migration = job.migrator.open(text, run.aggregate)
+    migration = job.migrator(text, run.aggregate)
     if migration.is_migrated:
         outcome.status, outcome.target = ChangeStatus.PRESENT, run.aggregate
         check_result(run, job.options, None, job.progress, outcome)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from evalstream.model import hex_digest
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.row_record import UNJOINED
 from evalstream.parsing.json import member, text_or_none
-from evalstream.parsing.json_values import object_or_empty
+from evalstream.parsing.json_values import object_or_empty, objects, read_number, to_float
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.kinds import KIND_BY_NAME, ClaimKind
 from evalstream.stats.claims.rounding import NOTHING, ROUNDING
@@ -102,7 +102,6 @@ class Aggregate(DataClass, frozen=True):
     reports. `text` is the text of the document, which shows the digits of its numbers.
     """
 
-    file: str
     document: dict[str, Any]
     text: bytes = b"{}"
 
@@ -136,7 +135,7 @@ class Aggregate(DataClass, frozen=True):
         """The names of its results, or None if it lists none."""
         names = frozenset(
             name
-            for result in self.results()
+            for _, result in self.indexed_results()
             if isinstance(name := result.get("evaluation_name"), str)
         )
         return names or None
@@ -196,34 +195,18 @@ class Aggregate(DataClass, frozen=True):
                 return name
         return None
 
-    def results(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the results that are objects."""
-        return (result for _, result in self.indexed_results())
-
     def indexed_results(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Iterate over the results that are objects, with their indices in the list."""
-        results = self.document.get("evaluation_results")
-        if isinstance(results, list):
-            for index, result in enumerate(results):
-                if isinstance(result, dict):
-                    yield index, result
+        return objects(self.document.get("evaluation_results"))
 
     @cached_property
     def figures(self) -> tuple[Figures, ...]:
         """What each result that is an object says about its score."""
         return tuple(_figures(index, result) for index, result in self.indexed_results())
 
+    @cached_property
     def joinable(self) -> tuple[Result, ...]:
-        """Return the part of each result that rows need."""
-        return self._joinable
-
-    @cached_property
-    def join(self) -> Join:
-        """What finds the result of a row."""
-        return Join(self.joinable())
-
-    @cached_property
-    def _joinable(self) -> tuple[Result, ...]:
+        """The part of each result that rows need."""
         return tuple(_result(index, result) for index, result in self.indexed_results())
 
 
@@ -274,55 +257,27 @@ class Join:
 def _candidates(results: Sequence[Result]) -> dict[str, list[Result]]:
     """Return the results that rows with each name may score; nearer names come first."""
     known: dict[str, list[Result]] = {}
-    for names_of in (_own_names, _task_names, _data_names):
+    for names in zip(*map(_list_names, results), strict=True):
         level: dict[str, list[Result]] = {}
-        for result in results:
-            for name in dict.fromkeys(names_of(result)):
+        for result, own in zip(results, names, strict=True):
+            for name in dict.fromkeys(own):
                 if name not in known:
                     level.setdefault(name, []).append(result)
         known.update(level)
     return known
 
 
-def _own_names(result: Result) -> Iterator[str]:
-    if result.name is not None:
-        yield result.name
-
-
-def _task_names(result: Result) -> Iterator[str]:
-    return tasks_in_name(result.name or "")
-
-
-def _data_names(result: Result) -> Iterator[str]:
-    return (name for name in (result.dataset, result.repository) if name)
+def _list_names(result: Result) -> tuple[Iterable[str], Iterable[str], Iterable[str]]:
+    """Return the names of a result, of its possible tasks, and of its dataset."""
+    own = () if result.name is None else (result.name,)
+    datasets = (name for name in (result.dataset, result.repository) if name)
+    return own, tasks_in_name(result.name or ""), datasets
 
 
 def tasks_in_name(name: str) -> Iterator[str]:
     """Return the possible tasks of a result named "metric on task for scorer scorer"."""
     _, *rest = name.partition(" for scorer ")[0].split(" on ")
     return (" on ".join(rest[place:]) for place in range(len(rest)))
-
-
-def to_float(value: Any) -> float | None:
-    """Return a JSON number as a float, or None for other values; 1e999 is infinite."""
-    if value.__class__ is float:
-        return value
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def read_number(value: Any) -> float | None:
-    """Return a number, also one that is written as a text, as in maps of texts."""
-    if not isinstance(value, str):
-        return to_float(value)
-    try:
-        return float(value)
-    except ValueError:
-        return None
 
 
 def is_alike(score: Any, limit: float) -> bool:
@@ -342,18 +297,14 @@ def bound(value: Any) -> float | None:
 
 def _figures(index: int, result: dict[str, Any]) -> Figures:
     details = object_or_empty(result.get("score_details"))
-    score, uncertainty = (
-        to_float(details.get("score")),
-        object_or_empty(details.get("uncertainty")),
-    )
-    return Figures(index, object_or_empty(result.get("metric_config")), score, uncertainty)
+    metric, uncertainty = result.get("metric_config"), details.get("uncertainty")
+    score = to_float(details.get("score"))
+    return Figures(index, object_or_empty(metric), score, object_or_empty(uncertainty))
 
 
 def _result(index: int, result: dict[str, Any]) -> Result:
-    metric, source = (
-        object_or_empty(result.get("metric_config")),
-        object_or_empty(result.get("source_data")),
-    )
+    metric = object_or_empty(result.get("metric_config"))
+    source = object_or_empty(result.get("source_data"))
     name, levels = text_or_none(result.get("evaluation_name")), metric.get("level_names")
     data, (most_tokens, most_turns) = _read_data(source), _read_limits(result)
     return Result(
@@ -447,7 +398,5 @@ def _whole(value: Any) -> int | None:
 
 def _unambiguous(pairs: Iterator[tuple[str | None, Result]]) -> dict[str, Result]:
     known = [(key, result) for key, result in pairs if key is not None]
-    if len(known) < 2:
-        return dict(known)
     times = Counter(key for key, _ in known)
     return {key: result for key, result in known if times[key] == 1}

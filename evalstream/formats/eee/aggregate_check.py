@@ -73,7 +73,7 @@ def open_aggregate(run: Run, options: Options, watch: Watch) -> OpenAggregate:
     reading = ReadAggregate(None, [])
     try:
         text = document_bytes(path, watch)
-        reading = read_aggregate(text, printable(path), options)
+        reading = read_aggregate(text, options)
     except (OSError, CannotCheck) as error:
         reason = f"the aggregate cannot be read: {describe_error(error)}"
         violation = ES001.violation(f"cannot be read: {describe_error(error)}")
@@ -89,13 +89,13 @@ def open_aggregate(run: Run, options: Options, watch: Watch) -> OpenAggregate:
     return OpenAggregate(text, *reading, missing, reason or missing or None)
 
 
-def read_aggregate(text: bytes, name: str, options: Options) -> ReadAggregate:
-    """Read an aggregate; `name` is its name in reports. Raises as `read_document` does."""
+def read_aggregate(text: bytes, options: Options) -> ReadAggregate:
+    """Read an aggregate. Raises as `read_document` does."""
     reading = read_document(text, options, "an aggregate", partial(_accepts, options))
     violations = list(reading.violations)
     if reading.value is None:
         return ReadAggregate(None, violations)
-    aggregate = Aggregate(name, reading.value, text.removeprefix(UTF8_MARK))
+    aggregate = Aggregate(reading.value, text.removeprefix(UTF8_MARK))
     found = _schema_violations(aggregate, options, is_valid=reading.accepted)
     try:
         violations.extend(map(PlacedViolation, limit_findings(reading.filter_violations(found))))
@@ -154,7 +154,7 @@ def _schema_violations(
 
 def _schema_errors(document: dict[str, Any], version: str, options: Options) -> Iterator[Violation]:
     """Report what the schema refuses, and the versions that a refused document fits."""
-    from evalstream.formats.eee.version_fit import versions_that_fit
+    from evalstream.formats.eee.rules.version import versions_that_fit
     from evalstream.parsing.schema_errors import error_parts
 
     fails = False

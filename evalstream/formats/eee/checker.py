@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.collector import Collector
@@ -14,12 +13,22 @@ from evalstream.engine.row_pass import RowPass, describe_error
 from evalstream.formats.eee import documents, file_violations
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, in_order, open_aggregate
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.facts import NO_ROWS, RunFacts
-from evalstream.formats.eee.guess import context_of_rows, settle_context
-from evalstream.formats.eee.probe import probe_context, rowless_context
+from evalstream.formats.eee.facts import NO_ROWS, RowContext, RunFacts
+from evalstream.formats.eee.probe import (
+    context_of_rows,
+    probe_context,
+    rowless_context,
+    settle_context,
+)
 from evalstream.formats.eee.rules.seal import ES501, checksum_algorithms
-from evalstream.formats.eee.run_summary import can_fix, collect_facts, have_mappings, summarise_run
+from evalstream.formats.eee.run_summary import (
+    ATTESTED,
+    can_fix,
+    collect_facts,
+    file_digests,
+    have_mappings,
+    summarise_run,
+)
 from evalstream.io.file_state import Watch
 from evalstream.io.names import is_remote, printable
 from evalstream.io.overwriting import is_irregular
@@ -43,9 +52,6 @@ RowCollector = Collector[RowContext]
 CHANGED: Final = "changed while it was checked"
 
 NO_BYTES: Final = "rows that are mappings have no bytes, and only ES501 was to be checked"
-
-ATTESTED: Final = "sha256"
-"""The algorithm of the digests in attestations."""
 
 
 class RunCheck:
@@ -127,7 +133,10 @@ class RunCheck:
             try:
                 self._await_source(collector)
                 rows.run(collector)
-                self._end_source()
+                if self._source is not None:
+                    if self._run.rows is None:
+                        list(self._source.differences())
+                    self._cannot(self._source.reason)
                 collector.context = settle_context(context)
                 self._cannot(rows.incomplete_reason)
                 if have_mappings(rows) and context.enabled_codes == {ES501.code}:
@@ -140,7 +149,9 @@ class RunCheck:
                     self._cannot("the aggregate came after the rows; its claims were not checked")
                 for placed in rows.breaks:
                     collector.note(placed.violation, line=placed.line)
-                self._compare_aggregate()
+                for _, change in self._watch.changes():
+                    self._aggregate_violations.append(PlacedViolation(changed_while_read(change)))
+                    self._distrust(f"the aggregate {CHANGED}: {change}")
                 facts, violations = self._check_files(rows, collector)
                 self._distrust(facts.changed and f"the rows file {CHANGED}: {facts.changed}")
                 self._speak(violations, collector)
@@ -161,14 +172,6 @@ class RunCheck:
         self._source = SourceCheck(self._run.rows, self._aggregate, self._options)
         if self._run.rows is not None:
             collector.await_later(self._source.differences)
-
-    def _end_source(self) -> None:
-        """Compare an aggregate without rows, and note what was not compared."""
-        if self._source is None:
-            return
-        if self._run.rows is None:
-            list(self._source.differences())
-        self._cannot(self._source.reason)
 
     def _context(self, rows: RowPass, head: bytes) -> RowContext:
         """Return the context of the rows, if there are any. Raises UsageError for a bad schema."""
@@ -196,12 +199,6 @@ class RunCheck:
         self._aggregate, self._aggregate_violations = opened.aggregate, opened.violations
         self._cannot(opened.incomplete_reason)
 
-    def _compare_aggregate(self) -> None:
-        """Note whether the aggregate changed after it was read."""
-        for _, change in self._watch.changes():
-            self._aggregate_violations.append(PlacedViolation(changed_while_read(change)))
-            self._distrust(f"the aggregate {CHANGED}: {change}")
-
     def _distrust(self, reason: str | None) -> None:
         """Make the verdict incomplete if a file changed: the findings are of no single state."""
         self._cannot(reason)
@@ -222,8 +219,8 @@ class RunCheck:
             )
 
             sealed, name = seal.read(self._options), self._aggregate_name
-            self._aggregate, self._aggregate_violations = sealed if seal.before else state
-            self._aggregate_name = printable(seal.path)
+            self._aggregate, self._aggregate_violations = sealed if seal.text.before else state
+            self._aggregate_name = printable(seal.text.path)
             facts = self._facts(rows, collector, seal.rows)
             violations = self._file_violations(rows, facts)
             failing = violations.failing(collector.context)
@@ -237,7 +234,7 @@ class RunCheck:
             if refusal is None or routing.seal_anyway:
                 refusal = None if routing.dry_run else stopped_before()
             if refusal is None:
-                self._seal, self._begun = seal, [] if seal.before else missing_members(sealed)
+                self._seal, self._begun = seal, [] if seal.text.before else missing_members(sealed)
                 return facts, violations
             self._refusal, self._aggregate_name = refusal.beside(failing), name
             self._aggregate, self._aggregate_violations = state
@@ -277,11 +274,11 @@ class RunCheck:
             summary.change = seal_diff(seal.text)
         else:
             write(seal.text)
-            summary.sealed = printable(seal.path)
+            summary.sealed = printable(seal.text.path)
         if self._begun:
-            members = ", ".join(self._begun)
+            new, members = printable(seal.text.path), ", ".join(self._begun)
             summary.leave_unconfirmed(
-                f"{printable(seal.path)} is new, and its check fails as long as it lacks {members}"
+                f"{new} is new, and its check fails as long as it lacks {members}"
             )
 
     def _facts(
@@ -362,46 +359,32 @@ class RunCheck:
         if self._source is not None:
             summary.checked = (self._source.describe_checked(), *summary.checked)
         if self._options.digests:
-            summary.digests = dict(self._file_digests(rows))
+            summary.digests = file_digests(self._run, rows, self._text)
         summary.incomplete_reason = self._incomplete_reason
         summary.seconds = time.perf_counter() - self._started
         failing = {} if self._changed else self._failing(collector)
         summary.judge(failing)
-        if not self._changed and self._is_refuted(facts):
+        may_not_be_sealed = self._refusal is not None and self._refusal.refutes
+        is_refuted = may_not_be_sealed or any(file_violations.unmet_expectations(facts))
+        if not self._changed and is_refuted:
             summary.verdict = summary.otherwise = "failed"
         elif failing and (unread := self._describe_unread(collector)):
             summary.leave_open(unread)
         return summary
 
-    def _is_refuted(self, facts: RunFacts) -> bool:
-        """Tell whether the rows differ finally from the expected number, or may not be sealed."""
-        if self._refusal is not None and self._refusal.refutes:
-            return True
-        return any(file_violations.unmet_expectations(facts))
-
-    def _file_digests(self, rows: RowPass) -> Iterator[tuple[str, str]]:
-        """Iterate over the files of the run, and the SHA-256 of the bytes that were read."""
-        stored = rows.digests.get("stored", {})
-        if self._run.rows is not None and ATTESTED in stored:
-            yield self._run.rows, stored[ATTESTED]
-        if self._run.aggregate is not None and self._text is not None:
-            yield self._run.aggregate, hashlib.new(ATTESTED, self._text).hexdigest()
-
 
 def is_awaited(run: Run, options: Options) -> bool:
     """Return whether a stream of rows begins before its aggregate exists."""
-    if run.aggregate is None or is_remote(run.aggregate):
+    path = run.aggregate
+    if path is None or path == STDIN or is_remote(path):
         return False
-    if run.aggregate == STDIN:
-        return False
-    return comes_by(run, options) and not os.path.exists(run.aggregate)
+    return comes_by(run, options) and not os.path.exists(path)
 
 
 def comes_by(run: Run, options: Options) -> bool:
     """Return whether rows come while they are checked, from a pipe or in a file that grows."""
-    if run.rows is None:
-        return False
-    return run.rows == STDIN or options.routing.follow or is_irregular(run.rows)
+    path = run.rows
+    return path is not None and (path == STDIN or options.routing.follow or is_irregular(path))
 
 
 def prepare(options: Options, aggregate: Aggregate | None = None, *, size: int = 0) -> None:

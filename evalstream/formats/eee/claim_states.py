@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import LEVELS, RESULTS, UNKNOWN_LEVEL, Aggregate, Result
+from evalstream.formats.eee.aggregate import LEVELS, RESULTS, UNKNOWN_LEVEL, Aggregate, Join, Result
 from evalstream.formats.eee.claims import RESAMPLED, Claims
 from evalstream.model.claim import Reason, State
 from evalstream.model.data_class import NamedTuple
@@ -103,10 +103,10 @@ class RowTotals(NamedTuple):
 
 def judge_claims(aggregate: Aggregate, totals: RowTotals) -> Iterator[Judgement]:
     """Yield every claim of an aggregate; without rows all are open."""
-    join = aggregate.join
-    may_share = any(result.is_qualified for result in aggregate.joinable())
+    join = Join(aggregate.joinable)
+    may_share = any(result.is_qualified for result in aggregate.joinable)
     times_of_sums = Counter(map(_shared_sums, totals.scores.values())) if may_share else {}
-    for result in aggregate.joinable():
+    for result in aggregate.joinable:
         claims = aggregate.claims.get(result.place, Claims())
         made = list(_iterate_claims(aggregate, result, claims))
         if not totals.rows:
@@ -134,7 +134,8 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
     label = result.id or result.name or f"result {result.place}"
 
     def claim(place: str, kind: ClaimKind, value: Any, **more: Any) -> Claim:
-        what = label if place == SCORE else f"{label}: {_claim_name(place)}"
+        name = place.removeprefix(f"{UNCERTAINTY}/").partition("/")[0]
+        what = label if place == SCORE else f"{label}: {name}"
         shown = resolve(document, place.split("/"))
         return Claim(f"{RESULTS}/{result.place}/{place}", what, kind, value, shown, **more)
 
@@ -411,7 +412,3 @@ def _by_trial(claim: Claim, found: Judgement, reason: str = BY_TRIAL) -> Judgeme
     if found.claim.state is State.REFUTED:
         return leave_open(claim, Reason.AMBIGUOUS, found.claim.rows, found.claim.recomputed)
     return found
-
-
-def _claim_name(place: str) -> str:
-    return place.removeprefix(f"{UNCERTAINTY}/").partition("/")[0]

@@ -12,8 +12,7 @@ import msgspec
 from evalstream.engine.row_lookup import find_objects
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate, Figures, Result
-from evalstream.formats.eee.row_digests import to_double
-from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS, row_answer
+from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS, row_answer, to_double
 from evalstream.formats.eee.versions import nearest_version
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
@@ -38,7 +37,7 @@ def describe(
     aggregate: Aggregate | None, labels: Sequence[GroupLabel], version: str | None
 ) -> RunDescription:
     """Describe a run whose groups of rows have some labels."""
-    results = aggregate.joinable() if aggregate is not None else ()
+    results = aggregate.joinable if aggregate is not None else ()
     by_place = {result.place: result for result in results}
     figures = {one.place: one for one in aggregate.figures} if aggregate is not None else {}
     metrics = [_metric(label, by_place, figures) for label in labels]
@@ -178,7 +177,6 @@ Bounds and direction are compared by themselves; `score_type` and the descriptio
 
 _NOT_SETTINGS: Final = ("/sample_ids", "/samples_number")
 """What a dataset says that is known better from the rows."""
-
 
 _NO_IDENTITY: Final = (UNKNOWN, UNKNOWN)
 

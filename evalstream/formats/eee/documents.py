@@ -1,9 +1,12 @@
-"""The documents of Every Eval Ever, rows and aggregates, and how their members show them."""
+"""The documents of Every Eval Ever, rows and aggregates: what shows and what joins them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from evalstream.formats.base import DeclaredRows
 
 if TYPE_CHECKING:
     from evalstream.formats.base import Cell
@@ -70,3 +73,33 @@ def detect_kind(file: Beginning) -> str | None:
     if AGGREGATE_KEYS & keys:
         return "aggregate"
     return "instance" if keys >= _OF_ROWS or len(keys & ROW_MEMBERS) >= _SURE else None
+
+
+def declared_in_text(text: bytes) -> DeclaredRows | None:
+    """Return the rows file that a text declares, None if it is not an aggregate."""
+    from msgspec import UNSET, MsgspecError
+
+    try:
+        top = _decoder().decode(text)
+    # Before msgspec 0.21 its own errors have another class.
+    except (MsgspecError, ValueError, RecursionError):
+        return None
+    details = top.detailed_evaluation_results
+    if top.evaluation_results is UNSET and details is UNSET:
+        return None
+    return declared_by(details)
+
+
+@cache
+def _decoder() -> Any:
+    """Return the decoder of the members of an aggregate that matter here; it builds no others."""
+    from msgspec import UNSET, Raw, UnsetType, defstruct, json
+
+    results = ("evaluation_results", Raw | UnsetType, UNSET)
+    return json.Decoder(defstruct("Top", [results, ("detailed_evaluation_results", Any, UNSET)]))
+
+
+def declared_by(details: Any) -> DeclaredRows:
+    """Return the rows file that detailed_evaluation_results names."""
+    declared = details.get("file_path") if isinstance(details, dict) else None
+    return DeclaredRows(declared if isinstance(declared, str) and declared else None)

@@ -1,29 +1,78 @@
-"""The facts of a run after all its rows are read, for rules about files."""
+"""What rules know of a run: its context before rows are read, and its facts afterwards."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
-from evalstream.formats.eee import sample_hash
+from evalstream.engine.result import CheckContext
+from evalstream.formats.eee import sample_hash, versions
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Result
 from evalstream.formats.eee.claim_states import SCORE, RowTotals, judge_claims
-from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.datastore import ROWS_ENDING
 from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.data_class import NamedTuple, field
-from evalstream.rules.base import FileFacts
+from evalstream.model.finding import Violation
+from evalstream.rules.base import FileFacts, RowCheck
 from evalstream.stats.claims.judgement import Judgement
 from evalstream.stats.coverage import Coverage, ResultCoverage
+
+
+class RowContext(CheckContext, frozen=True):
+    """Everything known before the rows are read.
+
+    `version` is for rows that declare none, `algorithm` is the algorithm of sample_hash, `recipes`
+    are those that the file can follow, best first (empty: not known). The values from the
+    aggregate are None without one; `results` are the results of the aggregate, which rows are
+    joined with, and `library` is the harness that wrote the run, as the aggregate names it.
+    `foreign_id` is the evaluation_id of the first row if it is not that of the aggregate.
+    """
+
+    version: str = ""
+    algorithm: str = "sha256"
+    recipes: tuple[str, ...] = ()
+    evaluation_id: str | None = None
+    model_id: str | None = None
+    evaluation_names: frozenset[str] | None = None
+    results: tuple[Result, ...] = ()
+    library: str | None = None
+    foreign_id: str | None = None
+
+    def choose_version(self, row: Mapping[str, Any]) -> str:
+        """Return the version that checks a row: the requested one, else the declared one."""
+        if self.options.schema_version != "auto":
+            return self.options.schema_version
+        declared = row.get("schema_version")
+        if isinstance(declared, str):
+            return versions.nearest_version(declared, instance=True)
+        return self.version
+
+    def finds_unknown_version(self, declared: object) -> bool:
+        """Tell whether rows that declare this version have it reported as unknown."""
+        if self.options.schema is not None or self.options.schema_version != "auto":
+            return False
+        return isinstance(declared, str) and not versions.is_known(declared, instance=True)
+
+
+def by_version(
+    check: Callable[[Mapping[str, Any], str], Iterable[Violation]],
+) -> Callable[[RowContext], RowCheck]:
+    """Return what binds a check of rows that needs the version that a row is checked by."""
+    return lambda context: lambda row: check(row, context.choose_version(row))
+
+
+def in_any_context(check: RowCheck) -> Callable[[RowContext], RowCheck]:
+    """Return what binds a check of rows that needs no context."""
+    return lambda _context: check
+
 
 Explained = tuple[frozenset[str], int, int]
 """The recipes that give the hashes of some rows, the number of rows, and the first line."""
 
 MIXED_FROM: Final = 4
 """A file is mixed if one row in this many follows another recipe than most rows."""
-
 
 LOOKED_AT: Final = ("jsonl", "json")
 """The layouts of files whose rows were read."""
@@ -176,11 +225,6 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
     def ids(self) -> Counter[str | None]:
         """How many results have each evaluation_result_id."""
         return Counter(result.id for result in self.context.results)
-
-    @cached_property
-    def names(self) -> Counter[str | None]:
-        """How many results have each evaluation_name."""
-        return Counter(result.name for result in self.context.results)
 
 
 def count_samples_beside(facts: RunFacts, result: Result) -> int:

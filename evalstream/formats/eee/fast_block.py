@@ -9,21 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.engine.result import BlockFindings, TakenRows
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.row_digests import answer_digest
+from evalstream.formats.eee.fast_path import ScanPlan
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
+from evalstream.formats.eee.row_view import answer_digest
+from evalstream.formats.eee.rules.attribution import FOREIGN_SOURCE, NO_ANSWER
 from evalstream.formats.eee.rules.habits import ANSWER, PROMPT, SOURCE, STRAINS, judgement
-from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, NOT_A_CHOICE
+from evalstream.formats.eee.rules.row import NOT_A_CHOICE
 from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
 from evalstream.formats.eee.rules.source import LIKE_LOG, UNLIKE_LOG
 from evalstream.formats.eee.sample_hash import equivalent_recipes
-from evalstream.formats.eee.scan_results import (
-    ScannedRows,
-    ScannerMemory,
-    ScanPlan,
-    TakenViolations,
-    lists_samples,
-)
+from evalstream.formats.eee.scan_results import ScannedRows, ScannerMemory, TakenViolations
 from evalstream.model.block import Lines
 from evalstream.model.options import SampleRequest
 from evalstream.model.sample_record import ROW_WORDS, UNKNOWN, SampleRow
@@ -60,45 +55,19 @@ _LINE: Final = SampleRow._fields.index("line")
 _WORD: Final = struct.Struct("=Q")
 _DOUBLE: Final = struct.Struct("=d")
 
-
 _IDLE: Final[list[ScannerMemory]] = []
 """Unused scanners, kept for reuse: creating one takes a millisecond."""
 
 
-def lists_all_rows(context: RowContext) -> bool:
-    """Tell whether Python looks at each row, and not only at those that are not sound."""
-    samples = context.options.samples
-    return (
-        len(context.results) > 1
-        or lists_samples(context)
-        or context.links
-        or (samples is not None and samples.cluster is not None)
-    )
-
-
-def pass_over(
-    fast_path: ScanPlan,
-    groups: RowGroups,
-    tally: Tally,
-    findings: BlockFindings,
-    lines: Lines,
-    offsets: Sequence[int] | None,
-) -> FastBlock:
-    """Start a block; `offsets` are those of its lines, if they are not contiguous."""
-    try:
-        memory = _IDLE.pop()
-    except IndexError:
-        memory = ScannerMemory(Scanner(fast_path.loaded))
-    return FastBlock(fast_path, memory, groups, tally, findings, lines, offsets)
-
-
 class FastBlock:
-    """The rows of one block that the scanner takes."""
+    """The rows of one block that the scanner takes.
+
+    `offsets` are those of its lines, if they are not contiguous.
+    """
 
     def __init__(
         self,
         fast_path: ScanPlan,
-        memory: ScannerMemory,
         groups: RowGroups,
         tally: Tally,
         findings: BlockFindings,
@@ -107,6 +76,7 @@ class FastBlock:
     ) -> None:
         self._fast_path, self._context = fast_path, fast_path.context
         self._groups, self._tally = groups, tally
+        memory = _IDLE.pop() if _IDLE else ScannerMemory(Scanner(fast_path.loaded))
         self._memory, self._scanner = memory, memory.scanner
         self._data, self._base, self._offsets = lines.data, lines.base, offsets
         self._known: dict[int, RowGroup] = {}

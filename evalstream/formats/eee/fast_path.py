@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable, Iterator
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.formats.eee import catalogue, row_view, versions
 from evalstream.formats.eee.catalogue import bind_rules
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.fast_block import lists_all_rows
-from evalstream.formats.eee.row_reader import RowReader
-from evalstream.formats.eee.rules.evidence import Doubts, doubtful_scores
-from evalstream.formats.eee.rules.limits import Limits, find_limits
+from evalstream.formats.eee.facts import RowContext
+from evalstream.formats.eee.rules.evidence import read_scale
 from evalstream.formats.eee.rules.members import judges_binary_scores
 from evalstream.formats.eee.rules.row import ES311, common_bounds, timed_members
-from evalstream.formats.eee.rules.sample_hash import tried_recipes
+from evalstream.formats.eee.rules.sample_hash import (
+    HashCheck,
+    hash_check,
+    tried_recipes,
+    wrong_hash,
+)
+from evalstream.formats.eee.rules.transcript import Limits, find_limits
 from evalstream.formats.eee.rules.version import ES216
-from evalstream.formats.eee.scan_results import ScanPlan, find_doubt
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.finding import Violation
 from evalstream.parsing import json
-from evalstream.parsing.json import FAST_DEPTH
-from evalstream.parsing.native.binding import IDENTITIES, RowConstraints, hasher, library
+from evalstream.parsing.json import FAST_DEPTH, resolve_pointer
+from evalstream.parsing.native.binding import (
+    DOUBTFUL_WATCHED,
+    IDENTITIES,
+    RowConstraints,
+    hasher,
+    library,
+)
 from evalstream.parsing.native.binding import checks as known_checks
 from evalstream.parsing.native.binding import recipes as known_recipes
 from evalstream.parsing.native.binding import slots as known_slots
@@ -33,6 +43,12 @@ from evalstream.parsing.native.schema_tables import Tables, build_tables
 from evalstream.parsing.schema_files import builtin_schema
 from evalstream.rules.base import RowCheck, Rule
 
+if TYPE_CHECKING:
+    from ctypes import CDLL
+
+    from evalstream.formats.eee.row_engine import RowReader
+
+
 _TYPES: Final = Discriminator("interaction_type", row_view.INTERACTION_TYPES)
 _SEED: Final = int.from_bytes(os.urandom(8))
 """Unknown to the writer of a file, so that no two shapes can be made to have one digest."""
@@ -41,6 +57,124 @@ _TURNS: Final = "turns"
 """The scanner's name for the transcript in all versions."""
 
 _HEX_DIGITS: Final = {"sha256": 64, "md5": 32}
+
+
+Key = tuple[Any, bytes]
+"""The declared version of rows where it is unknown, and their signature."""
+
+MOST_TEMPLATES: Final = 1 << 10
+"""How many templates are kept; untrusted files may have any number of signatures."""
+
+SHARED: Final = 0
+"""The shape of a template that holds for every shape."""
+
+
+class Template(NamedTuple):
+    """The schema violations of a row, and the same for every row like it but for `found`."""
+
+    violations: Sequence[Violation]
+
+    def fill(self, row: Any) -> list[Violation]:
+        """Return the violations of another row with the same template."""
+        return [
+            violation
+            if violation.found is None
+            else violation._replace(found=resolve_pointer(row, violation.pointer or ""))
+            for violation in self.violations
+        ]
+
+
+SOUND: Final = Template(())
+
+
+class RowTemplates:
+    """The templates of a context by signature, and by shape where the other versions matter.
+
+    Rows with equal signatures have the same errors under their own schema. Which other versions fit
+    them depends on the whole row; if that is not already decided by the errors, on its shape.
+    """
+
+    def __init__(self, reader: RowReader) -> None:
+        self._reader = reader
+        self._templates: dict[Key, dict[int, Template]] = {}
+        self._kept = 0
+
+    def find_template(self, key: Key, shape: int) -> Template | None:
+        """Return the template of a row, None if no row like it was explained yet."""
+        by_shape = self._templates.get(key)
+        return None if by_shape is None else by_shape.get(SHARED) or by_shape.get(shape or 1)
+
+    def made(self, key: Key, shape: int, row: Any) -> Template:
+        """Explain a row, and return its template."""
+        if self._kept >= MOST_TEMPLATES:
+            self._templates.clear()
+            self._kept = 0
+        violations, depends_on_shape = self._reader.schema_violations(row)
+        template = Template(violations)
+        place = (shape or 1) if depends_on_shape else SHARED
+        self._templates.setdefault(key, {})[place] = template
+        self._kept += 1
+        return template
+
+    def is_shared(self, key: Key) -> bool:
+        """Tell whether one template holds for all rows of a signature."""
+        return SHARED in self._templates.get(key, ())
+
+
+def lists_samples(context: RowContext) -> bool:
+    """Tell whether a result lists the samples that it covers."""
+    return any(result.sample_ids is not None for result in context.results)
+
+
+class ScanPlan:
+    """The settings by which the scanner takes rows, and what explains what is wrong with them.
+
+    `id_doubts` are those of a row with an id that is empty.
+    """
+
+    def __init__(
+        self, context: RowContext, loaded: CDLL, setting: ScannerConfig, reader: RowReader
+    ) -> None:
+        self.context, self.setting, self.loaded = context, setting, loaded
+        self.templates = RowTemplates(reader)
+        self.id_doubts = _find_doubt(ES311) if ES311.code in context.enabled_codes else 0
+        self.compares_answers = len(context.results) > 1
+        self.lists_samples = lists_samples(context)
+
+    @cached_property
+    def checks(self) -> Sequence[tuple[int, RowCheck]]:
+        """The checks of single rows beyond the schema, each with the doubt in which it runs."""
+        checks = bind_rules(self.context, by_ids=False)
+        return [(_find_doubt(rule), check) for rule, check in checks]
+
+    @cached_property
+    def check_hash(self) -> HashCheck:
+        """The check of a sample_hash that is in doubt."""
+        return hash_check(self.context)
+
+    @cached_property
+    def wrong_hash(self) -> Callable[[Mapping[str, Any]], Violation]:
+        """What explains a hash that no recipe gives."""
+        return wrong_hash(self.context)
+
+
+def _find_doubt(rule: Rule) -> int:
+    """Return the doubt in which a rule has to be tested; none for what no taken row violates."""
+    known = known_checks()
+    if not rule.in_scanner:
+        return DOUBTFUL_WATCHED
+    return 1 << known.index(rule.code) if rule.code in known else 0
+
+
+def lists_all_rows(context: RowContext) -> bool:
+    """Tell whether Python looks at each row, and not only at those that are not sound."""
+    samples = context.options.samples
+    return (
+        len(context.results) > 1
+        or lists_samples(context)
+        or context.links
+        or (samples is not None and samples.cluster is not None)
+    )
 
 
 class _Needs(NamedTuple):
@@ -71,10 +205,7 @@ def fast_path_for(context: RowContext, reader: RowReader) -> ScanPlan | None:
     if loaded is None or options.engine != "auto" or options.max_depth < FAST_DEPTH:
         return None
     setting = _setting(_needs(context))
-    if setting is None:
-        return None
-    id_doubts = 1 << known_checks().index(ES311.code) if ES311.code in context.enabled_codes else 0
-    return ScanPlan(context, loaded, setting, reader, partial(_list_checks, context), id_doubts)
+    return None if setting is None else ScanPlan(context, loaded, setting, reader)
 
 
 def _needs(context: RowContext) -> _Needs:
@@ -115,20 +246,6 @@ def _setting(needs: _Needs) -> ScannerConfig | None:
     if tables is None or found is None:
         return None
     return ScannerConfig(tables, _constraints(needs, tables), found)
-
-
-def _list_checks(context: RowContext) -> list[tuple[int, RowCheck]]:
-    """Return the checks of single rows, each with the doubt in which it runs."""
-    checks = bind_rules(context, by_ids=False)
-    return [(_find_doubt(rule), check) for rule, check in checks]
-
-
-def _find_doubt(rule: Rule) -> int:
-    """Return the doubt in which a rule has to be tested; none for what no taken row violates."""
-    known = known_checks()
-    if not rule.in_scanner:
-        return find_doubt(None)
-    return find_doubt(known.index(rule.code)) if rule.code in known else 0
 
 
 def _constraints(needs: _Needs, tables: Tables) -> RowConstraints:
@@ -201,3 +318,28 @@ def _is_double(number: float) -> bool:
         return float(number) == number
     except OverflowError:
         return False
+
+
+class Doubts(NamedTuple):
+    """The scores that may contradict what a row says of its answer, apart from 0 and 1.
+
+    A right answer is in doubt up to `right_up_to` and from `right_from` on, a wrong one likewise.
+    """
+
+    right_up_to: float
+    right_from: float
+    wrong_from: float
+    wrong_up_to: float
+
+
+def doubtful_scores(context: RowContext) -> Doubts:
+    """Return the scores that may contradict what a row says, whatever result it joins."""
+    scales = [scale for scale in map(read_scale, context.results) if scale is not None]
+    usual = [scale for scale in scales if not scale.is_turned]
+    turned = [scale for scale in scales if scale.is_turned]
+    return Doubts(
+        max((scale.worst for scale in usual if scale.worst is not None), default=-math.inf),
+        min((scale.worst for scale in turned if scale.worst is not None), default=math.inf),
+        min((scale.best for scale in usual if scale.best is not None), default=math.inf),
+        max((scale.best for scale in turned if scale.best is not None), default=-math.inf),
+    )

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS
 from evalstream.formats.eee.catalogue import CATALOGUE
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.facts import LOOKED_AT, NO_ROWS, RunFacts, is_even
+from evalstream.formats.eee.facts import LOOKED_AT, NO_ROWS, RowContext, RunFacts, is_even
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.recompute import ES802
 from evalstream.formats.eee.rules.seal import ES503, ES506
@@ -111,27 +110,21 @@ def _by_result(facts: RunFacts) -> set[int]:
     return {cover.samples for cover in covers if cover.samples}
 
 
-class _Checks(NamedTuple):
-    """The enabled rules over aggregates and over whole runs, each with its check.
-
-    A rule over runs also has what returns the fact that it needs.
-    """
-
-    of_aggregates: tuple[tuple[Rule, Check], ...]
-    of_runs: tuple[tuple[Rule, Check, Callable[[Any], Any] | None], ...]
+@lru_cache(maxsize=16)
+def _aggregate_checks(enabled: frozenset[str]) -> list[Check]:
+    """Return the enabled checks of aggregates."""
+    rules = (rule for rule in CATALOGUE.values() if rule.code in enabled)
+    return [rule.aggregate for rule in rules if rule.aggregate is not None]
 
 
 @lru_cache(maxsize=16)
-def _enabled_checks(enabled: frozenset[str]) -> _Checks:
-    rules = [rule for rule in CATALOGUE.values() if rule.code in enabled]
-    return _Checks(
-        tuple((rule, rule.aggregate) for rule in rules if rule.aggregate is not None),
-        tuple(
-            (rule, rule.run, attrgetter(rule.needed_fact) if rule.needed_fact else None)
-            for rule in rules
-            if rule.run is not None
-        ),
-    )
+def _run_checks(enabled: frozenset[str]) -> list[tuple[Rule, Check, Callable[[Any], Any] | None]]:
+    """Return the enabled rules over runs, each with its check and what returns a fact it needs."""
+    return [
+        (rule, rule.run, attrgetter(rule.needed_fact) if rule.needed_fact else None)
+        for rule in CATALOGUE.values()
+        if rule.code in enabled and rule.run is not None
+    ]
 
 
 def find_file_violations(
@@ -181,7 +174,7 @@ def _aggregate_violations(facts: RunFacts, noted: Sequence[PlacedViolation]) -> 
     numberless = {
         _name_result(placed.violation) for placed in noted if placed.violation.code == ES108.code
     }
-    for _, check in _enabled_checks(facts.context.enabled_codes).of_aggregates:
+    for check in _aggregate_checks(facts.context.enabled_codes):
         for violation in check(facts.aggregate):
             if not numberless or _name_result(violation) not in numberless:
                 yield violation
@@ -204,7 +197,7 @@ def _run_violations(facts: RunFacts) -> Iterator[Violation]:
     # Another rule explains why the rows are not sealed.
     seals = facts.context.options.routing.seal_to is not None
     no_seal = unreadable or seals or is_orphan(facts)
-    for rule, check, needed_fact in _enabled_checks(facts.context.enabled_codes).of_runs:
+    for rule, check, needed_fact in _run_checks(facts.context.enabled_codes):
         if needed_fact is not None and not needed_fact(facts):
             continue
         if (facts.is_awaited and rule.code.startswith(JOINING)) or (no_seal and rule is ES506):

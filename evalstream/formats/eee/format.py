@@ -33,17 +33,8 @@ class EeeFormat(RowFormat):
     prefix = "ES"
     noun = "row"
     rule_modules = (
-        *("version", "row", "evidence", "transcript", "limits", "leak", "sample_hash", "seal"),
-        *(
-            "linkage",
-            "coverage",
-            "source",
-            "aggregate",
-            "members",
-            "recompute",
-            "datastore",
-            "cross_run",
-        ),
+        *("version", "row", "attribution", "evidence", "transcript", "leak", "sample_hash", "seal"),
+        *("coverage", "source", "aggregate", "members", "recompute", "datastore"),
     )
     places: ClassVar[Mapping[str, Place]] = {"instance": "rows", "aggregate": "aggregate"}
     options = frozenset(
@@ -85,9 +76,9 @@ class EeeFormat(RowFormat):
 
     @property
     def cross_run(self) -> CrossRunRules:
-        from evalstream.formats.eee.rules import cross_run
+        from evalstream.formats.eee.rules import datastore
 
-        return cross_run
+        return datastore
 
     def rules(self) -> Iterable[Rule]:
         from evalstream.rules.schema import RULES
@@ -119,38 +110,33 @@ class EeeFormat(RowFormat):
         return TARGETS
 
     def migrator(self, target: str, values: Mapping[str, Any]) -> Migrator:
-        from evalstream.formats.eee.changes.run_migration import EeeMigrator
-        from evalstream.formats.eee.changes.supplied import supplied_from
+        from evalstream.formats.eee.changes.run import bind_migration
 
-        return EeeMigrator(target, supplied_from(values))
+        return bind_migration(target, values)
 
     def repair(self, text: bytes | None, actions: Collection[RepairAction]) -> RunRepair:
-        from evalstream.formats.eee.changes.run_repair import EeeRepair
+        from evalstream.formats.eee.changes.run import EeeRepair
 
         return EeeRepair(text, actions)
 
     @property
     def repairs(self) -> tuple[Set[str], Set[str]]:
-        from evalstream.formats.eee.fixable import repaired_codes
+        from evalstream.formats.eee.catalogue import repaired_codes
 
         return repaired_codes()
 
     def refuses_repair(self, code: str, severity: Severity) -> bool:
-        from evalstream.formats.eee.fixable import is_refused
+        from evalstream.formats.eee.catalogue import is_refused
 
         return is_refused(code, severity)
 
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
-        from evalstream.formats.eee.declared_path import declared_in_text
-
-        return declared_in_text(text)
+        return documents.declared_in_text(text)
 
     def read_declared_rows(self, document: Mapping[str, Any]) -> DeclaredRows | None:
         if documents.AGGREGATE_KEYS.isdisjoint(document):
             return None
-        from evalstream.formats.eee.declared_path import declared_by
-
-        return declared_by(document.get("detailed_evaluation_results"))
+        return documents.declared_by(document.get("detailed_evaluation_results"))
 
     def run_id(self, document: Any) -> str | None:
         return text_or_none(member(document, "evaluation_id"))
@@ -158,7 +144,7 @@ class EeeFormat(RowFormat):
     def needs_no_rows(self, document: Mapping[str, Any]) -> bool:
         from evalstream.formats.eee.aggregate import Aggregate
 
-        return Aggregate("", dict(document)).is_documentation
+        return Aggregate(dict(document)).is_documentation
 
     def read_uuid(self, path: str) -> str | None:
         from evalstream.formats.eee.datastore import read_uuid

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import xxhash
@@ -11,7 +11,7 @@ import xxhash
 from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.aggregate import Join, Result
 from evalstream.formats.eee.catalogue import CATALOGUE
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.rules.habits import STRAINS
 from evalstream.model.finding import Severity, Violation
 from evalstream.rules.base import RowCheck
@@ -40,30 +40,10 @@ class RowGroup:
     """
 
     __slots__ = (
-        "declared",
-        "evaluation",
-        "first",
-        "is_counted",
-        "is_foreign",
-        "is_joined",
-        "is_named",
-        "is_named_alike",
-        "is_unknown",
-        "link_key",
-        "links",
-        "most_values",
-        "name",
-        "named",
-        "notices",
-        "number",
-        "place",
-        "result",
-        "rows",
-        "sample_ids",
-        "scores",
-        "unnamed",
-        "version",
-        "violations",
+        *("declared", "evaluation", "first", "is_counted", "is_foreign", "is_joined", "is_named"),
+        *("is_named_alike", "is_unknown", "link_key", "links", "most_values", "name", "named"),
+        *("notices", "number", "place", "result", "rows", "sample_ids", "scores", "unnamed"),
+        *("version", "violations"),
     )
 
     def __init__(self, row: Row, line: int, context: RowContext, join: Join) -> None:
@@ -189,7 +169,7 @@ class RowGroups:
 
     def _made(self, row: Row, line: int) -> RowGroup:
         group = RowGroup(row, line, self._context, self._join)
-        shared = list(self._violations(row))
+        shared = [violation for check in self._checks for violation in check(row)]
         group.violations = tuple(
             violation for violation in shared if not is_aggregated_notice(violation)
         )
@@ -200,10 +180,6 @@ class RowGroups:
             names = row.get("evaluation_name"), row.get("evaluation_result_id")
             self._labels.append(group_label(group, *names))
         return group
-
-    def _violations(self, row: Row) -> Iterator[Violation]:
-        for check in self._checks:
-            yield from check(row)
 
 
 def has_ids(row: Row) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from functools import partial
 from typing import Final
@@ -10,8 +11,7 @@ from evalstream.engine.collector import Collector
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.eee import documents
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.facts import NO_ROWS, RunFacts
+from evalstream.formats.eee.facts import NO_ROWS, RowContext, RunFacts
 from evalstream.formats.eee.rules import seal
 from evalstream.formats.eee.rules.datastore import ES902
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
@@ -22,6 +22,9 @@ from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import Checked, RunSummary, Verified
 from evalstream.parsing.json import text_or_none
+
+ATTESTED: Final = "sha256"
+"""The algorithm of the digests in attestations."""
 
 MAPPINGS: Final = Checked("mappings have no bytes", None)
 """Why the checksum of rows that came as mappings is not verified."""
@@ -104,7 +107,7 @@ def summarise_run(
     for (code, severity), count in collector.counts.items():
         summary.count(code, severity, count)
     if collector.counts and can_fix(run, options) and facts.layout in (NO_ROWS, "jsonl"):
-        from evalstream.formats.eee.fixable import fixable_counts
+        from evalstream.formats.eee.catalogue import fixable_counts
 
         sealing = aggregate if facts.layout != NO_ROWS else None
         counts, marked = collector.counts, collector.marked
@@ -116,7 +119,7 @@ def summarise_run(
         labels = collector.samples.labels
         collector.samples.description = describe(aggregate, labels, summary.version)
     if collector.links is not None and aggregate is not None:
-        from evalstream.formats.eee.row_digests import record_digest
+        from evalstream.formats.eee.row_view import record_digest
 
         collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
     return summary
@@ -127,6 +130,19 @@ def can_fix(run: Run, options: Options) -> bool:
     names = [name for name in (run.rows, run.aggregate) if name]
     is_stored = bool(names) and not any(name == STDIN or is_remote(name) for name in names)
     return is_stored and options.schema is None and options.schema_version == "auto"
+
+
+def file_digests(run: Run, rows: RowPass, text: bytes | None) -> dict[str, str]:
+    """Return the SHA-256 of the bytes that were read of each file of a run, by its name.
+
+    `text` is that of the aggregate.
+    """
+    stored, digests = rows.digests.get("stored", {}), dict[str, str]()
+    if run.rows is not None and ATTESTED in stored:
+        digests[run.rows] = stored[ATTESTED]
+    if run.aggregate is not None and text is not None:
+        digests[run.aggregate] = hashlib.new(ATTESTED, text).hexdigest()
+    return digests
 
 
 def have_mappings(rows: RowPass) -> bool:

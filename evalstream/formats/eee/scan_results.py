@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.result import AlikeLines, BlockFindings, LineViolations, Room
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.fast_path import SOUND, Key, ScanPlan, Template
 from evalstream.formats.eee.row_groups import RowGroup, is_aggregated_notice, notice_key
-from evalstream.formats.eee.row_reader import SOUND, Key, RowReader, RowTemplates, Template
-from evalstream.formats.eee.rules.sample_hash import WRONG_HASH, HashCheck, hash_check, wrong_hash
+from evalstream.formats.eee.rules.sample_hash import WRONG_HASH
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.finding import Violation
 from evalstream.model.row_record import RECORD_BYTES
@@ -21,16 +19,12 @@ from evalstream.parsing.native.binding import (
     CERTAIN_HASH,
     COLUMNS,
     DOUBTFUL_HASH,
-    DOUBTFUL_WATCHED,
     NO_LIKENESS,
     NO_SLOT,
 )
-from evalstream.parsing.native.scanner import Scanner, ScannerConfig
-from evalstream.rules.base import RowCheck
+from evalstream.parsing.native.scanner import Scanner
 
 if TYPE_CHECKING:
-    from ctypes import CDLL
-
     from evalstream.model.block import Lines
     from evalstream.model.finding import CountKey
     from evalstream.stats.tally import Tally
@@ -115,50 +109,6 @@ class ScannedRows:
 
 _Likeness = tuple[int, int, int]
 """What decides the violations of a row: its scope, its signature, and its doubts."""
-
-
-def lists_samples(context: RowContext) -> bool:
-    """Tell whether a result lists the samples that it covers."""
-    return any(result.sample_ids is not None for result in context.results)
-
-
-class ScanPlan:
-    """The settings by which the scanner takes rows, and what explains what is wrong with them.
-
-    `bind` returns the checks of rows beyond the schema, each with the doubt in which it runs; they
-    are bound when a row is first in doubt.
-    """
-
-    def __init__(
-        self,
-        context: RowContext,
-        loaded: CDLL,
-        setting: ScannerConfig,
-        reader: RowReader,
-        bind: Callable[[], Sequence[tuple[int, RowCheck]]],
-        id_doubts: int,
-    ) -> None:
-        self.context, self.setting, self._bind = context, setting, bind
-        self.templates = RowTemplates(reader)
-        self.id_doubts = id_doubts
-        self.compares_answers = len(context.results) > 1
-        self.lists_samples = lists_samples(context)
-        self.loaded = loaded
-
-    @cached_property
-    def checks(self) -> Sequence[tuple[int, RowCheck]]:
-        """The checks of single rows, each with the doubt in which it runs."""
-        return self._bind()
-
-    @cached_property
-    def check_hash(self) -> HashCheck:
-        """The check of a sample_hash that is in doubt."""
-        return hash_check(self.context)
-
-    @cached_property
-    def wrong_hash(self) -> Callable[[Mapping[str, Any]], Violation]:
-        """What explains a hash that no recipe gives."""
-        return wrong_hash(self.context)
 
 
 class ScannerMemory:
@@ -377,11 +327,6 @@ AlikeRows = tuple[list[int], Sequence[Violation]]
 """The places of rows with the same violations, but for the values in them."""
 
 _UNCERTAIN: Final = CERTAIN_HASH - 1
-
-
-def find_doubt(bit: int | None) -> int:
-    """Return the doubt about a rule by its bit, None for a rule that the scanner does not test."""
-    return DOUBTFUL_WATCHED if bit is None else 1 << bit
 
 
 def _part_rows(alike: list[AlikeRows], room: Room) -> tuple[list[int], list[AlikeRows]]:

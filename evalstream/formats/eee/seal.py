@@ -15,9 +15,8 @@ from evalstream.engine.row_pass import RowPass
 from evalstream.formats.eee import seal_refusals
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, read_aggregate
-from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.datastore import parse_path
-from evalstream.formats.eee.facts import LOOKED_AT, RunFacts
+from evalstream.formats.eee.facts import LOOKED_AT, RowContext, RunFacts
 from evalstream.formats.eee.file_violations import FileViolations, unmet_expectations, violation_key
 from evalstream.formats.eee.rules.seal import Digests
 from evalstream.io.document import document_bytes
@@ -80,25 +79,15 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """An aggregate's text before and after its rows are sealed; None before it existed.
+    """An aggregate before and after its rows are sealed; `rows` is the path of the rows."""
 
-    `rows` is the path that the aggregate declares for the rows.
-    """
-
-    path: str
     rows: str
-    before: bytes | None
-    after: bytes
+    text: SealedText
 
     def read(self, options: Options) -> ReadAggregate:
         """Read the aggregate as it will be."""
-        reading = read_aggregate(self.after, printable(self.path), options)
+        reading = read_aggregate(self.text.after, options)
         return reading._replace(violations=seal_refusals.without_advice(reading.violations))
-
-    @property
-    def text(self) -> SealedText:
-        """The aggregate before and after it is sealed."""
-        return SealedText(self.path, self.before, self.after)
 
 
 def prepare_seal(
@@ -149,7 +138,8 @@ def prepare_seal(
         "total_rows": collector.tally.rows,
     }
     rows_path = routing.file_path or routing.tee or run.rows
-    return Seal(routing.seal_to, rows_path, base, _with_seal(base, _new(opened.head), members))
+    sealed = _with_seal(base, _new(opened.head), members)
+    return Seal(rows_path, SealedText(routing.seal_to, base, sealed))
 
 
 def find_seal_refusal(

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, to_float
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.rules.source import ES656, ES657, ES658, ES659, ES660
 from evalstream.formats.eee.source_rows import is_same_figure, report_uncompared
 from evalstream.model.finding import Violation
 from evalstream.model.source_log import SourceLog, SourceResult, Stated
 from evalstream.parsing.json import pointer, resolve
-from evalstream.parsing.json_values import object_or_empty
+from evalstream.parsing.json_values import object_or_empty, to_float
 
 FIGURES: Final = "figures"
 _SCORE: Final = "score_details/score"
@@ -154,13 +154,9 @@ def _compare_run(aggregate: Aggregate, log: SourceLog) -> _Members:
     of hosts, which is not repeated here.
     """
     document = {name: one for name, one in aggregate.document.items() if name not in _OWN}
-    models = tuple(sorted(log.models, key=_by_parts))
+    models = tuple(sorted(log.models, key=lambda model: (-model.count("/"), model)))
     stated = {_MODEL: models, _MODEL_NAME: models}
     return _compare_members(document, {**stated, **log.stated_of_run}, "")
-
-
-def _by_parts(model: str) -> tuple[int, str]:
-    return -model.count("/"), model
 
 
 def _compare_result(

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from rows import Row
 
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.probe import probe_context
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
@@ -54,7 +54,7 @@ class Case(NamedTuple):
 
     def context(self) -> RowContext:
         """Return the context of the rows."""
-        aggregate = None if self.aggregate is None else Aggregate("a.json", self.aggregate)
+        aggregate = None if self.aggregate is None else Aggregate(self.aggregate)
         return probe_context(self.options(), aggregate, self.head)
 
     def blocks(self) -> Iterator[Lines]:

@@ -17,8 +17,7 @@ import orjson
 
 import evalstream
 from evalstream.engine.result import BlockResult, LocatedViolation
-from evalstream.formats.eee import fast_block, row_engine, row_reader
-from evalstream.formats.eee import row_engine as engines
+from evalstream.formats.eee import fast_block, fast_path, row_engine
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
@@ -68,7 +67,7 @@ def _rooms(rooms: tuple[int, int] | None) -> Iterator[None]:
         mock.patch.object(native_scanner, "MOST_ROWS", rooms[0]),
         mock.patch.object(native_scanner, "MOST_RECORDS", 2 * rooms[0] + 1),
         mock.patch.object(native_scanner, "TEXT_BYTES", rooms[1]),
-        mock.patch.object(row_reader, "MOST_TEMPLATES", rooms[0]),
+        mock.patch.object(fast_path, "MOST_TEMPLATES", rooms[0]),
         # Scanners of other sizes are idle there.
         mock.patch.object(fast_block, "_IDLE", []),
     ):
@@ -192,7 +191,7 @@ def _of_run(case: Case) -> Iterator[Difference]:
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         for size in (0, NEVER):
             row_engine.WORTH_A_SCANNER_BYTES = size
-            engines._make_engine.cache_clear()
+            row_engine._make_engine.cache_clear()
             results.append(_tried(lambda: _run(case, Path(folder))))
     if isinstance(results[0], str) or isinstance(results[1], str):
         yield Difference("crash of the run", *results)

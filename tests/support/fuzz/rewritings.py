@@ -4,9 +4,9 @@ import random
 from typing import Final
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.formats.eee.changes.row_rewriter import RowRepairs
 from evalstream.formats.eee.changes.rows import RowMigration
+from evalstream.formats.eee.changes.supplied import DECISIONS
 from evalstream.rules.base import RepairAction
 from fuzz.templates import EVALUATION, NAMES
 

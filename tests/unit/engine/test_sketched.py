@@ -16,7 +16,7 @@ from rows import bytes_of, mutants, sound_rows, spoilt_bytes
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.result import BlockResult
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.model.block import Lines
 from evalstream.model.finding import Severity
 from evalstream.model.sketch import Sketch

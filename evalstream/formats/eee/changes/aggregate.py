@@ -11,7 +11,8 @@ from typing import Any, Final, NamedTuple
 from evalstream._version import __version__
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.changes import moves
-from evalstream.formats.eee.changes.kinds import (
+from evalstream.formats.eee.changes.places import aggregate_migration_place
+from evalstream.formats.eee.changes.supplied import (
     ALGORITHM,
     DEVELOPER,
     FILE_PATH,
@@ -20,9 +21,8 @@ from evalstream.formats.eee.changes.kinds import (
     MOVED,
     PROVENANCE,
     SEAL,
+    Supplied,
 )
-from evalstream.formats.eee.changes.places import aggregate_migration_place
-from evalstream.formats.eee.changes.supplied import Supplied
 from evalstream.formats.eee.datastore import (
     TargetPlace,
     Unaddressable,

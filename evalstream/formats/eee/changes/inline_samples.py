@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.block_rewriting import RewrittenBlock
-from evalstream.formats.eee.changes.kinds import INLINE_SCORES, MIGRATED
 from evalstream.formats.eee.changes.moves import AggregateRefused
+from evalstream.formats.eee.changes.supplied import INLINE_SCORES, MIGRATED
 from evalstream.model.changes import ChangeTally, make_applied
 from evalstream.parsing.json_tree import JsonType, Node, compact, decode_string
 
@@ -62,7 +62,9 @@ class InlineSamples:
 
     def _evaluation_name(self) -> str:
         """Return the one name that all results have."""
-        names = {self._aggregate.read_string(one, "evaluation_name") for one in self._results()}
+        names = {
+            self._aggregate.read_string(one, "evaluation_name") for one in self._aggregate.results()
+        }
         if len(names) != 1 or None in names:
             raise AggregateRefused("the samples it lists belong to results of different names")
         (name,) = names
@@ -70,7 +72,7 @@ class InlineSamples:
 
     def _confirm(self, mean: float) -> None:
         """Refuse scores that no result claims. Raises AggregateRefused."""
-        for result in self._results():
+        for result in self._aggregate.results():
             lower = result.value("metric_config", "lower_is_better")
             if lower is not None and self._write_value(lower) == "true":
                 continue  # Such a score counts what is wrong, and agrees with the mean by chance.
@@ -136,7 +138,9 @@ class InlineSamples:
         """Iterate over the texts of members that rows have no place for."""
         for member in sample.members:
             is_null = member.value.type is JsonType.NULL
-            is_pairs = member.name == "choices" and self._has_pairs(member.value)
+            is_pairs = member.name == "choices" and any(
+                item.type is JsonType.LIST for item in member.value.items
+            )
             has_place = member.name in KNOWN and not is_pairs
             if member.name == "choices" and not has_choices:
                 has_place = False
@@ -158,9 +162,6 @@ class InlineSamples:
             return []
         return [decode_string(self._text, node) for node in nodes]
 
-    def _has_pairs(self, choices: Node) -> bool:
-        return any(item.type is JsonType.LIST for item in choices.items)
-
     def _texts(self, node: Node | None) -> list[str]:
         nodes = [] if node is None else node.items if node.type is JsonType.LIST else [node]
         if any(one.type is not JsonType.TEXT for one in nodes):
@@ -173,9 +174,6 @@ class InlineSamples:
             raise AggregateRefused("a sample it lists has no sample_id")
         is_text = node.type is JsonType.TEXT
         return decode_string(self._text, node) if is_text else self._write_value(node)
-
-    def _results(self) -> list[Node]:
-        return list(self._aggregate.results())
 
     def _write_value(self, node: Node) -> str:
         return self._text[node.start : node.end]

@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from evalstream.formats.eee.changes.kinds import DATASET, DEPLOYMENT, KEPT, LIBRARY, MIGRATED, MOVED
-from evalstream.formats.eee.changes.supplied import AVAILABILITIES, DEPLOYMENT_TYPES, Supplied
+from evalstream.formats.eee.changes.supplied import (
+    AVAILABILITIES,
+    DATASET,
+    DEPLOYMENT,
+    DEPLOYMENT_TYPES,
+    KEPT,
+    LIBRARY,
+    MIGRATED,
+    MOVED,
+    Supplied,
+)
 from evalstream.model.changes import Applied, ChangeKind, Need, make_applied
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_tree import (
@@ -208,7 +217,6 @@ def _move_source(
 
 
 _DATASET_OPTIONS: Final = "--map FILE with [dataset] or --fill"
-
 
 UNKNOWN: Final = "unknown"
 

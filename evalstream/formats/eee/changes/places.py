@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.changes.kinds import EVALUATION_ID, MIGRATED, VERSION
+from evalstream.formats.eee.changes.supplied import EVALUATION_ID, MIGRATED, VERSION
 from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_TYPES
 from evalstream.model.changes import ChangeKind
 from evalstream.model.data_class import replace
@@ -37,10 +37,6 @@ class SchemaPlaces:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-
-    def root(self) -> Place:
-        """Return the place of a whole document."""
-        return self.place(self._schema, "", optional=False)
 
     def place(self, schema: Schema, pointer: str, *, optional: bool) -> Place:
         """Return the place of a value that a part of the schema describes."""
@@ -92,6 +88,12 @@ class SchemaPlaces:
         return self.place(items, f"{pointer}/*", optional=False)
 
 
+def _derive_place(name: str) -> Place:
+    """Return the place of a whole document, from the name of its schema."""
+    schema = builtin_schema(name)
+    return SchemaPlaces(schema).place(schema, "", optional=False)
+
+
 def _allows_null(schema: Schema) -> bool:
     types = _types(schema)
     return "null" in types or (not types and None in schema.get("enum", (None,)))
@@ -110,7 +112,6 @@ REPAIRS: Final = {Action.DROP: RepairAction.DROP_NULL, Action.TEXT: RepairAction
 
 In a map of strings both are part of writing text.
 """
-
 
 METADATA: Final = "metadata"
 KEPT_ID: Final = f"{MIGRATED}evaluation_id"
@@ -140,7 +141,7 @@ def migration_place(
 @lru_cache(maxsize=8)
 def _schema_place(target: str) -> Place:
     """Return the place of all rows that are migrated to a version."""
-    place = SchemaPlaces(builtin_schema(versions.instance_schema_name(target))).root()
+    place = _derive_place(versions.instance_schema_name(target))
     members = dict(place.members)
     members["schema_version"] = _constant(place, "schema_version", target, VERSION)
     members["sample_id"] = _acting(members["sample_id"], {JsonType.NUMBER: Action.TEXT})
@@ -218,9 +219,7 @@ def repair_place(
 @lru_cache(maxsize=32)
 def _kept_place(version: str, repairs: frozenset[RepairAction]) -> Place:
     """Return the place of all rows of a version for these repairs."""
-    return only(
-        SchemaPlaces(builtin_schema(versions.instance_schema_name(version))).root(), repairs
-    )
+    return only(_derive_place(versions.instance_schema_name(version)), repairs)
 
 
 def only(place: Place, repairs: Collection[RepairAction], *, in_map: bool = False) -> Place:
@@ -301,7 +300,7 @@ STEPS: Final = (*RESULT, "generation_config", "generation_args", "eval_plan", "s
 @lru_cache(maxsize=8)
 def aggregate_migration_place(target: str) -> Place:
     """Return the place of an aggregate that is migrated to a version."""
-    place = SchemaPlaces(builtin_schema(versions.aggregate_schema_name(target))).root()
+    place = _derive_place(versions.aggregate_schema_name(target))
     number = Place(
         "/schema_version", dict.fromkeys(JsonType, Action.SET), constant=f'"{target}"', kind=VERSION
     )
@@ -313,9 +312,7 @@ def aggregate_migration_place(target: str) -> Place:
 @lru_cache(maxsize=32)
 def aggregate_repair_place(version: str, repairs: Collection[RepairAction]) -> Place:
     """Return the place of an aggregate of a version, for the repairs that are to be made."""
-    return only(
-        SchemaPlaces(builtin_schema(versions.aggregate_schema_name(version))).root(), repairs
-    )
+    return only(_derive_place(versions.aggregate_schema_name(version)), repairs)
 
 
 def _acting_below(place: Place, path: tuple[str, ...], actions: Mapping[JsonType, Action]) -> Place:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from evalstream.formats.eee.changes import kinds, places
+from evalstream.formats.eee.changes import places, supplied
 from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_KEYS, TRANSCRIPT_TYPES
 from evalstream.formats.eee.sample_hash import json_list
 from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, OLDEST
@@ -40,7 +40,7 @@ class RowMigration(DataClass, frozen=True):
 
     def place(self) -> RowPlace:
         """Return the places of the rows; the exact path takes those that get an id or a hash."""
-        sets_id = kinds.EVALUATION_ID.name in self.decisions
+        sets_id = supplied.EVALUATION_ID.name in self.decisions
         place = places.migration_place(
             self.target, self.evaluation_id, sets_id=sets_id, keeps_hash=not self.rehash
         )
@@ -49,7 +49,7 @@ class RowMigration(DataClass, frozen=True):
             exact += (places.other_ids(self.evaluation_id, self.foreign_id),)
         if self.rehash:
             exact += ((Probe("sample_hash", Test.PRESENT),),)
-        if kinds.RESULT_ID.name in self.decisions:
+        if supplied.RESULT_ID.name in self.decisions:
             unset = Probe("evaluation_result_id", Test.UNSET)
             exact += tuple(
                 (unset, Probe("evaluation_name", Test.EQUALS, name)) for name in self.result_ids
@@ -100,9 +100,11 @@ class _Row:
         kind = self._text("interaction_type")
         for member in self.tree.members:
             if member.name not in known:
-                self._keep(member, kinds.KEPT)
+                self._keep(member, supplied.KEPT)
             elif self._is_misplaced(member, kind):
-                self._keep(member, kinds.OUTPUT if member.name == "output" else kinds.TRANSCRIPT)
+                self._keep(
+                    member, supplied.OUTPUT if member.name == "output" else supplied.TRANSCRIPT
+                )
 
     def keep_id(self) -> None:
         """Let `write_kept` write an evaluation_id that was replaced."""
@@ -114,13 +116,15 @@ class _Row:
         name = self._text("evaluation_name")
         found = self._migration.result_ids.get(name or "")
         is_absent = known is None or known.type is json_tree.JsonType.NULL
-        if found is None or not is_absent or kinds.RESULT_ID.name not in self._migration.decisions:
+        if (
+            found is None
+            or not is_absent
+            or supplied.RESULT_ID.name not in self._migration.decisions
+        ):
             return
         written = json_tree.encode_string(found, ascii_only=self.splices.ascii_only)
         self.splices.add(self.tree, "evaluation_result_id", written)
-        self._apply(
-            kinds.RESULT_ID, "/evaluation_result_id", "/evaluation_result_id", None, written
-        )
+        self._apply(supplied.RESULT_ID, "/evaluation_result_id", None, written)
 
     def hash_again(self) -> None:
         """Replace the hash of the input, if that is decided and the row has one."""
@@ -133,12 +137,10 @@ class _Row:
             raise RowRefused("sample_hash cannot be computed: the input is not text")
         digest = new_hash(self._decode_string(raw), texts)
         if self._decode_string(known) != digest:
-            self._kept[f"{kinds.MIGRATED}sample_hash"] = self.splices.of(known)
-            self.splices.replace(known, json_tree.quote_text(digest))
-            before = self.splices.of(known)
-            self._apply(
-                kinds.REHASH, "/sample_hash", "/sample_hash", before, json_tree.quote_text(digest)
-            )
+            before, after = self.splices.of(known), json_tree.quote_text(digest)
+            self._kept[f"{supplied.MIGRATED}sample_hash"] = before
+            self.splices.replace(known, after)
+            self._apply(supplied.REHASH, "/sample_hash", before, after)
 
     def write_kept(self) -> None:
         """Add to the metadata what was dropped."""
@@ -154,13 +156,13 @@ class _Row:
         wanted, decisions = self._migration.evaluation_id, self._migration.decisions
         if wanted is None:
             return
-        if kinds.EVALUATION_ID.name in decisions:
+        if supplied.EVALUATION_ID.name in decisions:
             refuse_another_id(self._text("evaluation_id"), wanted, self._migration.foreign_id)
             return
         if self._text("evaluation_id") != wanted:
             raise RowRefused(
                 "evaluation_id is not that of the aggregate; "
-                f"{_decide(kinds.EVALUATION_ID)} writes that of the aggregate"
+                f"{_decide(supplied.EVALUATION_ID)} writes that of the aggregate"
             )
 
     def _keep_one_transcript(self) -> None:
@@ -177,11 +179,11 @@ class _Row:
         )
         if self._is_set(own) and self._is_set(other):
             (member,) = (one for one in members if one is not None and one.name == other)
-            self._keep(member, kinds.TRANSCRIPT)
+            self._keep(member, supplied.TRANSCRIPT)
             return
         empty = other if self._is_set(own) or not self._is_set(other) else own
         self.splices.drop(self.tree, empty)
-        self._apply(NULL_DROPPED, f"/{empty}", f"/{empty}", "null", None)
+        self._apply(NULL_DROPPED, f"/{empty}", "null", None)
 
     def _is_set(self, name: str) -> bool:
         value = self.tree.value(name)
@@ -198,20 +200,18 @@ class _Row:
 
     def _keep(self, member: json_tree.JsonMember, kind: ChangeKind) -> None:
         """Drop a member, to be kept as text in the metadata. Raises RowRefused if undecided."""
-        if kind is not kinds.KEPT and kind.name not in self._migration.decisions:
+        if kind is not supplied.KEPT and kind.name not in self._migration.decisions:
             what = _MISPLACED[kind]
             raise RowRefused(f"{what}; {_decide(kind)} keeps it in metadata")
         before = self.splices.of(member.value)
         after = self.splices.as_text(member.value)
-        self._kept[kinds.MIGRATED + member.name] = after
+        self._kept[supplied.MIGRATED + member.name] = after
         self.splices.drop(self.tree, member.name)
-        place = "/*" if kind is kinds.KEPT else f"/{member.name}"
-        self._apply(kind, place, pointer((member.name,)), before, after)
+        place = "/*" if kind is supplied.KEPT else f"/{member.name}"
+        self.applied.append(make_applied(kind, pointer((member.name,)), before, after, place))
 
-    def _apply(
-        self, kind: ChangeKind, place: str, where: str, before: str | None, after: str | None
-    ) -> None:
-        self.applied.append(make_applied(kind, where, before, after, place))
+    def _apply(self, kind: ChangeKind, where: str, before: str | None, after: str | None) -> None:
+        self.applied.append(make_applied(kind, where, before, after))
 
     def _text(self, name: str) -> str | None:
         return json_tree.read_string(self.splices.text, self.tree.value(name))
@@ -230,7 +230,7 @@ class _Row:
 def replaced_id(splices: json_tree.Splices, applied: Iterable[Applied]) -> dict[str, str]:
     """Return the member of the metadata that keeps a replaced evaluation_id, if there is any."""
     node = splices.tree.value("evaluation_id")
-    is_replaced = any(one.change.kind == kinds.EVALUATION_ID for one in applied)
+    is_replaced = any(one.change.kind == supplied.EVALUATION_ID for one in applied)
     if node is None or not is_replaced or node.type is json_tree.JsonType.NULL:
         return {}
     return {places.KEPT_ID: splices.as_text(node)}
@@ -282,6 +282,6 @@ def _decide(kind: ChangeKind) -> str:
 
 
 _MISPLACED: Final = {
-    kinds.OUTPUT: "a row with a transcript has an output as well",
-    kinds.TRANSCRIPT: "a single-turn row has a transcript, or a row has two",
+    supplied.OUTPUT: "a row with a transcript has an output as well",
+    supplied.TRANSCRIPT: "a single-turn row has a transcript, or a row has two",
 }

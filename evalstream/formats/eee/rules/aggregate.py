@@ -16,13 +16,12 @@ from evalstream.formats.eee.aggregate import (
     Figures,
     bound,
     is_alike,
-    to_float,
 )
 from evalstream.formats.eee.claims import Claims
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
-from evalstream.parsing.json_values import object_or_empty
+from evalstream.parsing.json_values import object_or_empty, to_float
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import declare_rule
 from evalstream.rules.catalogue import PROFILES
@@ -54,7 +53,8 @@ def _aggregate_score(aggregate: Aggregate) -> Iterator[Violation]:
             continue
         if score is None or metric.get("score_type") == LEVELS:
             continue
-        if math.isfinite(score) and _is_within(score, lowest, highest):
+        is_high_enough = lowest is None or score >= lowest
+        if math.isfinite(score) and is_high_enough and (highest is None or score <= highest):
             continue
         at: Place = {"pointer": f"{RESULTS}/{place}/score_details/score", "found": score}
         if not math.isfinite(score):
@@ -67,10 +67,6 @@ def _aggregate_score(aggregate: Aggregate) -> Iterator[Violation]:
         elif highest is not None and score > highest and not is_alike(score, highest):
             message = "the score is above the metric's max_score"
             yield ES701.violation(message, expected=at_most(highest), **at)
-
-
-def _is_within(score: float, lowest: float | None, highest: float | None) -> bool:
-    return (lowest is None or score >= lowest) and (highest is None or score <= highest)
 
 
 def _uncertainty(aggregate: Aggregate) -> Iterator[Violation]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import LEVELS, RESULTS, Join, Result
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.row_view import SINGLE_TURN
-from evalstream.formats.eee.rules.habits import LETTER, find_misjudged, output_texts
+from evalstream.formats.eee.facts import RowContext, RunFacts
+from evalstream.formats.eee.rules.habits import (
+    chooses_right,
+    find_misjudged,
+    is_right_for_nothing,
+    matches_reference,
+    read_exact_answer,
+    split_words,
+)
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
@@ -67,8 +71,6 @@ _OF_ONE_ANSWER = LazyPattern(
 )
 """Metrics that say whether one answer is the reference."""
 
-_NUMBER = LazyPattern(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?")
-_WORD = LazyPattern(r"[^\W_]+")
 _SCORED_BY_HELM: Final = "helm"
 _NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
 
@@ -103,31 +105,6 @@ def read_scale(result: Result | None) -> Scale | None:
     if result.lower_is_better:
         return Scale(highest, lowest, is_turned=True)
     return Scale(lowest, highest)
-
-
-class Doubts(NamedTuple):
-    """The scores that may contradict what a row says of its answer, apart from 0 and 1.
-
-    A right answer is in doubt up to `right_up_to` and from `right_from` on, a wrong one likewise.
-    """
-
-    right_up_to: float
-    right_from: float
-    wrong_from: float
-    wrong_up_to: float
-
-
-def doubtful_scores(context: RowContext) -> Doubts:
-    """Return the scores that may contradict what a row says, whatever result it joins."""
-    scales = [scale for scale in map(read_scale, context.results) if scale is not None]
-    usual = [scale for scale in scales if not scale.is_turned]
-    turned = [scale for scale in scales if scale.is_turned]
-    return Doubts(
-        max((scale.worst for scale in usual if scale.worst is not None), default=-_INFINITE),
-        min((scale.worst for scale in turned if scale.worst is not None), default=_INFINITE),
-        min((scale.best for scale in usual if scale.best is not None), default=_INFINITE),
-        max((scale.best for scale in turned if scale.best is not None), default=-_INFINITE),
-    )
 
 
 _INFINITE: Final = float("inf")
@@ -183,23 +160,23 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     if score not in (worst, best) or not _scores_one_answer(row, result, library):
         return
     at: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
-    if score == best and _is_right_for_nothing(row):
+    if score == best and is_right_for_nothing(row):
         message = "is_correct is true, but the output is empty"
         at["pointer"], at["found"] = "/evaluation/is_correct", True
         yield ES808.violation(message, severity=Severity.WARNING, **at)
         return
-    is_chosen = _chooses_right(row, result) if kept or _is_by_lm_eval(library) else None
+    is_chosen = chooses_right(row, result) if kept or _is_by_lm_eval(library) else None
     if is_chosen is not None and score != (best if is_chosen else worst):
         is_not = "" if is_chosen else "not "
         message = f"extracted_value is {is_not}the choice that the reference numbers, but the score"
         message += f" is the {'worst' if is_chosen else 'best'} of its metric"
         expected = best if is_chosen else worst
         yield ES808.violation(message, expected=expected, severity=Severity.WARNING, **at)
-    attributed = _exact_answer(row)
+    attributed = read_exact_answer(row)
     if attributed is None:
         return
     place, value = attributed
-    is_right = _is_reference(value, row)
+    is_right = matches_reference(value, row)
     if is_right is None or score == (best if is_right else worst):
         return
     message = (
@@ -209,26 +186,6 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     )
     message += f" (answer {place}, extraction_method exact_match)"
     yield ES808.violation(message, expected=best if is_right else worst, **at)
-
-
-def _is_right_for_nothing(row: Row) -> bool:
-    """Tell whether a row without choices says that an output without text is the reference.
-
-    An extracted_value that it does not hold is ES303.
-    """
-    sample, answers = row.get("input"), row.get("answer_attribution")
-    reference, texts = member(sample, "reference"), output_texts(row)
-    references = [reference] if reference.__class__ is str else reference
-    if row.get("interaction_type") != SINGLE_TURN or member(sample, "choices") or not texts:
-        return False
-    if member(row.get("evaluation"), "is_correct") is not True or any(map(str.strip, texts)):
-        return False
-    if answers.__class__ is not list or references.__class__ is not list or not references:
-        return False
-    values = [member(answer, "extracted_value") for answer in answers]
-    if any(value.__class__ is not str or value.strip() for value in values):
-        return False
-    return all(text.__class__ is str and text.strip() for text in references)
 
 
 def _check_log(row: Row, kept: Mapping[str, Any]) -> Iterator[Violation]:
@@ -463,135 +420,9 @@ def _scores_one_answer(row: Row, result: Result | None, library: str | None) -> 
     return not _grades(row, result) and not _is_of_quality(_metric_of(row, result))
 
 
-def _exact_answer(row: Row) -> tuple[int, str] | None:
-    """Return the place and the value of a row's only terminal answer, if it is an exact match."""
-    answers = row.get("answer_attribution")
-    if answers.__class__ is not list:
-        return None
-    final = [
-        (place, answer)
-        for place, answer in enumerate(answers)
-        if member(answer, "is_terminal") is True
-    ]
-    if len(final) != 1:
-        return None
-    ((place, answer),) = final
-    method, value = answer.get("extraction_method"), answer.get("extracted_value")
-    if method.__class__ is not str or value.__class__ is not str:
-        return None
-    words = method.strip().lower().replace("-", "_").replace(" ", "_")
-    return (place, value) if words == "exact_match" else None
-
-
-def is_no_method(method: Any) -> bool:
-    """Tell whether an extraction_method says that the answer is the output as it is."""
-    return method.__class__ is str and method.strip().lower() == "none"
-
-
 def _is_by_lm_eval(library: str | None) -> bool:
     """Tell whether lm-eval wrote a run, as far as it is known."""
-    return library is None or "".join(_words(library)).startswith("lmeval")
-
-
-def _chooses_right(row: Row, result: Result | None) -> bool | None:
-    """Tell whether the answer is the choice whose number, from 0, is the reference.
-
-    The converter of lm-eval writes such rows, and the most likely choice as the answer, which is
-    what `acc` looks at; others may count from 1. None for other rows, and where a number could be
-    a choice itself.
-    """
-    answers, sample = row.get("answer_attribution"), row.get("input")
-    reference, choices = member(sample, "reference"), member(sample, "choices")
-    if (result.id if result is not None else row.get("evaluation_result_id")) != _BY_LIKELIHOOD:
-        return None
-    if answers.__class__ is not list or len(answers) != 1 or choices.__class__ is not list:
-        return None
-    value = member(answers[0], "extracted_value")
-    number = reference[0] if reference.__class__ is list and len(reference) == 1 else reference
-    if not is_no_method(member(answers[0], "extraction_method")) or choices.count(value) != 1:
-        return None
-    if number.__class__ is not str or not (number.isascii() and number.isdecimal()):
-        return None
-    if len(number) > 4 or int(number) >= len(choices) or any(map(_is_decimal, choices)):
-        return None
-    return choices.index(value) == int(number)
-
-
-_BY_LIKELIHOOD: Final = "acc"
-"""The result of lm-eval whose score says whether the most likely choice is the target."""
-
-
-def _is_decimal(choice: Any) -> bool:
-    return choice.__class__ is not str or choice.strip().isdecimal()
-
-
-def _is_reference(value: str, row: Row) -> bool | None:
-    """Tell whether a value is the reference; None where that is not certain.
-
-    Equal texts are. Texts that differ only in case, white space, punctuation or form of a number,
-    of which one contains the words of the other, or of which one is the letter of a choice, may
-    stand for the same answer.
-    """
-    sample = row.get("input")
-    reference, choices = member(sample, "reference"), member(sample, "choices")
-    references = [reference] if reference.__class__ is str else reference
-    if references.__class__ is not list or not references:
-        return None
-    if not all(text.__class__ is str for text in references):
-        return None
-    if value in references:
-        return True if len({*references}) == 1 else None
-    if choices and _may_name_choices((value, *references), choices):
-        return None
-    return False if all(_differs(value, text) for text in references) else None
-
-
-def _may_name_choices(texts: Sequence[str], choices: Any) -> bool:
-    """Tell whether one of some texts may be the letter or the number of a choice.
-
-    Where all are letters, different ones name different choices.
-    """
-    if choices.__class__ is not list:
-        return True
-    others = [text.strip() for text in texts if text not in choices]
-    letters = sum(LETTER.fullmatch(text) is not None for text in others)
-    return letters not in (0, len(texts)) or any(map(str.isdecimal, others))
-
-
-def _differs(one: str, other: str) -> bool:
-    """Tell whether two texts surely stand for different answers."""
-    words = [_words(text) for text in (one, other)]
-    folded = ["".join(some) for some in words]
-    if not all(folded) or folded[0] == folded[1] or _holds(*words) or _holds(*reversed(words)):
-        return False
-    letters = [LETTER.fullmatch(text.strip()) is not None for text in (one, other)]
-    if letters[0] != letters[1]:
-        return False
-    numbers = [_number(text) for text in (one, other)]
-    return None in numbers or numbers[0] != numbers[1]
-
-
-def _words(text: str) -> list[str]:
-    if not text.isascii():
-        from unicodedata import normalize
-
-        text = normalize("NFKD", text)
-    return _WORD.findall(text.casefold())
-
-
-def _holds(words: list[str], others: list[str]) -> bool:
-    """Tell whether the words of one text contain those of another, in their order."""
-    size = len(others)
-    return any(words[at : at + size] == others for at in range(len(words) - size + 1))
-
-
-def _number(text: str) -> float | None:
-    bare = text.strip().strip("$€£%").replace(",", "").replace("\u2212", "-").strip()
-    if not _NUMBER.fullmatch(bare):
-        return None
-    with suppress(ValueError, OverflowError):
-        return float(bare)
-    return None
+    return library is None or "".join(split_words(library)).startswith("lmeval")
 
 
 def _has_error(row: Row) -> bool:

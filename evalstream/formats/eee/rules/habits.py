@@ -1,15 +1,19 @@
-"""What most rows of a file keep to, so that the rows that do not can be named."""
+"""How the answers of rows compare with their references, and what most rows of a file keep to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee.aggregate import Result
 from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.row_view import SINGLE_TURN
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import member
 from evalstream.parsing.lazy_regex import LazyPattern
+
+Row = Mapping[str, Any]
 
 PROMPT: Final = "prompt"
 SOURCE: Final = "source"
@@ -32,9 +36,6 @@ TOLERANCE: Final = 20
 LARGE: Final = 100
 """Graders may accept numbers of this size that differ by up to a twentieth."""
 
-LONGEST_QUESTION: Final = 1000
-"""Prompts of longer ones may be cut to a context."""
-
 FEWEST: Final = 3
 MANY: Final = 5
 MOST: Final = 10
@@ -50,17 +51,9 @@ _OFTEN_ESCAPED: Final = frozenset("\"\\/<>&'=")
 LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
 """A letter of a choice, such as A, (a) or b."""
 
-_MARKUP: Final = frozenset("_$`[]{}")
-"""Signs that a template may escape or leave out."""
-
-_EDGES: Final = " \t\r\n([*.:)]!"
-"""What may stand around an answer."""
-
-_CHOICES: Final = "ABCDEFGH"
 _LONGEST_LETTER: Final = 3
 _MOST_DIGITS: Final = 15
-_APART = LazyPattern(r"[^0-9A-Za-z]+")
-_POLARITY: Final = {"yes": 1, "no": 1, "true": 2, "false": 2}
+POLARITY: Final = {"yes": 1, "no": 1, "true": 2, "false": 2}
 
 
 class Misjudged(NamedTuple):
@@ -72,47 +65,7 @@ class Misjudged(NamedTuple):
     agreed: int
 
 
-def asks_question(row: Mapping[str, Any]) -> bool | None:
-    """Tell whether input.formatted holds input.raw, apart from its first letter and last mark.
-
-    None without both, with escapes, and where a template may change a question: a long one, and one
-    with several blanks or markup.
-    """
-    sample = row.get("input")
-    question, prompt = _plain(member(sample, "raw")), member(sample, "formatted")
-    if question is None or prompt.__class__ is not str:
-        return None
-    asked = question[
-        question[0].isalpha() : len(question) - question.endswith((".", "?", "!", ":"))
-    ]
-    if not asked or asked in prompt:
-        return True if asked else None
-    may_change = len(question) > LONGEST_QUESTION or "  " in question
-    return None if may_change or not _MARKUP.isdisjoint(question) else False
-
-
-def has_source(row: Mapping[str, Any]) -> bool | None:
-    """Tell whether output.raw holds the one answer that was extracted from it.
-
-    False only where it shows another answer of the same kind: a letter at its beginning or end, a
-    number, or yes or no. Harnesses write words, other languages and texts of choices in many ways.
-    """
-    answers = row.get("answer_attribution")
-    if row.get("interaction_type") != row_view.SINGLE_TURN or answers.__class__ is not list:
-        return None
-    value = _plain(member(answers[0], "extracted_value")) if len(answers) == 1 else None
-    if value is None or len(value) > LONGEST_ANSWER or answers[0].get("source") != "output.raw":
-        return None
-    texts, choices = output_texts(row), member(row.get("input"), "choices")
-    if any(value in text for text in texts):
-        return True
-    if not texts or any(_spells(text, value) for text in texts):
-        return None
-    most = len(choices) if choices.__class__ is list else 0
-    return False if all(_shows_another(text, value, most) for text in texts) else None
-
-
-def is_reference(row: Mapping[str, Any]) -> bool | None:
+def is_reference(row: Row) -> bool | None:
     """Tell whether the answer of a row is a reference: the only one attributed, or the output.
 
     False only for a letter, an integer or a word that can stand for none of them. None also where
@@ -124,16 +77,16 @@ def is_reference(row: Mapping[str, Any]) -> bool | None:
     if answers:
         text = member(answers[0], "extracted_value")
     else:
-        texts = output_texts(row) if row.get("interaction_type") == row_view.SINGLE_TURN else ()
+        texts = output_texts(row) if row.get("interaction_type") == SINGLE_TURN else ()
         text = texts[0] if len(texts) == 1 else None
     reference, choices = member(sample, "reference"), member(sample, "choices")
     references = [reference] if reference.__class__ is str else reference
-    value = _plain(text)
+    value = plain_text(text)
     if value is None or references.__class__ is not list or not references:
         return None
     if not all(text.__class__ is str for text in references):
         return None
-    known = [_plain(text) for text in references]
+    known = [plain_text(text) for text in references]
     listed = choices if choices.__class__ is list else []
     if any(text is not None and _may_mean_another(text, listed) for text in (value, *known)):
         return None
@@ -143,7 +96,7 @@ def is_reference(row: Mapping[str, Any]) -> bool | None:
     return False if rivals else None
 
 
-def has_several_references(row: Mapping[str, Any]) -> bool:
+def has_several_references(row: Row) -> bool:
     """Tell whether an answer is compared with several references: any of them, or all."""
     references = member(row.get("input"), "reference")
     return references.__class__ is list and len(references) > 1
@@ -200,7 +153,7 @@ def judgement(score: Any, correct: Any, *, failed: bool) -> bool | None:
     return bool(correct)
 
 
-def _plain(text: Any) -> str | None:
+def plain_text(text: Any) -> str | None:
     """Return a text without blanks around it; None for one that JSON may escape, or that is empty.
 
     The scanner judges no others.
@@ -210,47 +163,20 @@ def _plain(text: Any) -> str | None:
     return text.strip(" ") or None if _OFTEN_ESCAPED.isdisjoint(text) else None
 
 
-def output_texts(row: Mapping[str, Any]) -> Sequence[str]:
+def output_texts(row: Row) -> Sequence[str]:
     """Return the texts of output.raw."""
     output: Any = member(row.get("output"), "raw")
     texts = output if output.__class__ is list else [output]
     return [text for text in texts if text.__class__ is str]
 
 
-def _spells(text: str, part: str) -> bool:
-    """Tell whether a text holds the letters and digits of another one."""
-    return _APART.sub("", part).lower() in _APART.sub("", text).lower()
-
-
-def _shows_another(text: str, value: str, choices: int) -> bool:
-    """Tell whether an output shows another answer than a value, of the same kind.
-
-    It shows a letter where it begins or ends with one. An integer may be written with a word for
-    its zeros, or number a choice.
-    """
-    if not text.isascii():
-        return False
-    if _is_integer(value):
-        may_be_choice = choices > 0 and 0 <= int(value) <= choices
-        is_plain = not may_be_choice and not value.endswith("00")
-        return is_plain and any(map(str.isdecimal, text))
-    bare = text.strip(_EDGES)
-    if _read_letter(value):
-        start = text.lstrip(_EDGES)
-        begins = start[:1] in _CHOICES and start[1:2] in {")", "]", ".", ":"}
-        ends = bare[-1:] in _CHOICES and bare[-2:-1] in {"\n", " ", "(", "[", ":", "*"}
-        return bool(bare) and (begins or ends or (len(bare) == 1 and bare.isalpha()))
-    polarity = _POLARITY.get(value.lower())
-    return polarity is not None and polarity == _POLARITY.get(bare.lower())
-
-
 def _may_mean_another(text: str, choices: Sequence[Any]) -> bool:
     """Tell whether a choice is the letter of another one, or may be its number."""
     if text not in choices:
         return False
-    if _is_integer(text):
+    if is_integer(text):
         return 0 <= int(text) <= len(choices)
-    letter = _read_letter(text)
+    letter = read_letter(text)
     return letter is not None and ord(letter) - ord("a") != choices.index(text)
 
 
@@ -262,10 +188,10 @@ def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
     """
     if max(len(one), len(other)) > LONGEST_ANSWER:
         return False
-    letters = [_read_letter(text) for text in (one, other)]
+    letters = [read_letter(text) for text in (one, other)]
     if any(letters):
         return all(letters) and letters[0] != letters[1]
-    if _is_integer(one) and _is_integer(other):
+    if is_integer(one) and is_integer(other):
         numbers = int(one), int(other)
         largest = max(map(abs, numbers))
         is_far = largest < LARGE or TOLERANCE * abs(numbers[0] - numbers[1]) > largest
@@ -274,19 +200,171 @@ def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
     if not (one.isalpha() and other.isalpha()):
         return False
     words = one.lower(), other.lower()
-    polarities = [_POLARITY.get(word) for word in words]
+    polarities = [POLARITY.get(word) for word in words]
     are_opposed = polarities[0] is not None and polarities[0] == polarities[1]
     if not are_opposed and not (one in choices and other in choices):
         return False
     return words[0] not in words[1] and words[1] not in words[0]
 
 
-def _read_letter(text: str) -> str | None:
+def read_letter(text: str) -> str | None:
     """Return the letter that a text like A, (a) or b. is, in lower case."""
     found = LETTER.fullmatch(text) if len(text) <= _LONGEST_LETTER else None
     return found and found[1].lower()
 
 
-def _is_integer(text: str) -> bool:
+def is_integer(text: str) -> bool:
+    """Tell whether a text is an integer that a double holds."""
     digits = text.removeprefix("-")
     return digits.isdecimal() and len(digits) <= _MOST_DIGITS
+
+
+_NUMBER = LazyPattern(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?")
+_WORD = LazyPattern(r"[^\W_]+")
+
+
+def is_right_for_nothing(row: Row) -> bool:
+    """Tell whether a row without choices says that an output without text is the reference.
+
+    An extracted_value that it does not hold is ES303.
+    """
+    sample, answers = row.get("input"), row.get("answer_attribution")
+    reference, texts = member(sample, "reference"), output_texts(row)
+    references = [reference] if reference.__class__ is str else reference
+    if row.get("interaction_type") != SINGLE_TURN or member(sample, "choices") or not texts:
+        return False
+    if member(row.get("evaluation"), "is_correct") is not True or any(map(str.strip, texts)):
+        return False
+    if answers.__class__ is not list or references.__class__ is not list or not references:
+        return False
+    values = [member(answer, "extracted_value") for answer in answers]
+    if any(value.__class__ is not str or value.strip() for value in values):
+        return False
+    return all(text.__class__ is str and text.strip() for text in references)
+
+
+def read_exact_answer(row: Row) -> tuple[int, str] | None:
+    """Return the place and the value of a row's only terminal answer, if it is an exact match."""
+    answers = row.get("answer_attribution")
+    if answers.__class__ is not list:
+        return None
+    final = [
+        (place, answer)
+        for place, answer in enumerate(answers)
+        if member(answer, "is_terminal") is True
+    ]
+    if len(final) != 1:
+        return None
+    ((place, answer),) = final
+    method, value = answer.get("extraction_method"), answer.get("extracted_value")
+    if method.__class__ is not str or value.__class__ is not str:
+        return None
+    words = method.strip().lower().replace("-", "_").replace(" ", "_")
+    return (place, value) if words == "exact_match" else None
+
+
+def is_no_method(method: Any) -> bool:
+    """Tell whether an extraction_method says that the answer is the output as it is."""
+    return method.__class__ is str and method.strip().lower() == "none"
+
+
+def chooses_right(row: Row, result: Result | None) -> bool | None:
+    """Tell whether the answer is the choice whose number, from 0, is the reference.
+
+    The converter of lm-eval writes such rows, and the most likely choice as the answer, which is
+    what `acc` looks at; others may count from 1. None for other rows, and where a number could be
+    a choice itself.
+    """
+    answers, sample = row.get("answer_attribution"), row.get("input")
+    reference, choices = member(sample, "reference"), member(sample, "choices")
+    if (result.id if result is not None else row.get("evaluation_result_id")) != _BY_LIKELIHOOD:
+        return None
+    if answers.__class__ is not list or len(answers) != 1 or choices.__class__ is not list:
+        return None
+    value = member(answers[0], "extracted_value")
+    number = reference[0] if reference.__class__ is list and len(reference) == 1 else reference
+    if not is_no_method(member(answers[0], "extraction_method")) or choices.count(value) != 1:
+        return None
+    if number.__class__ is not str or not (number.isascii() and number.isdecimal()):
+        return None
+    if len(number) > 4 or int(number) >= len(choices) or any(map(_is_decimal, choices)):
+        return None
+    return choices.index(value) == int(number)
+
+
+_BY_LIKELIHOOD: Final = "acc"
+"""The result of lm-eval whose score says whether the most likely choice is the target."""
+
+
+def _is_decimal(choice: Any) -> bool:
+    return choice.__class__ is not str or choice.strip().isdecimal()
+
+
+def matches_reference(value: str, row: Row) -> bool | None:
+    """Tell whether a value is the reference; None where that is not certain.
+
+    Equal texts are. Texts that differ only in case, white space, punctuation or form of a number,
+    of which one contains the words of the other, or of which one is the letter of a choice, may
+    stand for the same answer.
+    """
+    sample = row.get("input")
+    reference, choices = member(sample, "reference"), member(sample, "choices")
+    references = [reference] if reference.__class__ is str else reference
+    if references.__class__ is not list or not references:
+        return None
+    if not all(text.__class__ is str for text in references):
+        return None
+    if value in references:
+        return True if len({*references}) == 1 else None
+    if choices and _may_name_choices((value, *references), choices):
+        return None
+    return False if all(_differs(value, text) for text in references) else None
+
+
+def _may_name_choices(texts: Sequence[str], choices: Any) -> bool:
+    """Tell whether one of some texts may be the letter or the number of a choice.
+
+    Where all are letters, different ones name different choices.
+    """
+    if choices.__class__ is not list:
+        return True
+    others = [text.strip() for text in texts if text not in choices]
+    letters = sum(LETTER.fullmatch(text) is not None for text in others)
+    return letters not in (0, len(texts)) or any(map(str.isdecimal, others))
+
+
+def _differs(one: str, other: str) -> bool:
+    """Tell whether two texts surely stand for different answers."""
+    words = [split_words(text) for text in (one, other)]
+    folded = ["".join(some) for some in words]
+    if not all(folded) or folded[0] == folded[1] or _holds(*words) or _holds(*reversed(words)):
+        return False
+    letters = [LETTER.fullmatch(text.strip()) is not None for text in (one, other)]
+    if letters[0] != letters[1]:
+        return False
+    numbers = [_number(text) for text in (one, other)]
+    return None in numbers or numbers[0] != numbers[1]
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text, without accents and in lower case."""
+    if not text.isascii():
+        from unicodedata import normalize
+
+        text = normalize("NFKD", text)
+    return _WORD.findall(text.casefold())
+
+
+def _holds(words: list[str], others: list[str]) -> bool:
+    """Tell whether the words of one text contain those of another, in their order."""
+    size = len(others)
+    return any(words[at : at + size] == others for at in range(len(words) - size + 1))
+
+
+def _number(text: str) -> float | None:
+    bare = text.strip().strip("$€£%").replace(",", "").replace("\u2212", "-").strip()
+    if not _NUMBER.fullmatch(bare):
+        return None
+    with suppress(ValueError, OverflowError):
+        return float(bare)
+    return None

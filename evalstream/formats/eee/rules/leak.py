@@ -8,12 +8,12 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.context import RowContext, in_any_context
+from evalstream.formats.eee.facts import by_version, in_any_context
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import RowCheck, declare_rule
+from evalstream.rules.base import declare_rule
 
 Row = Mapping[str, Any]
 
@@ -77,23 +77,18 @@ _CHARACTERS_OF_A_KEY: Final = 12
 """The least number of different characters in a key; `sk-aaaaaaaaaaaaaaaaaaaaaaaa` has too few."""
 
 
-def _answer_leak(context: RowContext) -> RowCheck:
-    def check(row: Row) -> Iterable[Violation]:
-        sample: Any = row.get("input")
-        raw = sample.get("raw") if sample.__class__ is dict else None
-        if raw.__class__ is not str:
-            return ()
-        if _has_answer(raw, row, context.choose_version(row)):
-            return (
-                ES312.violation("input.raw contains the assistant's answer", pointer="/input/raw"),
-            )
-        # Many questions end with their last choice, which may be the right one.
-        references = () if sample.get("choices") else _texts(sample.get("reference"))
-        if any(_ends_with(raw.rstrip(), text) for text in references):
-            return (ES312.violation("input.raw ends with the reference", pointer="/input/raw"),)
+def _answer_leak(row: Row, version: str) -> Iterable[Violation]:
+    sample: Any = row.get("input")
+    raw = sample.get("raw") if sample.__class__ is dict else None
+    if raw.__class__ is not str:
         return ()
-
-    return check
+    if _has_answer(raw, row, version):
+        return (ES312.violation("input.raw contains the assistant's answer", pointer="/input/raw"),)
+    # Many questions end with their last choice, which may be the right one.
+    references = () if sample.get("choices") else _texts(sample.get("reference"))
+    if any(_ends_with(raw.rstrip(), text) for text in references):
+        return (ES312.violation("input.raw ends with the reference", pointer="/input/raw"),)
+    return ()
 
 
 def _has_answer(raw: str, row: Row, version: str) -> bool:
@@ -234,7 +229,9 @@ def _is_secret(value: str, name: _Name) -> bool:
 
 _NO_NAME: Final = _Name(is_secret=False, of_secret=False, of_token=False)
 
-ES312: Final = declare_rule("ES312", row=_answer_leak, reads=("/input/raw",), in_scanner=True)
+ES312: Final = declare_rule(
+    "ES312", row=by_version(_answer_leak), reads=("/input/raw",), in_scanner=True
+)
 ES316: Final = declare_rule("ES316", row=in_any_context(_credential), reads=("",), in_scanner=True)
 
 RULES: Final = (ES312, ES316)

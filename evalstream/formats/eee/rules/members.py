@@ -9,13 +9,13 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, read_number, to_float
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.rules.evidence import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one, of_length
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
-from evalstream.parsing.json_values import object_or_empty
+from evalstream.parsing.json_values import object_or_empty, read_number, to_float
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import RowCheck, declare_rule
 
@@ -89,7 +89,7 @@ def _evaluation_id_disagrees(aggregate: Aggregate) -> Iterator[Violation]:
 
 def _times(aggregate: Aggregate) -> Iterator[Any]:
     """Return the timestamps of the record: when it was written, and when the run was made."""
-    for holder in (aggregate.document, *aggregate.results()):
+    for holder in (aggregate.document, *(one for _, one in aggregate.indexed_results())):
         yield holder.get("retrieved_timestamp")
         yield holder.get("evaluation_timestamp")
 
@@ -115,7 +115,7 @@ def _benchmarks(aggregate: Aggregate) -> Iterator[str]:
     """Return the texts that name benchmark, dataset, metric and harness."""
     yield (aggregate.evaluation_id or "").partition("/")[0]
     yield aggregate.library or ""
-    for result in aggregate.joinable():
+    for result in aggregate.joinable:
         yield from (result.name or "", result.dataset or "", result.repository or "")
 
 

@@ -1,15 +1,13 @@
-"""ES3: rules about single rows, apart from their transcripts."""
+"""ES3: rules about single rows, apart from their answers and transcripts."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
 from typing import Any, Final
 
-from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import (
     LEVELS,
     RESULTS,
@@ -19,34 +17,16 @@ from evalstream.formats.eee.aggregate import (
     Join,
     Result,
     is_alike,
-    to_float,
 )
-from evalstream.formats.eee.context import RowContext, in_any_context
-from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.facts import RowContext, in_any_context
 from evalstream.formats.eee.rules import habits
-from evalstream.formats.eee.rules.evidence import BINARY, is_no_method
+from evalstream.formats.eee.rules.attribution import Row, is_blank
+from evalstream.formats.eee.rules.evidence import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
-from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.parsing.json_values import is_number, to_float
 from evalstream.rules.base import RowCheck, declare_rule
-
-Row = Mapping[str, Any]
-
-OUTPUT_SOURCE: Final = "output.raw"
-_PLACE_IN_ROW = LazyPattern(
-    r"output\.(?:(?P<output>raw)|reasoning_trace)(?:\[[0-9]+\])?"
-    r"|(?:interactions|messages)\[(?P<turn>[0-9]{1,9}|turn_idx)\]"
-    r"\.(?:(?P<content>content)|(?:reasoning_trace|tool_calls)\b.*)",
-    re.DOTALL,
-)
-"""The places of model output in a row; answers are in the two named groups."""
-
-_USUAL_PLACES: Final = ("output.raw", "output.raw[0]")
-"""The places of answers in nearly all rows of one turn."""
-
-_MEANT_IN_ROW = LazyPattern(r"\s*(?:\Z|(?:output|interactions|messages)\b)")
-"""The beginning of a source that is empty, or meant as a place in the row."""
 
 _EXTRA_TOKENS: Final = ("input_tokens_cache_write", "input_tokens_cache_read", "reasoning_tokens")
 _COUNTED_TOKENS: Final = ("total_tokens", "input_tokens", "output_tokens", *_EXTRA_TOKENS)
@@ -65,123 +45,6 @@ _ROUNDING: Final = 1e-9
 
 A whole number of milliseconds may be rounded, so that less than one more is no longer time.
 """
-
-_APART = LazyPattern(r"[^0-9A-Za-z]+")
-_NO_ANSWERS: Final = frozenset(
-    ("none", "null", "nan", "na", "invalid", "unknown", "noanswer", "error", "failed", "empty")
-)
-"""What harnesses write for an answer that they did not find, in letters and digits alone."""
-
-
-def _terminal_answer(row: Row) -> Iterable[Violation]:
-    answers = row.get("answer_attribution")
-    if answers.__class__ is not list:
-        return ()
-    if not answers:
-        return (NO_ANSWER,)
-    marks = [member(answer, "is_terminal") for answer in answers]
-    terminal = marks.count(True)
-    if terminal == 1 or not all(mark.__class__ is bool for mark in marks):
-        return ()
-    message = f"{terminal} of {len(answers)} answers are terminal; exactly one must be"
-    return (ES301.violation(message, pointer="/answer_attribution"),)
-
-
-def _attribution_turn(context: RowContext) -> RowCheck:
-    def check(row: Row) -> Iterable[Violation]:
-        answers = row.get("answer_attribution")
-        turns = _turns(row, context.choose_version(row))
-        if answers.__class__ is not list or not answers or turns is None:
-            return ()
-        single = row.get("interaction_type") == row_view.SINGLE_TURN
-        return [
-            ES302.violation(
-                "turn_idx is not 0" if single else "turn_idx is not a turn of the transcript",
-                pointer=f"/answer_attribution/{place}/turn_idx",
-                found=turn,
-            )
-            for place, answer in enumerate(answers)
-            if _is_number(turn := member(answer, "turn_idx")) and turn not in turns
-        ]
-
-    return check
-
-
-def _attribution_source(context: RowContext) -> RowCheck:
-    def check(row: Row) -> Iterable[Violation]:
-        answers, kind = row.get("answer_attribution"), row.get("interaction_type")
-        if answers.__class__ is not list or not answers or kind not in row_view.INTERACTION_TYPES:
-            return ()
-        version, single = context.choose_version(row), kind == row_view.SINGLE_TURN
-        transcript, key = row_view.transcript(row, version), row_view.transcript_key(version)
-        turns = None if transcript is None else len(transcript[1])
-        violations, foreign = [], False
-        for place, answer in enumerate(answers):
-            source = member(answer, "source")
-            if source.__class__ is not str:
-                continue
-            doubt = source_doubt(source, turns, single=single)
-            if doubt is Severity.WARNING:
-                violations.append(
-                    ES303.violation(
-                        f"source is not where a {kind} row has its answers",
-                        pointer=f"/answer_attribution/{place}/source",
-                        expected=OUTPUT_SOURCE if single else f"{key}[i].content of a turn",
-                        found=source,
-                    )
-                )
-            elif transcript is not None and not single:
-                wrong = _why_not_said(source, answer, transcript[1])
-                if wrong is not None:
-                    pointer = f"/answer_attribution/{place}/source"
-                    violations.append(ES303.violation(wrong, pointer=pointer, found=source))
-            foreign = foreign or doubt is Severity.INFO
-            lack = _why_not_in_output(answer, row) if source in _USUAL_PLACES else None
-            if lack is not None:
-                pointer = f"/answer_attribution/{place}/extracted_value"
-                message = f"extracted_value is not in the output, {lack}"
-                found = answer["extracted_value"]
-                violations.append(ES303.violation(message, pointer=pointer, found=found))
-        return [*violations, FOREIGN_SOURCE] if foreign else violations
-
-    return check
-
-
-def _why_not_said(source: str, answer: Any, turns: Sequence[Any]) -> str | None:
-    """Return why the content of a turn cannot be the answer of the model; None where it may."""
-    place = _PLACE_IN_ROW.fullmatch(source)
-    if place is None or place["content"] is None or not place["turn"].isdecimal():
-        return None
-    number, claimed = int(place["turn"]), member(answer, "turn_idx")
-    if number >= len(turns):
-        return None
-    numbers = [member(turn, "turn_idx") for turn in turns]
-    is_other = _is_number(claimed) and claimed not in (number, numbers[number])
-    if is_other and (claimed in numbers or claimed in range(len(turns))):
-        return "source is the content of another turn than turn_idx"
-    if member(turns[number], "role") == "user":
-        return "source is the content of a turn of the user"
-    return None
-
-
-def _why_not_in_output(answer: Any, row: Row) -> str | None:
-    """Return why an answer cannot come from the output; None where it may."""
-    method, value = member(answer, "extraction_method"), member(answer, "extracted_value")
-    output: Any = member(row.get("output"), "raw")
-    texts = (output or [""]) if output.__class__ is list else [output]
-    if value.__class__ is not str or not all(text.__class__ is str for text in texts):
-        return None
-    if is_no_method(method) and not any(value.strip() in text for text in texts):
-        return "though extraction_method is none"
-    is_found = not _is_blank(value) and _APART.sub("", value).lower() not in _NO_ANSWERS
-    return "which is empty" if is_found and all(map(_is_blank, texts)) else None
-
-
-def _answers_without_source(facts: RunFacts) -> Iterator[Violation]:
-    """Report answers that the output does not hold, where most rows of the file have theirs there."""
-    lack = "extracted_value is not in output.raw, as it is"
-    for message, count in habits.describe_exceptions(facts, habits.SOURCE, lack):
-        yield ES303.violation(message, count=count)
 
 
 def _score_out_of_bounds(context: RowContext) -> RowCheck | None:
@@ -289,14 +152,14 @@ def _uncounted_tokens(row: Row, usage: Mapping[str, Any]) -> Iterator[Violation]
     """
     counts: list[Any] = [usage.get(name) for name in _COUNTED_TOKENS[:3]]
     total, taken, given = counts
-    is_counted = _is_number(given) and given == 0 and (taken, total) != (0, 0)
+    is_counted = is_number(given) and given == 0 and (taken, total) != (0, 0)
     if is_counted and not member(row.get("input"), "choices"):
         texts = habits.output_texts(row)
-        if not all(map(_is_blank, texts)):
+        if not all(map(is_blank, texts)):
             message, pointer = "output_tokens is 0, though there is an output", "output_tokens"
             yield ES309.violation(message, pointer=f"/token_usage/{pointer}", found=given)
     reasoned: Any = usage.get("reasoning_tokens")
-    if not all(map(_is_number, (total, taken, given, reasoned))) or reasoned <= given:
+    if not all(map(is_number, (total, taken, given, reasoned))) or reasoned <= given:
         return
     with suppress(OverflowError):
         if total == taken + given:
@@ -309,7 +172,7 @@ def sums_up(usage: Mapping[str, Any]) -> bool:
     """Return whether total_tokens is a sum of the others; values other than numbers are ignored."""
     counts: list[Any] = [usage.get(name) for name in _COUNTED_TOKENS]
     total, taken, given = counts[:3]
-    if not (_is_number(total) and _is_number(taken) and _is_number(given)):
+    if not (is_number(total) and is_number(taken) and is_number(given)):
         return True
     # An integer that no double holds cannot be added to a fraction.
     with suppress(OverflowError):
@@ -360,9 +223,9 @@ def _empty_identifier(row: Row) -> Iterable[Violation]:
     violations = [
         ES311.violation(f"{name} is empty", pointer=f"/{name}")
         for name in _IDENTIFIERS
-        if _is_blank(row.get(name))
+        if is_blank(row.get(name))
     ]
-    if _is_blank(member(row.get("input"), "raw")):
+    if is_blank(member(row.get("input"), "raw")):
         violations.append(ES311.violation("input.raw is empty", pointer="/input/raw"))
     return violations
 
@@ -410,7 +273,7 @@ def _error_yet_correct(row: Row) -> Iterable[Violation]:
 
 def _model_id_shape(row: Row) -> Iterable[Violation]:
     model = row.get("model_id")
-    if model.__class__ is not str or _is_blank(model) or _has_organisation(model):
+    if model.__class__ is not str or is_blank(model) or _has_organisation(model):
         return ()
     message = "model_id does not have the form organisation/name"
     return (ES317.violation(message, pointer="/model_id", found=model),)
@@ -419,38 +282,6 @@ def _model_id_shape(row: Row) -> Iterable[Violation]:
 def _has_organisation(model: str) -> bool:
     """Tell whether an id has two or more parts, separated by slashes, without white space."""
     return "/" in model and all(model.split("/")) and model.split() == [model]
-
-
-def _turns(row: Row, version: str) -> set[Any] | None:
-    """Return the turns that an answer can come from, or None if they are unknown."""
-    kind = row.get("interaction_type")
-    if kind == row_view.SINGLE_TURN:
-        return {0}
-    transcript = row_view.transcript(row, version)
-    if kind not in row_view.INTERACTION_TYPES or transcript is None:
-        return None
-    numbers = [member(turn, "turn_idx") for turn in transcript[1]]
-    return set(numbers) if all(map(_is_number, numbers)) else set(range(len(numbers)))
-
-
-def source_doubt(source: str, turns: int | None, *, single: bool) -> Severity | None:
-    """Return the severity of a doubtful source of an answer, or None for a place of answers.
-
-    Other places in the row, and sources outside of it, are an info: WILD names the column of the
-    answer, or the scorer that it was taken from. `turns` is the length of the transcript, if there
-    is one.
-    """
-    if single and source in _USUAL_PLACES:
-        return None
-    place = _PLACE_IN_ROW.fullmatch(source)
-    if place is None:
-        return Severity.WARNING if _MEANT_IN_ROW.match(source) else Severity.INFO
-    turn = place["turn"]
-    if single != (turn is None):
-        return Severity.WARNING
-    if turn is not None and turns is not None and turn.isdecimal() and int(turn) >= turns:
-        return Severity.WARNING
-    return None if place["output"] or place["content"] else Severity.INFO
 
 
 def is_choice(reference: Any, choices: Sequence[Any]) -> bool:
@@ -475,7 +306,7 @@ def is_choice(reference: Any, choices: Sequence[Any]) -> bool:
 
 def _summable(counts: Iterable[Any]) -> list[Any]:
     """Return the numbers among some counts, as exact integers if all are integers."""
-    known = [count for count in counts if _is_number(count)]
+    known = [count for count in counts if is_number(count)]
     if all(count.__class__ is int for count in known):
         return known
     return [to_float(count) for count in known]
@@ -488,31 +319,7 @@ def _sums(base: Any, extras: Sequence[Any]) -> Iterator[Any]:
             yield base + sum(chosen)
 
 
-def _is_blank(value: Any) -> bool:
-    return value.__class__ is str and (not value or value.isspace())
-
-
-def _is_number(value: Any) -> bool:
-    return value.__class__ is int or value.__class__ is float
-
-
 _NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
-
-ES301: Final = declare_rule(
-    "ES301", row=in_any_context(_terminal_answer), reads=("/answer_attribution",), in_scanner=True
-)
-
-ES302: Final = declare_rule(
-    "ES302", row=_attribution_turn, reads=("/answer_attribution",), in_scanner=True
-)
-
-ES303: Final = declare_rule(
-    "ES303",
-    row=_attribution_source,
-    run=_answers_without_source,
-    reads=("/answer_attribution",),
-    in_scanner=True,
-)
 
 ES308: Final = declare_rule(
     "ES308", row=_score_out_of_bounds, reads=("/evaluation/score",), in_scanner=True
@@ -549,20 +356,8 @@ ES317: Final = declare_rule(
     "ES317", row=in_any_context(_model_id_shape), reads=("/model_id",), by_ids=True
 )
 
-NO_ANSWER: Final = ES301.violation(
-    "answer_attribution is empty", pointer="/answer_attribution", severity=Severity.INFO
-)
-"""The violation of a row without an attributed answer; rows that Inspect writes are like that."""
-
-FOREIGN_SOURCE: Final = ES303.violation(
-    "the source of an answer is not one that the format names",
-    pointer="/answer_attribution",
-    severity=Severity.INFO,
-)
-"""The violation of answers from elsewhere; the format gives its two places only as examples."""
-
 NOT_A_CHOICE: Final = ES313.violation(
     "choices are given, but the reference is not one of them", pointer="/input/reference"
 )
 
-RULES: Final = (ES301, ES302, ES303, ES308, ES309, ES310, ES311, ES313, ES314, ES317)
+RULES: Final = (ES308, ES309, ES310, ES311, ES313, ES314, ES317)

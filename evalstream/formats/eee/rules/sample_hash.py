@@ -7,21 +7,28 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view, sample_hash, versions
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.facts import RowContext, RunFacts
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
-from evalstream.rules.base import Repair, RepairAction, Where, declare_rule
-from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
+from evalstream.rules.base import Repair, RepairAction, Rule, declare_rule
+from evalstream.stats.duplicates import DuplicateKind
 from evalstream.stats.tally import Tally
 
 POINTER: Final = "/sample_hash"
-_SAME: Final = "the same evaluation, result and sample"
-_RENAMED: Final = "the same evaluation, result, sample and input"
 UNEXPLAINED: Final[frozenset[str]] = frozenset()
 HashCheck = Callable[[Mapping[str, Any], int, Tally], Violation | None]
 """Returns the violation of a row's hash, or None."""
+
+
+class Duplicate(NamedTuple):
+    """A violation of a row like an earlier one, whose position stands in place of the braces."""
+
+    rule: Rule
+    message: str
+    pointer: str | None = None
+    severity: Severity | None = None
 
 
 def hash_check(context: RowContext) -> HashCheck:
@@ -132,46 +139,6 @@ def _check_form(bare: str, digest: str, context: RowContext) -> Violation | None
         return None
     message = f"sample_hash has the length of {algorithm}, not of {context.algorithm}"
     return ES405.violation(message, pointer=POINTER, found=digest)
-
-
-def _other_input(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"the input differs from that {where(notice.earlier)}, but sample_id is the same"
-    return ES407.violation(message, pointer="/input")
-
-
-def _same_input(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"the same input as {where(notice.earlier)}, but another sample_id"
-    return ES407.violation(message, pointer="/sample_id", severity=Severity.WARNING)
-
-
-def _same_bytes(notice: DuplicateMatch, where: Where) -> Violation:
-    return ES408.violation(f"the same bytes as {where(notice.earlier)}")
-
-
-def _same_repeat(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"the same evaluation, result, sample and repeat as {where(notice.earlier)}"
-    return ES409.violation(message, pointer="/sample_id")
-
-
-def _renamed_repeat(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"{_RENAMED} as {where(notice.earlier)}, but another evaluation_name"
-    return ES409.violation(message, pointer="/evaluation_name")
-
-
-def _renamed_copy(notice: DuplicateMatch, where: Where) -> Violation:
-    message = (
-        f"{_RENAMED} as {where(notice.earlier)}, but another evaluation_name and another "
-        "score or repeat"
-    )
-    return ES409.violation(message, pointer="/evaluation_name", severity=Severity.WARNING)
-
-
-def _unmarked_repeat(notice: DuplicateMatch, where: Where) -> Violation:
-    message = (
-        f"{_SAME} as {where(notice.earlier)} with other contents, and no epoch, repeat, "
-        "trial or seed distinguishes them"
-    )
-    return ES409.violation(message, pointer="/sample_id", severity=Severity.WARNING)
 
 
 def file_recipe(facts: RunFacts) -> str | None:
@@ -331,13 +298,36 @@ WRONG_HASH: Final = ES401.violation("not the digest of this row's input", pointe
 
 RULES: Final = (ES401, ES402, ES403, ES404, ES405, ES406, ES407, ES408, ES409)
 
-DUPLICATE_RULES: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]] = {
-    DuplicateKind.OTHER_INPUT: _other_input,
-    DuplicateKind.SAME_INPUT: _same_input,
-    DuplicateKind.SAME_BYTES: _same_bytes,
-    DuplicateKind.SAME_REPEAT: _same_repeat,
-    DuplicateKind.UNMARKED_REPEAT: _unmarked_repeat,
-    DuplicateKind.RENAMED_REPEAT: _renamed_repeat,
-    DuplicateKind.RENAMED_COPY: _renamed_copy,
+_SAMPLE: Final = "/sample_id"
+_NAME: Final = "/evaluation_name"
+_WARNING: Final = Severity.WARNING
+_SAME: Final = "the same evaluation, result"
+
+DUPLICATES: Final[Mapping[DuplicateKind, Duplicate]] = {
+    DuplicateKind.OTHER_INPUT: Duplicate(
+        ES407, "the input differs from that {}, but sample_id is the same", "/input"
+    ),
+    DuplicateKind.SAME_INPUT: Duplicate(
+        ES407, "the same input as {}, but another sample_id", _SAMPLE, _WARNING
+    ),
+    DuplicateKind.SAME_BYTES: Duplicate(ES408, "the same bytes as {}"),
+    DuplicateKind.SAME_REPEAT: Duplicate(ES409, f"{_SAME}, sample and repeat as {{}}", _SAMPLE),
+    DuplicateKind.UNMARKED_REPEAT: Duplicate(
+        ES409,
+        f"{_SAME} and sample as {{}} with other contents, and no epoch, repeat, trial or seed "
+        "distinguishes them",
+        _SAMPLE,
+        _WARNING,
+    ),
+    DuplicateKind.RENAMED_REPEAT: Duplicate(
+        ES409, f"{_SAME}, sample and input as {{}}, but another evaluation_name", _NAME
+    ),
+    DuplicateKind.RENAMED_COPY: Duplicate(
+        ES409,
+        f"{_SAME}, sample and input as {{}}, but another evaluation_name and another score or "
+        "repeat",
+        _NAME,
+        _WARNING,
+    ),
 }
 """The violation for each kind of match with an earlier row."""

@@ -32,7 +32,6 @@ SOURCE_RULES: Final = (
     ES662,
 )
 
-
 LIKE_LOG: Final = "like the log"
 UNLIKE_LOG: Final = "unlike the log"
 """The keys under which a tally counts the rows that agree with logged hashes, or do not."""

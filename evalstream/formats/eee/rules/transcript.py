@@ -1,17 +1,20 @@
-"""ES3: rules about the transcript of a row."""
+"""ES3: rules about the turns of a row, and the limits of its generation."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view, versions
-from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.facts import RowContext, RunFacts, by_version
 from evalstream.formats.eee.rules import habits
+from evalstream.formats.eee.rules.habits import plain_text
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
+from evalstream.parsing.json_values import to_float
 from evalstream.rules.base import RowCheck, declare_rule
 
 Row = Mapping[str, Any]
@@ -25,36 +28,32 @@ ONE_EXCHANGE: Final = 3
 _OTHER_ROLES: Final = frozenset({"system", "developer", "user", "human", "tool", "function"})
 """The roles in a transcript other than the model."""
 
+_TURNS: Final = ("/interactions", "/messages")
+"""The members that hold the turns, as rules read them."""
 
 _USERS: Final = frozenset({"user", "human"})
 """The roles of who asks."""
 
 
-def _turn_order(context: RowContext) -> RowCheck:
-    def check(row: Row) -> Iterable[Violation]:
-        transcript = row_view.transcript(row, context.choose_version(row))
-        if transcript is None:
-            return ()
-        key, turns = transcript
-        for place, turn in enumerate(turns):
-            number = turn.get("turn_idx") if turn.__class__ is dict else None
-            if number.__class__ not in _NUMBERS:
-                return ()
-            if number != place:
-                pointer = f"/{key}/{place}/turn_idx"
-                message = "turns are not numbered 0, 1, 2, … in order"
-                return (ES304.violation(message, pointer=pointer, expected=place, found=number),)
+def _turn_order(row: Row, version: str) -> Iterable[Violation]:
+    transcript = row_view.transcript(row, version)
+    if transcript is None:
         return ()
+    key, turns = transcript
+    for place, turn in enumerate(turns):
+        number = turn.get("turn_idx") if turn.__class__ is dict else None
+        if number.__class__ not in _NUMBERS:
+            return ()
+        if number != place:
+            pointer = f"/{key}/{place}/turn_idx"
+            message = "turns are not numbered 0, 1, 2, … in order"
+            return (ES304.violation(message, pointer=pointer, expected=place, found=number),)
+    return ()
 
-    return check
 
-
-def _dangling_tool_call(context: RowContext) -> RowCheck:
-    def check(row: Row) -> Iterable[Violation]:
-        transcript = row_view.transcript(row, context.choose_version(row))
-        return () if transcript is None else list(_tool_violations(*transcript))
-
-    return check
+def _dangling_tool_call(row: Row, version: str) -> Iterable[Violation]:
+    transcript = row_view.transcript(row, version)
+    return () if transcript is None else list(_tool_violations(*transcript))
 
 
 def _tool_violations(key: str, turns: list[Any]) -> Iterator[Violation]:
@@ -89,21 +88,15 @@ def _answer_violations(
             yield ES305.violation(message, pointer=where, found=identity)
 
 
-def _miscounted_turns(context: RowContext) -> RowCheck:
-    def check(row: Row) -> Iterable[Violation]:
-        transcript = row_view.transcript(row, context.choose_version(row))
-        evaluation = row.get("evaluation")
-        if transcript is None or evaluation.__class__ is not dict:
-            return ()
-        if row.get("interaction_type") not in row_view.TRANSCRIPT_TYPES:
-            return ()
-        turns, version = transcript[1], context.choose_version(row)
-        return [
-            *_check_counts(evaluation, len(turns), version),
-            *_miscounted_calls(evaluation, turns),
-        ]
-
-    return check
+def _miscounted_turns(row: Row, version: str) -> Iterable[Violation]:
+    transcript = row_view.transcript(row, version)
+    evaluation = row.get("evaluation")
+    if transcript is None or evaluation.__class__ is not dict:
+        return ()
+    if row.get("interaction_type") not in row_view.TRANSCRIPT_TYPES:
+        return ()
+    turns = transcript[1]
+    return [*_check_counts(evaluation, len(turns), version), *_miscounted_calls(evaluation, turns)]
 
 
 def _check_counts(evaluation: Row, turns: int, version: str) -> Iterator[Violation]:
@@ -126,27 +119,24 @@ def _miscounted_calls(evaluation: Mapping[str, Any], turns: list[Any]) -> Iterat
         yield ES306.violation(message, pointer=pointer, expected=calls, found=claimed)
 
 
-def _mislabelled_interaction(context: RowContext) -> RowCheck:
-    def check(row: Row) -> Iterable[Violation]:
-        kind = row.get("interaction_type")
-        if kind == row_view.SINGLE_TURN:
-            return _more_than_one_answer(row)
-        transcript = row_view.transcript(row, context.choose_version(row))
-        if transcript is None or not transcript[1] or kind not in row_view.TRANSCRIPT_TYPES:
-            return ()
-        turns = transcript[1]
-        place: dict[str, Any] = {"pointer": "/interaction_type", "found": kind}
-        if kind == row_view.AGENTIC and not any(tool_calls(turn) for turn in turns):
-            return (
-                ES315.violation("interaction_type is agentic, but no turn calls a tool", **place),
-            )
-        spoken = sum(map(_may_be_the_model, turns))
-        if kind == row_view.MULTI_TURN and spoken <= 1:
-            message = f"interaction_type is multi_turn, but the assistant has {count_noun(spoken, 'turn')}"
-            return (ES315.violation(message, **place),)
+def _mislabelled_interaction(row: Row, version: str) -> Iterable[Violation]:
+    kind = row.get("interaction_type")
+    if kind == row_view.SINGLE_TURN:
+        return _more_than_one_answer(row)
+    transcript = row_view.transcript(row, version)
+    if transcript is None or not transcript[1] or kind not in row_view.TRANSCRIPT_TYPES:
         return ()
-
-    return check
+    turns = transcript[1]
+    place: dict[str, Any] = {"pointer": "/interaction_type", "found": kind}
+    if kind == row_view.AGENTIC and not any(tool_calls(turn) for turn in turns):
+        return (ES315.violation("interaction_type is agentic, but no turn calls a tool", **place),)
+    spoken = sum(map(_may_be_the_model, turns))
+    if kind == row_view.MULTI_TURN and spoken <= 1:
+        message = (
+            f"interaction_type is multi_turn, but the assistant has {count_noun(spoken, 'turn')}"
+        )
+        return (ES315.violation(message, **place),)
+    return ()
 
 
 def _more_than_one_answer(row: Row) -> Iterable[Violation]:
@@ -160,37 +150,31 @@ def _more_than_one_answer(row: Row) -> Iterable[Violation]:
             yield ES315.violation(message, pointer=pointer, expected=expected, found=claimed)
 
 
-def _two_transcripts(context: RowContext) -> RowCheck:
-    def check(row: Row) -> Iterable[Violation]:
-        if any(row.get(key) is None for key in row_view.TRANSCRIPT_KEYS):
-            return ()
-        own = row_view.transcript_key(context.choose_version(row))
-        other = next(key for key in row_view.TRANSCRIPT_KEYS if key != own)
-        message = f"the row has both {own} and {other}; only {own} is checked in this version"
-        return (ES319.violation(message, pointer=f"/{other}"),)
-
-    return check
+def _two_transcripts(row: Row, version: str) -> Iterable[Violation]:
+    if any(row.get(key) is None for key in row_view.TRANSCRIPT_KEYS):
+        return ()
+    own = row_view.transcript_key(version)
+    other = next(key for key in row_view.TRANSCRIPT_KEYS if key != own)
+    message = f"the row has both {own} and {other}; only {own} is checked in this version"
+    return (ES319.violation(message, pointer=f"/{other}"),)
 
 
-def _question_not_asked(context: RowContext) -> RowCheck:
-    def check(row: Row) -> Iterable[Violation]:
-        transcript = row_view.transcript(row, context.choose_version(row))
-        question = member(row.get("input"), "raw")
-        if transcript is None or question.__class__ is not str or not question.strip():
-            return ()
-        turns = [(member(turn, "role"), member(turn, "content")) for turn in transcript[1]]
-        asked = [content for role, content in turns if _is_a_user(role)]
-        if not asked or not all(text.__class__ is str and text.strip() for text in asked):
-            return ()
-        question = _join_words(question)
-        # A question of several messages is joined in input.raw, and a template may wrap it.
-        if any(one in question for text in asked for one in _spellings(text)) or any(
-            content.__class__ is str and question in _join_words(content) for _, content in turns
-        ):
-            return ()
-        return (NOT_ASKED,)
-
-    return check
+def _question_not_asked(row: Row, version: str) -> Iterable[Violation]:
+    transcript = row_view.transcript(row, version)
+    question = member(row.get("input"), "raw")
+    if transcript is None or question.__class__ is not str or not question.strip():
+        return ()
+    turns = [(member(turn, "role"), member(turn, "content")) for turn in transcript[1]]
+    asked = [one for role, one in turns if role.__class__ is str and role.casefold() in _USERS]
+    if not asked or not all(text.__class__ is str and text.strip() for text in asked):
+        return ()
+    question = _join_words(question)
+    # A question of several messages is joined in input.raw, and a template may wrap it.
+    if any(one in question for text in asked for one in _spellings(text)) or any(
+        content.__class__ is str and question in _join_words(content) for _, content in turns
+    ):
+        return ()
+    return (NOT_ASKED,)
 
 
 def _prompts_without_question(facts: RunFacts) -> Iterator[Violation]:
@@ -198,10 +182,6 @@ def _prompts_without_question(facts: RunFacts) -> Iterator[Violation]:
     lack = "input.formatted does not hold input.raw, as it does"
     for message, count in habits.describe_exceptions(facts, habits.PROMPT, lack):
         yield ES320.violation(message, count=count)
-
-
-def _is_a_user(role: Any) -> bool:
-    return role.__class__ is str and role.casefold() in _USERS
 
 
 def _spellings(text: str) -> Iterator[str]:
@@ -241,34 +221,126 @@ def _call_ids(turn: Any) -> Iterator[tuple[int, str]]:
             yield number, identity
 
 
-ES304: Final = declare_rule(
-    "ES304", row=_turn_order, reads=("/interactions", "/messages"), in_scanner=True
-)
+class Limits(NamedTuple):
+    """The most tokens of one output, and the most turns of a transcript; infinite for no limit."""
+
+    most_tokens: float = math.inf
+    most_turns: float = math.inf
+
+
+def find_limits(context: RowContext) -> Limits:
+    """Return the limits that every row must keep, whatever result it scores."""
+    tokens = [result.most_tokens for result in context.results]
+    turns = [result.most_turns for result in context.results]
+    return Limits(*map(_find_widest, (tokens, turns)))
+
+
+def _find_widest(limits: list[float | None]) -> float:
+    known = [limit for limit in limits if limit is not None and limit > 0]
+    return max(known) if known and len(known) == len(limits) else math.inf
+
+
+def _beyond_limit(context: RowContext) -> RowCheck | None:
+    limits = find_limits(context)
+    if limits == Limits():
+        return None
+
+    def check(row: Row) -> Iterable[Violation]:
+        if row.get("interaction_type") == row_view.SINGLE_TURN:
+            return _too_many_tokens(row, limits.most_tokens)
+        transcript = row_view.transcript(row, context.choose_version(row))
+        return () if transcript is None else _too_many_turns(*transcript, limits.most_turns)
+
+    return check
+
+
+def _too_many_tokens(row: Row, most: float) -> Iterator[Violation]:
+    """Find an output that is longer than it could be; reasoning may not count for the limit."""
+    usage, output = row.get("token_usage"), row.get("output")
+    used = to_float(member(usage, "output_tokens"))
+    texts, reasoned = member(output, "raw"), to_float(member(usage, "reasoning_tokens"))
+    outputs = len(texts) if isinstance(texts, list) and texts else 1
+    calls = max(outputs, row_view.count_calls(row))
+    limit = most * calls
+    if used is None or used <= limit or reasoned or member(output, "reasoning_trace"):
+        return
+    message = "output_tokens is above max_tokens of generation_args"
+    many = "outputs" if calls == outputs else "calls"
+    message += f" for each of {calls:,} {many}" if calls > 1 else ""
+    expected = at_most(int(limit) if limit.is_integer() else limit)
+    pointer, found = "/token_usage/output_tokens", member(usage, "output_tokens")
+    yield ES321.violation(message, pointer=pointer, expected=expected, found=found)
+
+
+def _too_many_turns(key: str, turns: list[Any], most: float) -> Iterator[Violation]:
+    """Find a transcript that goes on behind the limit, but for what tools answered at its end."""
+    last = len(turns)
+    while last and member(turns[last - 1], "role") == "tool":
+        last -= 1
+    if last > most:
+        message = f"the transcript has {len(turns):,} turns, more than message_limit of eval_limits"
+        yield ES321.violation(message, pointer=f"/{key}", expected={"maxItems": int(most)})
+
+
+LONGEST_QUESTION: Final = 1000
+"""Prompts of longer ones may be cut to a context."""
+
+_MARKUP: Final = frozenset("_$`[]{}")
+"""Signs that a template may escape or leave out."""
+
+
+def asks_question(row: Mapping[str, Any]) -> bool | None:
+    """Tell whether input.formatted holds input.raw, apart from its first letter and last mark.
+
+    None without both, with escapes, and where a template may change a question: a long one, and one
+    with several blanks or markup.
+    """
+    sample = row.get("input")
+    question, prompt = plain_text(member(sample, "raw")), member(sample, "formatted")
+    if question is None or prompt.__class__ is not str:
+        return None
+    asked = question[
+        question[0].isalpha() : len(question) - question.endswith((".", "?", "!", ":"))
+    ]
+    if not asked or asked in prompt:
+        return True if asked else None
+    may_change = len(question) > LONGEST_QUESTION or "  " in question
+    return None if may_change or not _MARKUP.isdisjoint(question) else False
+
+
+ES304: Final = declare_rule("ES304", row=by_version(_turn_order), reads=_TURNS, in_scanner=True)
 
 ES305: Final = declare_rule(
-    "ES305", row=_dangling_tool_call, reads=("/interactions", "/messages"), in_scanner=True
+    "ES305", row=by_version(_dangling_tool_call), reads=_TURNS, in_scanner=True
 )
 
 ES306: Final = declare_rule(
-    "ES306", row=_miscounted_turns, reads=("/interactions", "/messages"), in_scanner=True
+    "ES306", row=by_version(_miscounted_turns), reads=_TURNS, in_scanner=True
 )
 
 ES315: Final = declare_rule(
     "ES315",
-    row=_mislabelled_interaction,
+    row=by_version(_mislabelled_interaction),
     reads=("/interactions", "/messages", "/evaluation/num_turns", "/evaluation/tool_calls_count"),
     in_scanner=True,
 )
 
 ES319: Final = declare_rule(
-    "ES319", row=_two_transcripts, reads=("/interactions", "/messages"), in_scanner=True
+    "ES319", row=by_version(_two_transcripts), reads=_TURNS, in_scanner=True
 )
 
 ES320: Final = declare_rule(
     "ES320",
-    row=_question_not_asked,
+    row=by_version(_question_not_asked),
     run=_prompts_without_question,
-    reads=("/interactions", "/messages"),
+    reads=_TURNS,
+    in_scanner=True,
+)
+
+ES321: Final = declare_rule(
+    "ES321",
+    row=_beyond_limit,
+    reads=("/token_usage/output_tokens", "/interactions", "/messages"),
     in_scanner=True,
 )
 
@@ -276,4 +348,4 @@ NOT_ASKED: Final = ES320.violation(
     "no turn of the transcript holds input.raw", pointer="/input/raw"
 )
 
-RULES: Final = (ES304, ES305, ES306, ES315, ES319, ES320)
+RULES: Final = (ES304, ES305, ES306, ES315, ES319, ES320, ES321)

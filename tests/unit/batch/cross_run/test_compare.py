@@ -25,8 +25,8 @@ import evalstream
 from evalstream.batch.cross_run import compare
 from evalstream.batch.cross_run.index import CrossRunFinding, CrossRunIndex
 from evalstream.batch.single import check_any
-from evalstream.formats.eee.row_digests import record_digest
-from evalstream.formats.eee.rules.cross_run import ES903, ES904, ES905
+from evalstream.formats.eee.row_view import record_digest
+from evalstream.formats.eee.rules.datastore import ES903, ES904, ES905
 from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity

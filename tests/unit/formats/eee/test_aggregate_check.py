@@ -80,7 +80,7 @@ def test_a_number_above_all_floats_is_reported_wherever_it_is(engine: str) -> No
             odd = text.replace(place, name + b": " + number, 1)
             codes = [
                 placed.violation.code
-                for placed in read_aggregate(odd, "a.json", Options(engine=engine)).violations
+                for placed in read_aggregate(odd, Options(engine=engine)).violations
             ]
             assert "ES108" in codes
 
@@ -98,6 +98,6 @@ def test_a_number_above_all_floats_is_reported_wherever_it_is(engine: str) -> No
 def test_places_in_a_document_count_from_the_start_of_the_line(
     text: bytes, code: str, message: str, line: int, column: int
 ) -> None:
-    (placed,) = read_aggregate(text, "a.json", Options()).violations
+    (placed,) = read_aggregate(text, Options()).violations
     assert (placed.violation.code, placed.line, placed.column) == (code, line, column)
     assert message in placed.violation.message

@@ -15,10 +15,9 @@ from rows import PREFERRED, Row, bounded, bytes_of, hashed, sound_rows, write_ru
 
 import evalstream
 from evalstream.engine import block_tasks
-from evalstream.formats.eee import guess, probe
+from evalstream.formats.eee import probe
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.guess import Guess
-from evalstream.formats.eee.probe import guessed_context, probe_context
+from evalstream.formats.eee.probe import Guess, guessed_context, probe_context
 from evalstream.formats.eee.sample_hash import RECIPES
 from evalstream.model.block import Lines
 from evalstream.model.options import Options
@@ -67,11 +66,10 @@ def reports(folder: Path, data: bytes, library: str | None) -> tuple[Any, Any]:
     aggregate.write_text(json.dumps(document))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(block_tasks, "BLOCK_BYTES", SMALL_BLOCK_BYTES)
-        for module in (guess, probe):
-            patch.setattr(module, "PROBED_ROWS", PROBED)
+        patch.setattr(probe, "PROBED_ROWS", PROBED)
         patch.setattr(probe, "UNANIMOUS", PROBED - 1)
         guessed = as_told(evalstream.check(path, aggregate=aggregate, jobs=1))
-        patch.setattr(guess, "guessed_context", lambda *_: None)
+        patch.setattr(probe, "guessed_context", lambda *_: None)
         return guessed, as_told(evalstream.check(path, aggregate=aggregate, jobs=1))
 
 
@@ -126,10 +124,9 @@ def test_the_first_block_settles_what_a_probe_finds(
     data: bytes, library: str | None, first_lines: int
 ) -> None:
     options = Options()
-    aggregate = Aggregate("", {"eval_library": {"name": library}})
+    aggregate = Aggregate({"eval_library": {"name": library}})
     with pytest.MonkeyPatch.context() as patch:
-        for module in (guess, probe):
-            patch.setattr(module, "PROBED_ROWS", PROBED)
+        patch.setattr(probe, "PROBED_ROWS", PROBED)
         patch.setattr(probe, "UNANIMOUS", PROBED - 1)
         probed = probe_context(options, aggregate, data)
         guessed = guessed_context(options, aggregate, data)
@@ -148,7 +145,7 @@ def test_rows_that_agree_with_the_first_are_not_probed(
     tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, aggregate = write_run(tmp_path, bytes_of(sound_rows(version)), version)
-    monkeypatch.setattr(guess, "probe_context", None)
+    monkeypatch.setattr(probe, "probe_context", None)
     report = evalstream.check(path, aggregate=aggregate, jobs=1)
     assert (report.exit_code, report.runs[0].recipe) == (0, PREFERRED[version])
 

@@ -18,7 +18,7 @@ from paths import PAIRS
 import evalstream
 from evalstream.api.check import merge
 from evalstream.batch.parts import PartReporter
-from evalstream.formats.eee.row_digests import record_digest
+from evalstream.formats.eee.row_view import record_digest
 from evalstream.io.output import Output
 from evalstream.model.finding import Severity
 from evalstream.rules.catalogue import DATASTORE, DEFAULT

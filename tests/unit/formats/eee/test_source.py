@@ -442,7 +442,7 @@ def test_each_member_of_an_aggregate_is_compared_or_named(
         document = copy.deepcopy(honest.aggregate)
         set_member(document, place, "another")
         pointer = "/" + "/".join(place).replace("*", "topic")
-        found = compare_aggregate(Aggregate("run.json", document), log, 4).violations
+        found = compare_aggregate(Aggregate(document), log, 4).violations
         at = pointer.replace("results/", "results/0/")
         named = pointer.removeprefix("/evaluation_results").removeprefix("/")
         assert any(

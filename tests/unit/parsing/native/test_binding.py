@@ -24,7 +24,7 @@ from rows import COVERED, Row
 
 from evalstream.engine.result import BlockFindings
 from evalstream.formats.eee import fast_block, row_view
-from evalstream.formats.eee.fast_block import pass_over
+from evalstream.formats.eee.fast_block import FastBlock
 from evalstream.model.block import Lines
 from evalstream.model.row_record import RECORD_BYTES, RowRecord
 from evalstream.parsing.native import binding, record_index, scanner, schema_tables
@@ -160,7 +160,7 @@ def test_a_known_row_gives_known_columns() -> None:
     second = asking(second, within, reference=["5535", "five"])
     lines = [written(first) + b"\r", b"no row", written(second)]
     data = b"".join(line + b"\n" for line in lines)
-    swept = pass_over(
+    swept = FastBlock(
         fast_path_of(within),
         engine_of(within).groups(),
         Tally(),

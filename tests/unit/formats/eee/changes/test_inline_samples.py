@@ -8,10 +8,9 @@ from each import each
 
 from evalstream.formats.eee.changes.aggregate import AggregateMigration
 from evalstream.formats.eee.changes.inline_samples import InlineSamples
-from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.formats.eee.changes.moves import AggregateRefused
-from evalstream.formats.eee.changes.run_migration import EeeMigration
-from evalstream.formats.eee.changes.supplied import Supplied
+from evalstream.formats.eee.changes.run import EeeMigration
+from evalstream.formats.eee.changes.supplied import DECISIONS, Supplied
 
 
 def sample(number: int, **members: Any) -> dict[str, Any]:

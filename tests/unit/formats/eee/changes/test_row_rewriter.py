@@ -7,9 +7,9 @@ import pickle
 from each import each
 from rows import line_of, sound_rows
 
-from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.formats.eee.changes.row_rewriter import SALVAGE, RowRepairs, RowRewriter
 from evalstream.formats.eee.changes.rows import RowMigration
+from evalstream.formats.eee.changes.supplied import DECISIONS
 from evalstream.rules.base import RepairAction
 
 ROWS = sound_rows("0.2.0", 4)

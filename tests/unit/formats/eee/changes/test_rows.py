@@ -7,8 +7,8 @@ import pytest
 from each import each
 from rows import sound_rows
 
-from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator, RowRefused
+from evalstream.formats.eee.changes.supplied import DECISIONS
 from evalstream.parsing.schema_files import builtin_validator
 
 ALL = frozenset(DECISIONS)

@@ -3,8 +3,8 @@
 import pytest
 from each import each
 
-from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.formats.eee.changes.supplied import (
+    DECISIONS,
     Deployment,
     HarnessLibrary,
     Supplied,

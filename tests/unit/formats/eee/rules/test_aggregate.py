@@ -44,7 +44,7 @@ LINK_RULES = ("ES603", "ES605")
 def read(document: Any) -> Aggregate:
     """Return the aggregate that a document is once it was written and read again."""
     text = json.dumps(document)
-    return Aggregate("aggregate.json", json.loads(text), text.encode())
+    return Aggregate(json.loads(text), text.encode())
 
 
 def said(code: str, document: Any) -> list[tuple[str | None, Severity]]:
@@ -900,7 +900,7 @@ def violations_of_row(
             version=version,
             evaluation_id=aggregate.evaluation_id,
             evaluation_names=aggregate.evaluation_names,
-            results=aggregate.joinable(),
+            results=aggregate.joinable,
         )
     )
     return [] if check is None else list(check(row))

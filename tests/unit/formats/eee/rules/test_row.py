@@ -17,11 +17,11 @@ from rows import VERSIONS, Row, aggregate_of, bounded, line_of, mutants, sound_r
 import evalstream
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.catalogue import ROW_RULES
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_groups import notice_key
-from evalstream.formats.eee.rules.row import FOREIGN_SOURCE
+from evalstream.formats.eee.rules.attribution import FOREIGN_SOURCE
 from evalstream.formats.eee.versions import INSTANCE_VERSIONS
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.data_class import replace
@@ -41,9 +41,7 @@ def context(version: str = "0.2.0", **changes: Any) -> RowContext:
     """Return the context of a run with an aggregate, its first result changed."""
     document = aggregate_of(version, b"", 0)
     document["evaluation_results"][0].update(changes)
-    return probe_context(
-        Options(select=("ES3", "ES710", "ES808")), Aggregate("aggregate.json", document), b""
-    )
+    return probe_context(Options(select=("ES3", "ES710", "ES808")), Aggregate(document), b"")
 
 
 ALONE = probe_context(Options(select=("ES3", "ES710", "ES808")), None, b"")
@@ -776,14 +774,12 @@ def test_inspect_is_known_by_its_generation_time() -> None:
     document = aggregate_of("0.3.0", b"", 0)
     for name in ("inspect", "inspect_ai", "Inspect AI", "unknown"):
         document["eval_library"] = {"name": name, "version": "1"}
-        within = probe_context(
-            Options(select=("ES3", "ES710", "ES808")), Aggregate("a", document), b""
-        )
+        within = probe_context(Options(select=("ES3", "ES710", "ES808")), Aggregate(document), b"")
         assert codes(row, within) == set()
         slow = changed(SINGLE, {"performance/time_to_first_token_ms": 999})
         assert codes(slow, within) == {"ES310"}
     document["eval_library"] = {"name": "lm_eval", "version": "1"}
-    within = probe_context(Options(select=("ES3", "ES710", "ES808")), Aggregate("a", document), b"")
+    within = probe_context(Options(select=("ES3", "ES710", "ES808")), Aggregate(document), b"")
     assert codes(row, within) == {"ES310"}
 
 
@@ -900,7 +896,7 @@ def limited(settings: list[dict[str, Any]]) -> RowContext:
     document["evaluation_results"] = [
         result | {"generation_config": {"generation_args": one}} for one in settings
     ]
-    return replace(CONTEXTS[1], results=Aggregate("aggregate.json", document).joinable())
+    return replace(CONTEXTS[1], results=Aggregate(document).joinable)
 
 
 def test_cached_tokens_are_accepted_quickly() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rows import ENGINES, VERSIONS, Row, at, bounded, mutants, places, sound_rows
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.version_fit import _is_as_strict, versions_that_fit
+from evalstream.formats.eee.rules.version import _is_as_strict, versions_that_fit
 from evalstream.parsing.schema_errors import Path_, instance_path
 from evalstream.parsing.schema_files import builtin_schema, builtin_validator
 
@@ -96,7 +96,7 @@ def test_versions_that_a_violation_proves_to_refuse_a_row_are_not_asked(
     row = sound_rows("0.2.0")[0]
     row["evaluation"]["score"] = "1.0"
     violations = list(builtin_validator("eee/0.2.0/instance").errors(row))
-    monkeypatch.setattr("evalstream.formats.eee.version_fit.builtin_validator", None)
+    monkeypatch.setattr("evalstream.formats.eee.rules.version.builtin_validator", None)
     assert versions_that_fit(row, "0.2.0", "auto", instance=True, violations=violations) == []
 
 

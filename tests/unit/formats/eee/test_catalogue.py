@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalstream.formats.eee.fixable import is_refused
+from evalstream.formats.eee.catalogue import is_refused
 from evalstream.model.finding import Severity
 
 
