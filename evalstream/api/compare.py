@@ -27,9 +27,8 @@ from evalstream.io.progress import Progress
 from evalstream.model.comparison import ALL_PAIRS, REFERENCE, CompareSettings, Flip
 from evalstream.model.comparison import ComparisonReport as Outcome
 from evalstream.model.data_class import replace
-from evalstream.model.errors import CannotCheck, MissingExtra, UsageError
+from evalstream.model.errors import CannotCheck, MissingExtra, UsageError, install_command
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.extras import install_command
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.text import count_noun, describe_unknown, split_codes

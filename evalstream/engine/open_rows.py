@@ -22,10 +22,10 @@ from evalstream.io.names import is_remote
 from evalstream.model.block import Block, ByteStream
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, HeldInput
 from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.text import ALGORITHM_OF_LENGTH
 
 if TYPE_CHECKING:
     from evalstream.engine.array_rows import ArrayRemainder

@@ -1,17 +1,21 @@
-"""Readers of bytes that arrive once: descriptors, files, and wrappers of other readers."""
+"""Readers of bytes that arrive once: descriptors, files, documents, wrappers of other readers."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import select
+import stat
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Final
 
-from evalstream.io.file_state import describe_change
+from evalstream.io.file_state import Watch, describe_change
+from evalstream.io.names import is_remote
 from evalstream.model.block import MEBIBYTE, Bytes, ByteStream
+from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
+from evalstream.parsing.limits import MOST_JSON_BYTES, read_bounded, read_regular
 
 READ_BYTES: Final = MEBIBYTE
 """Most bytes that one `read` returns."""
@@ -193,3 +197,31 @@ class ReadAhead:
             except BaseException as error:  # noqa: BLE001 - whoever asks for the bytes gets it
                 piece = error
             self._pieces.put(piece)
+
+
+def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JSON_BYTES) -> bytes:
+    """Return the bytes of a document, from a local or remote file or standard input.
+
+    The state of a local file is added to `watch`. Raises OSError, CannotCheck (also for more than
+    `most` bytes), and Stopped.
+    """
+    if is_remote(path):
+        from evalstream.io.remote import read_whole
+
+        return read_whole(path, most)
+    if path == STDIN:
+        from evalstream.io.standard_input import stream_at
+
+        return read_bounded(stream_at(path).reader(), most)
+    # Opening a named pipe blocks until a writer opens it.
+    with nullcontext() if os.path.isfile(path) else STOPPING.interruptible():
+        descriptor = os.open(path, os.O_RDONLY)
+    try:
+        status = os.fstat(descriptor)
+        if watch is not None:
+            watch.add(path, status)
+        if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+            return read_regular(descriptor, status, most)
+        return read_bounded(DescriptorReader(descriptor), most)
+    finally:
+        os.close(descriptor)

@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.executors.dask import worker
 from evalstream.executors.dask.cluster import CLOSE_TIMEOUT_SECONDS, Cluster
-from evalstream.model.errors import ExecutorLost, MissingExtra, UsageError
-from evalstream.model.extras import install_command
+from evalstream.model.errors import ExecutorLost, MissingExtra, UsageError, install_command
 
 NOISY_LOGGERS: Final = frozenset({"asyncio", "distributed", "tornado"})
 """Loggers that print tracebacks for failures which are raised as exceptions here."""

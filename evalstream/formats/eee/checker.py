@@ -28,10 +28,10 @@ from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, PlacedViolation, Violation
-from evalstream.model.hex_digest import ALGORITHMS
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import NOT_CHECKED, NOT_SEALED, RunSummary
+from evalstream.model.text import ALGORITHMS
 from evalstream.rules.inputs import ES002, changed_while_read
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.rules.seal import ES501, ES502, ES503
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity
-from evalstream.model.hex_digest import ALGORITHMS
+from evalstream.model.text import ALGORITHMS
 from evalstream.rules.inputs import ES001, ES003, ES004
 from evalstream.rules.syntax import ES114
 

@@ -16,8 +16,8 @@ from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_engine import EngineContext
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
 from evalstream.model.options import Options
+from evalstream.model.text import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
 from evalstream.parsing import json
 
 PROBED_ROWS: Final = 256

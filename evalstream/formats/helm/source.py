@@ -26,8 +26,8 @@ from evalstream.formats.helm.documents import (
 from evalstream.formats.helm.files import find_beside
 from evalstream.formats.helm.requests import Request
 from evalstream.formats.helm.statistics import InstanceEntry, Name, find_malformed, make_name
-from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
+from evalstream.io.readers import document_bytes
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options

@@ -12,8 +12,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.documents import EXTRA
-from evalstream.model.errors import MissingExtra
-from evalstream.model.extras import install_command
+from evalstream.model.errors import MissingExtra, install_command
 from evalstream.parsing.json import pointer
 
 Digest = Callable[[str], str]

@@ -13,8 +13,7 @@ from evalstream.io.remote.errors import FailureReason, StoreError, classify_erro
 from evalstream.io.remote.retry import BackgroundCall, Patience, with_retries
 from evalstream.io.remote.store import ETAG, ObjectInfo, ObjectStream, Store, difference
 from evalstream.model.block import ByteStream
-from evalstream.model.errors import MissingExtra
-from evalstream.model.extras import install_command
+from evalstream.model.errors import MissingExtra, install_command
 from evalstream.model.signals import STOPPING
 
 UNKNOWN: Final = (

@@ -19,7 +19,7 @@ from rows import DETAILS, aggregate_of, bounded, bytes_of, mutants, sound_rows
 import evalstream
 from evalstream.engine import block_tasks
 from evalstream.io import codecs
-from evalstream.model.extras import install_command
+from evalstream.model.errors import install_command
 from evalstream.model.finding import Finding
 
 GOOD = bytes_of(sound_rows())

@@ -20,8 +20,7 @@ from evalstream.formats.eee.fixable import describe_unknown_seal
 from evalstream.formats.eee.versions import TARGETS
 from evalstream.model.changes import Applied, Need
 from evalstream.model.errors import UsageError
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
-from evalstream.model.text import describe_unknown
+from evalstream.model.text import ALGORITHM_OF_LENGTH, describe_unknown
 from evalstream.parsing.json import UTF8_MARK, shorten
 
 SEALED_ELSEWHERE: Final = (

@@ -17,7 +17,7 @@ from evalstream.formats.eee.changes.rows import read_evaluation_id
 from evalstream.formats.eee.changes.run_migration import needed_algorithms, wrong_seal
 from evalstream.formats.eee.datastore import path_to_declare
 from evalstream.model.changes import DIGEST, MARK_REMOVED, Applied, ChangeKind, make_applied
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
+from evalstream.model.text import ALGORITHM_OF_LENGTH
 from evalstream.parsing.json import UTF8_MARK, text_or_none
 from evalstream.parsing.json_edit import set_members
 from evalstream.parsing.json_tree import Splices

@@ -39,8 +39,13 @@ from evalstream.executors.dask import backend as dask
 from evalstream.executors.dask import cluster as connection
 from evalstream.executors.dask import connect, worker
 from evalstream.model.block import Block
-from evalstream.model.errors import ExecutorLost, MissingExtra, UsageError, WorkerLost
-from evalstream.model.extras import install_command
+from evalstream.model.errors import (
+    ExecutorLost,
+    MissingExtra,
+    UsageError,
+    WorkerLost,
+    install_command,
+)
 from evalstream.model.options import Options
 
 pytestmark = needs_dask

@@ -42,8 +42,7 @@ from evalstream.io.remote import (
     redact_url,
     retry,
 )
-from evalstream.model.errors import MissingExtra
-from evalstream.model.extras import install_command
+from evalstream.model.errors import MissingExtra, install_command
 
 __all__ = ["bucket", "quick_retries", "s3", "site", "store", "web"]
 
@@ -528,7 +527,7 @@ PROGRAM = """
 import sys
 import threading
 from evalstream.io.remote import RemoteReader, limits
-from evalstream.model.extras import install_command
+from evalstream.model.errors import install_command
 limits.BLOCK_BYTES, limits.PAUSE_SECONDS = 1000, 0.001
 limits.STALL_SECONDS = float(sys.argv[2])
 reader = RemoteReader(sys.argv[1])
