@@ -10,7 +10,7 @@ from typing import Final
 from evalstream.discovery import peek
 from evalstream.discovery.declared_rows import AggregateFinder, allowed_folder, is_outside, places
 from evalstream.discovery.pairing import without_rows
-from evalstream.io import file_names
+from evalstream.io import names as file_names
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.model.run import Run
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from evalstream.io import file_names
+from evalstream.io import names as file_names
 from evalstream.io.names import split_root
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 

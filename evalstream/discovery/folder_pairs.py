@@ -13,7 +13,7 @@ from evalstream.discovery.local import LocalFolder
 from evalstream.discovery.peek import AGGREGATE, peek_aggregate, peek_safely
 from evalstream.discovery.walk import Sort, entry_type
 from evalstream.formats.registry import MAIN, NAMES, paired_format
-from evalstream.io import file_names
+from evalstream.io import names as file_names
 from evalstream.io.spill_table import encode_name
 from evalstream.model.run import NoInput, Run
 

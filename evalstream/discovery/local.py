@@ -18,9 +18,9 @@ from evalstream.discovery.peek import (
 )
 from evalstream.discovery.walk import Met, Sort, join_path, walk
 from evalstream.formats.registry import folder_format
-from evalstream.io import file_names
+from evalstream.io import names as file_names
 from evalstream.io.containment import FolderBoundary, OutsideFolder
-from evalstream.io.file_names import Exclusion
+from evalstream.io.names import Exclusion
 from evalstream.io.temporary import is_temporary_name
 from evalstream.model.run import NoInput
 

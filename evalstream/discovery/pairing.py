@@ -10,7 +10,7 @@ from evalstream.discovery.file_table import FileTable, KnownFile, Note
 from evalstream.discovery.peek import AGGREGATE, AGGREGATES, FAULTY, MAYBE_AGGREGATES, AggregatePeek
 from evalstream.discovery.unrecognised import Leftovers
 from evalstream.io.containment import OutsideFolder
-from evalstream.io.file_names import SAMPLES, is_json_name, rows_rank, without_ending
+from evalstream.io.names import SAMPLES, is_json_name, rows_rank, without_ending
 from evalstream.model.errors import internal_error
 from evalstream.model.run import NoInput, Run
 

@@ -12,8 +12,7 @@ from typing import Final
 
 from evalstream.discovery.file_table import FileEntry, FileTable
 from evalstream.discovery.walk import Met, Sort, join_path, walk
-from evalstream.io.file_names import NO_ENDING, Exclusion, is_data_name
-from evalstream.io.names import WILD, split_root
+from evalstream.io.names import NO_ENDING, WILD, Exclusion, is_data_name, split_root
 from evalstream.io.remote import is_remote, list_objects
 from evalstream.model.run import NoInput
 from evalstream.model.text import count_noun, join_words

@@ -26,7 +26,7 @@ from evalstream.io.beginning import (
     outline_document,
     read_outlined_beginning,
 )
-from evalstream.io.file_names import is_packed_json_name, is_rows_name
+from evalstream.io.names import is_packed_json_name, is_rows_name
 from evalstream.model.errors import CannotCheck, internal_error
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES

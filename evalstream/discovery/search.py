@@ -18,9 +18,9 @@ from evalstream.discovery.unrecognised import GONE, NOT_OURS
 from evalstream.discovery.walk import real_path
 from evalstream.formats.base import Place
 from evalstream.formats.registry import FORMATS, MAIN, UNKNOWN, folder_format, paired_format
-from evalstream.io import file_names
+from evalstream.io import names as file_names
 from evalstream.io.beginning import read_beginning
-from evalstream.io.file_names import Exclusion
+from evalstream.io.names import Exclusion
 from evalstream.io.remote import is_remote
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.errors import CannotCheck

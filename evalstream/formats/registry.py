@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 from evalstream.formats.base import AnyFormat, FolderFormat, Format, Kind, PairedFormat, RowFormat
-from evalstream.io.file_names import is_yaml_name
+from evalstream.io.names import is_yaml_name
 from evalstream.model.options import Options
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.rules.base import Rule

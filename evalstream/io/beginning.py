@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from evalstream.io.codecs import detect_compression
-from evalstream.io.file_names import is_rows_name
+from evalstream.io.names import is_rows_name
 from evalstream.io.readers import PrefixedReader
 from evalstream.model.block import ByteStream
 from evalstream.model.data_class import NamedTuple

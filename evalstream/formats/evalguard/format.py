@@ -11,7 +11,7 @@ from evalstream.formats.base import Detector, FolderFormat, Place, Show
 from evalstream.formats.evalguard import documents
 from evalstream.formats.evalguard.documents import KINDS, MANIFEST, RESPONSE, SCHEMAS
 from evalstream.io.beginning import OBJECT, Beginning
-from evalstream.io.file_names import is_yaml_name
+from evalstream.io.names import is_yaml_name
 from evalstream.io.progress import Progress
 from evalstream.model.changes import SealedText
 from evalstream.model.errors import UsageError

@@ -10,7 +10,7 @@ from collections.abc import Set
 from typing import Final
 
 from evalstream.io.beginning import LINES, OBJECT, Beginning
-from evalstream.io.file_names import is_rows_name
+from evalstream.io.names import is_rows_name
 from evalstream.parsing.lazy_regex import LazyPattern
 
 NAME: Final = "inspect"

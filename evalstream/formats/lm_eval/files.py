@@ -16,8 +16,7 @@ from evalstream.formats.lm_eval.documents import (
     samples_name,
 )
 from evalstream.io.beginning import read_beginning
-from evalstream.io.file_names import is_json_name
-from evalstream.io.names import is_remote, printable
+from evalstream.io.names import is_json_name, is_remote, printable
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 

@@ -14,7 +14,7 @@ from remote_stores import CREDENTIALS, SECRETS, Store, bucket, quick_retries, s3
 import evalstream
 from evalstream.discovery.inputs import find_runs
 from evalstream.discovery.unrecognised import Unrecognised
-from evalstream.io.file_names import NO_ENDING
+from evalstream.io.names import NO_ENDING
 from evalstream.io.remote import Listed, limits, list_objects, listing, read_each
 from evalstream.model.run import NoInput, Run
 
