@@ -19,7 +19,7 @@ from evalstream.batch.packing import (
 )
 from evalstream.batch.plan import PlannedRun, RunPlan
 from evalstream.batch.results import ResultStore
-from evalstream.engine.block_tasks import WORTH_A_POOL_BYTES, usable_cores
+from evalstream.engine.row_pass import WORTH_A_POOL_BYTES, usable_cores
 from evalstream.executors import serial
 from evalstream.executors.base import Backend
 from evalstream.io.progress import Progress

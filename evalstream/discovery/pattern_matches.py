@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 from evalstream.discovery.file_table import FileEntry, FileTable
-from evalstream.discovery.walk import Met, Sort, join_path, walk
+from evalstream.discovery.local import Met, Sort, join_path, walk
 from evalstream.io.names import NO_ENDING, WILD, Exclusion, is_data_name, split_root
 from evalstream.io.remote import is_remote, list_objects
 from evalstream.model.run import NoInput

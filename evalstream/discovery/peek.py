@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from evalstream.discovery import unrecognised
-from evalstream.engine.harness_logs import FOREIGN
+from evalstream.engine.layout import FOREIGN
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, detect_kind, kind_late, main_format
 from evalstream.io.beginning import (

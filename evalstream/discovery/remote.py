@@ -8,9 +8,8 @@ from functools import partial
 from itertools import tee
 
 from evalstream.discovery import peek
-from evalstream.discovery.declared_rows import is_outside
+from evalstream.discovery.counterpart import is_outside, without_rows
 from evalstream.discovery.file_table import FileEntry, FileTable, KnownFile
-from evalstream.discovery.pairing import without_rows
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.discovery.unrecognised import ROWS_LIKE, Leftovers
 from evalstream.io import names as file_names

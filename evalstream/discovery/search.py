@@ -10,12 +10,11 @@ from typing import Final
 from evalstream.discovery import peek, search_folder
 from evalstream.discovery.counterpart import Neighbourhood
 from evalstream.discovery.input_list import ListedName, NameList
-from evalstream.discovery.local import LocalFolder
+from evalstream.discovery.local import LocalFolder, real_path
 from evalstream.discovery.named_files import NamedDocument, list_unused
 from evalstream.discovery.pairing import FileTree, FoundRuns
 from evalstream.discovery.remote import Prefix, found_at, stands_for_prefix
 from evalstream.discovery.unrecognised import GONE, NOT_OURS
-from evalstream.discovery.walk import real_path
 from evalstream.formats.base import Place
 from evalstream.formats.registry import FORMATS, MAIN, UNKNOWN, folder_format, paired_format
 from evalstream.io import names as file_names

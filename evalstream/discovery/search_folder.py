@@ -11,10 +11,10 @@ from typing import Final
 
 from evalstream.discovery import peek, unrecognised
 from evalstream.discovery.file_table import FileTable, KnownFile
+from evalstream.discovery.local import real_path
 from evalstream.discovery.pairing import FileTree, FoundRuns, Pairing
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
-from evalstream.discovery.walk import real_path
-from evalstream.engine.harness_logs import LOGS_OF_FORMATS, Log
+from evalstream.engine.layout import LOGS_OF_FORMATS, Log
 from evalstream.formats.base import FolderFormat, PairedFormat
 from evalstream.formats.registry import FORMATS, MAIN, NAMES, folder_format, paired_format
 from evalstream.io.names import is_json_name, is_rows_name, is_yaml_name, without_packing

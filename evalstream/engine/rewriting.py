@@ -12,13 +12,19 @@ from evalstream.engine.block_rewriting import (
     MOST_LEFT,
     BlockOutcome,
     BlockRewriter,
+    LeftRow,
+    LineRepairs,
     RewriteJob,
     rewrite_block,
 )
-from evalstream.engine.block_tasks import plan_blocks, run_blocks, usable_cores
-from evalstream.engine.line_repairs import LeftRow, LineRepairs
 from evalstream.engine.open_rows import OpenRows, open_rows
-from evalstream.engine.row_pass import SAMPLE_BYTES, describe_error
+from evalstream.engine.row_pass import (
+    SAMPLE_BYTES,
+    describe_error,
+    plan_blocks,
+    run_blocks,
+    usable_cores,
+)
 from evalstream.io.compressors import ByteSink, DigestedTarget
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress

@@ -100,7 +100,7 @@ def detect_kind(file: Beginning, formats: Collection[str] = NAMES) -> Kind | Non
     sure = _first(file, (one for one in others if one.is_sure))
     if sure is not None:
         return sure
-    from evalstream.engine.harness_logs import FOREIGN, detect_log
+    from evalstream.engine.layout import FOREIGN, detect_log
 
     log = detect_log(file)
     if log is not None:

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from typing import Final, Protocol
 
-from evalstream.discovery.walk import join_path
+from evalstream.discovery.local import join_path
 from evalstream.io.file_state import FileState, describe_change, file_state
 from evalstream.io.names import HUB, is_remote, url_scheme
 from evalstream.io.remote import Listed, RemoteReader, as_prefix, list_objects

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Final
 
-from evalstream.engine.block_tasks import usable_cores
+from evalstream.engine.row_pass import usable_cores
 from evalstream.io.names import is_remote, printable
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rows import bounded, bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream.engine import block_tasks, row_pass
+from evalstream.engine import row_pass
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.eee import row_engine
 from evalstream.io import file_state
@@ -41,9 +41,9 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a small file be read as a large one is: in many blocks, most of them behind its head."""
     head = FileSource.head
     monkeypatch.setattr(FileSource, "head", lambda source, size=5000: head(source, size))
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 1000)
-    monkeypatch.setattr(block_tasks, "SMALLEST_BLOCK_BYTES", 1000)
-    monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 0)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
     monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
 
 

@@ -14,7 +14,7 @@ from evalstream.batch.rewriting.migrate import left_rows
 from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome, change_run, check_with_reasons
 from evalstream.batch.rewriting.staging import Staging, remove_leftovers
 from evalstream.batch.single import check_any
-from evalstream.engine.line_repairs import LineRepairs
+from evalstream.engine.block_rewriting import LineRepairs
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.formats.rewriting import RunRepair

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.engine.layout import JSONL
 from evalstream.engine.open_rows import OpenRows
 from evalstream.engine.result import BlockChecker, BlockResult
@@ -108,7 +108,7 @@ def _is_small_file(opened: OpenRows, options: Options) -> bool:
         options.executor in ("auto", "serial")
         and isinstance(opened.source, FileSource)
         and opened.layout.kind == JSONL
-        and opened.source.size < block_tasks.WORTH_A_POOL_BYTES
+        and opened.source.size < row_pass.WORTH_A_POOL_BYTES
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from evalstream.engine.harness_logs import FOREIGN, LM_EVAL, LOGS_OF_FORMATS
+from evalstream.engine.layout import FOREIGN, LM_EVAL, LOGS_OF_FORMATS
 from evalstream.engine.positions import json_locator
 from evalstream.formats.base import Detector
 from evalstream.formats.evalguard import documents

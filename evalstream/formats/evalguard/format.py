@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import ClassVar, Final
 
-from evalstream.engine.harness_logs import LM_EVAL
+from evalstream.engine.layout import LM_EVAL
 from evalstream.formats.base import Detector, FolderFormat, Place, Show
 from evalstream.formats.evalguard import documents
 from evalstream.formats.evalguard.documents import KINDS, MANIFEST, RESPONSE, SCHEMAS

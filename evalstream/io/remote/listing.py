@@ -9,12 +9,23 @@ from threading import Event
 from typing import Any, Final
 
 from evalstream.io.names import HUB, S3, WEB
-from evalstream.io.remote import limits
-from evalstream.io.remote.errors import FailureReason, StoreError
-from evalstream.io.remote.filesystem import open_filesystem
+from evalstream.io.remote import retry
 from evalstream.io.remote.reader import open_url, read_whole
-from evalstream.io.remote.retry import BackgroundCall, with_retries, with_timeout
-from evalstream.io.remote.store import ETAG, GENERATION, MODIFIED, Listed, version_marks
+from evalstream.io.remote.retry import (
+    BackgroundCall,
+    FailureReason,
+    StoreError,
+    with_retries,
+    with_timeout,
+)
+from evalstream.io.remote.store import (
+    ETAG,
+    GENERATION,
+    MODIFIED,
+    Listed,
+    open_filesystem,
+    version_marks,
+)
 from evalstream.model.signals import STOPPING
 
 READERS: Final = 8
@@ -82,7 +93,7 @@ def _iterate_pages(url: str, scheme: str) -> Iterator[list[Listed]]:
 
         return hub_pages(url)
     if scheme in S3:
-        from evalstream.io.remote.filesystem import open_s3
+        from evalstream.io.remote.store import open_s3
 
         files, path = open_s3(url, scheme)
         bucket, key, _ = files.split_path(path)
@@ -102,7 +113,7 @@ def _s3_pages(files: Any, bucket: str, prefix: str) -> Iterator[list[Listed]]:
 
 def _s3_page(files: Any, request: Mapping[str, str]) -> tuple[list[Listed], str | None]:
     """Request a page; return its objects and the token of the next page, if there is one."""
-    answer = files.call_s3("list_objects_v2", timeout=limits.BLOCK_SECONDS, **request)
+    answer = files.call_s3("list_objects_v2", timeout=retry.BLOCK_SECONDS, **request)
     reported = [
         (entry["Key"].removeprefix(request["Prefix"]), entry)
         for entry in answer.get("Contents", ())

@@ -8,9 +8,15 @@ from threading import Event
 from typing import Final, TypeVar
 
 from evalstream.io.names import HUB, S3, WEB, redact_url, url_scheme
-from evalstream.io.remote import limits
-from evalstream.io.remote.errors import FailureReason, StoreError, classify_error
-from evalstream.io.remote.retry import BackgroundCall, Patience, with_retries
+from evalstream.io.remote import retry
+from evalstream.io.remote.retry import (
+    BackgroundCall,
+    FailureReason,
+    Patience,
+    StoreError,
+    classify_error,
+    with_retries,
+)
 from evalstream.io.remote.store import ETAG, ObjectInfo, ObjectStream, Store, difference
 from evalstream.model.block import ByteStream
 from evalstream.model.errors import MissingExtra, install_command
@@ -63,10 +69,10 @@ def _open_store(url: str, scheme: str) -> Store:
 
         return HubObject(url, scheme)
     if scheme in S3:
-        from evalstream.io.remote.filesystem import S3Object
+        from evalstream.io.remote.store import S3Object
 
         return S3Object(url, scheme)
-    from evalstream.io.remote.filesystem import AnyObject
+    from evalstream.io.remote.store import AnyObject
 
     return AnyObject(url, scheme)
 
@@ -129,7 +135,7 @@ class RemoteReader(ByteStream):
         self._patience = Patience()
         self._stream: ObjectStream | None = None
         self._fetches = self._ranges() if self._opened.ranged else self._pieces()
-        self._most_ahead = limits.WORKERS if self._opened.ranged else 1
+        self._most_ahead = retry.WORKERS if self._opened.ranged else 1
         self._ahead: deque[BackgroundCall[bytes]] = deque()
         self._block = memoryview(b"")
         self._delivered = 0
@@ -142,8 +148,8 @@ class RemoteReader(ByteStream):
         """
         if not self._block:
             self._next_block()
-        piece = bytes(self._block[: limits.PIECE_BYTES])
-        self._block = self._block[limits.PIECE_BYTES :]
+        piece = bytes(self._block[: retry.PIECE_BYTES])
+        self._block = self._block[retry.PIECE_BYTES :]
         self._delivered += len(piece)
         return piece
 
@@ -201,8 +207,8 @@ class RemoteReader(ByteStream):
             self._ahead.append(BackgroundCall(fetch))
 
     def _ranges(self) -> Iterator[Callable[[], bytes]]:
-        for start in range(0, self.size, limits.BLOCK_BYTES):
-            end = min(start + limits.BLOCK_BYTES, self.size)
+        for start in range(0, self.size, retry.BLOCK_BYTES):
+            end = min(start + retry.BLOCK_BYTES, self.size)
             fetch = partial(self._store.fetch, start, end, self._opened)
             yield partial(with_retries, fetch, self._closed, name=self._shown)
 
@@ -233,6 +239,6 @@ def _get_info(store: Store, name: str) -> ObjectInfo:
 def _wait_for(call: BackgroundCall[_Returned], patience: Patience, name: str) -> _Returned:
     """Return what a call returns, and tell people that it takes long. Raises what it raises."""
     with STOPPING.interruptible():
-        while not call.wait(limits.NOTICE_SECONDS):
+        while not call.wait(retry.NOTICE_SECONDS):
             patience.tell(name)
         return call.result()

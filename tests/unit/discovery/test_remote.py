@@ -15,7 +15,7 @@ import evalstream
 from evalstream.discovery.inputs import find_runs
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.io.names import NO_ENDING
-from evalstream.io.remote import Listed, limits, list_objects, listing, read_each
+from evalstream.io.remote import Listed, list_objects, listing, read_each, retry
 from evalstream.model.run import NoInput, Run
 
 fsspec = pytest.importorskip("fsspec")
@@ -328,7 +328,7 @@ def test_objects_are_read_some_at_once_in_order(s3: Store) -> None:
 
 
 def test_a_whole_prefix_is_checked(s3: Store) -> None:
-    assert limits.TRIES
+    assert retry.TRIES
     s3.keep("checked/x.jsonl", b"not json\n")
     report = evalstream.check(f"{s3.prefix}/checked/", select=("ES0", "ES1"), jobs=1)
     assert report.exit_code == 1

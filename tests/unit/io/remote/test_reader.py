@@ -36,7 +36,6 @@ from evalstream.io.remote import (
     RemoteReader,
     exists,
     is_remote,
-    limits,
     read_whole,
     reader,
     redact_url,
@@ -55,7 +54,7 @@ OTHER = random.Random(8).randbytes(len(DATA))
 def wrong(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """What goes wrong; only stalls are given up soon, as a busy machine may seem to stall."""
     if request.param == "stalls":
-        monkeypatch.setattr(limits, "STALL_SECONDS", 0.15)
+        monkeypatch.setattr(retry, "STALL_SECONDS", 0.15)
     return str(request.param)
 
 
@@ -145,7 +144,7 @@ def test_reads_every_byte_in_order(store: Store, sizes: list[int]) -> None:
 
 
 def test_returns_pieces_of_bounded_size(web: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "PIECE_BYTES", 300)
+    monkeypatch.setattr(retry, "PIECE_BYTES", 300)
     url = web.url()
     pieces = list(iter(RemoteReader(url).read, b""))
     assert max(map(len, pieces)) == 300
@@ -193,7 +192,7 @@ def test_tries_again_after_a_fault(store: Store, wrong: str) -> None:
 def test_gives_up_in_the_end(
     store: Store, wrong: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "TRIES", 2)
+    monkeypatch.setattr(retry, "TRIES", 2)
     url = store.url()
     reader = RemoteReader(url)
     setattr(store.faults, wrong, 1000)
@@ -206,7 +205,7 @@ def test_gives_up_in_the_end(
 
 def test_gives_up_a_block_that_trickles(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = RemoteReader(store.url())
-    monkeypatch.setattr(limits, "BLOCK_SECONDS", 0.2)
+    monkeypatch.setattr(retry, "BLOCK_SECONDS", 0.2)
     store.faults.spares = 2
     store.faults.stalls = 2
     assert b"".join(iter(reader.read, b"")) == DATA
@@ -233,8 +232,8 @@ def test_tells_that_an_object_is_not_there(store: Store) -> None:
 
 
 def test_tells_that_a_server_cannot_be_reached(s3: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "TRIES", 2)
-    monkeypatch.setattr(limits, "STALL_SECONDS", 0.7)
+    monkeypatch.setattr(retry, "TRIES", 2)
+    monkeypatch.setattr(retry, "STALL_SECONDS", 0.7)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     for url in (f"s3://{BUCKET}/a", f"http://u:{SECRETS[2]}@127.0.0.1:9/a?sig={SECRETS[1]}"):
         assert str(error_of(partial(RemoteReader, url))).startswith("cannot reach the server")
@@ -247,7 +246,7 @@ def test_tells_that_there_are_no_credentials(
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
-    monkeypatch.setattr(limits, "STALL_SECONDS", 0.8)
+    monkeypatch.setattr(retry, "STALL_SECONDS", 0.8)
     error = error_of(lambda: RemoteReader(s3.url()))
     assert type(error) is PermissionError
     assert str(error) == "no credentials found"
@@ -302,7 +301,7 @@ def test_says_that_an_object_is_gone(store: Store) -> None:
 def test_trusts_the_marks_of_blocks_where_the_end_cannot_be_asked(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "TRIES", 1)
+    monkeypatch.setattr(retry, "TRIES", 1)
     reader = RemoteReader(store.url())
     assert b"".join(iter(reader.read, b"")) == DATA
     store.faults.status = 500
@@ -312,7 +311,7 @@ def test_trusts_the_marks_of_blocks_where_the_end_cannot_be_asked(
 def test_says_that_a_change_cannot_be_ruled_out(
     web: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "TRIES", 1)
+    monkeypatch.setattr(retry, "TRIES", 1)
     web.faults.hides_marks = True
     reader = RemoteReader(web.url())
     web.faults.status = 500
@@ -390,7 +389,7 @@ def test_holds_few_blocks_at_once(store: Store) -> None:
     for taken in range(1, 6):
         reader.read()
         time.sleep(0.03)
-        assert len(store.server.asked) - looks <= taken + limits.WORKERS
+        assert len(store.server.asked) - looks <= taken + retry.WORKERS
     reader.close()
 
 
@@ -406,7 +405,7 @@ def test_waits_for_the_next_block(web: Store) -> None:
 
 
 def test_stops_when_it_is_closed(web: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "PAUSE_SECONDS", 60.0)
+    monkeypatch.setattr(retry, "PAUSE_SECONDS", 60.0)
     reader = RemoteReader(web.url())
     web.faults.refuses = 1000
     assert not reader.wait(0.1)
@@ -464,7 +463,7 @@ class _Stuck:
 
 
 def test_leaves_a_call_behind_that_never_returns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "BLOCK_SECONDS", 0.02)
+    monkeypatch.setattr(retry, "BLOCK_SECONDS", 0.02)
     monkeypatch.setattr(reader, "find_store", lambda _: _Stuck())
     assert "did not answer in time" in str(error_of(lambda: RemoteReader("memory://a")))
     _Stuck.ended.set()
@@ -513,7 +512,7 @@ def test_names_the_schemes_where_one_is_unknown() -> None:
 def test_leaves_no_word_of_credentials_behind(
     web: Store, s3: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "TRIES", 2)
+    monkeypatch.setattr(retry, "TRIES", 2)
     address = web.url().removeprefix("http://")
     signed = f"http://user:{SECRETS[2]}@{address}?sig={SECRETS[1]}"
     for url, one in ((signed, web), (s3.url(), s3)):
