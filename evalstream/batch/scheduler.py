@@ -24,11 +24,10 @@ from evalstream.executors import serial
 from evalstream.executors.base import Backend
 from evalstream.io.progress import Progress
 from evalstream.model.errors import ExecutorLost, internal_error
-from evalstream.model.notices import notify
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
 from evalstream.model.signals import STOPPING, Stopped
-from evalstream.model.text import count_noun
+from evalstream.model.text import count_noun, notify
 from evalstream.rules.inputs import ES010
 from evalstream.stats.run_links import encode_links
 

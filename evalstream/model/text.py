@@ -152,3 +152,15 @@ def normalise_digest(digest: str) -> str:
 def is_hex_digest(text: str) -> bool:
     """Tell whether a text is a lower-case hex digest of a known length."""
     return len(text) in ALGORITHM_OF_LENGTH and _HEX.issuperset(text)
+
+
+def notify(text: str) -> None:
+    """Tell people one thing at once, whatever the report will say.
+
+    It goes to the logger `evalstream`, which writes to stderr unless the program that uses this
+    package says otherwise.
+    """
+    # Few checks lose something, and the import takes 3 ms.
+    import logging
+
+    logging.getLogger("evalstream").error("evalstream: %s", text)

@@ -9,7 +9,7 @@ from threading import Event, Thread
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from evalstream.model.block import MEBIBYTE
-from evalstream.model.notices import notify
+from evalstream.model.text import notify
 
 BLOCK_BYTES: Final = 8 * MEBIBYTE
 WORKERS: Final = 4
