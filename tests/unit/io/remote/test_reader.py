@@ -525,10 +525,10 @@ def test_leaves_no_word_of_credentials_behind(
 PROGRAM = """
 import sys
 import threading
-from evalstream.io.remote import RemoteReader, limits
+from evalstream.io.remote import RemoteReader, retry
 from evalstream.model.errors import install_command
-limits.BLOCK_BYTES, limits.PAUSE_SECONDS = 1000, 0.001
-limits.STALL_SECONDS = float(sys.argv[2])
+retry.BLOCK_BYTES, retry.PAUSE_SECONDS = 1000, 0.001
+retry.STALL_SECONDS = float(sys.argv[2])
 reader = RemoteReader(sys.argv[1])
 print(reader.wait(0.1))
 while sys.argv[3:] and reader.read():
@@ -569,9 +569,9 @@ def test_leaves_no_word_of_credentials_in_what_a_process_prints(web: Store, s3: 
 NOTICING = """
 import sys
 import threading
-from evalstream.io.remote import RemoteReader, limits
-limits.PAUSE_SECONDS, limits.TRIES, limits.NOTICE_SECONDS = 0.001, 2, 0.2
-limits.STALL_SECONDS = 1.0
+from evalstream.io.remote import RemoteReader, retry
+retry.PAUSE_SECONDS, retry.TRIES, retry.NOTICE_SECONDS = 0.001, 2, 0.2
+retry.STALL_SECONDS = 1.0
 try:
     RemoteReader(sys.argv[1]).read()
 except OSError as error:
