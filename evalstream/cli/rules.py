@@ -55,6 +55,7 @@ def write_rules(rules: Sequence[Rule], form: str, color: str, *, in_full: bool) 
 
 
 def _as_dict(rule: Rule) -> dict[str, Any]:
+    repair = rule.repair
     return {
         "code": rule.code,
         "name": rule.name,
@@ -63,21 +64,13 @@ def _as_dict(rule: Rule) -> dict[str, Any]:
         "severity": rule.severity.label,
         "optional": rule.optional,
         "fixable": rule.fixable,
-        "repair": _repair(rule),
+        "repair": repair and {"does": repair.title, "safe": repair.is_safe, "limit": repair.limit},
         "since": rule.since,
         "status": rule.status.value,
         "formats": list(find_formats(rule)),
         "help": {"finds": rule.found, "matters": rule.why, "fix": rule.fix},
         "examples": {"bad": rule.bad, "good": rule.good},
     }
-
-
-def _repair(rule: Rule) -> dict[str, Any] | None:
-    """Return what `evalstream fix` does about a rule, None for nothing."""
-    repair = rule.repair
-    if repair is None:
-        return None
-    return {"does": repair.title, "safe": repair.is_safe, "limit": repair.limit}
 
 
 def _paint_text(text: str, colour: str, style: Style) -> str:

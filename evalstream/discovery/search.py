@@ -130,7 +130,8 @@ class Search:
 
     def _find_input(self, path: str) -> Iterator[FoundRuns]:
         if path == STDIN:
-            yield FoundRuns(Run(path, None, format=self._stream_format()))
+            name = self._formats[0] if len(self._formats) == 1 else MAIN
+            yield FoundRuns(Run(path, None, format=name))
         elif not _is_name(path):
             yield FoundRuns(NoInput(path, "a file cannot have this name", readable=False))
         elif is_remote(path) and self._is_free():
@@ -148,9 +149,6 @@ class Search:
     def _is_free(self) -> bool:
         """Tell whether the content of a file decides its format."""
         return MAIN in self._formats
-
-    def _stream_format(self) -> str:
-        return self._formats[0] if len(self._formats) == 1 else MAIN
 
     def _find_named(self, path: str) -> Iterator[FoundRuns]:
         """Find the run of a named file."""
@@ -209,7 +207,7 @@ class Search:
         return Run(path, aggregate, rivals=rivals)
 
     def _knows(self, look: peek.AggregatePeek) -> bool:
-        return look.kind == peek.LOG or (look.detail or "").split(" ")[0] in self._formats
+        return look.kind == peek.LOG or look.format in self._formats
 
     def _of_main(self, run: Run) -> FoundRuns:
         names = (name for name in (run.rows, run.aggregate) if name is not None)
@@ -251,9 +249,8 @@ _PLACES: Final[tuple[Place, ...]] = ("rows", "aggregate", "inputs")
 
 def _document_at(path: str, look: peek.AggregatePeek, identity: str) -> FoundRuns:
     """Return a named document; its pair is known when all inputs are."""
-    name, _ = (look.detail or "").split(" ", maxsplit=1)
-    if paired_format(name) is None:
-        return search_folder.identify_run(Run(path, None, format=name))
+    if paired_format(look.format) is None:
+        return search_folder.identify_run(Run(path, None, format=look.format))
     return FoundRuns(NamedDocument(path, look.detail or ""), (identity,))
 
 

@@ -223,7 +223,7 @@ def rewrite_block(job: RewriteJob, block: Block) -> BlockOutcome:
     """Rewrite one block in this process. Raises OSError, and CannotCheck if a row is lost."""
     clean = clean_lines(block.lines(), job.longest, job.repairs)
     rewritten = _rewrite_rows(job.rewriter, clean.rows)
-    numbers = clean.numbers if block.places is None else _lines_of_elements(block.places)
+    numbers = clean.numbers if block.places is None else array("Q", block.places)[::2]
     tally = clean.tally
     tally.merge(_renumber_lines(rewritten.tally, numbers))
     left = sorted([*clean.left, *(_at(row, numbers) for row in rewritten.left)])
@@ -250,11 +250,6 @@ def _rewrite_rows(rewriter: BlockRewriter, rows: bytes) -> RewrittenBlock:
             f"{left} left; please report it"
         )
     return rewritten
-
-
-def _lines_of_elements(places: bytes) -> Sequence[int]:
-    """Return the lines of an array's elements from the places of a block."""
-    return array("Q", places)[::2]
 
 
 def _renumber_lines(tally: ChangeTally, numbers: Sequence[int] | None) -> ChangeTally:

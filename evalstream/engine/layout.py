@@ -96,7 +96,8 @@ def detect_log(file: Beginning) -> Log | None:
         is_log = file.name.lower().endswith(".eval") or _INSPECT_MEMBER.match(file.head)
         return Log(INSPECT, "a log") if is_log else None
     if file.head.startswith(_PARQUET):
-        return Log(LIGHTEVAL, "a file of details") if _is_details(file.name) else None
+        is_details = os.path.basename(file.name).startswith("details_")
+        return Log(LIGHTEVAL, "a file of details") if is_details else None
     seen = file.seen
     members = seen.keys | seen.inner
     for sign in _SIGNS:
@@ -104,10 +105,6 @@ def detect_log(file: Beginning) -> Log | None:
         if has_all and seen.kind in sign.kinds:
             return Log(sign.harness, sign.what)
     return None
-
-
-def _is_details(name: str) -> bool:
-    return os.path.basename(name).startswith("details_")
 
 
 _SAMPLES: Final = "a file of samples"

@@ -112,7 +112,8 @@ def rewrite_rows(
         sample = opened.take_head()[:SAMPLE_BYTES]
         rewritten.layout, rewritten.codec = opened.layout.kind, opened.packed
         chosen = opened.packed if codec == KEEP else codec
-        written = DigestedTarget(target, chosen, target_algorithms, _threads(options))
+        threads = 1 if options.executor == "serial" else options.jobs or usable_cores()
+        written = DigestedTarget(target, chosen, target_algorithms, threads)
         chosen_rewriter = rewriter(opened.head) if callable(rewriter) else rewriter
         job = RewriteJob(chosen_rewriter, repairs, options.max_line_bytes)
         one_pass = _Pass(opened, written, rewritten, progress or Progress(shown=False), sample)
@@ -184,12 +185,8 @@ class _Pass:
         self._rewritten.rows += outcome.rows
         self._rewritten.tally.merge(outcome.tally, shift)
         left = [row._replace(line=row.line + shift) for row in outcome.left]
-        self._leave(left, outcome.left_count)
-
-    def _leave(self, rows: Sequence[LeftRow], count: int) -> None:
-        rewritten = self._rewritten
-        rewritten.left = (*rewritten.left, *rows)[:MOST_LEFT]
-        rewritten.left_count += count
+        self._rewritten.left = (*self._rewritten.left, *left)[:MOST_LEFT]
+        self._rewritten.left_count += outcome.left_count
 
     @contextmanager
     def _noting_failures(self) -> Iterator[None]:
@@ -204,11 +201,6 @@ class _Pass:
             rewritten.incomplete_reason = f"reading failed part-way: {describe_error(error)}"
         except CannotCheck as error:
             rewritten.incomplete_reason = str(error)
-
-
-def _threads(options: Options) -> int:
-    """Return how many threads may compress."""
-    return 1 if options.executor == "serial" else options.jobs or usable_cores()
 
 
 def _describe_layout(opened: OpenRows, repairs: LineRepairs) -> str | None:

@@ -253,16 +253,10 @@ def _read_pieces(reader: ByteStream, most: int) -> Iterator[bytes]:
 
 
 class _Plain(ByteStream):
-    """The bytes of a regular file, in small pieces."""
+    """The bytes of a regular file, in small pieces; the caller closes its descriptor."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def read(self) -> bytes:
         return os.read(self._descriptor, PEEK_BYTES)
-
-    def wait(self, _seconds: float) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Leave the descriptor open; the caller closes it."""

@@ -57,7 +57,7 @@ class DescriptorReader:
             os.close(self._descriptor)
 
 
-class FileReader:
+class FileReader(ByteStream):
     """Reads a regular file, which has `size` bytes, from its start. Raises OSError."""
 
     def __init__(self, path: str) -> None:
@@ -69,10 +69,6 @@ class FileReader:
     def read(self) -> bytes:
         """Return the next bytes."""
         return self._file.read(READ_BYTES) or b""
-
-    def wait(self, _seconds: float) -> bool:
-        """Return True: reading a file does not block."""
-        return True
 
     def describe_change(self) -> str | None:
         """Describe what changed since the file was opened, or return None."""
@@ -144,7 +140,7 @@ MOST_AHEAD: Final = 2
 """Most pieces that are read before they are asked for."""
 
 
-class ReadAhead:
+class ReadAhead(ByteStream):
     """Wraps a reader whose reads do not wait for anybody, such as one that unpacks a file.
 
     Start it only after workers are forked.
@@ -174,10 +170,6 @@ class ReadAhead:
         if isinstance(self._last, bytes):
             return self._last
         raise self._last
-
-    def wait(self, _seconds: float) -> bool:
-        """Return True: the reader waits for no other thread."""
-        return True
 
     def close(self) -> None:
         """End the thread and close the reader."""

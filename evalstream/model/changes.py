@@ -137,21 +137,13 @@ class ChangeTally:
             places = (*places, *lines)[:MOST_PLACES]
         self._seen[change] = Occurrences(known.times + times, places, known.shown or example)
 
-    def add_row(self, applied: Iterable[Applied], line: int) -> None:
-        """Count the changes of one row; a change that occurs several times counts once."""
+    def add_each(self, applied: Iterable[Applied], *lines: int) -> None:
+        """Count the changes of one document, or of the row on a line; each kind counts once."""
         firsts: dict[Change, Example] = {}
         for one in applied:
             firsts.setdefault(one.change, one.example)
         for change, example in firsts.items():
-            self.add(change, example, lines=(line,))
-
-    def add_document(self, applied: Iterable[Applied]) -> None:
-        """Count the changes of one document; a change that occurs several times counts once."""
-        firsts: dict[Change, Example] = {}
-        for one in applied:
-            firsts.setdefault(one.change, one.example)
-        for change, example in firsts.items():
-            self.add(change, example)
+            self.add(change, example, lines=lines)
 
     def merge(self, other: ChangeTally, lines: int = 0) -> None:
         """Add the changes of what follows; its line numbers are raised by `lines`."""

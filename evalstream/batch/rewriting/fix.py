@@ -154,7 +154,7 @@ def _write_repaired(
     repaired = repair.aggregate(paths, digests, outcome.row_count)
     aggregate = run.aggregate
     if run.aggregate is not None and repaired is not None and repaired[0] != text:
-        outcome.document_changes.add_document(repaired[1])
+        outcome.document_changes.add_each(repaired[1])
         aggregate = staging.write(_staging_name(run.aggregate), repaired[0])
     return (rows, rows != run.rows), (aggregate, aggregate != run.aggregate)
 

@@ -106,7 +106,7 @@ def _rewrite(
     seal = None if rows is None else (rows_path, rows.target["sha256"], rows.rows)
     source = os.path.basename(printable(run.aggregate or ""))
     text, applied = migration.aggregate(source, digest, rows_digest, seal)
-    outcome.document_changes.add_document(applied)
+    outcome.document_changes.add_each(applied)
     staged = job.staging.write(aggregate_path, text)
     new_rows = None
     if rows is not None:

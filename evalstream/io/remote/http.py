@@ -16,11 +16,10 @@ _READY_TO_SEND: Final = re.compile(r"(?:[\w.~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]
 _Returned = TypeVar("_Returned")
 
 
-class WebObject:
+class WebObject(store.Store):
     """An object on an HTTP server."""
 
     pins = True
-    is_immutable = False
     headers: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, url: str, scheme: str) -> None:
@@ -57,9 +56,6 @@ class WebObject:
             stream.close()
             raise
         return stream
-
-    def close(self) -> None:
-        """Do nothing: no request is left open."""
 
     def _run(self, function: Callable[..., Awaitable[_Returned]], *arguments: Any) -> _Returned:
         return run_on(self._files.loop, function, *arguments)

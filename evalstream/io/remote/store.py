@@ -63,8 +63,8 @@ class Store(Protocol):
     All methods raise StoreError or exceptions of their libraries.
     """
 
-    pins: bool
-    is_immutable: bool
+    pins: bool = False
+    is_immutable: bool = False
 
     def get_info(self) -> ObjectInfo:
         """Request the properties of the object."""
@@ -77,6 +77,7 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release what `get_info` left open for `stream`, if that was not called."""
+        return  # mypy takes a method without a body for an abstract one
 
 
 def version_marks(reported: Mapping[str, Any]) -> dict[str, str]:
@@ -202,11 +203,8 @@ def object_info(found: Mapping[str, Any]) -> ObjectInfo:
     return ObjectInfo(size, size is not None, version_marks(found))
 
 
-class AnyObject:
+class AnyObject(Store):
     """An object in a store of any kind."""
-
-    pins = False
-    is_immutable = False
 
     def __init__(self, url: str, _scheme: str) -> None:
         self._files, self._path = open_filesystem(url)
@@ -220,13 +218,12 @@ class AnyObject:
         request = partial(self._files.info, self._path)
         return object_info(with_timeout(request, retry.INFO_SECONDS))
 
-    def close(self) -> None:
-        """Do nothing: no request is left open."""
-
     def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
         """Request a byte range, of the opened generation where the store has generations."""
         options = dict(self._options)
-        if self._speaks("gs") and GENERATION in opened.marks:
+        known = self._files.protocol
+        is_google = "gs" in ((known,) if isinstance(known, str) else known)
+        if is_google and GENERATION in opened.marks:
             options[GENERATION] = opened.marks[GENERATION]
         data = with_timeout(partial(self._files.cat_file, self._path, start, end, **options))
         return check_length(data, end - start)
@@ -235,10 +232,6 @@ class AnyObject:
         """Open the object as a file."""
         del opened
         return _FileStream(with_timeout(partial(self._files.open, self._path, "rb")))
-
-    def _speaks(self, protocol: str) -> bool:
-        known = self._files.protocol
-        return protocol in ((known,) if isinstance(known, str) else known)
 
 
 class _FileStream:
@@ -257,11 +250,10 @@ class _FileStream:
         BackgroundCall(self._file.close)
 
 
-class S3Object:
+class S3Object(Store):
     """An object in S3, or in a store with the same protocol."""
 
     pins = True
-    is_immutable = False
 
     def __init__(self, url: str, scheme: str) -> None:
         self._files, self._path = open_s3(url, scheme)
@@ -274,9 +266,6 @@ class S3Object:
         """Request the head of the object."""
         found = self._files.info(self._path, refresh=True, timeout=retry.INFO_SECONDS)
         return object_info(found)
-
-    def close(self) -> None:
-        """Do nothing: no request is left open."""
 
     def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
         """Request a byte range, only of the opened object.

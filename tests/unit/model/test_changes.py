@@ -28,7 +28,7 @@ def applied(change: Change, where: str = "/a") -> Applied:
 def tallied(rows: list[list[Change]]) -> ChangeTally:
     tally = ChangeTally()
     for line, changes in enumerate(rows, 1):
-        tally.add_row(map(applied, changes), line)
+        tally.add_each(map(applied, changes), line)
     return tally
 
 
@@ -57,8 +57,8 @@ def test_documents_have_no_lines_and_classes_do_not_mix() -> None:
     decided = Change(ChangeKind("x", ChangeClass.DECIDED, "x"), "/x")
     tally = ChangeTally()
     assert not tally
-    tally.add_document([applied(CHANGES[0]), applied(CHANGES[0], "/other"), applied(decided)])
-    tally.add_document([applied(decided)])
+    tally.add_each([applied(CHANGES[0]), applied(CHANGES[0], "/other"), applied(decided)])
+    tally.add_each([applied(decided)])
     assert tally
     (mechanical,) = tally.of_class(ChangeClass.MECHANICAL)
     assert mechanical[1].times == 1

@@ -117,7 +117,7 @@ class _ExactRows:
         except ValueError as error:
             self.left.append(LeftRow(number, _reason(line, error)))
             return
-        self.tally.add_row(applied, number)
+        self.tally.add_each(applied, number)
         self.lines.append(f"{text}\n".encode())
         self.rows += 1
 
