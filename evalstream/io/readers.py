@@ -62,8 +62,8 @@ class FileReader(ByteStream):
 
     def __init__(self, path: str) -> None:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
-        self._path, self._opened = path, os.fstat(self._file.fileno())
-        self.size = self._opened.st_size
+        self._path, self.opened = path, os.fstat(self._file.fileno())
+        self.size = self.opened.st_size
         self.close: Callable[[], None] = self._file.close
 
     def read(self) -> bytes:
@@ -72,7 +72,7 @@ class FileReader(ByteStream):
 
     def describe_change(self) -> str | None:
         """Describe what changed since the file was opened, or return None."""
-        return describe_change(self._path, self._opened)
+        return describe_change(self._path, self.opened)
 
     def reopen(self) -> FileReader:
         """Return a reader of the file from its start. Raises OSError."""
@@ -189,6 +189,32 @@ class ReadAhead(ByteStream):
             except BaseException as error:  # noqa: BLE001 - whoever asks for the bytes gets it
                 piece = error
             self._pieces.put(piece)
+
+
+def open_stored(path: str) -> ByteStream:
+    """Open the stored bytes of a file, wherever it is. Raises OSError and MissingExtra."""
+    if path == STDIN:
+        from evalstream.io.standard_input import stream_at
+
+        return stream_at(path).reader()
+    if is_remote(path):
+        from evalstream.io.remote import RemoteReader
+
+        return RemoteReader(path)
+    if is_regular(path):
+        return FileReader(path)
+    # Opening a named pipe waits for a writer.
+    with STOPPING.interruptible():
+        return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
+
+
+def is_regular(path: str) -> bool:
+    """Tell whether a path can be opened as a regular file; True if it does not exist."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
 def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JSON_BYTES) -> bytes:
