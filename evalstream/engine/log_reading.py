@@ -10,8 +10,7 @@ import jiter
 
 from evalstream.io.codecs import detect_compression
 from evalstream.io.compression import DecompressingReader
-from evalstream.io.file_state import Watch
-from evalstream.io.readers import FileReader, PrefixedReader, open_stored
+from evalstream.io.readers import FileReader, PrefixedReader, Watch, open_stored
 from evalstream.model.block import ByteStream
 from evalstream.model.finding import Position, Violation
 from evalstream.model.signals import STOPPING

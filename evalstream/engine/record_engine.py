@@ -171,7 +171,11 @@ class _Pass:
         self._places = array("Q", lines.places)[1::2] if lines.places else None
         self._noted = engine.findings(lines)
         self._tally = Tally()
-        self._samples = _sample_batch() if engine.context.options.samples else None
+        self._samples: SampleBatch | None = None
+        if engine.context.options.samples:
+            from evalstream.stats.sample_digests import SampleBatch
+
+            self._samples = SampleBatch()
 
     def result(self) -> BlockResult:
         """Check every line once."""
@@ -252,10 +256,3 @@ class _Pass:
         self._tally.rows += 1
         self._tally.unread += 1
         self._noted.lose(number)
-
-
-def _sample_batch() -> SampleBatch:
-    # Only comparisons ask for samples.
-    from evalstream.stats.sample_digests import SampleBatch
-
-    return SampleBatch()

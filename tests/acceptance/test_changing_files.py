@@ -20,7 +20,7 @@ import evalstream
 from evalstream.engine import row_pass
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.eee import row_engine
-from evalstream.io import file_state
+from evalstream.io import readers
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource
 from evalstream.model.block import Block
@@ -269,15 +269,15 @@ def test_documents_of_other_formats_are_watched_too(
     evaluation = tmp_path / "evaluation.json"
     evaluation.write_text('{"framework_version": "0.1", "items": [], "benchmark_id": "a"}')
     watched: list[str] = []
-    add = file_state.Watch.add
+    add = readers.Watch.add
 
-    def added(watch: file_state.Watch, path: str, status: os.stat_result) -> None:
+    def added(watch: readers.Watch, path: str, status: os.stat_result) -> None:
         add(watch, path, status)
         if path not in watched:
             watched.append(path)
             replaced(Path(path))
 
-    monkeypatch.setattr(file_state.Watch, "add", added)
+    monkeypatch.setattr(readers.Watch, "add", added)
     metric = tmp_path / "metric.yaml"
     metric.write_text("id: m\ntype: metric\n")
     given_to = tmp_path / "input.json"

@@ -14,7 +14,6 @@ from itertools import islice
 from threading import Event
 from typing import Final, NamedTuple
 
-from evalstream.io.file_state import YOUNG_NANOSECONDS, FileState, file_state
 from evalstream.io.names import (
     S3,
     is_remote,
@@ -23,6 +22,7 @@ from evalstream.io.names import (
     rows_named_like,
     without_ending,
 )
+from evalstream.io.readers import YOUNG_NANOSECONDS, FileState, file_state
 from evalstream.io.remote.reader import find_store
 from evalstream.io.remote.retry import with_retries
 from evalstream.io.remote.store import MODIFIED

@@ -20,10 +20,10 @@ from evalstream.formats.eee.guess import context_of_rows, settle_context
 from evalstream.formats.eee.probe import probe_context, rowless_context
 from evalstream.formats.eee.rules.seal import ES501, checksum_algorithms
 from evalstream.formats.eee.run_summary import can_fix, collect_facts, have_mappings, summarise_run
-from evalstream.io.file_state import Watch
 from evalstream.io.names import is_remote, printable
 from evalstream.io.overwriting import is_irregular
 from evalstream.io.progress import Progress
+from evalstream.io.readers import Watch
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
