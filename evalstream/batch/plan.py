@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from evalstream.batch.shards import FolderPartition, NumberedRun, Shard, divide
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.run import STDIN, NoInput, Run
 
 STREAM: Final = 1 << 62

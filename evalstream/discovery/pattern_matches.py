@@ -12,8 +12,8 @@ from typing import Final
 
 from evalstream.discovery.file_table import FileEntry, FileTable
 from evalstream.discovery.local import Met, Sort, join_path, walk
-from evalstream.io.names import NO_ENDING, WILD, Exclusion, is_data_name, split_root
-from evalstream.io.remote import is_remote, list_objects
+from evalstream.io.names import NO_ENDING, WILD, Exclusion, is_data_name, is_remote, split_root
+from evalstream.io.remote import list_objects
 from evalstream.model.run import NoInput
 from evalstream.model.text import count_noun, join_words
 

@@ -19,8 +19,7 @@ from evalstream.formats.base import Place
 from evalstream.formats.registry import FORMATS, MAIN, UNKNOWN, folder_format, paired_format
 from evalstream.io import names as file_names
 from evalstream.io.beginning import read_beginning
-from evalstream.io.names import Exclusion
-from evalstream.io.remote import is_remote
+from evalstream.io.names import Exclusion, is_remote
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import STDIN, FaultyInput, NoInput, Run

@@ -17,8 +17,7 @@ from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.engine.layout import LOGS_OF_FORMATS, Log
 from evalstream.formats.base import FolderFormat, PairedFormat
 from evalstream.formats.registry import FORMATS, MAIN, NAMES, folder_format, paired_format
-from evalstream.io.names import is_json_name, is_rows_name, is_yaml_name, without_packing
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_json_name, is_remote, is_rows_name, is_yaml_name, without_packing
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.errors import internal_error
 from evalstream.model.run import FaultyInput, ForeignLog, NoInput, Run

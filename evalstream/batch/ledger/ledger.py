@@ -16,8 +16,7 @@ from evalstream.batch.ledger import database, records
 from evalstream.batch.ledger.run_state import CompanionFinder, RunState, read_state
 from evalstream.batch.serialize import encode_run
 from evalstream.batch.stored_shapes import decode_stored_finding, decode_stored_run
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting

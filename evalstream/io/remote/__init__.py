@@ -3,8 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evalstream.io.names import is_local, is_remote, redact_url
-
 if TYPE_CHECKING:
     from evalstream.io.remote.reader import (
         RemoteReader,
@@ -21,12 +19,9 @@ __all__ = [
     "RemoteReader",
     "as_prefix",
     "exists",
-    "is_local",
-    "is_remote",
     "list_objects",
     "read_each",
     "read_whole",
-    "redact_url",
 ]
 
 

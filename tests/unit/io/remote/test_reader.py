@@ -32,15 +32,8 @@ from remote_stores import (
     web,
 )
 
-from evalstream.io.remote import (
-    RemoteReader,
-    exists,
-    is_remote,
-    read_whole,
-    reader,
-    redact_url,
-    retry,
-)
+from evalstream.io.names import is_remote, redact_url
+from evalstream.io.remote import RemoteReader, exists, read_whole, reader, retry
 from evalstream.model.errors import MissingExtra, install_command
 
 __all__ = ["bucket", "quick_retries", "s3", "site", "store", "web"]
