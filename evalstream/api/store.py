@@ -80,9 +80,7 @@ def verify(
     store = StoreCheck(path, request, options)
     runs = [store.run(findings.show, memory, overwrite=overwrite)]
     if request.level == "rows" and store.current is not None:
-        pairs, totals = check_pairs(
-            store, options, findings.show, ledger=memory, overwrite=False, progress=progress
-        )
+        pairs, totals = check_pairs(store, options, findings.show, ledger=memory, progress=progress)
         runs = StoreRuns(runs[0], pairs)
     totals.add(runs[0])
     if len(runs) > 1:
@@ -192,7 +190,6 @@ def check_pairs(
     show: Callable[[Finding], None],
     *,
     ledger: str | None,
-    overwrite: bool,
     progress: bool,
 ) -> tuple[Sequence[RunSummary], Totals]:
     """Check the chosen pairs of a store that was verified, under the profile `flat` by default."""
@@ -206,7 +203,7 @@ def check_pairs(
         options,
         show,
         ledger=ledger,
-        overwrite=overwrite,
+        overwrite=False,
         shard=None,
         progress=progress,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Final
@@ -83,28 +83,25 @@ def rewrite_rows(
     rewriter: BlockRewriter | Callable[[bytes], BlockRewriter],
     options: Options,
     *,
-    name: str | None = None,
     codec: str | None = KEEP,
     repairs: LineRepairs = LineRepairs(),  # noqa: B008 - it is frozen
     algorithms: Sequence[str] = ("sha256",),
     target_algorithms: Sequence[str] = ("sha256",),
     progress: Progress | None = None,
-    of_aggregates: Collection[str] = (),
 ) -> RewrittenRows:
-    """Rewrite the rows of a run to a target, in constant memory; reports call them `name`.
+    """Rewrite the rows of a run to a target, in constant memory.
 
-    `rewriter` may be a function that makes it from the first line of the rows.
-    `target` takes bytes as they come, whether the outcome is whole or not; with None they are only
-    digested. `options` has the number of workers
-    (`jobs`, `executor`) and the longest line (`max_line_bytes`). The target is compressed with
-    `codec`, a key of `evalstream.io.codecs.COMPRESSIONS`, not at all with None, and as the source
-    is with KEEP. `of_aggregates` are members that show an aggregate. The bytes of the target are
-    the same for any number of workers. Raises Stopped after a signal, CannotWrite where the target
-    cannot be written, and MissingExtra where the library of `codec` is not installed.
+    `rewriter` may be a function that makes it from the first line of the rows. `target` takes bytes
+    as they come, whether the outcome is whole or not; with None they are only digested. `options`
+    has the number of workers (`jobs`, `executor`) and the longest line (`max_line_bytes`). The
+    target is compressed with `codec`, a key of `evalstream.io.codecs.COMPRESSIONS`, not at all with
+    None, and as the source is with KEEP. The bytes of the target are the same for any number of
+    workers. Raises Stopped after a signal, CannotWrite where the target cannot be written, and
+    MissingExtra where the library of `codec` is not installed.
     """
-    rewritten = RewrittenRows(name or printable(path))
+    rewritten = RewrittenRows(printable(path))
     try:
-        opened = open_rows(path, rewritten.name, options, algorithms, of_aggregates=of_aggregates)
+        opened = open_rows(path, rewritten.name, options, algorithms)
     except (OSError, CannotCheck) as error:
         rewritten.incomplete_reason = f"cannot be opened: {describe_error(error)}"
         return rewritten
@@ -210,8 +207,6 @@ def _describe_layout(opened: OpenRows, repairs: LineRepairs) -> str | None:
         return f"the file is in {detail}, not UTF-8"
     if kind == layout.FOREIGN:
         return detail
-    if kind == layout.AGGREGATE:
-        return "it is an aggregate, not a file of rows"
     if kind == layout.JSON_ARRAY and not repairs.array_to_lines:
         return f"the rows are in a JSON array; {SALVAGE} writes them on lines"
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -155,11 +155,6 @@ class ChangeTally:
     def seen(self) -> Mapping[Change, Occurrences]:
         """The changes and how often each was made."""
         return self._seen
-
-    def of_class(self, change_class: ChangeClass) -> Iterator[tuple[Change, Occurrences]]:
-        """Iterate over the changes of one class, the most frequent first."""
-        chosen = [item for item in self._seen.items() if item[0].kind.change_class is change_class]
-        return iter(sorted(chosen, key=lambda item: (-item[1].times, item[0])))
 
     def __bool__(self) -> bool:
         """Tell whether anything was changed."""

@@ -268,7 +268,6 @@ def test_a_broken_array_is_not_whole(tmp_path: Path) -> None:
         (ARRAY, "the rows are in a JSON array", {"repairs": LineRepairs(array_to_lines=False)}),
         (ROWS.decode().encode("utf-16"), "UTF-16", {}),
         (ROWS.decode().encode("utf-32-le"), "UTF-32", {}),
-        (b'{"claims": []}', "an aggregate", {"of_aggregates": ["claims"]}),
     ],
 )
 def test_what_does_not_hold_rows_on_lines_is_not_rewritten(
