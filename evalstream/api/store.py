@@ -71,7 +71,8 @@ def verify(
         None if shard is None else parse_shard(shard),
     )
     _check_request(request)
-    if _is_manifest(path):
+    is_manifest = path.endswith(".json") and (is_remote(path) or os.path.isfile(path))
+    if is_manifest:
         if request._replace(level="bytes") != StoreRequest() or level not in (None, LEVELS[0]):
             raise UsageError("one manifest is verified at --level manifest, without limits")
         runs: Sequence[RunSummary] = [verify_manifest(path, options, findings.show)]
@@ -167,11 +168,6 @@ def _check_request(request: StoreRequest) -> None:
         )
     if request.sample is None and request.seed != StoreRequest().seed:
         raise UsageError("--seed requires --sample; add it")
-
-
-def _is_manifest(path: str) -> bool:
-    """Tell whether a root is one manifest: a file, or a URL that ends like one."""
-    return path.endswith(".json") and (is_remote(path) or os.path.isfile(path))
 
 
 def _refuse_inside(root: str, outputs: Iterable[str]) -> None:

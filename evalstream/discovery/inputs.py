@@ -164,7 +164,8 @@ def format_shown_by(*paths: str | None) -> str:
         if kind is not None and kind.format in FORMATS:
             return kind.format
         if kind is None and os.path.isdir(path):
-            return _first_format(path)
+            shown = {one.format for one in find_runs([path]) if isinstance(one, Run)}
+            return next((name for name in NAMES if name in shown), MAIN)
     return MAIN
 
 
@@ -179,12 +180,6 @@ def _kind_at(path: str) -> Kind | None:
         return None  # its check reports why it cannot be read
     seen = path.stream.seen
     return detect_kind(Beginning("", seen[:PEEK_BYTES], lambda: seen))
-
-
-def _first_format(folder: str) -> str:
-    """Return the first format of which a folder holds files."""
-    shown = {one.format for one in find_runs([folder]) if isinstance(one, Run)}
-    return next((name for name in NAMES if name in shown), MAIN)
 
 
 def _check_together(count: int, aggregate: str | None, more: str | None) -> None:
