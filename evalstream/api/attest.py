@@ -31,7 +31,7 @@ from evalstream.reporters.base import Reporter
 from evalstream.settings.options import reported_options, whole_check
 
 if TYPE_CHECKING:
-    from evalstream.store.choice import AcceptedRuns
+    from evalstream.store.snapshot import AcceptedRuns
 
 EPOCH: Final = "SOURCE_DATE_EPOCH"
 """The variable that holds the time of builds that can be repeated, in seconds."""
@@ -128,7 +128,7 @@ def attest(
 def _read_store(store: Input | None) -> AcceptedRuns | None:
     if store is None:
         return None
-    from evalstream.store.choice import AcceptedRuns
+    from evalstream.store.snapshot import AcceptedRuns
 
     return AcceptedRuns(os.fspath(store))
 

@@ -8,12 +8,11 @@ from contextlib import ExitStack, closing
 from typing import Any, Final
 
 from evalstream.api.arguments import Input, optional_path, require_path, require_paths
-from evalstream.batch.plan import RunPlan
+from evalstream.batch.plan import RunPlan, parse_shard
 from evalstream.batch.rewriting.fix import FixJob, fix_any
 from evalstream.batch.rewriting.migrate import MigrationJob, MigrationLedger, migrate_any
 from evalstream.batch.rewriting.outcome import Outcome, new_outcome
 from evalstream.batch.rewriting.staging import Staging
-from evalstream.batch.shards import parse_shard
 from evalstream.discovery.inputs import find_all, is_pattern, literal_folder, without_overlap
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.formats.registry import CATALOGUE, main_format

@@ -239,8 +239,8 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
     """
     # What only merges need is not loaded for every check.
     from evalstream.batch.batch import merge_many
-    from evalstream.batch.fingerprint import restore_options
     from evalstream.batch.parts import open_parts
+    from evalstream.batch.serialize import restore_options
 
     whole = open_parts([os.fspath(part) for part in parts])
     try:

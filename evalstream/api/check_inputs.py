@@ -31,7 +31,7 @@ from evalstream.settings.options import checked_options
 
 if TYPE_CHECKING:
     from evalstream.batch.parts import PartReporter
-    from evalstream.batch.shards import FolderPartition, Shard
+    from evalstream.batch.plan import FolderPartition, Shard
 
 
 def check_inputs(
@@ -189,7 +189,7 @@ def _divide(
     inputs: Iterable[str], options: Options, written: Outputs, shard: Shard
 ) -> FolderPartition | None:
     """Divide the one folder that is checked by names, or return None if all must be searched."""
-    from evalstream.batch.shards import partition_folder
+    from evalstream.batch.plan import partition_folder
 
     is_main = options.input_format in (AUTO, MAIN_FORMAT)
     if not is_main or not _are_folders(inputs, options, written) or len(inputs) != 1:
@@ -346,7 +346,7 @@ def _part(shard: str | None, reporter: Reporter | None) -> tuple[Shard, PartRepo
     if shard is None:
         return None
     from evalstream.batch.parts import PartReporter
-    from evalstream.batch.shards import parse_shard
+    from evalstream.batch.plan import parse_shard
 
     ours = parse_shard(shard)
     if not isinstance(reporter, PartReporter):

@@ -28,12 +28,18 @@ from evalstream.batch.comparing.runs import (
     one_run,
     reason_left_out,
 )
-from evalstream.batch.comparing.summary import CONDITIONS, REGRESSION
 from evalstream.discovery.inputs import find_all, without_overlap
 from evalstream.io.names import printable
 from evalstream.io.overwriting import Outputs
 from evalstream.io.progress import Progress
-from evalstream.model.comparison import ALL_PAIRS, REFERENCE, CompareSettings, Flip
+from evalstream.model.comparison import (
+    ALL_PAIRS,
+    CONDITIONS,
+    REFERENCE,
+    REGRESSION,
+    CompareSettings,
+    Flip,
+)
 from evalstream.model.comparison import ComparisonReport as Outcome
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, MissingExtra, UsageError, install_command
@@ -213,7 +219,7 @@ def compare(
     _check_libraries()
     # These import numpy.
     from evalstream.batch.comparing.compare import compare_runs, lacks_clusters
-    from evalstream.batch.comparing.matrix import compare_samples
+    from evalstream.batch.comparing.many_runs import compare_samples
     from evalstream.batch.comparing.pairs import Request
 
     chosen = replace(

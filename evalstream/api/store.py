@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from evalstream.api.arguments import Input
 from evalstream.api.reports import FindingSink, Report
 from evalstream.batch.batch import check_many
-from evalstream.batch.shards import parse_shard
+from evalstream.batch.plan import parse_shard
 from evalstream.discovery.inputs import find_all
 from evalstream.formats.registry import MAIN_CATALOGUE
 from evalstream.io.names import is_remote, printable
@@ -24,12 +24,11 @@ from evalstream.reporters.base import Reporter
 from evalstream.rules.catalogue import DATASTORE, DEFAULT, FLAT
 from evalstream.settings.options import checked_options
 from evalstream.store.admit import Admission, changed_names
-from evalstream.store.choice import LEVELS, StoreRequest
 from evalstream.store.files import list_files, open_store
 from evalstream.store.findings import StoreFindings
 from evalstream.store.layout import RECORD, SAMPLES, object_path
 from evalstream.store.snapshot import Entries
-from evalstream.store.verify import StoreCheck, verify_manifest
+from evalstream.store.verify import LEVELS, StoreCheck, StoreRequest, verify_manifest
 
 
 def verify(

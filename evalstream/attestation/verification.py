@@ -21,7 +21,6 @@ from evalstream.engine.open_rows import open_bytes
 from evalstream.formats.registry import MAIN
 from evalstream.io.names import printable
 from evalstream.io.readers import StoppableReader
-from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
@@ -34,13 +33,6 @@ LONGEST_LINE: Final = 16 << 20
 
 NO_DIGESTS: Final = "the attestation was not compared: the run has no digests of its files"
 ROWS_UNCHECKED: Final = "the attestation alone was verified, and no row was checked"
-
-
-class _Line(NamedTuple):
-    """An envelope, and the statement in it."""
-
-    envelope: Envelope
-    statement: Statement
 
 
 class AttestationFile:
@@ -59,7 +51,7 @@ class AttestationFile:
                 number += 1
                 self._fault = None if number == 1 else self._fault
                 try:
-                    for one in _read_line(line).statement.subjects:
+                    for one in _read_line(line)[1].subjects:
                         self._places.setdefault(one.digest, []).append(offset)
                 except ValueError as error:
                     self._fault = self._fault or f"line {number:,}: {error}"
@@ -85,7 +77,7 @@ class AttestationFile:
             first = [ES941.violation(f"{name} has no statement about these files")]
         return first or [ES940.violation(f"{name}: {self._fault}")], ""
 
-    def _about(self, digests: Mapping[str, str]) -> Iterator[_Line]:
+    def _about(self, digests: Mapping[str, str]) -> Iterator[tuple[Envelope, Statement]]:
         """Iterate over the statements about a file with one of some digests, else one so called."""
         offsets = {
             offset: None for digest in digests.values() for offset in self._places.get(digest, ())
@@ -100,7 +92,7 @@ class AttestationFile:
             names = {os.path.basename(path) for path in digests}
             while line := file.readline(LONGEST_LINE):
                 found = _read_line(line)
-                if names & {os.path.basename(one.name) for one in found.statement.subjects}:
+                if names & {os.path.basename(one.name) for one in found[1].subjects}:
                     yield found
 
 
@@ -181,10 +173,10 @@ def _differences(
             yield ES943.violation(f"the statement does not say {printable(name)}", expected=name)
 
 
-def _read_line(line: bytes) -> _Line:
-    """Return the statement on a line and its envelope. Raises ValueError for any other line."""
+def _read_line(line: bytes) -> tuple[Envelope, Statement]:
+    """Return the envelope on a line and its statement. Raises ValueError for any other line."""
     envelope = read_envelope(line)
-    return _Line(envelope, read_statement(envelope.payload))
+    return envelope, read_statement(envelope.payload)
 
 
 def _open(options: Options) -> AttestationFile:

@@ -9,14 +9,13 @@ from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Final
 
-from evalstream.batch.cross_run.index import CrossRunFinding, CrossRunIndex
-from evalstream.batch.fingerprint import verdict_options
+from evalstream.batch.cross_run.index import CrossRunIndex
 from evalstream.batch.packing import StoredResult
 from evalstream.batch.parts import PartFile, PartReporter, PartTrailer
-from evalstream.batch.plan import RunPlan
+from evalstream.batch.plan import FolderPartition, RunPlan, Shard
 from evalstream.batch.results import ResultStore
 from evalstream.batch.scheduler import BatchScheduler
-from evalstream.batch.shards import FolderPartition, Shard
+from evalstream.batch.serialize import verdict_options
 from evalstream.batch.single import ShownFindings, not_checked
 from evalstream.engine.collector import make_finding
 from evalstream.engine.result import Counts, shorten_values
@@ -29,7 +28,6 @@ from evalstream.model.report import GoneRuns, Totals
 from evalstream.model.run import NoInput, Run
 from evalstream.model.run_summary import RunSummary
 from evalstream.model.signals import STOPPING, Stopped
-from evalstream.rules.catalogue import Selection
 from evalstream.rules.inputs import ES010
 
 if TYPE_CHECKING:
@@ -87,7 +85,9 @@ def check_many(
         gone = NONE_GONE
 
         def add_links(checked: StoredResult) -> None:
-            cross_run_index.add(checked.number, checked)
+            if checked.links is not None:
+                names = checked.file, checked.aggregate
+                cross_run_index.add(checked.number, *names, checked.links)
 
         linked_options = replace(options, links=_compares_runs(plan, options))
         with (
@@ -200,14 +200,17 @@ def _report_matches(
     selection = MAIN_CATALOGUE.selection(options)
     matches = cross_run_index.violations(selection.enabled)
     for number, group in groupby(matches, lambda item: item.number):
-        own = replace(options, ignore=results.ignored_rules(number)) if ignores else options
+        own = replace(options, ignore=results.summary(number).ignored) if ignores else options
         enabled = MAIN_CATALOGUE.selection(own).enabled
         counts: Counts = {}
         shown: dict[str, int] = {}
         for match in group:
             if match.violation.code not in enabled:
                 continue
-            finding = _make_match_finding(match, options, selection)
+            violation = shorten_values(match.violation, show_values=options.show_values)
+            finding = make_finding(
+                violation, match.file, selection, line=match.line, offset=match.offset
+            )
             key = finding.code, finding.severity
             counts[key] = counts.get(key, 0) + finding.occurrences
             shown[finding.code] = shown.get(finding.code, 0) + 1
@@ -216,11 +219,6 @@ def _report_matches(
         results.amend(number, partial(_count_matches, counts, options))
         if end_run is not None:
             results.amend(number, end_run)
-
-
-def _make_match_finding(match: CrossRunFinding, options: Options, selection: Selection) -> Finding:
-    violation = shorten_values(match.violation, show_values=options.show_values)
-    return make_finding(violation, match.file, selection, line=match.line, offset=match.offset)
 
 
 def _count_matches(counts: Counts, options: Options, summary: RunSummary) -> None:

@@ -10,8 +10,8 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalstream.batch.plan import PlannedRun
-from evalstream.batch.results import load_summary
-from evalstream.batch.single import UNCHECKED, check_any, not_checked, options_for
+from evalstream.batch.results import RunResult, load_summary
+from evalstream.batch.single import UNCHECKED, add_violations, check_any, not_checked, options_for
 from evalstream.discovery.unrecognised import GONE, NOT_OURS, Unrecognised
 from evalstream.engine.collector import make_finding
 from evalstream.executors.base import Backend, run_in_order
@@ -41,14 +41,6 @@ FULL_COLLECTION_EVERY: Final = 32
 
 WORTH_WORKERS: Final = 2
 """Number of bundles from which starting workers pays off."""
-
-
-class RunResult(NamedTuple):
-    """The result of a run: its number, its summary and the findings to show."""
-
-    number: int
-    summary: RunSummary
-    findings: Iterable[Finding]
 
 
 class StoredResult(NamedTuple):
@@ -106,7 +98,9 @@ class RunBundle(NamedTuple):
     @property
     def path(self) -> str:
         """The name of the bundle in messages: that of its first run."""
-        return describe_input(self.runs[0].found)
+        first = self.runs[0].found
+        path = first.path if isinstance(first, NoInput) else first.rows or first.aggregate
+        return printable(path or "")
 
     def describe(self) -> str:
         """Name the rows of the bundle."""
@@ -170,20 +164,13 @@ def check_planned(options: Options, planned: PlannedRun, progress: Progress) -> 
     if isinstance(found, Unrecognised):
         return _unrecognised_result(planned, found, options)
     if isinstance(found, NoInput):
-        violation = _choose_rule(found).violation(found.reason)
+        of_class = {FaultyInput: ES010, ForeignLog: ES008}
+        rule = of_class.get(type(found), ES005 if found.readable else ES001)
+        violation = rule.violation(found.reason)
         return _not_checked(planned, UNCHECKED.format(found.reason), violation, options)
     findings = FindingList()
     summary = check_any(found, options, findings.append, progress)
     return RunResult(planned.number, summary, findings)
-
-
-def _choose_rule(found: NoInput) -> Rule:
-    """Return the rule that reports an input without a run."""
-    if isinstance(found, FaultyInput):
-        return ES010
-    if isinstance(found, ForeignLog):
-        return ES008
-    return ES005 if found.readable else ES001
 
 
 def planned_not_checked(
@@ -199,12 +186,9 @@ def with_fault(checked: RunResult, fault: InternalError, options: Options) -> Ru
     summary.links = None
     summary.leave_open(violation.message)
     summary.incomplete_reason = summary.incomplete_reason or violation.message
-    selection = MAIN_CATALOGUE.selection(options)
-    if violation.code not in selection:
-        return checked
-    finding = make_finding(violation, summary.file or summary.aggregate or "", selection)
-    summary.count(finding.code, finding.severity, 1)
-    return checked._replace(findings=chain(checked.findings, [finding]))
+    added: list[Finding] = []
+    add_violations([violation], summary, options, added.append)
+    return checked._replace(findings=chain(checked.findings, added))
 
 
 def _not_checked(
@@ -241,12 +225,6 @@ def _unrecognised_result(planned: PlannedRun, found: Unrecognised, options: Opti
             summary.fail(violation.code, 1)
     summary.is_note = summary.verdict != "failed" and incomplete_reason is None
     return RunResult(planned.number, summary, findings)
-
-
-def describe_input(found: Run | NoInput) -> str:
-    """Return the name of a run in messages."""
-    path = found.path if isinstance(found, NoInput) else found.rows or found.aggregate
-    return printable(path or "")
 
 
 def _bundles(planned: Iterable[PlannedRun]) -> Iterator[RunBundle]:

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from evalstream._version import __version__
-from evalstream.batch.serialize import encode_run
-from evalstream.batch.shards import Shard
-from evalstream.batch.stored_shapes import decode_stored_finding, decode_stored_run
+from evalstream.batch.plan import MOST_SHARDS, Shard
+from evalstream.batch.results import RunResult
+from evalstream.batch.serialize import decode_stored_finding, decode_stored_run, encode_run
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.model.errors import CannotCheck, UsageError
@@ -24,9 +24,6 @@ from evalstream.reporters.base import Recognized
 
 FORMAT_VERSION: Final = 4
 """The version of the format of parts."""
-
-MOST_SHARDS: Final = 1_000_000
-"""Most shards of a batch."""
 
 MOST_NUMBER: Final = 1 << 53
 """Bound of the numbers of runs, between which there are gaps."""
@@ -88,12 +85,7 @@ class PartReporter(Recognized):
             "tool": {"name": "evalstream", "version": trailer.tool},
             "shard": trailer.shard.number,
             "of": trailer.shard.of,
-            "plan": trailer.plan,
-            "planned": trailer.planned,
-            "found": trailer.found,
-            "runs": trailer.runs,
-            "options": trailer.options,
-            "partial": trailer.partial,
+            **{name: getattr(trailer, name) for name in _SAME},
             "digest": self._digest.hexdigest(),
         }
         self._output.write(json.dumps_visible({"part": values}) + b"\n")
@@ -105,14 +97,6 @@ class PartReporter(Recognized):
         line = json.dumps_visible(values) + b"\n"
         self._digest.update(line)
         self._output.write(line)
-
-
-class PartRun(NamedTuple):
-    """One run of a part."""
-
-    number: int
-    summary: RunSummary
-    findings: list[Finding]
 
 
 def is_part(path: str) -> bool:
@@ -134,7 +118,7 @@ class PartFile:
         self.trailer = self._read_trailer()
         self.numbers = array("q")
 
-    def runs(self) -> Iterator[PartRun]:
+    def runs(self) -> Iterator[RunResult]:
         """Iterate over the runs, in the order of their numbers."""
         findings: list[Finding] = []
         for line, values in self._lines(b'{"run":', b'{"code":'):
@@ -149,7 +133,7 @@ class PartFile:
                     raise self._error(f"line {line:,}: /number: expected the number of a run")
                 with self._refuse_invalid(line):
                     run = decode_stored_run(values["run"])
-                yield PartRun(number, run, findings)
+                yield RunResult(number, run, findings)
                 findings = []
 
     def links(self, add: Callable[[Mapping[str, Any]], None]) -> None:
@@ -211,14 +195,9 @@ class PartFile:
             _check_trailer(values)
             return PartTrailer(
                 Shard(values["shard"], values["of"]),
-                values["plan"],
-                values["planned"],
-                values["found"],
-                values["runs"],
-                values["options"],
-                values["partial"],
-                values["digest"],
-                values["tool"]["version"],
+                **{name: values[name] for name in _SAME},
+                digest=values["digest"],
+                tool=values["tool"]["version"],
             )
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             message = "it is truncated, or was not written by --shard"
@@ -228,16 +207,8 @@ class PartFile:
         return CannotCheck(f"{printable(self.path)}: {reason}; nothing was merged")
 
 
-def _check_trailer(values: Mapping[str, Any]) -> None:
-    """Raise TypeError or ValueError for a trailer whose values are of other types."""
-    for name, kinds in _TRAILER.items():
-        if type(values[name]) not in kinds:
-            raise TypeError(name)
-    if type(values["tool"]["version"]) is not str:
-        raise TypeError("tool")
-    if not 1 <= values["shard"] <= values["of"] <= MOST_SHARDS or values["runs"] < 0:
-        raise ValueError("shard")
-
+_SAME: Final = ("plan", "planned", "found", "runs", "options", "partial")
+"""The values that are the same in the last line and in what is read from it."""
 
 _TRAILER: Final[Mapping[str, tuple[type, ...]]] = {
     "tool": (dict,),
@@ -252,6 +223,17 @@ _TRAILER: Final[Mapping[str, tuple[type, ...]]] = {
     "digest": (str,),
 }
 """The types of the values in the last line."""
+
+
+def _check_trailer(values: Mapping[str, Any]) -> None:
+    """Raise TypeError or ValueError for a trailer whose values are of other types."""
+    for name, kinds in _TRAILER.items():
+        if type(values[name]) not in kinds:
+            raise TypeError(name)
+    if type(values["tool"]["version"]) is not str:
+        raise TypeError("tool")
+    if not 1 <= values["shard"] <= values["of"] <= MOST_SHARDS or values["runs"] < 0:
+        raise ValueError("shard")
 
 
 MOST_NAMED: Final = 10

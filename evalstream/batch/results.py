@@ -7,7 +7,7 @@ import sqlite3
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from evalstream.model.finding import Finding
 from evalstream.model.report import RunSequence
@@ -18,6 +18,14 @@ CHUNK: Final = 500
 
 OnEmitted = Callable[[int, RunSummary, int], None]
 """Called with a run whose findings were all shown: number, summary, number of shown findings."""
+
+
+class RunResult(NamedTuple):
+    """The result of a run: its number, its summary and the findings to show."""
+
+    number: int
+    summary: RunSummary
+    findings: Iterable[Finding]
 
 
 class ResultStore:
@@ -86,13 +94,9 @@ class ResultStore:
 
     def amend(self, number: int, change: Callable[[RunSummary], None]) -> None:
         """Change the summary of a run that was added."""
-        summary = self._summary(number)
+        summary = self.summary(number)
         change(summary)
         self._store(number, pickle.dumps(summary), is_note=summary.is_note)
-
-    def ignored_rules(self, number: int) -> tuple[str, ...]:
-        """Return the rules that were ignored in a run that was added, as they were named."""
-        return self._summary(number).ignored
 
     def runs(self) -> Runs:
         """Return the summaries of all runs, in order, without notes."""
@@ -109,7 +113,8 @@ class ResultStore:
         for (data,) in self._base.execute("SELECT summary FROM runs ORDER BY number"):
             yield load_summary(data)
 
-    def _summary(self, number: int) -> RunSummary:
+    def summary(self, number: int) -> RunSummary:
+        """Return the summary of a run that was added."""
         (data,) = self._base.execute(
             "SELECT summary FROM runs WHERE number = ?", (number,)
         ).fetchone()
@@ -121,7 +126,7 @@ class ResultStore:
 
     def _advance(self) -> None:
         """Move past the current run, and emit the results after it that are already there."""
-        self._next_number()
+        self._next = next(self._numbers, None)
         while self._waiting and self._next is not None:
             data = self._base.execute(
                 "SELECT summary FROM runs WHERE number = ?", (self._next,)
@@ -131,10 +136,7 @@ class ResultStore:
             self._waiting -= 1
             self._emit(self._next, data[0], self._stored_findings(self._next))
             self._base.execute("DELETE FROM findings WHERE number = ?", (self._next,))
-            self._next_number()
-
-    def _next_number(self) -> None:
-        self._next = next(self._numbers, None)
+            self._next = next(self._numbers, None)
 
     def _emit(self, number: int, data: bytes, findings: Iterable[Finding]) -> None:
         shown = 0

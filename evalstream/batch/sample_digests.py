@@ -9,6 +9,7 @@ from contextlib import closing
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.registry import FORMATS
@@ -55,7 +56,8 @@ def hold_expected(samples: RunSamples | None, path: str) -> tuple[list[Violation
     missing = dict(expected)
     others, first_other = set[Identity](), 0
     uneven: list[tuple[SampleRows, int]] = []
-    for one in _iterate_scores(samples):
+    rows_of_samples = () if samples.counts is None else samples.counts.samples()
+    for one in filter(attrgetter("scored"), rows_of_samples):
         identity = one.high, one.low
         known = expected.get(identity)
         if known is None:
@@ -90,11 +92,6 @@ def hold_expected(samples: RunSamples | None, path: str) -> tuple[list[Violation
     return violations, [Checked(text, not violations)]
 
 
-def _iterate_scores(samples: RunSamples) -> Iterator[SampleRows]:
-    if samples.counts is not None:
-        yield from (one for one in samples.counts.samples() if one.scored)
-
-
 def read_expected_ids(path: str) -> Mapping[Identity, ExpectedSample]:
     """Return the samples that a file lists, by identity. Raises UsageError for a file without any.
 
@@ -116,7 +113,9 @@ def _read(path: str, _changed: int, _size: int) -> Mapping[Identity, ExpectedSam
     """Read a file of ids. Raises OSError, and ValueError for one that is no list of ids."""
     with open(path, "rb") as file:
         data = file.read().removeprefix(json.UTF8_MARK)
-    entries = _of_array(data) if data.lstrip().startswith(b"[") else _of_lines(data)
+    entries = _of_lines(data)
+    if data.lstrip().startswith(b"["):
+        entries = (ExpectedSample(sample_id, None) for sample_id in json.fast(data))
     found: dict[Identity, ExpectedSample] = {}
     for entry in entries:
         text = sample_text(entry.sample_id)
@@ -127,10 +126,6 @@ def _read(path: str, _changed: int, _size: int) -> Mapping[Identity, ExpectedSam
     if not found:
         raise ValueError("the file lists no id")
     return found
-
-
-def _of_array(data: bytes) -> Iterator[ExpectedSample]:
-    return (ExpectedSample(sample_id, None) for sample_id in json.fast(data))
 
 
 def _of_lines(data: bytes) -> Iterator[ExpectedSample]:
@@ -188,11 +183,9 @@ def hold_digests(
                 number += 1
         checked.append(Checked(f"{count_noun(number, 'sample digest')} written", True))
     if options.expect_digests is not None:
-        compared = _compare(options.expect_digests, digest_samples(places, run, options))
-        found += compared.violations
-        number = compared.found
-        text = f"{compared.equal:,} of {count_noun(compared.expected, 'sample digest')} as expected"
-        checked.append(Checked(text, not compared.violations))
+        digests = digest_samples(places, run, options)
+        found, number, compared = _compare(options.expect_digests, digests)
+        checked.append(compared)
     if (lacking := rows - number) > 0:
         it, have = ("it", "has") if lacking == 1 else ("they", "have")
         message = (
@@ -215,15 +208,6 @@ def digest_samples(places: RowPlaces, run: Run, options: Options) -> Iterator[Sa
         yield SampleDigest(record.line, _digest(identity), _digest(content))
 
 
-class _Compared(NamedTuple):
-    """What digests differ in, how many there are, were expected, and are as expected."""
-
-    violations: list[Violation]
-    found: int
-    expected: int
-    equal: int
-
-
 def read_digests(path: str) -> Iterator[tuple[bytes, bytes]]:
     """Iterate over the digests in a file. Raises UsageError for a file without any."""
     name = f"--expect-digests {printable(path)}"
@@ -241,11 +225,13 @@ def read_digests(path: str) -> Iterator[tuple[bytes, bytes]]:
         raise UsageError(f"{name}: the file holds no digests")
 
 
-def _compare(path: str, digests: Iterable[SampleDigest]) -> _Compared:
-    """Report samples that another copy of the run has with another content, or does not have."""
-    changed: list[int] = []
-    new: list[int] = []
-    times = [0, 0]
+def _compare(path: str, digests: Iterable[SampleDigest]) -> tuple[list[Violation], int, Checked]:
+    """Report samples that another copy of the run has with another content, or does not have.
+
+    Returned are also the number of digests, and what was compared.
+    """
+    # Number and first line of samples that are new, and of those with another content.
+    times, first = [0, 0], [0, 0]
     equal = 0
     with closing(SpillTable(_EXPECTED)) as table:
         table.change("INSERT OR REPLACE INTO expected VALUES (?, ?)", read_digests(path))
@@ -255,23 +241,25 @@ def _compare(path: str, digests: Iterable[SampleDigest]) -> _Compared:
             if known == [(one.content,)]:
                 equal += 1
                 continue
-            times[bool(known)] += 1
-            lines = changed if known else new
-            lines += [one.line] if not lines else []
+            is_known = bool(known)
+            times[is_known] += 1
+            first[is_known] = first[is_known] or one.line
         ((missing,),) = table.rows("SELECT COUNT(*) FROM expected")
+    new, changed = times
     found = []
     if changed:
-        message = f"{count_noun(times[1], 'sample')} with another content than expected"
-        first = f"{message} (the first on line {changed[0]:,})"
-        found.append(ES012.violation(first, count=times[1]))
+        message = f"{count_noun(changed, 'sample')} with another content than expected"
+        message += f" (the first on line {first[True]:,})"
+        found.append(ES012.violation(message, count=changed))
     if missing:
         message = f"{count_noun(missing, 'expected sample')} missing"
         found.append(ES012.violation(message, count=missing))
     if new:
-        message = f"{count_noun(times[0], 'sample')} not among the expected ones"
-        first = f"{message} (the first on line {new[0]:,})"
-        found.append(ES012.violation(first, count=times[0]))
-    return _Compared(found, equal + sum(times), equal + times[1] + missing, equal)
+        message = f"{count_noun(new, 'sample')} not among the expected ones"
+        message += f" (the first on line {first[False]:,})"
+        found.append(ES012.violation(message, count=new))
+    expected = count_noun(equal + changed + missing, "sample digest")
+    return found, equal + new + changed, Checked(f"{equal:,} of {expected} as expected", not found)
 
 
 def _digest(data: bytes) -> bytes:

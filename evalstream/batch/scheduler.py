@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.batch.packing import (
+    WORTH_WORKERS,
     RunBundle,
-    RunResult,
     StoredResult,
     bundle_small_runs,
     check_bundles,
@@ -18,10 +19,9 @@ from evalstream.batch.packing import (
     with_fault,
 )
 from evalstream.batch.plan import PlannedRun, RunPlan
-from evalstream.batch.results import ResultStore
+from evalstream.batch.results import ResultStore, RunResult
 from evalstream.engine.row_pass import WORTH_A_POOL_BYTES, usable_cores
-from evalstream.executors import serial
-from evalstream.executors.base import Backend
+from evalstream.executors.base import SERIAL, Backend
 from evalstream.io.progress import Progress
 from evalstream.model.errors import ExecutorLost, internal_error
 from evalstream.model.options import Options
@@ -32,7 +32,7 @@ from evalstream.rules.inputs import ES010
 from evalstream.stats.run_links import encode_links
 
 if TYPE_CHECKING:
-    from evalstream.batch.ledger.ledger import CachedRun, Ledger
+    from evalstream.batch.ledger.ledger import Ledger
     from evalstream.batch.ledger.run_state import RunState
 
 LOOKED_UP: Final = 64
@@ -84,15 +84,14 @@ class BatchScheduler:
                 self._check_here(planned)
             return
         runs = self._with_data(self._without_entry(self._plan.by_size()))
-        check = None
+        check, most, worth = None, WORTH_A_POOL_BYTES - 1, WORTH_WORKERS
         if is_cluster:
             # Other checks need no wire.
             from evalstream.batch.wire import remote_check
 
-            check = remote_check(self._options)
-            work = bundle_small_runs(runs, self._is_for_cluster, worth=1)
-        else:
-            work = bundle_small_runs(runs, _is_small)
+            check, worth = remote_check(self._options), 1
+            most = MOST_LINKED_BYTES if self._options.links else sys.maxsize
+        work = bundle_small_runs(runs, lambda one: not one.is_stream and one.size <= most, worth)
         for are_bundles, group in groupby(work, lambda item: isinstance(item, RunBundle)):
             if are_bundles:
                 bundles = (bundle for bundle in group if isinstance(bundle, RunBundle))
@@ -112,7 +111,7 @@ class BatchScheduler:
         options = self._options
         jobs = options.jobs or usable_cores()
         if options.executor == "serial":
-            return serial.backend()
+            return SERIAL
         if options.executor == "dask":
             from evalstream.executors.dask import backend as dask
 
@@ -121,11 +120,6 @@ class BatchScheduler:
         from evalstream.executors import pool
 
         return pool.backend(jobs)
-
-    def _is_for_cluster(self, planned: PlannedRun) -> bool:
-        """Tell whether a worker of a cluster checks a run; others are checked on this machine."""
-        is_large = self._options.links and planned.size > MOST_LINKED_BYTES
-        return not (planned.is_stream or is_large)
 
     def _with_data(self, planned: Iterator[PlannedRun]) -> Iterator[PlannedRun]:
         """Iterate over the runs; inputs without one need no worker, and are reported here."""
@@ -162,12 +156,12 @@ class BatchScheduler:
         try:
             runs = [item for item in planned if isinstance(item.found, Run)]
             found = self._ledger.find_each([item.found for item in runs])  # type: ignore[misc]
-            results = zip(runs, found, strict=True)
-            return {
-                item.number: _cached_result(item, result)
-                for item, result in results
-                if result is not None
-            }
+            results = {}
+            for item, cached in zip(runs, found, strict=True):
+                if cached is not None:
+                    cached.summary.links = cached.load_links()
+                    results[item.number] = RunResult(item.number, cached.summary, cached.findings)
+            return results
         except BaseException as error:  # noqa: BLE001 - whatever is wrong with one of these runs
             if len(planned) == 1:
                 return {planned[0].number: self._at_fault(planned[0], error)}
@@ -238,14 +232,3 @@ class BatchScheduler:
         total = self._plan.own_count
         left = total - self._results.count
         notify(f"{reason}; {left:,} of {count_noun(total, 'run')} NOT CHECKED")
-
-
-def _is_small(planned: PlannedRun) -> bool:
-    """Tell whether a worker process checks a run as a whole."""
-    return not planned.is_stream and planned.size < WORTH_A_POOL_BYTES
-
-
-def _cached_result(planned: PlannedRun, find: CachedRun) -> RunResult:
-    """Return the result of a run from the ledger."""
-    find.summary.links = find.load_links()
-    return RunResult(planned.number, find.summary, find.findings)

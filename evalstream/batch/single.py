@@ -156,7 +156,7 @@ def _check(
     if options.attestation is not None:
         from evalstream.attestation.verification import verify_run
 
-        _add_violations(verify_run(summary, options), summary, options, show)
+        add_violations(verify_run(summary, options), summary, options, show)
     if not is_checked(run.format, options):
         # The rows went where they were to go all the same.
         reason = NO_RULES.format(run.format)
@@ -176,19 +176,19 @@ def _hold_samples(
     try:
         violations, checked = _held_samples(samples, run, summary, options)
         summary.checked = (*summary.checked, *checked)
-        _add_violations(violations, summary, options, show)
+        add_violations(violations, summary, options, show)
     finally:
         if samples is not None:
             samples.close()
 
 
-def _add_violations(
+def add_violations(
     violations: Iterable[Violation],
     summary: RunSummary,
     options: Options,
     show: Callable[[Finding], None],
 ) -> None:
-    """Add what was found of a run after its check to its summary, and show it."""
+    """Add violations that were found beside the check of a run to its summary, and show them."""
     selection = registry.CATALOGUE.selection(options)
     for violation in violations:
         if violation.code not in selection:
@@ -197,9 +197,11 @@ def _add_violations(
         finding = make_finding(violation, name, selection)
         if not options.show_values:
             finding = finding._replace(expected=None, found=None)
-        summary.count(finding.code, finding.severity, finding.occurrences)
-        if selection.fails(finding.code, finding.severity, options.threshold):
-            summary.fail(finding.code, finding.occurrences)
+        code, times = finding.code, finding.occurrences
+        summary.count(code, finding.severity, times)
+        is_failing = selection.fails(code, finding.severity, options.threshold)
+        if is_failing and code not in NOT_CHECKED:
+            summary.fail(code, times)
         show(finding)
 
 
@@ -278,9 +280,5 @@ def not_checked(
         options = options_for(run, options)
     summary.noun = registry.FORMATS[run.format].noun
     summary.selected, summary.ignored = options.select, options.ignore
-    selection = registry.CATALOGUE.selection(options)
-    if violation.code in selection:
-        finding = make_finding(violation, rows or aggregate or inputs or "", selection)
-        summary.count(violation.code, finding.severity, 1)
-        show(finding)
+    add_violations([violation], summary, options, show)
     return summary

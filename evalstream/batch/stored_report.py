@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, count
 from typing import Any, Final, NoReturn
 
-from evalstream.batch import stored_shapes
+from evalstream.batch import serialize
 from evalstream.batch.parts import is_part
 from evalstream.batch.results import ResultStore
 from evalstream.batch.serialize import LEFT_OUT, decode_known, decode_run, decode_totals
@@ -59,7 +59,7 @@ class StoredContents:
 
     def fit(self, value: Any, part: str, line: int | None) -> None:
         """Refuse a value that does not fit a part of the schema."""
-        misfit = stored_shapes.describe_misfit(value, part)
+        misfit = serialize.describe_misfit(value, part)
         if misfit is not None:
             self.refuse(line, misfit)
 
@@ -75,7 +75,7 @@ class StoredContents:
     def add_finding(self, value: Any, line: int) -> None:
         """Pass on a finding."""
         try:
-            finding = stored_shapes.decode_stored_finding(value)
+            finding = serialize.decode_stored_finding(value)
         except ValueError as error:
             self.refuse(line, str(error))
         self._shown += 1
@@ -83,20 +83,16 @@ class StoredContents:
             self._listed[key] = self._listed.get(key, 0) + finding.occurrences
         self._show(finding)
 
-    def add_run_line(self, value: Any, line: int) -> None:
-        """Take a run, which comes with its number."""
-        self.fit(value, "run_line", line)
-        if value["number"] != self._sums.runs + 1:
-            self.refuse(line, f"expected run {self._sums.runs + 1:,}, found {value['number']:,}")
-        self.add_run(value["run"], line)
-
-    def add_run(self, value: Any, line: int | None = None) -> None:
-        """Take a run that fits the schema."""
+    def add_run(self, value: Any, line: int | None = None, number: int | None = None) -> None:
+        """Take a run that fits the schema, in a report in lines with its number."""
+        expected = self._sums.runs + 1
+        if number not in (None, expected):
+            self.refuse(line, f"expected run {expected:,}, found {number:,}")
         try:
             summary = decode_run({key: value[key] for key in value.keys() - _OF_A_NOTE})
         except (KeyError, TypeError, ValueError) as error:
             self.refuse(line, f"a run is not valid: {error}")
-        contradiction = stored_shapes.describe_contradiction(value, summary)
+        contradiction = serialize.describe_contradiction(value, summary)
         if contradiction is not None:
             named = summary.file or summary.aggregate or summary.inputs
             self.refuse(line, f"the run of {json.dumps(named)}: {contradiction}")
@@ -206,7 +202,11 @@ def read_stored(path: str, show: Callable[[Finding], None]) -> Report:
     truncated, damaged, or not such a report; OSError.
     """
     contents = StoredContents("standard input" if path == STDIN else printable(path), show)
-    reader = StandardInput().reader() if path == STDIN else _open_report(path)
+    reader = (
+        StandardInput().reader()
+        if path == STDIN
+        else DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
+    )
     try:
         pieces = _pieces(reader)
         head = b""
@@ -220,10 +220,6 @@ def read_stored(path: str, show: Callable[[Finding], None]) -> Report:
         raise CannotCheck(f"cannot write the temporary files of the report: {error}") from error
     finally:
         reader.close()
-
-
-def _open_report(path: str) -> ByteStream:
-    return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
 
 
 def _pieces(reader: ByteStream) -> Iterator[bytes]:
@@ -250,7 +246,8 @@ def _read_lines(contents: StoredContents, pieces: Iterable[bytes]) -> Report:
         if kind == "code":
             contents.add_finding(value, number)
         elif kind == "run":
-            contents.add_run_line(value, number)
+            contents.fit(value, "run_line", number)
+            contents.add_run(value["run"], number, value["number"])
         elif kind == "vanished":
             contents.fit(value, "vanished_line", number)
             contents.add_vanished(value["vanished"])
@@ -297,7 +294,7 @@ def _read_document(contents: StoredContents, pieces: Iterable[bytes]) -> Report:
         contents.refuse(None, f"it has over {LONGEST // MEBIBYTE} MiB beside its findings")
     value = _parse_part(contents, envelope.text, None)
     contents.refuse_foreign(value, None)
-    contents.fit(value, stored_shapes.WHOLE, None)
+    contents.fit(value, serialize.WHOLE, None)
     for run in value["runs"]:
         contents.add_run(run)
     for known in value.get("vanished", ()):

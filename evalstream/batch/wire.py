@@ -9,10 +9,16 @@ from typing import Any, Final, get_type_hints
 
 import msgspec
 
-from evalstream.batch.fingerprint import restore_options, verdict_options
-from evalstream.batch.packing import RunBundle, RunResult, check_planned, planned_not_checked
+from evalstream.batch.packing import RunBundle, check_planned, planned_not_checked
 from evalstream.batch.plan import PlannedRun
-from evalstream.batch.serialize import decode_finding, decode_run, encode_run
+from evalstream.batch.results import RunResult
+from evalstream.batch.serialize import (
+    decode_finding,
+    decode_run,
+    encode_run,
+    restore_options,
+    verdict_options,
+)
 from evalstream.executors.base import RemoteFunction
 from evalstream.io.progress import Progress
 from evalstream.model.block import MEBIBYTE

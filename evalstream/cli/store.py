@@ -21,8 +21,8 @@ from evalstream.model.text import describe_unknown, split_codes
 from evalstream.parsing.json import dumps
 from evalstream.reporters import ReportOptions
 from evalstream.settings.load import LEDGER
-from evalstream.store.choice import LEVELS
-from evalstream.store.diff import CHANGED, CHANGES, diff_snapshots
+from evalstream.store.snapshot import CHANGED, CHANGES, diff_snapshots
+from evalstream.store.verify import LEVELS
 
 _CHECK_OPTIONS: Final = (
     *("select", "ignore", "strict", "fail_on", "profile"),

@@ -1,13 +1,16 @@
-"""Parse the parts of a log: JSON in which NaN and infinite numbers are allowed."""
+"""Read the parts of a log: JSON in which NaN and infinite numbers are allowed."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
-from typing import IO, Any, Final
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import jiter
 
+from evalstream.engine.positions import move_behind, place_in_part
+from evalstream.engine.row_pass import BREAKS
 from evalstream.io.codecs import detect_compression
 from evalstream.io.compression import DecompressingReader
 from evalstream.io.readers import FileReader, PrefixedReader, Watch, open_stored
@@ -17,6 +20,12 @@ from evalstream.model.signals import STOPPING
 from evalstream.parsing.limits import too_many_bytes
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules.syntax import ES108, explain
+
+if TYPE_CHECKING:
+    from evalstream.engine.documents import DocumentCheck
+    from evalstream.parsing.array_elements import ArrayError, Element
+    from evalstream.parsing.array_splitter import ArraySplitter
+    from evalstream.parsing.object_splitter import ObjectSplitter
 
 MAGIC_BYTES: Final = 6
 """The number of bytes that show a compression."""
@@ -28,8 +37,8 @@ UNREADABLE: Final = object()
 """What stands for a text that is not JSON."""
 
 
-def parse_text(text: bytes, most_depth: int, note: Note) -> Any:
-    """Return the value of a text, or UNREADABLE; violations of JSON go to `note`.
+def parse_text(text: bytes, most_depth: int, note: Note | None = None) -> Any:
+    """Return the value of a text, or UNREADABLE; violations of JSON go to `note`, if it is given.
 
     NaN and infinite numbers are not violations here: the harness writes them.
     """
@@ -37,10 +46,83 @@ def parse_text(text: bytes, most_depth: int, note: Note) -> Any:
     if value is not UNREADABLE:
         return value
     found = parse_exactly(text, most_depth)
-    for violation, issue in zip(explain(found.issues, torn=False), found.issues, strict=True):
-        if violation.code != ES108.code:
-            note(violation, None if issue.line is None else Position(issue.line, issue.column))
+    if note is not None:
+        for violation, issue in zip(explain(found.issues, torn=False), found.issues, strict=True):
+            if violation.code != ES108.code:
+                note(violation, None if issue.line is None else Position(issue.line, issue.column))
     return found.value if found.readable else UNREADABLE
+
+
+def parse_part(
+    documents: DocumentCheck,
+    text: bytes,
+    place: str = "",
+    move: Callable[[Position], Position] | None = None,
+    file: str | None = None,
+) -> Any:
+    """Return the value of a part of a document, or UNREADABLE; its violations are noted.
+
+    `place` is its JSON Pointer, and `move` returns the position in the document of one in the part,
+    if it has one.
+    """
+
+    def note(violation: Violation, at: Position | None) -> None:
+        line, column = (None, None) if move is None or at is None else move(at)
+        where = place + (violation.pointer or "")
+        documents.note(violation._replace(pointer=where or None), file, line, column)
+
+    return parse_text(text, documents.options.max_depth, note)
+
+
+def parse_element(
+    documents: DocumentCheck, element: Element, place: str, file: str | None = None
+) -> Any:
+    """Return the value of an element of a list, or UNREADABLE; its violations are noted."""
+
+    def note(violation: Violation, at: Position | None) -> None:
+        violation = violation._replace(pointer=place + (violation.pointer or ""))
+        if at is None:
+            note_element(documents, element, place, [violation], file)
+        else:
+            line, column = move_behind(Position(element.line, element.column), at)
+            documents.note(violation, file, line, column)
+
+    return parse_text(element.text, documents.options.max_depth, note)
+
+
+def note_element(
+    documents: DocumentCheck,
+    element: Element,
+    place: str,
+    violations: Iterable[Violation],
+    file: str | None = None,
+) -> None:
+    """Note violations in an element of a list, whose JSON Pointer is `place`."""
+    found = list(violations)
+    if found:
+        start = Position(element.line, element.column)
+        for violation, line, column in place_in_part(found, element.text, place, start):
+            documents.note(violation, file, line, column)
+
+
+def note_broken_list(
+    documents: DocumentCheck, issue: ArrayError, place: str, file: str | None = None
+) -> None:
+    """Note why the list of a document cannot be read behind a place."""
+    message = f"{issue.message} (byte {issue.offset:,} of the file)"
+    violation = BREAKS[issue.name].violation(message, pointer=place)
+    documents.note(violation, file, issue.line, issue.column)
+
+
+def iterate_elements(path: str, splitter: ArraySplitter | ObjectSplitter) -> Iterator[Element]:
+    """Iterate over the elements of the list in a document; one at its end may not be cut off.
+
+    Raises OSError and CannotCheck.
+    """
+    with closing(open_log(path)[0]) as reader:
+        for piece in pieces(begun(reader)[1]):
+            yield from splitter.feed(piece)
+        yield from (element for element in splitter.end() if element.whole)
 
 
 def parse_plain(text: bytes) -> Any:

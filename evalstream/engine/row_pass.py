@@ -93,10 +93,9 @@ def run_blocks(plan: BlockPlan, function: Callable[[Block], Result]) -> Iterator
             yield function(block)
             STOPPING.check()
         return
-    from evalstream.executors import serial
-    from evalstream.executors.base import run_in_order
+    from evalstream.executors.base import SERIAL, run_in_order
 
-    backend = plan.backend or serial.backend()
+    backend = plan.backend or SERIAL
     if plan.backend is not None and not backend.inherit_modules:
         plan.source.digest_in_thread()
     # All rows read of a stream were already passed on, and are used before it ends.

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Generic, NoReturn, Protocol, TypeVar
+from typing import Any, Final, Generic, NoReturn, Protocol, TypeVar
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, WorkerLost
@@ -73,15 +73,15 @@ class Executor(Protocol):
 class SerialExecutor:
     """Runs each task in this process, when its result is asked for."""
 
-    def submit(self, fn: Callable[..., Result], /, *args: Any) -> "_DeferredTask[Result]":
+    def submit(self, fn: Callable[..., Result], /, *args: Any) -> "DeferredTask[Result]":
         """Take a task."""
-        return _DeferredTask(partial(fn, *args))
+        return DeferredTask(partial(fn, *args))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Do nothing: no task is pending."""
 
 
-class _DeferredTask(Generic[Result]):
+class DeferredTask(Generic[Result]):
     """The future of a task that runs when its result is asked for."""
 
     def __init__(self, task: Callable[[], Result]) -> None:
@@ -117,21 +117,8 @@ class Backend(NamedTuple):
         return parallelism * self.look_ahead
 
 
-class _PendingTask(Generic[Work]):
-    __slots__ = ("future", "task")
-
-    def __init__(self, task: Work, future: TaskFuture[Any]) -> None:
-        self.task, self.future = task, future
-
-
-class _RejectedTask:
-    """The future of a task that the executor refused."""
-
-    def __init__(self, error: BaseException) -> None:
-        self._error = error
-
-    def result(self) -> NoReturn:
-        raise self._error
+SERIAL: Final = Backend("serial", parallelism=1, start=SerialExecutor, look_ahead=1)
+"""One task after the other, in this process."""
 
 
 def run_in_order(
@@ -155,7 +142,7 @@ def run_in_order(
     before it raises the error or Stopped; with `tasks_raise_stopped` it continues until the
     iterator of tasks raises it.
     """
-    waiting: deque[_PendingTask[Work]] = deque()
+    waiting: deque[tuple[Work, TaskFuture[Result]]] = deque()
     source = _Source(tasks, tasks_raise_stopped=tasks_raise_stopped)
     workers = _Workers(backend)
     try:
@@ -163,26 +150,31 @@ def run_in_order(
             while not source.paused and len(waiting) < backend.window:
                 task = source.next()
                 if task is not None:
-                    waiting.append(_PendingTask(task, workers.submit(function, task)))
+                    waiting.append((task, workers.submit(function, task)))
             if not waiting:
                 if source.ended:
                     source.close()
                     return
                 source.paused = False
                 continue
-            first = waiting.popleft()
+            task, future = waiting.popleft()
             try:
-                result = first.future.result()
+                result = future.result()
             except backend.broken:
                 if not backend.survives_worker_death:
                     workers.replace()
-                result = _run_alone(backend, function, first.task, lost)
+                result = _run_alone(backend, function, task, lost)
                 if not backend.survives_worker_death:
-                    for later in waiting:
-                        later.future = workers.submit(function, later.task)
+                    waiting = deque(
+                        (later, workers.submit(function, later)) for later, _ in waiting
+                    )
             yield result
     finally:
         workers.executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error
 
 
 class _Workers:
@@ -198,7 +190,7 @@ class _Workers:
         try:
             return self.executor.submit(function, task)
         except self._backend.broken as error:
-            return _RejectedTask(error)
+            return DeferredTask(partial(_raise, error))
 
     def replace(self) -> None:
         """Start a new executor, and say so the first time."""

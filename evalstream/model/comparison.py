@@ -295,6 +295,12 @@ REFERENCE: Final = "reference"
 ALL_PAIRS: Final = "all"
 """Which runs are compared: each with the reference, or each two."""
 
+REGRESSION: Final = "regression"
+DRIFT: Final = "drift"
+OVERLAP: Final = "overlap"
+CONDITIONS: Final = (REGRESSION, DRIFT, OVERLAP)
+"""The conditions of --fail-if."""
+
 
 class CompareSettings(NamedTuple):
     """The options that a comparison was made with."""

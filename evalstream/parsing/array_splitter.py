@@ -20,8 +20,7 @@ from evalstream.parsing.array_elements import (
     ReadResult,
     read_value,
 )
-
-BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+from evalstream.parsing.json import UTF8_MARK
 
 SHOWN_AFTER_ERROR: Final = 64
 """Number of bytes after an error that are shown with a malformed element."""
@@ -292,10 +291,10 @@ class ArraySplitter:
         if mark == "[":
             return self._expect(_Expected.FIRST)
         if self._offset + self._position == 0:
-            if self._data.startswith(BYTE_ORDER_MARK):
-                self._position = self._line_start = len(BYTE_ORDER_MARK)
+            if self._data.startswith(UTF8_MARK):
+                self._position = self._line_start = len(UTF8_MARK)
                 return True
-            if BYTE_ORDER_MARK.startswith(self._data) and not self._ended:
+            if UTF8_MARK.startswith(self._data) and not self._ended:
                 return False
         return self._fail(_NOT_BEGUN, self._position)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, Final
 
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, fast, is_finite
+from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, canonical, fast, is_finite
 
 
 def parse_or_none(text: bytes) -> Any:
@@ -110,3 +111,34 @@ def _is_finite(value: Any, text: bytes) -> bool:
     from evalstream.parsing.json_schema import finite_check
 
     return finite_check()(value)
+
+
+MOST_SETTING: Final = 200
+"""Number of characters of a setting that is kept."""
+
+
+def flatten_settings(name: str, value: Any) -> dict[str, str]:
+    """Return the values in a value as texts, by `name` and the JSON Pointers to them."""
+    found: dict[str, str] = {}
+    _flatten(name, value, found)
+    return found
+
+
+def setting_text(value: Any) -> str:
+    """Return a setting as a text of bounded length: a string as it is, other values as JSON.
+
+    A longer text is cut, and followed by a digest of the whole, so that different ones differ.
+    """
+    text = value if isinstance(value, str) else canonical(value).decode(errors="replace")
+    if len(text) <= MOST_SETTING:
+        return text
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return f"{text[:MOST_SETTING]}… (sha256 {digest[:8]}…)"
+
+
+def _flatten(name: str, value: Any, found: dict[str, str]) -> None:
+    if isinstance(value, dict) and value:
+        for key, one in value.items():
+            _flatten(f"{name}/{key}", one, found)
+    elif value is not None:
+        found[name] = setting_text(value)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from evalstream.parsing.array_elements import DECODER
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.strict_json import describe_json_error
@@ -34,10 +35,6 @@ NOT_AN_OBJECT: Final = "not an object"
 NUL_BYTES: Final = "NUL bytes"
 TOO_DEEP: Final = "too deep"
 TOO_MANY: Final = "not read after too many errors"
-
-# Only the end of a value is needed, so the decoder keeps as little of it as possible; large numbers
-# and repeated keys do not make an object torn.
-DECODER: Final = json.JSONDecoder(parse_int=bool, parse_float=bool, object_hook=bool)
 
 _WHITE: Final = " \t\r\n"
 _MARK: Final = UTF8_MARK.decode("latin-1")

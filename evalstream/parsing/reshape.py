@@ -6,7 +6,7 @@ This is the exact path of `fix` and `migrate`; the compiled row rewriter does th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 
@@ -189,9 +189,21 @@ def _members(
 def _replacement(splices: Splices, node: Node, place: Place, action: Action) -> str | None:
     """Return what an action makes of a value, None if the value stays."""
     written = splices.of(node)
-    if action is Action.SET:
-        return None if _is_equal(written, node, place.constant) else place.constant
-    return _MADE[action](splices, node, written)
+    match action:
+        case Action.SET:
+            return None if _is_equal(written, node, place.constant) else place.constant
+        case Action.LIST:
+            return f"[{written}]"
+        case Action.TEXT:
+            return quote_text(compact(splices.text, node))
+        case Action.NUMBER:
+            return "1" if written == "true" else "0"
+        case Action.TURN:
+            is_turn = written.startswith(TRANSCRIPT_TURN)
+            return RENAMED_TURN + written.removeprefix(TRANSCRIPT_TURN) if is_turn else None
+    given = decode_string(splices.text, node)
+    digest = normalise_digest(given)
+    return f'"{digest}"' if digest != given and is_hex_digest(digest) else None
 
 
 def _is_equal(written: str, node: Node, constant: str | None) -> bool:
@@ -200,36 +212,3 @@ def _is_equal(written: str, node: Node, constant: str | None) -> bool:
         return True
     both = node.type is JsonType.TEXT and constant.startswith('"')
     return both and bool(json.loads(written) == json.loads(constant))
-
-
-def _as_list(_splices: Splices, _node: Node, written: str) -> str:
-    return f"[{written}]"
-
-
-def _as_text(splices: Splices, node: Node, _written: str) -> str:
-    return quote_text(compact(splices.text, node))
-
-
-def _as_number(_splices: Splices, _node: Node, written: str) -> str:
-    return "1" if written == "true" else "0"
-
-
-def _convert_text(_splices: Splices, _node: Node, written: str) -> str | None:
-    is_turn = written.startswith(TRANSCRIPT_TURN)
-    return RENAMED_TURN + written.removeprefix(TRANSCRIPT_TURN) if is_turn else None
-
-
-def _as_digest(splices: Splices, node: Node, _written: str) -> str | None:
-    """Return a digest as it should be written, None for one that is, and for no digest."""
-    given = decode_string(splices.text, node)
-    digest = normalise_digest(given)
-    return f'"{digest}"' if digest != given and is_hex_digest(digest) else None
-
-
-_MADE: Final[Mapping[Action, Callable[[Splices, Node, str], str | None]]] = {
-    Action.LIST: _as_list,
-    Action.TEXT: _as_text,
-    Action.NUMBER: _as_number,
-    Action.TURN: _convert_text,
-    Action.DIGEST: _as_digest,
-}

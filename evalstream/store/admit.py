@@ -89,7 +89,10 @@ class Admission:
         for name in sorted(gone):
             self._judge_deletion(name, present, accepted)
         for name in present:
-            self._judge_spelling(name, accepted)
+            other = accepted.spellings.setdefault(name.casefold(), name)
+            if other != name:
+                message = f"the path differs only in upper and lower case from {other}"
+                self._findings.report("ES908", name, message, found=name)
             if self._judge_present(name, present, gone, accepted):
                 self.to_check.append(name)
 
@@ -106,10 +109,10 @@ class Admission:
                 beside.append(entry)
             return False
 
+        check = SnapshotCheck(self._store, ObjectTable(), self._findings, keep)
         manifest = parse_manifest(read_small(self._store, LATEST))
         for message, details in manifest.faults:
             self._findings.report("ES920", LATEST, message, **details)
-        check = SnapshotCheck(self._store, ObjectTable(), self._findings, keep)
         check.read_current(f"{manifest.folder}/{ENTRIES}", manifest)
         if self._findings.has_errors:
             return None
@@ -138,12 +141,6 @@ class Admission:
         what = "takes the record out" if named[1] == RECORD else "takes the rows from their record"
         message = f"an accepted file is deleted: {REBUILD} {what}, and keeps the object"
         self._findings.report("ES927", name, message)
-
-    def _judge_spelling(self, name: str, accepted: _Accepted) -> None:
-        other = accepted.spellings.setdefault(name.casefold(), name)
-        if other != name:
-            message = f"the path differs only in upper and lower case from {other}"
-            self._findings.report("ES908", name, message, found=name)
 
     def _judge_present(
         self, name: str, present: list[str], gone: set[str], accepted: _Accepted

@@ -6,7 +6,6 @@ import os
 from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Final
 
 from evalstream.io.names import is_remote
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
@@ -15,7 +14,7 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import SpilledList
 from evalstream.model.run import NoInput, Run
 from evalstream.store.files import open_store, read_small
-from evalstream.store.layout import ENTRIES, LATEST, MANIFESTS, split_object
+from evalstream.store.layout import DATA, ENTRIES, LATEST, MANIFESTS, OBJECTS, split_object
 from evalstream.store.snapshot import Entries, parse_manifest
 
 
@@ -32,7 +31,7 @@ class LegacyPaths:
 
     def find(self, below: str) -> str | None:
         """Return the path of an object by its path below flat/objects/, None if no entry has it."""
-        named = split_object(f"flat/objects/{below}")
+        named = split_object(OBJECTS + below)
         while named is not None:
             found = self._table.rows("SELECT path FROM entry WHERE uuid = ?", named[0])
             if found:
@@ -68,10 +67,6 @@ class LegacyPaths:
         self._table.close()
 
 
-_OBJECTS: Final = "flat/objects/"
-_DATA: Final = "data/"
-
-
 class _FoundObject(NamedTuple):
     """An object that a search found, and the size and mark of its rows in a listing."""
 
@@ -91,10 +86,11 @@ def judge_objects(found: Iterable[Run | NoInput], seen: array[int]) -> Iterator[
     held = SpilledList(_FoundObject)
     for one in found:
         path = one.aggregate if isinstance(one, Run) else None
-        if isinstance(one, Run) and path is not None and _is_object(path):
+        is_object = path is not None and "objects/" in path and OBJECTS in _identify(path)
+        if isinstance(one, Run) and path is not None and is_object:
             held.append(_FoundObject(one.rows, path, one.missing, one.size, one.mark))
             continue
-        if path is not None and _DATA in path:
+        if path is not None and DATA in path:
             seen.append(hash(_identify(path)))
         yield one
     yield from _pass_objects(held, set(seen))
@@ -107,12 +103,12 @@ def _pass_objects(held: Iterable[_FoundObject], seen: set[int]) -> Iterator[Run 
     stores: dict[str, LegacyPaths] = {}
     left: dict[str, Leftovers] = {}
     for one in held:
-        root, _, below = _identify(one.aggregate).rpartition(_OBJECTS)
+        root, _, below = _identify(one.aggregate).rpartition(OBJECTS)
         if root not in stores:
             stores[root] = LegacyPaths(root)
         legacy = stores[root].find(below)
         if legacy is not None and hash(_identify(root + legacy)) in seen:
-            left.setdefault(root, Leftovers()).add(TWIN, _OBJECTS + below)
+            left.setdefault(root, Leftovers()).add(TWIN, OBJECTS + below)
             continue
         yield Run(*one[:3], size=one.size, mark=one.mark, legacy_path=legacy)
     for root, others in left.items():
@@ -121,10 +117,6 @@ def _pass_objects(held: Iterable[_FoundObject], seen: set[int]) -> Iterator[Run 
             yield note
     for store in stores.values():
         store.close()
-
-
-def _is_object(path: str) -> bool:
-    return "objects/" in path and _OBJECTS in _identify(path)
 
 
 def _identify(path: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from evalstream.batch.ledger import database
 from evalstream.io.names import is_remote, redact_url
@@ -23,8 +23,6 @@ _ACCEPTED: Final = (
     "SELECT uuid, sha256 FROM accepted WHERE store = ? AND uuid > ? ORDER BY uuid LIMIT ?"
 )
 _ACCEPT: Final = "INSERT OR REPLACE INTO accepted VALUES (?, ?, ?)"
-
-_Returned = TypeVar("_Returned")
 
 
 class StoreMemory:
@@ -91,14 +89,13 @@ class StoreMemory:
         self._change(_RECORD, some)
 
     def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        return self._run(lambda: self._connection.execute(statement, values).fetchall())
+        with database.translate_sqlite_errors(self._path, CannotWrite):
+            return database.retry_while_locked(
+                lambda: self._connection.execute(statement, values).fetchall()
+            )
 
     def _change(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Run a statement with each of some values, all of them or none."""
         translate = database.translate_sqlite_errors(self._path, CannotWrite)
         with translate, database.exclusive(self._connection):
             self._connection.executemany(statement, rows)
-
-    def _run(self, call: Callable[[], _Returned]) -> _Returned:
-        with database.translate_sqlite_errors(self._path, CannotWrite):
-            return database.retry_while_locked(call)

@@ -1,9 +1,10 @@
-"""A snapshot of the store: its manifest, and its entries read line by line."""
+"""Snapshots of the store: manifests, entries read line by line, and changes between two."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -14,7 +15,10 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.store import layout
-from evalstream.store.files import StoreFiles
+from evalstream.store.contents import is_same_json
+from evalstream.store.files import StoreFiles, hash_file, open_store, read_small
+from evalstream.store.layout import LATEST, SAMPLES, Entry, object_path
+from evalstream.store.object_table import LISTED, ObjectTable
 
 PREFIX: Final = f"{layout.MANIFESTS}sha256_"
 
@@ -191,3 +195,142 @@ def _differences(manifest: Manifest, wanted: Mapping[str, Any], fault: str) -> I
         found = manifest.members.get(name)
         if name in manifest.members and found != expected:
             yield f"{name} {fault}", {"pointer": f"/{name}", "expected": expected, "found": found}
+
+
+class Snapshot(NamedTuple):
+    """A snapshot that matches its digests: what its manifest is named by, and its entries."""
+
+    core: str
+    table: ObjectTable
+    entries: Iterator[layout.Entry]
+
+
+def read_snapshot(manifest: str) -> Snapshot:
+    """Return the snapshot of one manifest, by its path or URL.
+
+    Raises CannotCheck where the manifest cannot be followed, or the entries are not its own.
+    """
+    folder, _, name = manifest.rpartition("/")
+    files = open_store(folder or os.curdir)
+    try:
+        known = parse_manifest(read_small(files, name))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CannotCheck(
+            f"{printable(manifest)} cannot be read as a manifest: {reason}"
+        ) from error
+    path = layout.ENTRIES
+    if name == "latest_manifest.json":
+        path = f"manifests/sha256_{known.core}/{path}"
+    entries, table = Entries(files, path), ObjectTable()
+    for _, entry in entries:
+        table.add(entry, LISTED)
+    if known.faults or any(entries.digest_faults(known)):
+        raise CannotCheck(
+            f"{printable(manifest)}: the manifest or its entries do not match their digests"
+        )
+    return Snapshot(known.core, table, (entry for _, entry in Entries(files, path)))
+
+
+class AcceptedRuns:
+    """The records that the latest snapshot of a store lists.
+
+    Raises CannotCheck for a store whose manifest or entries do not match their digests.
+    """
+
+    def __init__(self, root: str) -> None:
+        snapshot = read_snapshot(f"{root.rstrip('/')}/{layout.LATEST}")
+        self._core, self._table = snapshot.core, snapshot.table
+
+    def find_core(self, digests: Mapping[str, str]) -> str | None:
+        """Return the digest of the manifest if it lists all files of a run, as those of one record.
+
+        `digests` has their SHA-256 by path.
+        """
+        uuids = set()
+        for path, digest in digests.items():
+            uuid, ending = layout.split_data(path) or ("", "")
+            record = self._table.find(uuid) if uuid else None
+            content = record.content(ending) if record is not None else None
+            if content is None or content.sha256 != digest:
+                return None
+            uuids.add(uuid)
+        return self._core if len(uuids) == 1 else None
+
+
+CHANGED: Final = "changed"
+CHANGES: Final = (
+    *("added", "removed", "moved", "reserialised", CHANGED),
+    *("companion-attached", "companion-removed"),
+)
+"""What may happen to a record between two snapshots; one may be moved and changed."""
+
+
+class StoreChange(NamedTuple):
+    """A change of one record, with the path that its entry gives."""
+
+    change: str
+    object_uuid: str
+    collection: str
+    legacy_path: str
+
+
+class _Side(NamedTuple):
+    """A snapshot, and the store around it if its manifest is in one."""
+
+    snapshot: Snapshot
+    files: StoreFiles | None
+
+
+def diff_snapshots(old: str, new: str) -> Iterator[StoreChange]:
+    """Iterate over the changes from one manifest or store to another, in the order of paths.
+
+    What was removed comes last. Raises CannotCheck where one of them cannot be followed.
+    """
+    before, after = _open(old), _open(new)
+    for entry in after.snapshot.entries:
+        for change in _changes(entry, before, after):
+            yield StoreChange(change, entry.uuid, entry.collection, entry.legacy_path)
+    for entry in before.snapshot.entries:
+        if after.snapshot.table.find(entry.uuid) is None:
+            yield StoreChange("removed", entry.uuid, entry.collection, entry.legacy_path)
+
+
+def _open(path: str) -> _Side:
+    manifest = path if path.endswith(".json") else f"{path.rstrip('/')}/{LATEST}"
+    root, flat, _ = manifest.rpartition("flat/")
+    return _Side(read_snapshot(manifest), open_store(root or ".") if flat else None)
+
+
+def _changes(entry: Entry, before: _Side, after: _Side) -> Iterator[str]:
+    known = before.snapshot.table.find(entry.uuid)
+    if known is None:
+        yield "added"
+        return
+    if not known.has_path(entry.legacy_path):
+        yield "moved"
+    changed = []
+    for ending, content in entry.files:
+        earlier = known.content(ending)
+        if earlier is not None and earlier != content:
+            path = object_path(entry.uuid, ending)
+            digests = earlier.sha256, content.sha256
+            changed.append(not _is_rewritten(before.files, after.files, path, digests))
+    if changed:
+        yield CHANGED if any(changed) else "reserialised"
+    had_rows = known.content(SAMPLES) is not None
+    if had_rows != (entry.companion is not None):
+        yield "companion-removed" if had_rows else "companion-attached"
+
+
+def _is_rewritten(
+    old: StoreFiles | None, new: StoreFiles | None, path: str, digests: tuple[str, str]
+) -> bool:
+    """Tell whether both stores have the object as their entries say, with equal JSON."""
+    if old is None or new is None:
+        return False
+    try:
+        are_there = (hash_file(old, path), hash_file(new, path)) == digests
+        return are_there and is_same_json(old, path, new, path)
+    except OSError:
+        return False

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.store import layout
+from evalstream.store.contents import Listing
 from evalstream.store.files import StoreFiles, hash_file, read_small
 from evalstream.store.findings import StoreFindings
-from evalstream.store.listing import Listing
 from evalstream.store.memory import StoreMemory
 from evalstream.store.object_table import CHOSEN, CURRENT, LISTED, ObjectTable
 from evalstream.store.snapshot import PREFIX, Entries, Manifest, parse_manifest
@@ -44,7 +44,7 @@ class SnapshotCheck:
             self._findings.report("ES005", layout.LATEST, "the store has no latest manifest")
             return f"it has no latest manifest ({layout.LATEST})"
         text = read_small(self._files, layout.LATEST)
-        manifest = self._parse(text, "ES920", layout.LATEST)
+        manifest = self.parse(text, "ES920", layout.LATEST)
         if manifest is None:
             return "its latest manifest cannot be followed"
         claimed = f"{PREFIX}{manifest.members.get('manifest_core_sha256')}"
@@ -67,7 +67,7 @@ class SnapshotCheck:
         self._check_indexes(listing, current.entries)
         return current
 
-    def _parse(self, text: bytes, code: str, path: str) -> Manifest | None:
+    def parse(self, text: bytes, code: str, path: str) -> Manifest | None:
         """Return a manifest, and report its faults; None where it cannot be followed."""
         try:
             manifest = parse_manifest(text)
@@ -100,7 +100,7 @@ class SnapshotCheck:
             report("ES929", f"{folder}/{missing}", f"the snapshot has lost its {missing}")
         manifest, path = None, f"{folder}/{layout.MANIFEST}"
         if layout.MANIFEST in names:
-            manifest = self._parse(read_small(self._files, path), "ES929", path)
+            manifest = self.parse(read_small(self._files, path), "ES929", path)
         if manifest is not None:
             if manifest.folder != folder:
                 message = "the folder is not named after the digest of the manifest"

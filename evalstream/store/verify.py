@@ -1,32 +1,118 @@
-"""Verify a store: its snapshots, indexes and listing, and the bytes of its objects."""
+"""Verify a store: its snapshots, indexes and listing, and the bytes of chosen objects."""
 
 from __future__ import annotations
 
+import hashlib
+import heapq
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, nullcontext
-from typing import TYPE_CHECKING, Final
+from contextlib import ExitStack
+from typing import Final
 
+from evalstream.batch.plan import Shard
 from evalstream.engine.row_pass import usable_cores
 from evalstream.io.names import is_remote, printable
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import count_noun
-from evalstream.store.choice import Choice, StoreRequest
-from evalstream.store.contents import ContentResult, ContentTask, check_contents
+from evalstream.store.contents import (
+    ContentResult,
+    ContentTask,
+    ListedContent,
+    Listing,
+    check_contents,
+    find_missing,
+)
 from evalstream.store.files import StoreFiles, open_store, read_small
 from evalstream.store.findings import StoreFindings
 from evalstream.store.layout import ENTRIES, LATEST, RECORD, SAMPLES, Entry
-from evalstream.store.listing import ListedContent, Listing, find_missing
-from evalstream.store.object_table import CHOSEN, CURRENT, IN_DATA, SEEN, ObjectTable
-from evalstream.store.snapshot import Entries, parse_manifest
+from evalstream.store.memory import StoreMemory
+from evalstream.store.object_table import CHOSEN, CURRENT, IN_DATA, SEEN, ObjectTable, pack_uuid
+from evalstream.store.snapshot import Entries, read_snapshot
 from evalstream.store.snapshots import CurrentSnapshot, SnapshotCheck
 
-if TYPE_CHECKING:
-    from evalstream.store.memory import StoreMemory
+LEVELS: Final = ("manifest", "bytes", "rows")
+
+
+class StoreRequest(NamedTuple):
+    """How a store is verified: how deep, and which of its objects are read.
+
+    `since` is a manifest: objects that its snapshot lists with the same content are not read.
+    `sample` objects are chosen by `seed`. `acknowledged` are paths of data/ that may differ.
+    """
+
+    level: str = "bytes"
+    since: str | None = None
+    collections: tuple[str, ...] = ()
+    sample: int | None = None
+    seed: str = "0"
+    acknowledged: frozenset[str] = frozenset()
+    trusts_host: bool = False
+    shard: Shard | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all objects are read."""
+        limits = (self.since, self.sample, self.shard)
+        return self.level != "manifest" and not self.collections and limits == (None, None, None)
+
+    def describe(self) -> str:
+        """Say which objects are read; "" for all."""
+        shard = self.shard
+        limits = [
+            f"of {', '.join(self.collections)}" if self.collections else "",
+            f"not in {self.since}" if self.since else "",
+            f"shard {shard.number} of {shard.of}" if shard else "",
+            "" if self.sample is None else f"a sample of {self.sample:,}, seed {self.seed}",
+        ]
+        return ", ".join(filter(None, limits))
+
+
+class Choice:
+    """Tells of each entry whether its files are read."""
+
+    def __init__(self, request: StoreRequest) -> None:
+        """Read the snapshot of `since`. Raises CannotCheck."""
+        self._request = request
+        self._since = read_snapshot(request.since).table if request.since is not None else None
+
+    def takes(self, entry: Entry) -> bool:
+        """Tell whether an entry is read, but for `draw`."""
+        collections, since = self._request.collections, self._since
+        if self._request.level == "manifest":
+            return False
+        if collections and entry.collection not in collections:
+            return False
+        if since is not None and is_listed(entry, since):
+            return False
+        return self._request.sample is not None or self._is_in_shard(entry.uuid)
+
+    def draw(self, table: ObjectTable) -> None:
+        """Leave out what is not in the sample, if one is asked for; shards share its records."""
+        if self._request.sample is None:
+            return
+        taken = (uuid for uuid, one in table if one.flags(RECORD) & CHOSEN)
+        sample = set(heapq.nsmallest(self._request.sample, taken, key=self._lot))
+        for uuid, one in table:
+            if uuid not in sample or not self._is_in_shard(uuid):
+                one.leave_out()
+
+    def _lot(self, uuid: str) -> bytes:
+        return hashlib.sha256(f"{self._request.seed}/{uuid}".encode()).digest()
+
+    def _is_in_shard(self, uuid: str) -> bool:
+        shard = self._request.shard
+        return shard is None or int.from_bytes(pack_uuid(uuid)[:8]) % shard.of == shard.number - 1
+
+
+def is_listed(entry: Entry, table: ObjectTable) -> bool:
+    """Tell whether a snapshot lists all files of an entry with the same content."""
+    known = table.find(entry.uuid)
+    return known is not None and all(known.content(one) == content for one, content in entry.files)
 
 
 _MOST_UNREAD: Final = 20
@@ -53,7 +139,10 @@ class StoreCheck:
         """Verify the store, show the findings, and return the summary."""
         begin = time.monotonic()
         try:
-            with self._open_memory(ledger, overwrite=overwrite) as self._memory:
+            with ExitStack() as stack:
+                if ledger is not None:
+                    self._memory = StoreMemory(ledger, self.files, overwrite=overwrite)
+                    stack.callback(self._memory.close)
                 self._check()
         except Stopped as stopped:
             self.current = None
@@ -64,15 +153,6 @@ class StoreCheck:
         self._summary.seconds = time.monotonic() - begin
         self._findings.finish(self._summary, show)
         return self._summary
-
-    def _open_memory(
-        self, ledger: str | None, *, overwrite: bool
-    ) -> closing[StoreMemory] | nullcontext[None]:
-        if ledger is None:
-            return nullcontext()
-        from evalstream.store.memory import StoreMemory
-
-        return closing(StoreMemory(ledger, self.files, overwrite=overwrite))
 
     def _check(self) -> None:
         listing, choice = Listing(self.files), Choice(self._request)
@@ -139,27 +219,24 @@ class StoreCheck:
         return all(record.flags(ending) & SEEN for ending, _ in entry.files)
 
     def _take(self, result: ContentResult) -> None:
-        """Report the faults of a file, and remember its digest."""
+        """Report what is wrong with a file, and remember its digest. Raises CannotCheck."""
         self._read += result.digest is not None
         self._summary.bytes += result.bytes
-        self._count_unread(result)
-        for one in result.faults:
-            if one.code == "ES001":
-                self._findings.leave_open(one.path, one.message)
-            elif one.code == "ES927":
-                severity = Severity.INFO if one.is_info else None
-                self._report_drift(one.path, one.message, severity, **one.details)
+        is_in_vain = result.unread is not None and is_remote(self.files.root)
+        self._unread = self._unread + 1 if is_in_vain else 0
+        if self._unread >= _MOST_UNREAD:
+            # A host that answers nothing lets each file be waited for in vain.
+            raise CannotCheck(f"{self._unread} files in a row cannot be read; the check ends here")
+        if result.unread is not None:
+            self._findings.leave_open(result.path, result.unread)
+        for one in result.violations:
+            if one.code == "ES927":
+                values = {"expected": one.expected, "found": one.found}
+                self._report_drift(result.path, one.message, one.severity, **values)
             else:
-                self._findings.report(one.code, one.path, one.message, **one.details)
+                self._findings.add(one, result.path)
         if self._memory is not None and result.digest is not None and result.mark is not None:
             self._memory.record(result.path, result.mark, result.digest)
-
-    def _count_unread(self, result: ContentResult) -> None:
-        """Raise CannotCheck for a host that answers nothing: each file is waited for in vain."""
-        is_unread = any(one.code == "ES001" for one in result.faults)
-        self._unread = self._unread + 1 if is_unread and is_remote(self.files.root) else 0
-        if self._unread >= _MOST_UNREAD:
-            raise CannotCheck(f"{self._unread} files in a row cannot be read; the check ends here")
 
     def _report_missing(self, current: CurrentSnapshot, listing: Listing) -> None:
         """Report objects and files of data/ that are listed by entries alone."""
@@ -219,16 +296,14 @@ def verify_manifest(path: str, options: Options, show: Callable[[Finding], None]
     files = open_store(folder or ".")
     findings = StoreFindings(options, files.join)
     summary = RunSummary(printable(path), None, "store", noun="record")
+    check = SnapshotCheck(files, ObjectTable(), findings)
     try:
-        manifest = parse_manifest(read_small(files, name))
-        below = f"manifests/sha256_{manifest.core}/" if path.endswith(LATEST) else ""
-        for message, details in manifest.faults:
-            findings.report("ES920", name, message, **details)
-        check = SnapshotCheck(files, ObjectTable(), findings)
-        summary.rows = check.read_current(f"{below}{ENTRIES}", manifest, name).count
-        summary.checked = (Checked("the manifest and its entries checked, and nothing else", None),)
-    except ValueError as error:
-        findings.report("ES920", name, f"the manifest cannot be followed: {error}")
+        manifest = check.parse(read_small(files, name), "ES920", name)
+        if manifest is not None:
+            below = f"manifests/sha256_{manifest.core}/" if path.endswith(LATEST) else ""
+            summary.rows = check.read_current(f"{below}{ENTRIES}", manifest, name).count
+            text = "the manifest and its entries checked, and nothing else"
+            summary.checked = (Checked(text, None),)
     except (OSError, CannotCheck) as error:
         findings.leave_open(name, getattr(error, "strerror", None) or str(error))
     findings.finish(summary, show)

@@ -9,7 +9,7 @@ import pytest
 from rows import aggregate_of, bytes_of, sound_rows
 
 import evalstream
-from evalstream.batch.comparing.shared_ranks import group_ranks
+from evalstream.batch.comparing.many_runs import group_ranks
 from evalstream.model.comparison import (
     Alignment,
     CompareVerdict,

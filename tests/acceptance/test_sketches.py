@@ -17,9 +17,9 @@ from rows import bytes_of, reported, sound_rows, write_run
 from turned_clock import TurnedClock
 
 import evalstream
-from evalstream.batch.fingerprint import fingerprint
 from evalstream.batch.ledger import run_state
 from evalstream.batch.parts import PartReporter
+from evalstream.batch.serialize import fingerprint
 from evalstream.cli.output import Target
 from evalstream.engine import row_pass
 from evalstream.io import file as file_module

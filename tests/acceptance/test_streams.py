@@ -32,8 +32,8 @@ from turned_clock import TurnedClock
 
 import evalstream
 from evalstream.engine import row_pass
-from evalstream.executors import pool, serial
-from evalstream.executors.base import run_in_order
+from evalstream.executors import pool
+from evalstream.executors.base import SERIAL, run_in_order
 from evalstream.io import file as file_module
 from evalstream.io import stream
 from evalstream.io.file import FollowedFile
@@ -442,7 +442,7 @@ def test_rows_cannot_go_where_it_makes_no_sense(
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes() == GOOD
 
 
-@pytest.mark.parametrize("backend", [serial.backend(), pool.backend(2)])
+@pytest.mark.parametrize("backend", [SERIAL, pool.backend(2)])
 def test_what_is_under_way_is_handed_out_at_a_lull(backend: Any) -> None:
     seen: list[int] = []
 

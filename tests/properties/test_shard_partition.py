@@ -13,7 +13,7 @@ from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalstream.batch.shards import FolderPartition, Shard
+from evalstream.batch.plan import FolderPartition, Shard
 from evalstream.discovery.folder_pairs import FolderPairs
 from evalstream.discovery.inputs import find_runs
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final
 
 from evalstream.batch.baseline import baseline_file
 from evalstream.formats.registry import CATALOGUE, folder_format, main_format
+from evalstream.io.names import is_remote
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.data_class import replace
+from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, KnownFinding, Severity, SpilledList
 from evalstream.model.options import Options
 from evalstream.model.report import Totals
@@ -62,7 +64,9 @@ class Baseline:
         self._target = options.write_baseline
         self._kind = None if overwrite else baseline_file.BASELINE
         if self._target is not None and not overwrite:
-            baseline_file.refuse_replacing(self._target)
+            if is_remote(self._target):
+                raise UsageError("--write-baseline must be a file, not a URL")
+            baseline_file.BASELINE.refuse_foreign(self._target)
         self._places = baseline_file.FindingPlaces(self._target or options.baseline or "")
         self._secret = baseline_file.read_secret(options.baseline, self._target)
         # Infos are many, and fail a check only with --fail-on info.
@@ -93,7 +97,10 @@ class Baseline:
             return
         if self._has_room(finding):
             shown = finding._replace(count=times - known) if known else finding
-            self._show(shown if self._options.show_values else without_values(shown))
+            if not self._options.show_values:
+                is_data = CATALOGUE[code].expects_data
+                shown = shown._replace(found=None, expected=None if is_data else shown.expected)
+            self._show(shown)
 
     def end_run(self, summary: RunSummary) -> None:
         """Let the findings that were known since the last call fail the run no longer."""
@@ -108,7 +115,10 @@ class Baseline:
         is_alone = is_main and (summary.file is None or summary.aggregate is None)
         is_folder = folder_format(summary.format) is not None and not self._options.exclude
         named = filter(None, (summary.file, summary.aggregate, summary.inputs))
-        how = int(is_alone), int(is_folder), self._number_rules(summary.ignored)
+        # Few runs differ from the others in the rules that they ignore.
+        if summary.ignored not in self._ignored:
+            self._ignored.append(summary.ignored)
+        how = int(is_alone), int(is_folder), self._ignored.index(summary.ignored)
         self._table.change(_CHECK, ((encode_name(self._places.of(name)), *how) for name in named))
 
     def finish(self, totals: Totals) -> SpilledList[KnownFinding]:
@@ -145,13 +155,10 @@ class Baseline:
     def _load(self, path: str | None) -> None:
         if path is None:
             return
-        folder, rebased = baseline_file.parent_folder(path), self._places.rebase
+        folder, rebase = baseline_file.parent_folder(path), self._places.rebase
         known = baseline_file.read_baseline(path)
-        rows = (
-            (*baseline_file.key_of_known(rebased(one.file, folder), one), one.count)
-            for one in known
-        )
-        self._table.change(_LOAD, rows)
+        keys = ((baseline_file.key_of_known(rebase(one.file, folder), one), one) for one in known)
+        self._table.change(_LOAD, ((*key, one.count) for key, one in keys))
 
     def _match(self, finding: Finding, times: int) -> int:
         """Count occurrences of a finding, and return how many of them are known."""
@@ -192,25 +199,9 @@ class Baseline:
                 if place == file or is_folder:
                     # Rules over whole runs compare rows with their aggregate.
                     is_compared = not is_alone or CATALOGUE[name].run is None
-                    return is_compared and name in self._enabled_rules(rules)
+                    options = replace(self._options, ignore=self._ignored[rules])
+                    return is_compared and name in CATALOGUE.selection(options).enabled
         return False
-
-    def _number_rules(self, ignored: tuple[str, ...]) -> int:
-        """Return a number for the rules that a run ignored; few runs differ from the others."""
-        if ignored not in self._ignored:
-            self._ignored.append(ignored)
-        return self._ignored.index(ignored)
-
-    def _enabled_rules(self, number: int) -> Set[str]:
-        """Return the rules of the runs that ignored the rules of a number."""
-        ignored = self._ignored[number]
-        return CATALOGUE.selection(replace(self._options, ignore=ignored)).enabled
-
-
-def without_values(finding: Finding) -> Finding:
-    """Return a finding without the values of the data."""
-    is_data = CATALOGUE[finding.code].expects_data
-    return finding._replace(found=None, expected=None if is_data else finding.expected)
 
 
 @lru_cache(maxsize=1)

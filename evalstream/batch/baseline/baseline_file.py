@@ -14,8 +14,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from evalstream._version import __version__
-from evalstream.batch.fingerprint import verdict_options
-from evalstream.batch.serialize import decode_known
+from evalstream.batch.serialize import decode_known, verdict_options
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import is_remote, printable
 from evalstream.io.output import Output
@@ -156,13 +155,6 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 _REQUIRED: Final = frozenset({"code", "file", "count"})
 
 
-def refuse_replacing(path: str) -> None:
-    """Raise UsageError for a path where a baseline cannot be, or where another file is."""
-    if is_remote(path):
-        raise UsageError("--write-baseline must be a file, not a URL")
-    BASELINE.refuse_foreign(path)
-
-
 def read_secret(path: str | None, target: str | None) -> bytes:
     """Return the key of a baseline, else that of the one to be replaced, else a new one.
 
@@ -288,7 +280,7 @@ def _check_head(path: str, head: Any) -> None:
 
 def _finding(path: str, number: int, value: Any) -> KnownFinding:
     is_whole = isinstance(value, dict) and _REQUIRED <= value.keys() <= _TYPES.keys()
-    if not is_whole or not all(_fits(name, one) for name, one in value.items()):
+    if not is_whole or not all(type(one) in _TYPES[name] for name, one in value.items()):
         raise _refuse_entry(path, number, "it is not a known finding")
     known = decode_known(value)
     is_digest = known.values is None or _VALUES.fullmatch(known.values)
@@ -298,10 +290,6 @@ def _finding(path: str, number: int, value: Any) -> KnownFinding:
         reason = f"{known.code} says that something was not checked, which no baseline can hold"
         raise _refuse_entry(path, number, reason)
     return known
-
-
-def _fits(name: str, value: Any) -> bool:
-    return isinstance(value, _TYPES[name]) and not isinstance(value, bool)
 
 
 def _refuse_entry(path: str, number: int, reason: str) -> UsageError:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Final
 
-from evalstream.batch.comparing.matrix import add_matrices
+from evalstream.batch.comparing.many_runs import add_matrices, group_ranks, rank_runs
 from evalstream.batch.comparing.pairs import JoinedPair, Request, joined_pair
 from evalstream.batch.comparing.runs import CheckedRun
-from evalstream.batch.comparing.shared_ranks import group_ranks, rank_runs
-from evalstream.batch.comparing.summary import finished_report
 from evalstream.model.comparison import (
     ALL_PAIRS,
+    DRIFT,
+    REGRESSION,
     CompareSettings,
     CompareVerdict,
     Comparison,
@@ -25,8 +25,10 @@ from evalstream.model.comparison import (
 from evalstream.model.data_class import DataClass, field, replace
 from evalstream.model.errors import internal_error
 from evalstream.model.estimate import Estimate
+from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
+from evalstream.stats.inference.average import average_results
 from evalstream.stats.inference.estimate import choose_cautious, estimate, with_adjusted
 from evalstream.stats.inference.verdict import judge_estimate
 
@@ -59,18 +61,16 @@ def compare_runs(
     report = ComparisonReport([run.shown for run in runs], reference.shown.label, settings)
     result = ComparedRuns(report, show_values=options.show_values)
     report.refused = _refusal(runs, settings)
-    if report.refused is not None:
-        finished_report(report, runs)
-        return result
-    try:
-        _compare(runs, reference, request, options, result)
-    except BaseException as error:  # noqa: BLE001 - whatever is wrong with the samples of these runs
-        fault = str(internal_error(error))
-        result = ComparedRuns(
-            ComparisonReport([run.shown for run in runs], reference.shown.label, settings)
-        )
-        result.report.refused = fault
-        finished_report(result.report, runs)
+    if report.refused is None:
+        try:
+            _compare(runs, reference, request, options, result)
+        except BaseException as error:  # noqa: BLE001 - whatever is wrong with the samples of these runs
+            fault = str(internal_error(error))
+            report = ComparisonReport([run.shown for run in runs], reference.shown.label, settings)
+            report.refused, result = fault, ComparedRuns(report)
+        else:
+            return result
+    finished_report(report, runs)
     return result
 
 
@@ -255,10 +255,84 @@ def _settings(run: CheckedRun, results: set[str]) -> Mapping[str, str]:
             if metric.result in results:
                 for name, text in settings.items():
                     found.setdefault(name, {})[text] = None
-    joined = {name: _join_texts([*texts]) for name, texts in found.items()}
+    joined = {}
+    for name, texts in found.items():
+        more = f"; and {len(texts) - MOST_VALUES} more" if len(texts) > MOST_VALUES else ""
+        joined[name] = "; ".join(islice(texts, MOST_VALUES)) + more
     return {**described.settings, **joined}
 
 
-def _join_texts(texts: Sequence[str]) -> str:
-    more = len(texts) - MOST_VALUES
-    return "; ".join(texts[:MOST_VALUES]) + (f"; and {more} more" if more > 0 else "")
+def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> None:
+    """Set what follows from the comparisons of a report."""
+    for run in runs:
+        run.count_samples()
+    counts = {run.shown.label: run.shown.samples for run in runs}
+    report.averages = average_results(report.comparisons, counts, report.settings.level)
+    if report.refused is None and not report.comparisons:
+        report.refused = "the runs share no result and metric"
+    report.first_line = _first_line(report, runs)
+    if report.allowed:
+        report.first_line += f"; different {', '.join(report.allowed)} (--allow-different)"
+    same = [
+        f"{first.label} and {second.label} have the same bytes"
+        for first, second in combinations(report.runs, 2)
+        if first.checksum is not None and first.checksum == second.checksum
+    ]
+    report.warnings = [*report.warnings, *_describe_unpaired(report), *same]
+    report.failed_on = [name for name in report.settings.fail_if if _holds(name, report)]
+    verdicts = {one.verdict for one in report.comparisons}
+    if report.refused is not None or CompareVerdict.NOT_COMPARABLE in verdicts:
+        report.exit_code = int(ExitCode.UNCHECKED)
+    else:
+        report.exit_code = int(ExitCode.FAILED if report.failed_on else ExitCode.PASSED)
+
+
+def _describe_unpaired(report: ComparisonReport) -> Iterator[str]:
+    """Say of which runs records cannot be paired, and what else samples may be paired by."""
+    by = report.settings.by
+    advice = "" if by == "sample_id" else "; --by sample_id pairs them by their ids"
+    for run in report.runs:
+        if run.without_identity:
+            of = count_noun(run.rows, run.noun)
+            some = f"{run.without_identity:,} of {of} lack" if run.samples else f"no {run.noun} has"
+            yield f"{run.label}: {some} what samples are paired by ({by}){advice}"
+
+
+def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:
+    """Say what was compared, and whether every run passes its check."""
+    labels = [run.shown.label for run in runs]
+    joined = f"{', '.join(labels[:-1])} and {labels[-1]}" if len(labels) > 1 else labels[0]
+    if report.refused is not None:
+        return f"not compared: {report.refused}"
+    refused = [f"{run.shown.label} {run.refusal}" for run in runs if run.refusal]
+    if refused:
+        return f"compared without verification (--no-verify): {'; '.join(refused)}"
+    opened = []
+    for one in report.runs:
+        if one.verdict != "passed":
+            no_seal = "its aggregate does not seal its rows"
+            open_ = "no aggregate confirms its rows" if one.aggregate is None else no_seal
+            opened.append(f"{one.label} has an open verdict ({'; '.join(one.reasons) or open_})")
+    warned = "".join(
+        f"; {run.shown.label} with warnings: {', '.join(run.warnings)}"
+        for run in runs
+        if run.warnings
+    )
+    if opened:
+        return f"{joined} have no errors in their checks, but {'; '.join(opened)}{warned}"
+    return f"{joined} pass their checks{warned}"
+
+
+def _holds(name: str, report: ComparisonReport) -> bool:
+    """Tell whether a condition holds."""
+    if name == REGRESSION:
+        return any(
+            one.verdict is CompareVerdict.SIGNIFICANT and one.better == report.reference
+            for one in report.comparisons
+        )
+    if name == DRIFT:
+        aligned = (one.alignment for one in report.comparisons)
+        return bool(report.drifts_in_all) or any(one.drifted + one.relabelled for one in aligned)
+    return bool(report.unmatched_results) or any(
+        one.alignment.overlap < report.settings.min_overlap for one in report.comparisons
+    )

@@ -71,7 +71,10 @@ def match_metrics(
         other = keys_b.get(key)
         if other is None:
             other = _unnamed_match(one, keys_a.values(), keys_b.values())
-        if other is not None and _is_wanted(one, other, wanted):
+        if other is None:
+            continue
+        names = (one.result, one.metric, one.label, other.metric, other.label)
+        if wanted is None or wanted in names:
             pairs[key] = one, other
     numbers = {key: number for number, key in enumerate(pairs)}
     numbers_b = {_key(other): numbers[key] for key, (_, other) in pairs.items()}
@@ -80,11 +83,17 @@ def match_metrics(
     allowed: dict[str, None] = {}
     for number, (one, other) in enumerate(pairs.values()):
         different = _different_scoring(_scoring(a, one), _scoring(b, other))
-        tolerated = [name for name in different if _is_below(name, allow_different)]
+        above = tuple(f"{one}/" for one in allow_different)
+        tolerated = [name for name in different if f"{name}/".startswith(above)]
         allowed |= dict.fromkeys(tolerated)
         refused = [text for name, text in different.items() if name not in tolerated]
         if refused:
-            conflicts.setdefault(number, _scored_differently(refused))
+            more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+            conflict = (
+                f"the scores were made in different ways: {refused[0]}{more}; --allow-different"
+                " compares them"
+            )
+            conflicts.setdefault(number, conflict)
     return MetricMatch(
         [metric for metric, _ in joined],
         [numbers.get(_key(one), NOT_COMPARED) for one in a.metrics],
@@ -199,17 +208,6 @@ def _shorten(text: str) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
-def _scored_differently(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - 1} more" if len(texts) > 1 else ""
-    return (
-        f"the scores were made in different ways: {texts[0]}{more}; --allow-different compares them"
-    )
-
-
-def _is_below(name: str, settings: Sequence[str]) -> bool:
-    return any(name == one or name.startswith(f"{one}/") for one in settings)
-
-
 def _key(metric: MetricName) -> tuple[str, str | None]:
     return metric.result, metric.metric
 
@@ -242,11 +240,6 @@ def _unnamed_match(
         return None
     (other,) = candidates
     return other if (one.metric is None) != (other.metric is None) else None
-
-
-def _is_wanted(one: MetricName, other: MetricName, wanted: str | None) -> bool:
-    names = {one.result, one.metric, one.label, other.metric, other.label}
-    return wanted is None or wanted in names
 
 
 def _join_metrics(one: MetricName, other: MetricName) -> tuple[MetricName, str | None]:

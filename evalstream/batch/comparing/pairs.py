@@ -23,7 +23,7 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
 from evalstream.stats.samples.copies import CopyFinder
-from evalstream.stats.samples.drift import DriftedPair, DriftFinder, DriftKind
+from evalstream.stats.samples.drift import DriftFinder, DriftKind
 from evalstream.stats.samples.joining import join_runs
 from evalstream.stats.samples.sample_store import SampleStore
 
@@ -37,6 +37,11 @@ class Request(NamedTuple):
     settings: CompareSettings
     metric: str | None = None
     flips: int = 20
+
+    def match(self, a: CheckedRun, b: CheckedRun) -> MetricMatch:
+        """Match the metrics of two runs that are compared."""
+        allowed = self.settings.allow_different
+        return match_metrics(a.description, b.description, self.metric, allowed)
 
 
 class JoinedPair(NamedTuple):
@@ -63,7 +68,7 @@ def joined_pair(
     Drifts, warnings and results without a counterpart are added to the report.
     """
     allow_different = request.settings.allow_different
-    match = match_metrics(a.description, b.description, request.metric, allow_different)
+    match = request.match(a, b)
     labels = a.shown.label, b.shown.label
     only = ((labels[0], match.only_a), (labels[1], match.only_b))
     named = [f"{name} (only in {label})" for label, names in only for name in names]
@@ -81,11 +86,8 @@ def joined_pair(
         finder.finish()
         tally.add_copies(copies.groups())
         alignments = [
-            one.alignment(
-                finder.by_metric[number][DriftKind.DRIFT],
-                finder.by_metric[number][DriftKind.RELABELLED],
-            )
-            for number, one in enumerate(tally.metrics)
+            one.alignment(drifts[DriftKind.DRIFT], drifts[DriftKind.RELABELLED])
+            for one, drifts in zip(tally.metrics, finder.by_metric, strict=True)
         ]
         list_drifts(finder, tally, a, b, options, report)
     unread = [*flips.read_answers(a, b, options), *_under_two_names(a, b, tally, options)]
@@ -228,23 +230,18 @@ def list_drifts(
     ids_a = _ids_at(a, options, [(one.line_a, one.offset_a) for one in found])
     ids_b = _ids_at(b, options, [(one.line_b, one.offset_b) for one in found])
     labels = a.shown.label, b.shown.label
-    report.drifts = [*report.drifts, *(_drift(one, labels, ids_a, ids_b) for one in found)]
-
-
-def _drift(
-    one: DriftedPair,
-    labels: tuple[str, str],
-    ids_a: dict[tuple[int, int], object],
-    ids_b: dict[tuple[int, int], object],
-) -> Drift:
-    return Drift(
-        *labels,
-        _KINDS[one.kind],
-        ids_a.get((one.line_a, one.offset_a)),
-        ids_b.get((one.line_b, one.offset_b)),
-        one.line_a,
-        one.line_b,
-    )
+    drifts = [
+        Drift(
+            *labels,
+            _KINDS[one.kind],
+            ids_a.get((one.line_a, one.offset_a)),
+            ids_b.get((one.line_b, one.offset_b)),
+            one.line_a,
+            one.line_b,
+        )
+        for one in found
+    ]
+    report.drifts = [*report.drifts, *drifts]
 
 
 def _ids_at(

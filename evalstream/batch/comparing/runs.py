@@ -139,6 +139,7 @@ def reason_left_out(run: CheckedRun, settings: CompareSettings, metric: str | No
 def _describe_run(summary: RunSummary, samples: RunSamples | None, label: str) -> ComparedRun:
     """Return what the report says of a run."""
     described = None if samples is None else samples.description
+    reason = summary.incomplete_reason or summary.remark
     return ComparedRun(
         label=label,
         file=summary.file,
@@ -148,7 +149,8 @@ def _describe_run(summary: RunSummary, samples: RunSamples | None, label: str) -
         model=None if described is None else described.model,
         evaluation=None if described is None else described.evaluation,
         verdict=summary.verdict,
-        reasons=_reasons(summary),
+        # What fails it, the most frequent first; or why its verdict is open.
+        reasons=[*_name_codes(summary.failing), *([reason] if reason else ())],
         rows=summary.rows,
         noun=summary.noun,
         without_identity=0 if samples is None else samples.without_identity,
@@ -169,13 +171,6 @@ def make_labels(count: int) -> list[str]:
     rounds = range(1, count // len(ascii_uppercase) + 2)
     labels = [f"{one}{'' if turn == 1 else turn}" for turn in rounds for one in ascii_uppercase]
     return labels[:count]
-
-
-def _reasons(summary: RunSummary) -> Sequence[str]:
-    """Return what fails a run, the most frequent first; or why its verdict is open."""
-    texts = _name_codes(summary.failing)
-    reason = summary.incomplete_reason or summary.remark
-    return [*texts, reason] if reason else texts
 
 
 def _name_codes(counts: Mapping[str, int]) -> list[str]:

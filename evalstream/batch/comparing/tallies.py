@@ -107,7 +107,10 @@ class MetricTally:
         says what is right, such as that an item was answered at all, there is no flip.
         """
         flags, a, b = (pairs[name].copy() for name in ("flags", "score_a", "score_b"))
-        right_a, right_b = (_make_flags((score == 1) != self.lower_is_better) for score in (a, b))
+        right_a, right_b = (
+            np.where((score == 1) != self.lower_is_better, np.uint64(_RIGHT), np.uint64(_WRONG))
+            for score in (a, b)
+        )
         shown = flags & _FAILED_ONCE | right_a | right_b << np.uint64(B_SHIFT)
         says_it = is_bit(a) & is_bit(b) & ((flags & _JUDGEMENTS) != 0)
         changes: Array = np.where(says_it, shown, flags & (_FAILED_ONCE | _JUDGEMENTS))
@@ -187,8 +190,12 @@ class PairTally:
         found = found[first]
         self.drifted += len(found)
         first = np.lexsort((found["offset_a"], found["line_a"]))[:MOST_DRIFTS]
-        some = map(_make_drifted, sample_pairs(found[first]))
-        self.drifts = nsmallest(MOST_DRIFTS, [*self.drifts, *some])
+        for pair in sample_pairs(found[first]):
+            is_relabelled = pair.flags & PairFlag.OTHER_REFERENCE
+            kind = DriftKind.RELABELLED if is_relabelled else DriftKind.DRIFT
+            places = pair.line_a, pair.offset_a, pair.line_b, pair.offset_b
+            self.drifts.append(DriftedPair(*places, pair.sample_a, pair.sample_b, kind))
+        self.drifts = nsmallest(MOST_DRIFTS, self.drifts)
 
     def _keep_flips(self, tally: MetricTally, pairs: Array) -> None:
         """Keep the scored samples that both runs judge differently."""
@@ -214,18 +221,6 @@ def select_first_lines(pairs: Array, most: int) -> Array:
         return pairs
     lines = pairs["line_a"]
     return pairs.compress(lines <= np.partition(lines, most - 1)[most - 1])
-
-
-def _make_flags(is_right: Array) -> Array:
-    found: Array = np.where(is_right, np.uint64(_RIGHT), np.uint64(_WRONG))
-    return found
-
-
-def _make_drifted(pair: SamplePair) -> DriftedPair:
-    is_relabelled = pair.flags & PairFlag.OTHER_REFERENCE
-    kind = DriftKind.RELABELLED if is_relabelled else DriftKind.DRIFT
-    places = pair.line_a, pair.offset_a, pair.line_b, pair.offset_b
-    return DriftedPair(*places, pair.sample_a, pair.sample_b, kind)
 
 
 def _by_metric(records: Array, numbers: Array) -> Iterator[tuple[int, Array]]:

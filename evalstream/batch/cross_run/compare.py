@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from enum import StrEnum
 from itertools import chain, groupby, repeat, starmap
 from operator import itemgetter
@@ -279,39 +279,28 @@ SELECT * FROM (
 """
 
 
-class Comparisons(NamedTuple):
-    """The comparisons to make: records, UUIDs, files, samples, paths and answers."""
-
-    records: bool
-    files: bool
-    samples: bool
-    uuids: bool
-    paths: bool
-    answers: bool
-
-
-def compare(base: sqlite3.Connection, comparisons: Comparisons) -> Iterator[CrossRunMatch]:
-    """Make the requested comparisons, and return the matches in the order of the report."""
+def compare(base: sqlite3.Connection, wanted: Collection[str]) -> Iterator[CrossRunMatch]:
+    """Compare records, uuids, files, answers, samples or paths, and return ordered matches."""
     base.executescript(_FOUND)
-    if comparisons.records:
+    if "records" in wanted:
         base.executescript(_RECORDS)
-    if comparisons.uuids:
+    if "uuids" in wanted:
         base.executescript(_UUIDS)
-    if comparisons.files:
+    if "files" in wanted:
         base.executescript(_CLAIMS)
         base.executescript(_HOLDERS)
         _create_words_table(base, "SELECT DISTINCT set_id FROM holders ORDER BY set_id")
         base.executescript(_OVERLAPS)
-    if comparisons.answers:
+    if "answers" in wanted:
         base.executescript(_ANSWERS)
         _create_words_table(base, _OF_ANSWERS)
         base.executescript(_NEAR_ANSWERS)
-    if comparisons.samples:
+    if "samples" in wanted:
         base.executescript("DROP TABLE IF EXISTS shared; CREATE TABLE shared (benchmark INTEGER);")
         base.executemany("INSERT INTO shared VALUES (?)", _benchmarks_with_shared_samples(base))
         _create_words_table(base, _UNLIKE)
         base.executescript(_DRIFT)
-    if comparisons.paths:
+    if "paths" in wanted:
         collide(base)
     return starmap(CrossRunMatch, base.execute(_ALL))
 
@@ -335,8 +324,7 @@ def _benchmarks_with_shared_samples(base: sqlite3.Connection) -> list[tuple[int]
 def _has_shared(base: sqlite3.Connection, benchmark: int, parts: int) -> bool:
     """Tell whether two sets of a benchmark share a sample, some samples at a time."""
     query = (
-        "SELECT set_id, words FROM chunks JOIN sets ON id = set_id WHERE benchmark = ?"
-        " ORDER BY set_id"
+        "SELECT set_id, words FROM chunks JOIN sets ON id = set_id WHERE benchmark = ? ORDER BY 1"
     )
     for part in range(parts):
         seen: set[int] = set()

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple, Protocol
+from functools import partial
+from typing import Any, Final, NamedTuple
 
-from evalstream.batch.cross_run.compare import (
-    TABLES,
-    Comparisons,
-    CrossRunKind,
-    CrossRunMatch,
-    compare,
-)
+from evalstream.batch.cross_run.compare import TABLES, CrossRunKind, CrossRunMatch, compare
 from evalstream.formats.registry import main_format
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
@@ -32,22 +27,6 @@ class CrossRunFinding(NamedTuple):
     line: int | None
     offset: int | None
     violation: Violation
-
-
-class LinkedRun(Protocol):
-    """What the index reads of a run: its names in reports, and its links."""
-
-    @property
-    def file(self) -> str | None:
-        """The rows."""
-
-    @property
-    def aggregate(self) -> str | None:
-        """The aggregate."""
-
-    @property
-    def links(self) -> RunLinks | None:
-        """The digests that link it to other runs, None where they were not collected."""
 
 
 class CrossRunIndex:
@@ -74,15 +53,12 @@ class CrossRunIndex:
             self.close()
             raise
 
-    def add(self, number: int, summary: LinkedRun) -> None:
-        """Add the links of a run, once; a run without links is left out."""
-        links = summary.links
-        if links is None:
-            return
+    def add(self, number: int, file: str | None, aggregate: str | None, links: RunLinks) -> None:
+        """Add a run, once: its names in reports, and the digests that link it to other runs."""
         evaluation = None if links.evaluation is None else _to_signed(links.evaluation)
         fields = (links.record, evaluation, links.is_array, links.is_cut)
         with self._translate_errors():
-            self._add_run(number, summary.file, summary.aggregate, *fields)
+            self._add_run(number, file, aggregate, *fields)
             for place, group in enumerate(links.groups()):
                 set_id, is_first = self._add_group(number, place, group)
                 if is_first:
@@ -97,9 +73,12 @@ class CrossRunIndex:
         """
         with self._translate_errors():
             codes = self._rules.codes().items()
-            comparisons = Comparisons(**{compared: code in enabled for compared, code in codes})
-            for match in compare(self._base, comparisons):
-                yield self._finding(match)
+            wanted = {compared for compared, code in codes if code in enabled}
+            for found in compare(self._base, wanted):
+                run = self._find_names(found.run)
+                line = None if found.line is None else run.place(found.line)[0]
+                name, violation = run.choose_name(found.is_aggregate), self._violation(found, run)
+                yield CrossRunFinding(found.run, name, line, found.offset, violation)
 
     def parts(self) -> Iterator[dict[str, Any]]:
         """Iterate over everything in the index, as small JSON objects for `add_part`."""
@@ -122,7 +101,11 @@ class CrossRunIndex:
         try:
             with self._translate_errors():
                 if "run" in part:
-                    self._add_part_run(part)
+                    number = part["run"]
+                    self._add_run(number, *(part[name] for name in _FIELDS))
+                    for place, (evaluation, result, benchmark, *sums) in enumerate(part["groups"]):
+                        key = LinkKey(evaluation, result, benchmark)
+                        self._add_group(number, place, LinkGroup(key, *sums))
                 else:
                     self._add_part_words(part)
         except OverflowError as error:
@@ -168,13 +151,6 @@ class CrossRunIndex:
         self._base.execute("INSERT OR IGNORE INTO members VALUES (?, ?, ?, ?, ?)", member)
         return set_id, is_first
 
-    def _add_part_run(self, part: Mapping[str, Any]) -> None:
-        number = part["run"]
-        self._add_run(number, *(part[name] for name in _FIELDS))
-        for place, (evaluation, result, benchmark, rows, *sums) in enumerate(part["groups"]):
-            group = LinkGroup(LinkKey(evaluation, result, benchmark), rows, *sums)
-            self._add_group(number, place, group)
-
     def _add_part_words(self, part: Mapping[str, Any]) -> None:
         number, place, chunk = part["of"]
         words = decode_words(part["words"])
@@ -192,30 +168,12 @@ class CrossRunIndex:
         self._base.execute("INSERT OR IGNORE INTO chunks VALUES (?, ?, ?)", row)
 
     def _groups(self, number: int) -> list[list[int]]:
-        return [
-            [
-                evaluation & GREATEST_HASH64,
-                result & GREATEST_HASH64,
-                benchmark & GREATEST_HASH64,
-                rows,
-                samples & GREATEST_HASH64,
-                inputs & GREATEST_HASH64,
-            ]
-            for evaluation, result, benchmark, rows, samples, inputs in self._base.execute(
-                "SELECT evaluation, result, benchmark, rows, samples, inputs"
-                " FROM members AS m JOIN sets ON id = set_id WHERE m.run = ? ORDER BY m.place",
-                (number,),
-            )
-        ]
-
-    def _finding(self, found: CrossRunMatch) -> CrossRunFinding:
-        """Return the finding of a match."""
-        run = self._find_names(found.run)
-        line = None
-        if found.line is not None:
-            line, _ = run.place(found.line)
-        name = run.choose_name(found.is_aggregate)
-        return CrossRunFinding(found.run, name, line, found.offset, self._violation(found, run))
+        groups = self._base.execute(
+            "SELECT evaluation, result, benchmark, rows, samples, inputs"
+            " FROM members AS m JOIN sets ON id = set_id WHERE m.run = ? ORDER BY m.place",
+            (number,),
+        )
+        return [[word & GREATEST_HASH64 for word in group] for group in groups]
 
     def _violation(self, found: CrossRunMatch, run: _RunNames) -> Violation:
         if found.path is not None and found.earlier_path is not None:
@@ -232,22 +190,20 @@ class CrossRunIndex:
                 earlier_number=earlier.place(found.earlier_line or 0)[1],
                 was_array=bool(earlier.is_array),
             )
-        if found.kind == CrossRunKind.ROWS:
-            return self._rules.overlapping_rows(count, other, several=bool(found.several))
-        of_samples = {
+        of_samples: dict[str, Callable[[int, str], Violation]] = {
+            CrossRunKind.ROWS: partial(self._rules.overlapping_rows, several=bool(found.several)),
             CrossRunKind.LIKE: self._rules.drifted_like,
             CrossRunKind.LOG: self._rules.drifted_log,
             CrossRunKind.NEAR: self._rules.shared_answers,
         }
-        if found.kind in of_samples:
-            return of_samples[CrossRunKind(found.kind)](count, other)
         of_files = {
             CrossRunKind.ANSWERS: self._rules.repeated_answers,
             CrossRunKind.RECORD: self._rules.repeated_record,
             CrossRunKind.CLAIM: self._rules.repeated_claim,
             CrossRunKind.UUID: self._rules.reused_uuid,
         }
-        return of_files[CrossRunKind(found.kind)](other)
+        kind = CrossRunKind(found.kind)
+        return of_samples[kind](count, other) if kind in of_samples else of_files[kind](other)
 
     def _find_names(self, number: int) -> _RunNames:
         row = self._base.execute(

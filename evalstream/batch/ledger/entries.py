@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.batch.ledger.database import DAMAGE, open_for_reading, snapshot
 from evalstream.batch.ledger.records import COLUMNS, Damaged, LedgerRecord, decode
-from evalstream.batch.stored_shapes import STORED_RUN, describe_misfit
+from evalstream.batch.serialize import STORED_RUN, describe_misfit
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import is_remote, printable
 from evalstream.io.output import Output
@@ -76,15 +76,19 @@ def entries(
     prefixes = CATALOGUE.expand_codes(codes)
     with open_for_reading(path):
         pass  # refuse another file here, not at the first entry
-    return _matching(path, verdict, prefixes, None if under is None else _describe_place(under))
+    if under is not None:
+        under = printable(under if is_remote(under) else os.path.abspath(under)).rstrip("/")
+    return _matching(path, verdict, prefixes, under)
 
 
 def _matching(
     path: str, verdict: str | None, prefixes: tuple[str, ...], folder: str | None
 ) -> Iterator[LedgerEntry]:
     for record in _records(path):
-        if folder is not None and not _is_under(record.place, folder):
-            continue
+        if folder is not None:
+            place = record.place if isinstance(record.place, str) else ""
+            if place != folder and not place.startswith(f"{folder}/"):
+                continue
         entry = _entry(record)
         if verdict is not None and entry.verdict != verdict:
             continue
@@ -124,7 +128,9 @@ def _entry(record: LedgerRecord) -> LedgerEntry:
         if not record.is_whole:
             return _make_damaged(record)
         summary: dict[str, Any] = decode(record.summary, record.key)
-        if describe_misfit(summary, STORED_RUN) is not None or not _is_typed(record):
+        # SQLite does not enforce the types of columns.
+        is_typed = isinstance(record.checked, str) and isinstance(record.tool, str)
+        if record.verdict not in VERDICTS or not is_typed or describe_misfit(summary, STORED_RUN):
             return _make_damaged(record)
         severities = summary["severities"]
         return LedgerEntry(
@@ -150,30 +156,12 @@ def _entry(record: LedgerRecord) -> LedgerEntry:
         return _make_damaged(record)
 
 
-def _is_typed(record: LedgerRecord) -> bool:
-    """Tell whether the columns that are shown have their types, which SQLite does not enforce."""
-    return (
-        record.verdict in VERDICTS
-        and isinstance(record.checked, str)
-        and isinstance(record.tool, str)
-    )
-
-
 def _make_damaged(record: LedgerRecord) -> LedgerEntry:
     name = text_or_none(record.name)
     numbers = (0, 0, 0, 0, 0)
     return LedgerEntry(
         name, None, None, None, DAMAGED, *numbers, {}, {}, None, None, 0.0, settled=False
     )
-
-
-def _describe_place(under: str) -> str:
-    place = under if is_remote(under) else os.path.abspath(under)
-    return printable(place).rstrip("/")
-
-
-def _is_under(place: Any, folder: str) -> bool:
-    return isinstance(place, str) and (place == folder or place.startswith(f"{folder}/"))
 
 
 _HEADINGS: Final = (
@@ -246,7 +234,7 @@ def _csv(entries: Iterable[LedgerEntry], output: Output) -> None:
     writer = csv.writer(line, lineterminator="\n")
     writer.writerow(LedgerEntry._fields)
     for entry in entries:
-        writer.writerow(map(_cell, _flat(entry).values()))
+        writer.writerow(map(_cell, entry))
         output.write(line.getvalue())
         line.seek(0)
         line.truncate()
@@ -261,16 +249,12 @@ def _cell(value: Any) -> Any:
     """
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, dict):
+        return dumps_visible(value).decode()
     if not isinstance(value, str):
         return value
     shown = on_one_line(value)
     return f"'{shown}" if shown.lstrip().startswith(_BEGINS_A_FORMULA) else shown
-
-
-def _flat(entry: LedgerEntry) -> dict[str, Any]:
-    """Return an entry whose counts are texts."""
-    texts = {name: dumps_visible(getattr(entry, name)).decode() for name in ("counts", "claims")}
-    return {**entry._asdict(), **texts}
 
 
 FORMS: Final[Mapping[str, Callable[[Iterable[LedgerEntry], Output], None]]] = {

@@ -8,14 +8,18 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from itertools import chain
+from typing import Any, Final, NamedTuple, TypeVar
 
 from evalstream._version import __version__
-from evalstream.batch.fingerprint import fingerprint
 from evalstream.batch.ledger import database, records
 from evalstream.batch.ledger.run_state import CompanionFinder, RunState, read_state
-from evalstream.batch.serialize import encode_run
-from evalstream.batch.stored_shapes import decode_stored_finding, decode_stored_run
+from evalstream.batch.serialize import (
+    decode_stored_finding,
+    decode_stored_run,
+    encode_run,
+    fingerprint,
+)
 from evalstream.io.names import is_remote, printable
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Finding
@@ -55,37 +59,27 @@ _INSERT_CHUNK: Final = "INSERT INTO chunk (run, kind, number, data) VALUES (?, ?
 _Value = TypeVar("_Value")
 
 
-class _Repeatable(Generic[_Value]):
-    """An iterable that starts a new iterator on each iteration."""
-
-    def __init__(self, begin: Callable[[], Iterator[_Value]]) -> None:
-        self._begin = begin
-
-    def __iter__(self) -> Iterator[_Value]:
-        """Start a new iterator."""
-        return self._begin()
-
-
 class CachedRun(NamedTuple):
     """The result of a run that need not be checked again.
 
-    `summary.unchanged` is the time of its check. `findings` and `links` can be iterated over
-    repeatedly; they are copies that do not depend on the ledger, and iterating raises CannotCheck
-    where they are not valid. `links` is None where none were requested. `ledger` is its name.
+    `summary.unchanged` is the time of its check. `findings` and `links` are copies that do not
+    depend on the ledger, and iterating raises CannotCheck where they are not valid. `links` is None
+    where none were requested. `ledger` is its name.
     """
 
     summary: RunSummary
-    findings: Iterable[Finding]
-    links: Iterable[dict[str, Any]] | None
+    findings: Iterator[Finding]
+    links: Iterator[dict[str, Any]] | None
     ledger: str
 
     def load_links(self) -> RunLinks | None:
         """Return the links, or None where there are none. Raises CannotCheck."""
         # A run of a format without links was stored with none.
-        if self.links is None or next(iter(self.links), None) is None:
+        first = None if self.links is None else next(self.links, None)
+        if self.links is None or first is None:
             return None
         try:
-            return decode_links(self.links)
+            return decode_links(chain([first], self.links))
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CannotCheck(f"{self.ledger}: {database.DAMAGE}") from error
 
@@ -124,18 +118,13 @@ class Ledger:
         self._written = time.monotonic()
         self._connection = database.open_for_writing(path, overwrite=overwrite)
 
-    def find(self, run: Run) -> CachedRun | None:
-        """Return the stored result of a run, or None where the run must be checked.
-
-        It must be checked where it was not checked by this version under these options, its files
-        changed, something could not be read then, a sketch of its rows is asked for and was not
-        made, or its record is damaged.
-        """
-        (found,) = self.find_each([run])
-        return found
-
     def find_each(self, runs: Sequence[Run]) -> list[CachedRun | None]:
-        """Return the stored results of some runs, as `find` does, with one lock of the file."""
+        """Return the stored results of some runs, None for those that must be checked.
+
+        A run must be checked where it was not checked by this version under these options, its
+        files changed, something could not be read then, a sketch of its rows is asked for and was
+        not made, or its record is damaged. The file is locked once for all.
+        """
         states = [read_state(run, self._companions) for run in runs]
         for state in states:
             if state is not None:
@@ -164,13 +153,13 @@ class Ledger:
     def begin(self, run: Run) -> RunState | None:
         """Return the state of a run's files; call this before its check begins.
 
-        The state is that of the last `find` or `find_each`, once, if that was just now. None where
+        The state is that of the last `find_each`, once, if that was just now. None where
         a run cannot be identified later, such as a stream.
         """
         if self._is_due():
             self.flush()
         known = self._looked_up.pop(id(run), None)
-        if known is None or _is_outdated(known[1]):
+        if known is None or (known[1] and time.time_ns() - known[1].taken > FRESH_NANOSECONDS):
             return read_state(run, self._companions)
         return known[1]
 
@@ -191,6 +180,7 @@ class Ledger:
         key = state.key
         found = records.encode_all(map(Finding.as_dict, findings), key, records.FINDINGS)
         stored_links = None if links is None else records.encode_all(links, key, records.LINKS)
+        is_read = summary.incomplete_reason is None and not UNSETTLED & summary.counts.keys()
         record = records.LedgerRecord(
             key=key,
             name=summary.file or summary.aggregate or summary.inputs or "",
@@ -198,7 +188,7 @@ class Ledger:
             verdict=summary.verdict,
             checked=_iso(state.taken),
             tool=__version__,
-            settled=int(state.is_settled and _is_settled(summary)),
+            settled=int(state.is_settled and is_read),
             settings=self._settings,
             state=state.text,
             findings=len(found),
@@ -277,9 +267,7 @@ class Ledger:
         stored_links = None
         if self._wants_links and record.links is not None:
             stored = read_chunks(self._connection, key, records.LINKS, record.links)
-            stored_links = _Repeatable(
-                lambda: decode_values(self._path, stored, key, records.LINKS, lambda value: value)
-            )
+            stored_links = decode_values(self._path, stored, key, records.LINKS, dict[str, Any])
         try:
             summary = decode_stored_run(records.decode(record.summary, key))
         except (KeyError, TypeError, ValueError) as error:
@@ -291,9 +279,7 @@ class Ledger:
         elif summary.rows and summary.sketch is None:
             return None
         summary.unchanged = record.checked
-        findings = _Repeatable(
-            lambda: decode_values(self._path, found, key, records.FINDINGS, decode_stored_finding)
-        )
+        findings = decode_values(self._path, found, key, records.FINDINGS, decode_stored_finding)
         return CachedRun(summary, findings, stored_links, printable(self._path))
 
     def _write(self, pending: _Pending) -> None:
@@ -352,16 +338,6 @@ def find_gone_below(connection: sqlite3.Connection, folder: str) -> GoneRuns:
         if len(names) < MOST_GONE:
             names.append(name)
     return GoneRuns(count, tuple(names))
-
-
-def _is_outdated(state: RunState | None) -> bool:
-    """Tell whether files may well have changed since their state was taken."""
-    return state is not None and time.time_ns() - state.taken > FRESH_NANOSECONDS
-
-
-def _is_settled(summary: RunSummary) -> bool:
-    """Tell whether everything of a run was read, according to its summary."""
-    return summary.incomplete_reason is None and not UNSETTLED & summary.counts.keys()
 
 
 def _iso(nanoseconds: int) -> str:

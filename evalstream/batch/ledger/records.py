@@ -119,21 +119,16 @@ def encode(value: Any, bound_to: bytes) -> bytes:
 
 
 def decode(data: Any, bound_to: bytes) -> Any:
-    """Decode a value. Raises Damaged."""
+    """Decode a value. Raises Damaged, also for one longer than MOST_TEXT."""
     _verify(data, bound_to)
     try:
-        return loads_exactly(_unpack(data[_DIGEST_BYTES:]))
+        unpacker = zlib.decompressobj()
+        text = unpacker.decompress(data[_DIGEST_BYTES:], MOST_TEXT)
+        if unpacker.eof:
+            return loads_exactly(text)
     except (ValueError, zlib.error, RecursionError) as error:
         raise Damaged from error
-
-
-def _unpack(data: bytes) -> bytes:
-    """Decompress a value. Raises Damaged where it is longer than MOST_TEXT, and zlib.error."""
-    unpacker = zlib.decompressobj()
-    text = unpacker.decompress(data, MOST_TEXT)
-    if not unpacker.eof:
-        raise Damaged
-    return text
+    raise Damaged
 
 
 def encode_all(values: Iterable[dict[str, Any]], key: bytes, kind: int) -> ByteStore:

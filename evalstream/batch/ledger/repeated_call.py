@@ -10,8 +10,7 @@ from contextlib import closing
 from itertools import islice
 from typing import Any, TypeVar
 
-from evalstream.batch import stored_shapes
-from evalstream.batch.fingerprint import fingerprint
+from evalstream.batch import serialize
 from evalstream.batch.ledger import database, records
 from evalstream.batch.ledger.ledger import (
     decode_values,
@@ -21,7 +20,7 @@ from evalstream.batch.ledger.ledger import (
     write_chunks,
 )
 from evalstream.batch.ledger.run_state import key_of_names
-from evalstream.batch.serialize import decode_totals, encode_run
+from evalstream.batch.serialize import decode_totals, encode_run, fingerprint
 from evalstream.io.readers import YOUNG_NANOSECONDS, tree_state
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Finding, FindingList
@@ -97,14 +96,14 @@ class CallMemory:
         """Read the report. Raises Damaged, KeyError, TypeError and ValueError."""
         header = read_chunks(connection, self._key, records.CALL, 1)
         (call,) = records.decode_all(header, self._key, records.CALL)
-        if call["call"] != self._call or stored_shapes.describe_misfit(call["totals"], "totals"):
+        if call["call"] != self._call or serialize.describe_misfit(call["totals"], "totals"):
             return None
         findings = read_chunks(connection, self._key, records.FINDINGS, call["findings"])
         runs = read_chunks(connection, self._key, records.RUNS, call["runs"])
         totals = decode_totals(call["totals"])
         totals.gone = find_gone_below(connection, call["folder"])
         return (
-            self._values(findings, records.FINDINGS, stored_shapes.decode_stored_finding),
+            self._values(findings, records.FINDINGS, serialize.decode_stored_finding),
             RememberedRuns(lambda decode: self._values(runs, records.RUNS, decode), totals.runs),
             totals,
         )
@@ -164,11 +163,11 @@ class RememberedRuns(RunSequence):
 
     def __iter__(self) -> Iterator[RunSummary]:
         """Iterate over the runs. Raises CannotCheck where the ledger is damaged."""
-        return self._values(stored_shapes.decode_stored_run)
+        return self._values(serialize.decode_stored_run)
 
     def encoded(self) -> Iterator[dict[str, Any]]:
         """Iterate over the runs as reports have them. Raises CannotCheck as above."""
-        return self._values(stored_shapes.reported_run)
+        return self._values(serialize.reported_run)
 
     def read_run(self, index: int) -> RunSummary:
         """Return the run at an index from 0."""

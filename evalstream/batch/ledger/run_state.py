@@ -8,6 +8,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import islice
@@ -63,7 +64,10 @@ def read_state(run: Run, companions: CompanionFinder | None = None) -> RunState 
     if any(name is not None and mark is None for name, mark in zip(names, marks, strict=True)):
         return None
     try:
-        places = [None if name is None else _absolute_place(name) for name in names]
+        places = [
+            os.path.abspath(name) if name is not None and not is_remote(name) else name
+            for name in names
+        ]
     except OSError:  # the working directory was deleted
         return None
     known = [mark for mark in marks if mark is not None]
@@ -82,7 +86,9 @@ def read_state(run: Run, companions: CompanionFinder | None = None) -> RunState 
             ]
         ).decode(),
         taken=taken,
-        is_settled=all(_is_old(mark, taken) for mark in known),
+        is_settled=all(
+            mark.changed is not None and mark.changed < taken - YOUNG_NANOSECONDS for mark in known
+        ),
     )
 
 
@@ -143,25 +149,15 @@ def _companions(run: Run, finder: CompanionFinder) -> list[list[str]]:
     """List other rows files under an aggregate's name, and the targets of links."""
     if run.aggregate is None:
         return []
-    others = (path for path in finder.beside(run.aggregate) if path != run.rows)
-    # Links are not followed: their targets may be outside of the inputs.
-    return [[path, _target(path)] for path in others]
-
-
-def _target(path: str) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:
-        return ""
-
-
-def _absolute_place(name: str) -> str:
-    """Return a path that does not depend on the working directory. Raises OSError."""
-    return name if is_remote(name) else os.path.abspath(name)
-
-
-def _is_old(marks: FileState, taken: int) -> bool:
-    return marks.changed is not None and marks.changed < taken - YOUNG_NANOSECONDS
+    found = []
+    for path in finder.beside(run.aggregate):
+        if path != run.rows:
+            target = ""
+            # Links are not followed: their targets may be outside of the inputs.
+            with suppress(OSError):
+                target = os.readlink(path)
+            found.append([path, target])
+    return found
 
 
 def _text(value: object) -> bytes:
@@ -226,7 +222,9 @@ class CompanionFinder:
             known = self._listings.get(folder)
             if known is not None and known.state == state:
                 return known.names
-            names = _list_folder(folder)
+            with os.scandir(folder) as entries:
+                some = frozenset(entry.name.lower() for entry in islice(entries, MOST_NAMES))
+                names = some if next(entries, None) is None else None
         except (OSError, ValueError):
             return None
         if changed < now - YOUNG_NANOSECONDS:
@@ -240,10 +238,3 @@ class CompanionFinder:
             self._kept = 0
         self._listings[folder] = listing
         self._kept += size
-
-
-def _list_folder(folder: str) -> frozenset[str] | None:
-    """Return the names in a folder in lower case; None if it has too many. Raises OSError."""
-    with os.scandir(folder) as entries:
-        names = frozenset(entry.name.lower() for entry in islice(entries, MOST_NAMES))
-        return names if next(entries, None) is None else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from evalstream._version import __version__
@@ -92,14 +92,12 @@ class ChangeReport:
         self._statuses[outcome.status] += 1
         self._needs.update(outcome.needs)
         self.exit_code = max(self.exit_code, outcome.exit_code)
-        if outcome.checked is not None and outcome.status not in {
-            ChangeStatus.REFUSED,
-            ChangeStatus.UNREAD,
-        }:
-            for is_unsafe, counts in enumerate(
-                (outcome.checked.fixable, outcome.checked.fixable_unsafely)
-            ):
-                self._left.update({(bool(is_unsafe), code): n for code, n in counts.items()})
+        is_done = outcome.status not in {ChangeStatus.REFUSED, ChangeStatus.UNREAD}
+        if outcome.checked is not None and is_done:
+            for is_unsafe in (False, True):
+                checked = outcome.checked
+                counts = checked.fixable_unsafely if is_unsafe else checked.fixable
+                self._left.update({(is_unsafe, code): n for code, n in counts.items()})
         if outcome.status not in {ChangeStatus.WRITTEN, ChangeStatus.PARTLY}:
             return
         self._count(outcome.row_changes, outcome.rows, is_rows=True)
@@ -118,12 +116,6 @@ class ChangeReport:
             rows = f" ({count_noun(outcome.row_count, 'row')})" if outcome.rows else ""
             open_ = "; no score was confirmed" if outcome.is_unconfirmed else ""
             yield f"{name}: {verb}{self._where(outcome)}{rows}{open_}"
-        elif outcome.status is ChangeStatus.PARTLY:
-            made = bool(outcome.row_changes or outcome.document_changes)
-            verb = f"{self._verb()}{self._where(outcome)}, but still fails" if made else "fails"
-            yield f"{name}: {verb}: {_join_reasons(outcome.reasons[:1])}"
-            for reason in outcome.reasons[1:]:
-                yield f"  {on_one_line(reason)}"
         elif outcome.status is ChangeStatus.PRESENT:
             since = ", unchanged since it passed" if outcome.is_remembered else ""
             yield f"{name}: already there: {on_one_line(outcome.target or '')}{since}"
@@ -131,7 +123,10 @@ class ChangeReport:
             yield f"{name}: nothing to change"
         else:
             word = "refused" if outcome.status is ChangeStatus.REFUSED else "could not be read"
-            yield f"{name}: {word}: {_join_reasons(outcome.reasons[:1])}"
+            if outcome.status is ChangeStatus.PARTLY:
+                made = bool(outcome.row_changes or outcome.document_changes)
+                word = f"{self._verb()}{self._where(outcome)}, but still fails" if made else "fails"
+            yield f"{name}: {word}: {on_one_line(''.join(outcome.reasons[:1]))}"
             for reason in outcome.reasons[1:]:
                 yield f"  {on_one_line(reason)}"
             for need in outcome.needs:
@@ -148,7 +143,8 @@ class ChangeReport:
             if chosen:
                 yield ""
                 yield f"{title}:"
-            for change, total in sorted(chosen, key=_by_runs):
+            chosen.sort(key=lambda item: (-item[1].runs, -item[1].times, item[0]))
+            for change, total in chosen:
                 yield from self._change_lines(change, total)
         if self._needs and self._statuses.total() > 1:
             yield ""
@@ -157,7 +153,11 @@ class ChangeReport:
                 yield f"  {count_noun(times, 'run')}: {on_one_line(need.what)}: {need.options}"
         if self._left and self._words is FIXED:
             yield ""
-            yield f"repairs left out: {', '.join(map(self._describe_left, sorted(self._left)))}"
+            left = (
+                f"{code} {times:,}{' (unsafe: add --unsafe)' if is_unsafe else ''}"
+                for (is_unsafe, code), times in sorted(self._left.items())
+            )
+            yield f"repairs left out: {', '.join(left)}"
         yield ""
         yield self._summary()
 
@@ -211,22 +211,16 @@ class ChangeReport:
         elif total.lines:
             times = f"{times}, from line {total.lines[0]:,}"
         yield f"  {change.kind.name}{where}: {change.kind.title}: {times}"
-        if self._diff and total.example is not None:
-            yield from self._example_lines(total.example)
-
-    def _example_lines(self, example: Example) -> Iterator[str]:
-        """Yield one change as it was made, cut short."""
-        if not self._show_values:
+        example = total.example
+        if not self._diff or example is None or not self._show_values:
             return
         if example.pointer:
             yield f"    {on_one_line(example.pointer)}"
         for sign, text in (("-", example.before), ("+", example.after)):
             if text is not None:
-                yield f"    {sign} {_shorten(text)}"
-
-    def _describe_left(self, key: tuple[bool, str]) -> str:
-        is_unsafe, code = key
-        return f"{code} {self._left[key]:,}{' (unsafe: add --unsafe)' if is_unsafe else ''}"
+                line = on_one_line(text)
+                cut = line if len(line) <= LONGEST_VALUE else f"{line[: LONGEST_VALUE - 1]}…"
+                yield f"    {sign} {cut}"
 
     def _verb(self) -> str:
         return self._words.would_be if self._is_dry else self._words.done
@@ -288,17 +282,3 @@ def is_change_report(head: bytes) -> bool:
 def report_line(value: object) -> bytes:
     """Return a value as a line of JSON."""
     return dumps_visible(value) + b"\n"
-
-
-def _join_reasons(reasons: Iterable[str]) -> str:
-    return on_one_line("; ".join(reasons))
-
-
-def _shorten(text: str) -> str:
-    line = on_one_line(text)
-    return line if len(line) <= LONGEST_VALUE else f"{line[: LONGEST_VALUE - 1]}…"
-
-
-def _by_runs(item: tuple[Change, _Total]) -> tuple[int, int, Change]:
-    change, total = item
-    return -total.runs, -total.times, change

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final
 
-from evalstream.batch.rewriting.migrate import left_rows
+from evalstream.batch.rewriting.migrate import refuse_partial
 from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome, change_run, check_with_reasons
 from evalstream.batch.rewriting.staging import Staging, remove_leftovers
 from evalstream.batch.single import check_any
@@ -73,11 +73,19 @@ def fix_any(found: Run | NoInput, job: FixJob) -> Outcome:
 def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
     """Fix a run. Raises ValueError for one that is refused, CannotCheck, OSError, Stopped."""
     if run.format != main_format().name:
-        _leave_other(run, job, outcome)
+        options = replace(job.options, max_findings=1)
+        before = check_any(run, options, lambda _finding: None, job.progress)
+        if before.incomplete_reason is not None:
+            raise CannotCheck(before.incomplete_reason)
+        _leave(before, outcome)
         return
     if any(path == STDIN or is_remote(path) for path in (run.rows, run.aggregate) if path):
         raise ValueError(NOT_A_FILE)
-    place = _staging_place(run, job)
+    place = job.folder
+    if place is None:
+        # Files are prepared where they can be renamed into place.
+        place = os.path.dirname(job.target(run.rows or run.aggregate or ""))
+    place = place if job.writes else None
     if place is not None and os.path.isdir(place):
         written = (run.rows, run.aggregate) if job.folder is None else ()
         remove_leftovers(place, [job.target(path) for path in written if path is not None])
@@ -206,26 +214,13 @@ def _rows(
                 array_to_lines=False,
             ),
         )
-    if rows.incomplete_reason is not None or rows.changed is not None:
-        changed = f"the rows changed while they were read: {rows.changed}"
-        raise CannotCheck(rows.incomplete_reason or changed)
-    if not rows.is_whole:
-        raise ValueError(left_rows(rows, "fixed"))
+    refuse_partial(rows, "fixed")
     wrong = repair.wrong_seal(rows.source, rows.rows)
     if wrong is not None:
         raise ValueError(wrong)
     outcome.row_count = rows.rows
     outcome.row_changes.merge(rows.tally)
     return rows
-
-
-def _leave_other(run: Run, job: FixJob, outcome: Outcome) -> None:
-    """Check a run of a format without repairs. Raises CannotCheck."""
-    options = replace(job.options, max_findings=1)
-    before = check_any(run, options, lambda _finding: None, job.progress)
-    if before.incomplete_reason is not None:
-        raise CannotCheck(before.incomplete_reason)
-    _leave(before, outcome)
 
 
 def _leave(before: RunSummary, outcome: Outcome) -> None:
@@ -295,13 +290,6 @@ def _states(run: Run) -> list[tuple[int, int, int, int]]:
     """Return what shows whether the files of a run changed. Raises OSError."""
     states = (os.stat(path) for path in (run.rows, run.aggregate) if path is not None)
     return [(one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in states]
-
-
-def _staging_place(run: Run, job: FixJob) -> str | None:
-    """Return the folder in which files are prepared: where they can be renamed into place."""
-    if not job.writes:
-        return None
-    return job.folder or os.path.dirname(job.target(run.rows or run.aggregate or ""))
 
 
 def _staging_name(path: str) -> str:

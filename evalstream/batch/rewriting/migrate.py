@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeGuard
 
 from evalstream._version import __version__
 from evalstream.batch.ledger import database
@@ -78,14 +78,14 @@ def _migrate(run: Run, job: MigrationJob, outcome: Outcome) -> None:
         outcome.needs = migration.needs
         raise ValueError(count_noun(len(migration.needs), "value") + " must be supplied")
     digest = hashlib.sha256(text).hexdigest()
-    if _is_file(run.rows) and run.rows is not None and _may_be_there(migration, job):
+    if _is_file(run.rows) and _may_be_there(migration, job):
         name = migration.name(digest, _sha256(run.rows))
         if _is_there(migration, name, job, outcome):
             return
     _rewrite(run, migration, digest, job, outcome)
 
 
-def _is_file(rows: str | None) -> bool:
+def _is_file(rows: str | None) -> TypeGuard[str]:
     """Tell whether rows can be read twice."""
     return rows is not None and rows != STDIN and not is_remote(rows)
 
@@ -157,13 +157,9 @@ def _rows(
         )
     outcome.row_count = rows.rows
     outcome.row_changes.merge(rows.tally)
-    if rows.incomplete_reason is not None or rows.changed is not None:
-        changed = f"the rows changed while they were read: {rows.changed}"
-        raise CannotCheck(rows.incomplete_reason or changed)
-    if is_checked and file_state(run.rows) != state:
+    if rows.changed is None and is_checked and file_state(run.rows) != state:
         raise CannotCheck("the rows changed between their check and their migration")
-    if not rows.is_whole:
-        raise ValueError(left_rows(rows, "migrated"))
+    refuse_partial(rows, "migrated")
     if unchecked is not None:
         raise CannotCheck(unchecked)
     wrong = migration.wrong_seal(rows.source, rows.rows)
@@ -187,15 +183,23 @@ def _refuse_hidden(run: Run, migration: RunMigration, job: MigrationJob) -> str 
     return summary.incomplete_reason
 
 
-def left_rows(rows: RewrittenRows, done: str) -> str:
-    """Return why rows are left: each reason once, with the first line."""
+def refuse_partial(rows: RewrittenRows, done: str) -> None:
+    """Refuse rows that were not rewritten as a whole, and say why: each reason with its first line.
+
+    Raises CannotCheck for rows that were not read in full, and ValueError for those that are left.
+    """
+    if rows.incomplete_reason is not None or rows.changed is not None:
+        changed = f"the rows changed while they were read: {rows.changed}"
+        raise CannotCheck(rows.incomplete_reason or changed)
+    if rows.is_whole:
+        return
     if rows.unsuited is not None:
-        return f"the rows cannot be {done}: {rows.unsuited}"
+        raise ValueError(f"the rows cannot be {done}: {rows.unsuited}")
     reasons: dict[str, int] = {}
     for row in rows.left:
         reasons.setdefault(row.reason, row.line)
     parts = [f"line {line:,}: {reason}" for reason, line in reasons.items()]
-    return f"{count_noun(rows.left_count, 'row')} cannot be {done}; {'; '.join(parts)}"
+    raise ValueError(f"{count_noun(rows.left_count, 'row')} cannot be {done}; {'; '.join(parts)}")
 
 
 def _may_be_there(migration: RunMigration, job: MigrationJob) -> bool:

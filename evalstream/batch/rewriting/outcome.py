@@ -76,13 +76,17 @@ class Outcome(DataClass):
 
     def refuse(self, reason: str) -> None:
         """Note that the run is not written, or fails, and why."""
-        self.status = ChangeStatus.REFUSED
-        self.reasons = (*self.reasons, _shorten(reason))
+        self._end(ChangeStatus.REFUSED, reason)
 
     def leave_unread(self, reason: str) -> None:
         """Note that the run could not be read or checked to its end, and why."""
-        self.status = ChangeStatus.UNREAD
-        self.reasons = (*self.reasons, _shorten(reason))
+        self._end(ChangeStatus.UNREAD, reason)
+
+    def _end(self, status: ChangeStatus, reason: str) -> None:
+        """Set the status, and add a reason, cut where it repeats a long name of the source."""
+        is_long = len(reason) > LONGEST_REASON
+        shown = f"{reason[: LONGEST_REASON - 1]}…" if is_long else reason
+        self.status, self.reasons = status, (*self.reasons, shown)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -91,11 +95,6 @@ class Outcome(DataClass):
             return ExitCode.UNCHECKED
         fails = self.status in {ChangeStatus.REFUSED, ChangeStatus.PARTLY}
         return ExitCode.FAILED if fails else ExitCode.PASSED
-
-
-def _shorten(reason: str) -> str:
-    """Cut a reason that repeats a long name of the source."""
-    return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"
 
 
 def new_outcome(run: Run) -> Outcome:

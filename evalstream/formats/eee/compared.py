@@ -20,8 +20,8 @@ from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRow
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import flatten_settings, setting_text
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats.sample_digests import (
     InputDigests,
     encode_text,

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import describe_error
 from evalstream.formats.helm.claims import Instances, judge_statistics
-from evalstream.formats.helm.documents import (
+from evalstream.formats.helm.entries import FIRST_OF_BASIC
+from evalstream.formats.helm.format import (
     ENTRIES,
+    FORMAT,
     NAME,
     NOUNS,
     RUN_SPEC,
@@ -21,11 +23,8 @@ from evalstream.formats.helm.documents import (
     STATISTICS,
     kind_of_file,
 )
-from evalstream.formats.helm.entries import FIRST_OF_BASIC
-from evalstream.formats.helm.format import FORMAT
 from evalstream.formats.helm.reader import RunReader
 from evalstream.formats.helm.rules import documents as about_documents
-from evalstream.formats.helm.rules import figures as about_figures
 from evalstream.formats.helm.rules import instances as about_instances
 from evalstream.formats.helm.store import InstanceFacts, InstanceStore
 from evalstream.io.names import printable
@@ -38,6 +37,7 @@ from evalstream.model.run import Run
 from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.rules.inputs import ES005
+from evalstream.rules.members import check_members
 
 if TYPE_CHECKING:
     from evalstream.formats.helm.compared import EntrySamples
@@ -61,17 +61,14 @@ def check(
 class _Check:
     def __init__(self, documents: DocumentCheck, store: InstanceStore, progress: Progress) -> None:
         self._documents, self._store = documents, store
-        self._samples = self._collect_samples()
+        self._samples: EntrySamples | None = None
+        request, collected = documents.options.samples, documents.collector.samples
+        if request is not None and collected is not None:
+            from evalstream.formats.helm.compared import EntrySamples
+
+            self._samples = EntrySamples(collected, request)
         self._found = RunReader(documents, store, progress, self._samples)
         self._paths: dict[str, str] = {}
-
-    def _collect_samples(self) -> EntrySamples | None:
-        request, collected = self._documents.options.samples, self._documents.collector.samples
-        if request is None or collected is None:
-            return None
-        from evalstream.formats.helm.compared import EntrySamples
-
-        return EntrySamples(collected, request)
 
     def read(self) -> None:
         """Read all documents, the small ones first."""
@@ -87,10 +84,8 @@ class _Check:
                 self._documents.refuse(ES005.violation(reason), name, f"{name}: {reason}")
             else:
                 self._paths[kind] = path
-        for kind in (RUN_SPEC, SCENARIO):
-            if kind in self._paths:
-                value = self._read_object(self._paths[kind], kind)
-                found.run_spec = value if kind == RUN_SPEC else found.run_spec
+        found.run_spec = self._read_object(RUN_SPEC)
+        self._read_object(SCENARIO)
         readers = (
             (STATISTICS, found.read_statistics),
             (STATE, found.read_requests),
@@ -100,30 +95,31 @@ class _Check:
             if kind in self._paths:
                 read(self._paths[kind])
 
-    def _read_object(self, path: str, kind: str) -> Mapping[str, Any]:
-        """Return a small document, an empty one where it cannot be read."""
-        text = self._documents.uncompressed(path)
+    def _read_object(self, kind: str) -> Mapping[str, Any]:
+        """Return a small document, an empty one where it is missing or cannot be read."""
+        path = self._paths.get(kind, "")
+        text = self._documents.uncompressed(path) if path else None
         found = None if text is None else self._documents.read(text, printable(path), NOUNS[kind])
         if found is None or found.value is None:
             return {}
-        self._note(kind, about_documents.check_object(kind, found.value))
+        members = about_documents.MEMBERS[kind]
+        self._note(kind, check_members(about_documents.HLM101, found.value, members))
         return found.value
 
     def summary(self) -> RunSummary:
         """Note what contradicts, judge the claims, and return the verdict."""
         found, known = self._found, self._compare_instances()
         declaring = RUN_SPEC if found.run_spec else STATE
-        ids, trials = max(known.facts.requested, known.facts.described), []
-        if found.totals is not None:
-            trials = list(found.totals.trials)
+        ids = max(known.facts.requested, known.facts.described)
+        trials = [] if found.totals is None else list(found.totals.trials)
         self._note(declaring, about_instances.check_declared(found.adapter, ids, trials))
         self._note(STATE, about_instances.check_specifications(found.run_spec, found.state or {}))
         claims: list[JudgedClaim] | None = None
         if found.claimed is not None:
             judgements = list(judge_statistics(found.claimed, known))
             claims = [one.claim for one in judgements]
-            self._note(STATISTICS, about_figures.check_figures(judgements))
-            self._note(STATISTICS, about_figures.check_names(found.claimed, known))
+            about_claims = about_documents.check_figures(found.claimed, judgements, known)
+            self._note(STATISTICS, about_claims)
         if self._samples is not None:
             self._samples.finish(found.run_spec, found.adapter)
         number = sum(known.facts.entries.values())

@@ -8,9 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from evalstream.formats.helm.statistics import ORIGINAL, WORST, Name, Stat, is_near
+from evalstream.formats.helm.statistics import (
+    ORIGINAL,
+    WORST,
+    Name,
+    Recomputed,
+    RunTotals,
+    Stat,
+    describe_perturbation,
+    is_near,
+)
 from evalstream.formats.helm.store import InstanceFacts
-from evalstream.formats.helm.totals import Recomputed, RunTotals, describe_perturbation
 from evalstream.model.claim import Reason
 from evalstream.model.data_class import NamedTuple
 from evalstream.stats.claims import kinds

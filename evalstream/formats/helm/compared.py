@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Any, Final
 
-from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
+from evalstream.engine.log_reading import UNREADABLE, iterate_elements, parse_text
 from evalstream.formats.helm.claims import is_score
-from evalstream.formats.helm.documents import REQUESTS, STATE
-from evalstream.formats.helm.files import find_beside
+from evalstream.formats.helm.format import REQUESTS, STATE, find_beside
 from evalstream.formats.helm.requests import Request, find_malformed, read_request, text_of
 from evalstream.formats.helm.rules.documents import check_entry
 from evalstream.formats.helm.statistics import InstanceEntry, instance_key, make_entry
@@ -25,8 +24,8 @@ from evalstream.model.sample_record import GroupLabel, SampleFlag
 from evalstream.parsing.array_elements import Element
 from evalstream.parsing.array_splitter import ArraySplitter
 from evalstream.parsing.json import member
+from evalstream.parsing.json_values import flatten_settings, setting_text
 from evalstream.parsing.object_splitter import ObjectSplitter
-from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
 
@@ -196,7 +195,7 @@ def _read_answers(table: SpillTable) -> Iterator[Answered | None]:
 
 def read_entry(element: Element, options: Options) -> InstanceEntry | None:
     """Return an entry, None for one that is malformed."""
-    value = parse_text(element.text, options.max_depth, lambda _violation, _line: None)
+    value = parse_text(element.text, options.max_depth)
     is_sound = value is not UNREADABLE and next(check_entry(value, ""), None) is None
     return make_entry(value) if is_sound else None
 
@@ -204,14 +203,6 @@ def read_entry(element: Element, options: Options) -> InstanceEntry | None:
 def iterate_requests(path: str, options: Options) -> Iterator[Request]:
     """Iterate over the requests of a run that can be read. Raises OSError and CannotCheck."""
     for element in iterate_elements(path, ObjectSplitter(REQUESTS, options.max_line_bytes)):
-        value = parse_text(element.text, options.max_depth, lambda _violation, _line: None)
+        value = parse_text(element.text, options.max_depth)
         if value is not UNREADABLE and find_malformed(value) is None:
             yield read_request(value)
-
-
-def iterate_elements(path: str, splitter: ArraySplitter | ObjectSplitter) -> Iterator[Element]:
-    """Iterate over the elements of a document's list. Raises OSError and CannotCheck."""
-    with closing(open_log(path)[0]) as reader:
-        for piece in pieces(begun(reader)[1]):
-            yield from splitter.feed(piece)
-        yield from (element for element in splitter.end() if element.whole)

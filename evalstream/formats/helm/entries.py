@@ -11,14 +11,12 @@ from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Final
 
 from evalstream.formats.helm.requests import arrange_scores
-from evalstream.formats.helm.statistics import FIGURES, InstanceEntry, Name, Stat
+from evalstream.formats.helm.statistics import FIGURES, InstanceEntry, Name, RunTotals, Stat
 from evalstream.formats.helm.store import InstanceStore, RawRow
-from evalstream.formats.helm.totals import RunTotals
 from evalstream.io.spill_table import encode_name
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.array_elements import Piece
-from evalstream.parsing.native.helm import EntryScanner, SumTerms, entry_library
-from evalstream.parsing.native.items import ItemPlace
+from evalstream.parsing.native.items import EntryScanner, ItemPlace, SumTerms, entry_library
 
 if TYPE_CHECKING:
     from evalstream.formats.helm.compared import EntrySamples

@@ -8,22 +8,34 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
-from evalstream.engine.positions import envelope_locator, envelope_mover, move_behind, place_in_part
-from evalstream.engine.row_pass import BREAKS
+from evalstream.engine.log_reading import (
+    UNREADABLE,
+    begun,
+    note_broken_list,
+    note_element,
+    open_log,
+    parse_element,
+    parse_part,
+    pieces,
+)
+from evalstream.engine.positions import envelope_locator, envelope_mover
 from evalstream.formats.helm import requests
 from evalstream.formats.helm.claims import Claimed
-from evalstream.formats.helm.documents import NOUNS, REQUESTS, STATE
 from evalstream.formats.helm.entries import EntryCollector
+from evalstream.formats.helm.format import NOUNS, REQUESTS, STATE
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules.instances import check_mapping, check_model, describe_adapter
-from evalstream.formats.helm.statistics import InstanceEntry, make_entry, make_name, make_stat
+from evalstream.formats.helm.statistics import (
+    InstanceEntry,
+    RunTotals,
+    make_entry,
+    make_name,
+    make_stat,
+)
 from evalstream.formats.helm.store import InstanceStore, RawRow
-from evalstream.formats.helm.totals import RunTotals
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.spill_table import encode_name
-from evalstream.model.finding import Position, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import ArrayError, Element, Piece
 from evalstream.parsing.array_splitter import ArraySplitter
@@ -83,7 +95,11 @@ class RunReader:
     def read_statistics(self, path: str) -> None:
         """Read the statistics of the run."""
         name, text = printable(path), self._documents.uncompressed(path)
-        value = UNREADABLE if text is None else self._parse(text, name)
+        value = (
+            UNREADABLE
+            if text is None
+            else parse_part(self._documents, text, "", lambda position: position, name)
+        )
         if not isinstance(value, list):
             if value is not UNREADABLE:
                 violation = about_documents.HLM101.violation(
@@ -105,12 +121,11 @@ class RunReader:
 
     def read_requests(self, path: str) -> None:
         """Read the requests of the run."""
-        self.state, self.count = {}, 0
+        self.state = {}
         self._stream(path, self._read_requests)
 
     def read_entries(self, path: str) -> None:
         """Read the statistics of instances."""
-        self.count = 0
         entries = EntryCollector(
             self._store, self.scored, self._samples, is_windowed=self.is_windowed
         )
@@ -120,7 +135,7 @@ class RunReader:
 
     def _stream(self, path: str, read: Callable[[str, Iterator[bytes]], None]) -> None:
         """Read a document in pieces, and report why it cannot be read."""
-        name = printable(path)
+        name, self.count = printable(path), 0
         with self._documents.reading(
             lambda: count_noun(self.count, "entry", "entries"), name, self._miss
         ):
@@ -140,39 +155,8 @@ class RunReader:
         self._documents.cannot(reason)
 
     def _note_broken(self, name: str, issue: ArrayError, place: str) -> None:
-        message = f"{issue.message} (byte {issue.offset:,} of the file)"
-        violation = BREAKS[issue.name].violation(message, pointer=place)
-        self._documents.note(violation, name, issue.line, issue.column)
+        note_broken_list(self._documents, issue, place, name)
         self._miss(f"{name} could not be read to its end")
-
-    def _parse(
-        self,
-        text: bytes,
-        name: str,
-        place: str = "",
-        move: Callable[[Position], Position] = lambda position: position,
-    ) -> Any:
-        """Return the value of a text, or UNREADABLE, and note its violations."""
-
-        def note(violation: Violation, at: Position | None) -> None:
-            where = place + (violation.pointer or "")
-            line, column = (None, None) if at is None else move(at)
-            self._documents.note(violation._replace(pointer=where or None), name, line, column)
-
-        return parse_text(text, self._documents.options.max_depth, note)
-
-    def _parse_element(self, element: Element, name: str, place: str) -> Any:
-        start = Position(element.line, element.column)
-        return self._parse(element.text, name, place, partial(move_behind, start))
-
-    def _note_element(
-        self, element: Element, name: str, place: str, violations: Iterable[Violation]
-    ) -> None:
-        found = list(violations)
-        if found:
-            start = Position(element.line, element.column)
-            for violation, line, column in place_in_part(found, element.text, place, start):
-                self._documents.note(violation, name, line, column)
 
     @property
     def _is_quick(self) -> bool:
@@ -193,7 +177,8 @@ class RunReader:
             return
         envelope = members.envelope()
         self._documents.locate(envelope_locator(envelope), name)
-        found = self._parse(envelope.text, name, move=envelope_mover(envelope))
+        move = envelope_mover(envelope)
+        found = parse_part(self._documents, envelope.text, "", move, name)
         if not envelope.is_whole or not isinstance(found, dict) or found.get(REQUESTS) != []:
             message = f"{REQUESTS} must be one list in an object"
             violation = about_documents.HLM101.violation(message, pointer="")
@@ -248,7 +233,7 @@ class RunReader:
 
     def _request(self, name: str, element: Element) -> None:
         place, violations = f"/{REQUESTS}/{self.count}", []
-        value = self._parse_element(element, name, place)
+        value = parse_element(self._documents, element, place, name)
         if value is not UNREADABLE:
             violations = list(about_documents.check_request(value, place))
         if value is UNREADABLE or violations:
@@ -263,7 +248,7 @@ class RunReader:
             self._store.add([self._make_row(plain, request.instance.perturbation, *where)])
             if self._samples is not None:
                 self._samples.add_input(request)
-        self._note_element(element, name, place, violations)
+        note_element(self._documents, element, place, violations, name)
         self.count += 1
 
     def _read_entries(self, entries: EntryCollector, name: str, parts: Iterator[bytes]) -> None:
@@ -289,7 +274,7 @@ class RunReader:
     ) -> tuple[InstanceEntry | None, bool]:
         """Read an entry; return it, None if it is malformed, and whether nothing is wrong."""
         place = f"/{entries.count}"
-        value = self._parse_element(element, name, place)
+        value = parse_element(self._documents, element, place, name)
         malformed = () if value is UNREADABLE else about_documents.check_entry(value, place)
         violations, found = list(malformed), None
         if value is UNREADABLE or violations:
@@ -299,7 +284,7 @@ class RunReader:
             found = make_entry(value)
             violations = list(about_documents.check_values(found, place))
             entries.add(found, element.line, element.column, element.offset)
-        self._note_element(element, name, place, violations)
+        note_element(self._documents, element, place, violations, name)
         self.count = entries.count
         return found, not violations
 

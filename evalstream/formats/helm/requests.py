@@ -10,7 +10,7 @@ import math
 import string
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain
 from typing import Annotated, Any, Final
 
@@ -137,13 +137,12 @@ def find_malformed(value: Any) -> tuple[str, str] | None:
         return "/train_trial_index", "train_trial_index must be a count"
     if not isinstance(instance.get("perturbation"), (dict, type(None))):
         return "/instance/perturbation", "a perturbation must be an object"
-    return next(_malformed_tags(instance), None)
-
-
-def _malformed_tags(instance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for place, one in objects(instance.get("references")):
-        if not isinstance(one.get("tags"), (list, type(None))):
-            yield f"/instance/references/{place}/tags", "tags must be a list"
+    wrong = (
+        (f"/instance/references/{place}/tags", "tags must be a list")
+        for place, one in objects(instance.get("references"))
+        if not isinstance(one.get("tags"), (list, type(None)))
+    )
+    return next(wrong, None)
 
 
 def is_instance_id(value: Any) -> bool:
@@ -164,20 +163,18 @@ def read_request(value: Mapping[str, Any]) -> Request:
     return Request(value, Instance(str(instance["id"]), perturbation, value["train_trial_index"]))
 
 
+_DECODER: Final = msgspec.json.Decoder(list[PlainRequest])
+
+
 def decode_requests(text: bytes) -> Sequence[PlainRequest] | None:
     """Return the requests of a list, None where some may have members of another type.
 
     The text must be strict JSON.
     """
     try:
-        return _make_decoder().decode(text)
+        return _DECODER.decode(text)
     except msgspec.MsgspecError:
         return None
-
-
-@cache
-def _make_decoder() -> msgspec.json.Decoder[list[PlainRequest]]:
-    return msgspec.json.Decoder(list[PlainRequest])
 
 
 @lru_cache(maxsize=1024)
@@ -217,16 +214,11 @@ def find_other_mapping(
     texts = [one.output if isinstance(one.output, str) else one.output.text for one in references]
     letters = adapter.get("reference_prefix_characters")
     if isinstance(letters, list):
-        return _unless_given(given, [dict(zip(map(str, letters), texts, strict=False))])
-    first = next(filter(str.isalnum, str(adapter.get("reference_prefix"))), "A")
-    starts = dict.fromkeys((first, "A"))
-    mappings = [{chr(ord(one) + at): text for at, text in enumerate(texts)} for one in starts]
-    return _unless_given(given, mappings)
-
-
-def _unless_given(
-    given: Mapping[str, str], mappings: Sequence[Mapping[str, str]]
-) -> Mapping[str, str] | None:
+        mappings = [dict(zip(map(str, letters), texts, strict=False))]
+    else:
+        first = next(filter(str.isalnum, str(adapter.get("reference_prefix"))), "A")
+        starts = dict.fromkeys((first, "A"))
+        mappings = [{chr(ord(one) + at): text for at, text in enumerate(texts)} for one in starts]
     return None if given in mappings else mappings[0]
 
 
@@ -305,15 +297,12 @@ def _score_answer(answer: str, correct: Sequence[str], metrics: Sequence[str]) -
         found.update(_find_matches(gold.strip(), answer.strip()))
     return tuple(
         [
-            float(one in found) if one in _MATCHES else _best_score(one, answer, correct)
+            float(one in found)
+            if one in _MATCHES
+            else max((float(_SCORES[one](gold, answer)) for gold in correct), default=0.0)
             for one in metrics
         ]
     )
-
-
-def _best_score(metric: str, answer: str, correct: Sequence[str]) -> float:
-    score = _SCORES[metric]
-    return max((float(score(gold, answer)) for gold in correct), default=0.0)
 
 
 def _find_matches(gold: str, answer: str) -> Iterator[str]:

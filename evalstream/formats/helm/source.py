@@ -12,20 +12,21 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.engine.log_reading import UNREADABLE, parse_text
-from evalstream.formats.helm.compared import iterate_elements, iterate_requests, read_entry
-from evalstream.formats.helm.documents import (
+from evalstream.engine.log_reading import UNREADABLE, iterate_elements, parse_text
+from evalstream.formats.helm.compared import iterate_requests, read_entry
+from evalstream.formats.helm.format import (
     ENTRIES,
     NAME,
     RUN_SPEC,
     SCENARIO,
     STATE,
     STATISTICS,
+    find_beside,
     kind_of_file,
 )
-from evalstream.formats.helm.files import find_beside
 from evalstream.formats.helm.requests import Request
-from evalstream.formats.helm.statistics import InstanceEntry, Name, find_malformed, make_name
+from evalstream.formats.helm.rules.documents import find_malformed_member
+from evalstream.formats.helm.statistics import InstanceEntry, Name, make_name
 from evalstream.io.names import printable
 from evalstream.io.readers import document_bytes
 from evalstream.io.spill_table import SpillTable, encode_name
@@ -145,14 +146,15 @@ class HelmSource:
             firsts.append((key, json.dumps(facts)))
             scored += ((encode_name(result), key) for result in facts["scores"])
             if len(firsts) >= _BATCH:
-                self._add_firsts(firsts)
-                self._add_scored(scored)
-        self._add_firsts(firsts)
-        self._add_scored(scored)
+                self._add_facts(firsts, scored)
+        self._add_facts(firsts, scored)
 
-    def _add_firsts(self, firsts: list[tuple[bytes, str]]) -> None:
+    def _add_facts(
+        self, firsts: list[tuple[bytes, str]], scored: list[tuple[bytes, bytes]]
+    ) -> None:
         self._table.change("INSERT OR IGNORE INTO first VALUES (?, ?)", firsts)
         firsts.clear()
+        self._add_scored(scored)
 
     def _add_scored(self, scored: list[tuple[bytes, bytes]]) -> None:
         self._table.change("INSERT OR IGNORE INTO scored VALUES (?, ?)", scored)
@@ -166,7 +168,7 @@ class HelmSource:
     def _iterate_results(self, *, is_required: bool) -> Iterator[SourceResult]:
         """Iterate over the statistics that converters write, the first one of each id."""
         statistics = _read(self._paths.get(STATISTICS), self._options)
-        known = [one for one in statistics or () if find_malformed(one) is None]
+        known = [one for one in statistics or () if find_malformed_member(one) is None]
         named = [(make_name(one["name"]), one) for one in known]
         splits = {
             name.split: int(one["mean"])
@@ -229,7 +231,7 @@ def _read(path: str | None, options: Options) -> Any:
     """Return the value of a small document, None where it is missing or cannot be read."""
     if path is None:
         return None
-    found = parse_text(document_bytes(path), options.max_depth, lambda _violation, _line: None)
+    found = parse_text(document_bytes(path), options.max_depth)
     if found is UNREADABLE:
         raise CannotCheck(f"{printable(path)} cannot be read")
     return found

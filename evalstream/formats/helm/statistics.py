@@ -1,20 +1,25 @@
-"""Statistics as HELM writes them: their names, their members, and how these depend on each other.
+"""The statistics of instances: their names and members, and their sums by trial as HELM adds them.
 
-The formulas are those of crfm-helm 0.5.16 (`metrics/statistic.py`).
+The formulas are those of crfm-helm 0.5.16: `metrics/statistic.py`, `metrics/metric.py`
+(Metric.evaluate, compute_worst_case_metrics) and `metrics/basic_metrics.py`
+(compute_perplexity_metrics).
 """
 
 from __future__ import annotations
 
 import json
 import math
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from evalstream.io.spill_table import encode_name
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.json import canonical, type_name
+from evalstream.parsing.json import canonical
+from evalstream.parsing.native.items import SumTerms, ValueSums, entry_library
 
 NEAR: Final = 1e-9
 """The largest rounding error of sums, relative to the largest number that is summed."""
@@ -124,65 +129,10 @@ def perturbation_text(value: Mapping[str, Any] | None) -> str:
     return "" if value is None else canonical(value).decode(errors="replace")
 
 
-def find_malformed(value: Any) -> tuple[str, str] | None:
-    """Return the member of a statistic that is malformed, "" for the whole, and the message."""
-    if not isinstance(value, dict):
-        return "", f"a statistic must be an object, not {type_name(value)}"
-    try:
-        make_name(value.get("name"))
-    except ValueError as error:
-        return "name", str(error)
-    for key in ("count", "sum", "sum_squared", *FIGURES):
-        found = value.get(key)
-        if key not in value:
-            if key in FIGURES:
-                continue
-            return "", f"{key} is missing"
-        is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
-        if not is_number or (key == "count" and (not isinstance(found, int) or found < 0)):
-            return key, f"{key} must be a {'count' if key == 'count' else 'number'}"
-        if isinstance(found, int) and abs(found) > 1 << (60 if key == "count" else 1000):
-            return key, f"{key} is out of range"
-    return None
-
-
 def make_stat(value: Mapping[str, Any]) -> Stat:
     """Return a statistic that is not malformed."""
     numbers = {key: float(value[key]) for key in ("sum", "sum_squared", *FIGURES) if key in value}
     return Stat(value["count"], **numbers)
-
-
-def find_contradiction(stat: Stat) -> tuple[str, float | None, str] | None:
-    """Return a member of a statistic that contradicts the others: it, its value, and why."""
-    count, mean, least, most = stat.count, stat.mean, stat.min, stat.max
-    if not count:
-        wrong = next((key for key in ("sum", "sum_squared", *FIGURES) if getattr(stat, key)), None)
-        return None if wrong is None else (wrong, None, "there is no value")
-    if mean is None or least is None or most is None or None in (stat.variance, stat.stddev):
-        absent = next(key for key in FIGURES if getattr(stat, key) is None)
-        return absent, None, f"it is missing, and count is {count:,}"
-    size = max(abs(least), abs(most))
-    single = (("min", mean, 0.0), ("max", mean, 0.0), ("variance", 0.0, size * size))
-    is_single = count == 1 and math.isfinite(size)
-    for key, figure, scale in (*_derive(stat, size), *(single if is_single else ())):
-        if not is_near(getattr(stat, key), figure, scale):
-            return key, figure, "the other members give another"
-    least_squared, squares = stat.sum * mean, count * size * size
-    if stat.sum_squared < least_squared and not is_near(stat.sum_squared, least_squared, squares):
-        return "sum_squared", None, "it is less than sum * mean"
-    is_between = least <= mean <= most or is_near(mean, min(max(mean, least), most), size)
-    return None if least <= most and is_between else ("mean", None, "it is not from min to max")
-
-
-def _derive(stat: Stat, size: float) -> Iterator[tuple[str, float, float]]:
-    """Iterate over the figures that follow from others, each with the size of the summed values."""
-    expected = stat.sum / stat.count
-    yield "mean", expected, size
-    variance = stat.sum_squared / stat.count - expected * expected
-    # Written so that NaN stays, which is the variance of an infinite sum.
-    yield "variance", 0.0 if variance < 0 else variance, size * size
-    declared = stat.variance or 0.0
-    yield "stddev", declared if math.isnan(declared) else math.sqrt(max(0.0, declared)), 0.0
 
 
 def is_near(one: float, other: float, scale: float) -> bool:
@@ -190,3 +140,214 @@ def is_near(one: float, other: float, scale: float) -> bool:
     if one == other or (math.isnan(one) and math.isnan(other)):
         return True
     return abs(one - other) <= NEAR * max(abs(one), abs(other), scale) < math.inf
+
+
+T = TypeVar("T")
+
+FLAGS: Final = ("robustness", "fairness")
+"""The kinds of perturbations over which the worst case of an instance is taken."""
+
+LONE: Final = "lone"
+"""Stands for a perturbation in the sums over instances without a perturbed copy."""
+
+_PERPLEXITY: Final = "perplexity"
+_BITS: Final = "bits_per_byte"
+_LOGPROB: Final = "logprob_per_byte"
+
+DERIVED: Final[Mapping[str, str]] = {
+    _PERPLEXITY: "num_perplexity_tokens",
+    _BITS: "num_bytes",
+    _LOGPROB: "num_bytes",
+}
+"""Figures that follow from the sum of `logprob` and another sum."""
+
+
+class Total(NamedTuple):
+    """A sum over instances: those that have the statistic, its values, their sum, the largest."""
+
+    entries: int = 0
+    values: int = 0
+    sum: float = 0.0
+    largest: float = 0.0
+
+
+class Recomputed(NamedTuple):
+    """A statistic computed from the instances: its mean in each trial that has values.
+
+    `rows` counts the instances, and `largest` bounds the numbers that were summed.
+    """
+
+    means: Sequence[float]
+    rows: int
+    largest: float
+
+
+class RunTotals:
+    """The sums of a run by trial. Copies of an instance must be added together."""
+
+    def __init__(self) -> None:
+        self._sums = ValueSums(entry_library())
+        self._plain: dict[int, dict[Name, int]] = {}
+        self._over_copies: dict[int, dict[Name, int]] = {}
+
+    @property
+    def trials(self) -> Sequence[int]:
+        """The numbers of the trials."""
+        return list(self._plain)
+
+    @property
+    def names(self) -> Iterator[Name]:
+        """The names of the statistics that instances have, each once."""
+        return iter(dict.fromkeys(name for trial in self._plain.values() for name in trial))
+
+    def add(self, copies: Sequence[InstanceEntry]) -> None:
+        """Add the copies of one instance in one trial, each with its perturbation."""
+        stats = [one.stats for one in copies]
+        for known, name, found, is_least in self._iterate_terms(copies, stats):
+            least = [stat.min for stat in found if stat.min is not None]
+            if not is_least:
+                self._sums.add(self._number(known, name), found[0].count, found[0].sum)
+            elif least:
+                self._sums.add(self._number(known, name), 1, min(least))
+
+    def make_terms(
+        self, copies: Sequence[InstanceEntry], places: Sequence[Sequence[int | None]], stride: int
+    ) -> SumTerms:
+        """Return what copies add whose statistics have the values at some places, or none."""
+        terms = []
+        for known, name, found, is_least in self._iterate_terms(copies, places):
+            values = [place for place in found if place is not None]
+            if values or not is_least:
+                terms.append((self._number(known, name), values))
+        return SumTerms(terms, stride)
+
+    def add_values(self, terms: SumTerms, values: array[float], start: int, times: int) -> None:
+        """Add terms over the values from a place on, one after the other, some times."""
+        self._sums.add_values(terms, values, start, times)
+
+    def _iterate_terms(
+        self, copies: Sequence[InstanceEntry], stats: Sequence[Sequence[T]]
+    ) -> Iterator[tuple[dict[Name, int], Name, Sequence[T], bool]]:
+        """Iterate over what copies with some statistics add: to which sum, and whether the least.
+
+        What an instance without a perturbed copy adds to the worst cases is under `LONE`.
+        """
+        trial = copies[0].instance.trial
+        known, over = self._plain.setdefault(trial, {}), self._over_copies.setdefault(trial, {})
+        is_lone = len(copies) == 1 and not copies[0].instance.perturbation
+        by_name: dict[Name, list[tuple[str, T]]] = {}
+        for one, its in zip(copies, stats, strict=True):
+            for name, stat in zip(one.names, its, strict=True):
+                yield known, name, [stat], False
+                if is_lone:
+                    yield over, name._replace(perturbation=LONE), [stat], True
+                else:
+                    base = name._replace(perturbation="")
+                    by_name.setdefault(base, []).append((one.instance.perturbation, stat))
+        for base, found in by_name.items():
+            original = next((stat for perturbation, stat in found if not perturbation), None)
+            for key, compared in _iterate_groups(found):
+                yield over, base._replace(perturbation=f"{WORST} {key}"), compared, True
+                if original is not None and key not in FLAGS:
+                    yield over, base._replace(perturbation=f"{ORIGINAL} {key}"), [original], False
+
+    def _number(self, known: dict[Name, int], name: Name) -> int:
+        """Return the number of a statistic among the sums, a new one if it is new."""
+        if name not in known:
+            known[name] = self._sums.add_number()
+        return known[name]
+
+    def _find(self, known: Mapping[Name, int], name: Name) -> Total | None:
+        number, sums = known.get(name), self._sums
+        if number is None:
+            return None
+        counts = int(sums.entries[number]), int(sums.values[number])
+        return Total(*counts, sums.sum[number], sums.largest[number])
+
+    def has_metric(self, name: str) -> bool:
+        """Tell whether instances have a metric, in whatever split and perturbation."""
+        return any(known.name == name for known in self.names)
+
+    def count_entries(self, name: Name) -> int:
+        """Return how many entries of instances, in all trials, have a statistic."""
+        found = (self._find(known, name) for known in self._plain.values())
+        return sum(total.entries for total in found if total is not None)
+
+    def recompute(self, name: Name) -> Recomputed | None:
+        """Return what the instances give for a statistic, None where they give nothing."""
+        key, computed_on = describe_perturbation(name.perturbation)
+        if computed_on in (ORIGINAL, WORST):
+            found = [self._find_over_copies(trial, name, key, computed_on) for trial in self._plain]
+        elif any(name in known for known in self._plain.values()):
+            found = [self._find(known, name) for known in self._plain.values()]
+        elif name.name in DERIVED:
+            return self._derive(name)
+        else:
+            return None
+        known = [total for total in found if total is not None]
+        if not known:
+            return None
+        means = [total.sum / total.values for total in known if total.values]
+        rows = sum(total.values for total in known)
+        return Recomputed(means, rows, max(total.largest for total in known))
+
+    def _find_over_copies(self, trial: int, name: Name, key: str, computed_on: str) -> Total | None:
+        known = self._over_copies.get(trial, {})
+        over = self._find(known, name._replace(perturbation=f"{computed_on} {key}"))
+        is_worst = key in FLAGS and computed_on == WORST
+        lone = self._find(known, name._replace(perturbation=LONE)) if is_worst else None
+        if lone is None:
+            return over
+        found = over or Total()
+        return Total(
+            found.entries + lone.entries,
+            found.values + lone.values,
+            found.sum + lone.sum,
+            max(found.largest, lone.largest),
+        )
+
+    def _derive(self, name: Name) -> Recomputed | None:
+        """Return a figure that follows from two sums of each trial."""
+        means, rows = [], 0
+        for known in self._plain.values():
+            logprob = self._find(known, name._replace(name="logprob"))
+            other = self._find(known, name._replace(name=DERIVED[name.name]))
+            if logprob is None or other is None or not other.sum > 0:
+                continue
+            rows += logprob.entries
+            share = logprob.sum / other.sum
+            if name.name == _PERPLEXITY:
+                means.append(math.exp(-share) if -share < math.log(1.7e308) else math.inf)
+            else:
+                means.append(share if name.name == _LOGPROB else -share / math.log(2))
+        return Recomputed(means, rows, max(map(abs, means))) if means else None
+
+
+def _iterate_groups(found: Sequence[tuple[str, T]]) -> Iterator[tuple[str, list[T]]]:
+    """Iterate over the statistics of which the worst is taken: the original is in each group."""
+    own = [stat for perturbation, stat in found if not perturbation]
+    for flag in FLAGS:
+        yield flag, own + [stat for one, stat in found if one and _has_flag(one, flag)]
+    for one, stat in found:
+        if one:
+            yield describe_perturbation(one)[0], [*own, stat]
+
+
+@lru_cache(maxsize=1024)
+def _has_flag(perturbation: str, flag: str) -> bool:
+    return bool(json.loads(perturbation).get(flag))
+
+
+@lru_cache(maxsize=1024)
+def describe_perturbation(text: str) -> tuple[str, str]:
+    """Return a key of a perturbation without what it is computed on, and that, "" for none.
+
+    The worst over all copies of a kind has the name of the kind as its key.
+    """
+    if not text:
+        return "", ""
+    said: dict[str, Any] = json.loads(text)
+    computed_on = said.pop("computed_on", "")
+    is_kind = computed_on == WORST and said.get("name") in FLAGS
+    key = said["name"] if is_kind else perturbation_text(said)
+    return key, computed_on if isinstance(computed_on, str) else ""

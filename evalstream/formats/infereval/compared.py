@@ -20,9 +20,8 @@ from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag
 from evalstream.parsing import json
 from evalstream.parsing.array_elements import Element
 from evalstream.parsing.json import member, text_or_none
-from evalstream.parsing.json_values import object_or_empty
+from evalstream.parsing.json_values import flatten_settings, object_or_empty, setting_text
 from evalstream.parsing.object_splitter import ObjectSplitter
-from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
 

@@ -206,7 +206,9 @@ class ArchiveCheck:
             return None
         else:
             self._compare_start(start, header)
-        view = LogView(_begun(header), base, self._log.store)
+        # A header without a status is the start of a log that did not finish.
+        begun = header if "status" in header else {**header, "status": "started"}
+        view = LogView(begun, base, self._log.store)
         self._log.store.flush()
         self._summaries(is_finished=header is not start)
         view.reductions, view.reductions_at = self._reductions(view), pointer((REDUCTIONS,))
@@ -290,11 +292,6 @@ class ArchiveCheck:
             place = pointer((REDUCTIONS,))
             self._documents.note(INS107.violation("reductions must be a list", place))
         return found
-
-
-def _begun(header: dict[str, Any]) -> dict[str, Any]:
-    """Return the header; one without a status is the start of a log that did not finish."""
-    return header if "status" in header else {**header, "status": "started"}
 
 
 def _live(members: Mapping[str, Any], *, of: bool) -> dict[str, Any]:

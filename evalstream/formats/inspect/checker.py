@@ -14,18 +14,17 @@ from evalstream.engine.log_reading import (
     UNREADABLE,
     begun,
     copy_to_disk,
+    note_broken_list,
     open_log,
     parse_text,
     pieces,
 )
 from evalstream.engine.positions import envelope_locator, envelope_mover
-from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.base import other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
 from evalstream.formats.inspect.claims import ClaimCheck
-from evalstream.formats.inspect.documents import ENDING, SAMPLES, ZIP
-from evalstream.formats.inspect.format import FORMAT
-from evalstream.formats.inspect.log_check import LogCheck, SampleText
+from evalstream.formats.inspect.format import ENDING, FORMAT, SAMPLES, ZIP
+from evalstream.formats.inspect.log_check import LogCheck
 from evalstream.formats.inspect.member_check import ArchiveSource
 from evalstream.formats.inspect.views import LogView
 from evalstream.io.progress import Progress
@@ -60,7 +59,6 @@ class _Check:
     def __init__(self, documents: DocumentCheck, log: LogCheck, progress: Progress) -> None:
         self._documents, self._log, self._progress = documents, log, progress
         self._view: LogView | None = None
-        self._version: Any = None
         # The lines and columns of samples, a column that is not known as 0.
         self._starts = array("Q")
 
@@ -116,17 +114,14 @@ class _Check:
         envelope = members.envelope()
         # The check of the whole envelope reports violations in this part.
         text = envelope.text[: envelope.cut] + b"]}"
-        found = parse_text(text, self._documents.options.max_depth, lambda _violation, _line: None)
+        found = parse_text(text, self._documents.options.max_depth)
         self._log.header(object_or_empty(found))
         return True
 
     def _sample(self, element: Element) -> None:
-        place, start = (
-            f"/{SAMPLES}/{self._log.totals.samples}",
-            Position(element.line, element.column),
-        )
+        place = f"/{SAMPLES}/{self._log.totals.samples}"
         self._starts.extend((element.line, element.column or 0))
-        self._log.sample(SampleText(element.text, place, start, element.offset))
+        self._log.sample(element, place)
 
     def _locate(self, envelope: Envelope, pointers: Iterable[str]) -> Mapping[str, Position]:
         """Return the positions of pointers to samples, and into the part outside them."""
@@ -144,10 +139,7 @@ class _Check:
         log, issue = self._log, members.issue
         envelope = members.envelope()
         if issue is not None:
-            message = f"{issue.message} (byte {issue.offset:,} of the file)"
-            place = f"/{SAMPLES}/{log.totals.samples}"
-            violation = BREAKS[issue.name].violation(message, place)
-            self._documents.note(violation, line=issue.line, column=issue.column)
+            note_broken_list(self._documents, issue, f"/{SAMPLES}/{log.totals.samples}")
             log.lose("the samples could not be read to their end")
             return
         if not envelope.is_whole:
@@ -182,7 +174,7 @@ class _Check:
     def _finish(self, view: LogView | None, *, has_summaries: bool) -> None:
         if view is None or self._log.is_refused:
             return
-        self._view, self._version = view, view.header.get("version")
+        self._view = view
         self._log.finish(view, has_summaries=has_summaries)
 
     def _fail(self, rule: Rule, reason: str) -> None:
@@ -192,12 +184,14 @@ class _Check:
         """Return the verdict."""
         claims: list[JudgedClaim] = []
         if self._view is not None:
-            outcome = ClaimCheck(self._view).outcome()
-            self._documents.note_all(outcome.violations)
-            claims = outcome.claims
-        version = None if self._version is None else str(self._version)
+            judged = ClaimCheck(self._view)
+            self._documents.note_all(judged.violations)
+            claims = judged.claims
+        version: Any = None if self._view is None else self._view.header.get("version")
         summary = self._documents.close(
-            rows=self._log.totals.samples, version=version, claims=claims
+            rows=self._log.totals.samples,
+            version=None if version is None else str(version),
+            claims=claims,
         )
         if self._view is not None:
             summary.checked = tuple(self._log.list_verified())

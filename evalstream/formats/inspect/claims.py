@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect import results
-from evalstream.formats.inspect.declarations import Declarations
 from evalstream.formats.inspect.result_claims import ResultClaims, result_label
 from evalstream.formats.inspect.rules.coverage import INS204
-from evalstream.formats.inspect.rules.results import INS301, INS302, INS303, INS304, INS306
+from evalstream.formats.inspect.rules.log import INS301, INS302, INS303, INS304, INS306
 from evalstream.formats.inspect.values import is_count, is_id, same
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import JudgedClaim, Reason, State, confirms_score
@@ -39,13 +38,6 @@ NAMED: Final = 5
 _REDUCTION: Final = ClaimKind("reduction", frozenset())
 
 
-class ClaimOutcome(NamedTuple):
-    """The judged claims of a log, and the violations about them."""
-
-    violations: list[Violation]
-    claims: list[JudgedClaim]
-
-
 class _Count(NamedTuple):
     """A count that a log states: its name, the right one and where that comes from, its rule."""
 
@@ -57,17 +49,12 @@ class _Count(NamedTuple):
 
 
 class ClaimCheck:
-    """Judges all claims of a log."""
+    """Judges all claims of a log: `claims`, and the violations about them."""
 
     def __init__(self, log: LogView) -> None:
         self._log = log
-        self._declarations = Declarations(log)
-        self._violations: list[Violation] = []
-        self._claims: list[JudgedClaim] = []
-
-    def outcome(self) -> ClaimOutcome:
-        """Judge every claim."""
-        self._violations += self._declarations.contradictions()
+        self.violations: list[Violation] = []
+        self.claims: list[JudgedClaim] = []
         self._judge_totals()
         for index, result in self._log.results_scores:
             self._judge_result(index, result)
@@ -75,20 +62,15 @@ class ClaimCheck:
             # Without samples the reductions are the evidence, and not a claim.
             for index, reduction in objects(self._log.reductions):
                 self._judge_reduction(index, reduction)
-        self._violations += self._open_claims()
-        return ClaimOutcome(self._violations, self._claims)
-
-    def _open_claims(self) -> Iterator[Violation]:
-        """Report open claims, once for each reason."""
         # Where nothing was confirmed for want of rows, ES805 says so.
-        unsaid = None if confirms_score(self._claims) else Reason.NO_ROWS.value
-        yield from find_open(INS304, (one for one in self._claims if one.reason != unsaid))
+        unsaid = None if confirms_score(self.claims) else Reason.NO_ROWS.value
+        self.violations += find_open(INS304, (one for one in self.claims if one.reason != unsaid))
 
     def _keep(self, judgement: Judgement, rule: Rule) -> None:
         claim = judgement.claim
-        self._claims.append(claim)
-        self._violations += find_refuted(rule, [judgement])
-        self._violations += find_rounded(INS306, [claim])
+        self.claims.append(claim)
+        self.violations += find_refuted(rule, [judgement])
+        self.violations += find_rounded(INS306, [claim])
 
     def _judge_totals(self) -> None:
         log, store = self._log, self._log.store
@@ -154,7 +136,7 @@ class ClaimCheck:
             count = _Count(name, expected, words, INS303, reason)
             place = self._log.place_of_score(index, name)
             self._judge_count(count, result, place, number, f"{label} ")
-        judged = ResultClaims(self._log, self._declarations, index, result, scores, reason)
+        judged = ResultClaims(self._log, index, result, scores, reason)
         for claim, message in judged.judgements():
             opened = claim._replace(state=State.OPEN, reason=Reason.FORMULA.value)
             kept = opened if is_own and claim.state.holds else claim
@@ -181,67 +163,64 @@ class ClaimCheck:
         place = f"{log.reductions_at}/{index}/samples"
         label = f"reduced scores of {reduction.get('scorer')} by {reducer or 'mean'}"
         claim = Claim(place, label, _REDUCTION, None, len(found))
-        compared = _ReductionCheck(found, place)
         if not log.samples_known or not rows:
             reason = Reason.NO_ROWS if log.samples_known else Reason.UNREAD
             judgement = leave_open(claim, reason, rows)
         else:
-            judgement = self._compare_reduction(claim, compared, scorer, reducer)
-        self._claims.append(judgement.claim)
+            judgement = self._compare_reduction(claim, found, scorer, reducer)
+        self.claims.append(judgement.claim)
 
     def _compare_reduction(
-        self, claim: Claim, compared: _ReductionCheck, scorer: str, reducer: str | None
+        self, claim: Claim, found: list[Any], scorer: str, reducer: str | None
     ) -> Judgement:
         store = self._log.store
+        before = len(self.violations)
         try:
-            self._violations += compared.violations(results.reduced_scores(store, scorer, reducer))
+            scores = results.reduced_scores(store, scorer, reducer)
+            number = _compare_scores(found, scores, claim.pointer, self.violations)
         except CannotCompute as error:
             return leave_open(claim, error.reason, store.count)
-        if compared.is_right:
-            return confirm(claim, compared.expected, store.count)
-        return refute(claim, compared.expected, "", store.count)
+        if len(self.violations) == before:
+            return confirm(claim, number, store.count)
+        return refute(claim, number, "", store.count)
 
 
-class _ReductionCheck:
-    """Compares one list of reduced scores, whose order is not that of the samples."""
+def _compare_scores(
+    found: list[Any],
+    scores: Iterable[results.ReducedScore],
+    place: str,
+    violations: list[Violation],
+) -> int:
+    """Compare a list of reduced scores, whose order is not that of the samples; count the scores.
 
-    def __init__(self, found: list[Any], place: str) -> None:
-        self._found, self._place = found, place
-        self.is_right = True
-        self.expected = 0
-
-    def violations(self, scores: Iterable[results.ReducedScore]) -> Iterator[Violation]:
-        """Report each score that differs. Raises CannotCompute."""
-        stated = {
-            str(one["sample_id"]): index
-            for index, one in enumerate(self._found)
-            if isinstance(one, dict) and is_id(one.get("sample_id"))
-        }
-        self.is_right = len(stated) == len(self._found)
-        if not self.is_right:
-            message = "an id is missing in the reduced scores, or it is there twice"
-            yield INS301.violation(message, self._place)
-        missing: list[str] = []
-        for score in scores:
-            self.expected += 1
-            index = stated.pop(score.id, None)
-            if index is None:
-                missing.append(score.id) if len(missing) < NAMED else None
-            elif not _equals(value := self._found[index].get("value"), score.value):
-                self.is_right = False
-                yield INS301.violation(
-                    f"the epochs of the sample {score.id} give another value",
-                    f"{self._place}/{index}/value",
-                    expected=score.value,
-                    found=value,
-                )
-        self.is_right = self.is_right and not missing and not stated
-        if missing:
-            message = f"reduced scores are missing, among them those of {', '.join(missing)}"
-            yield INS301.violation(message, self._place)
-        for sample, index in islice(stated.items(), NAMED):
-            message = f"no sample {sample} has a score of this scorer"
-            yield INS301.violation(message, f"{self._place}/{index}")
+    Raises CannotCompute.
+    """
+    stated = {
+        str(one["sample_id"]): index
+        for index, one in enumerate(found)
+        if isinstance(one, dict) and is_id(one.get("sample_id"))
+    }
+    if len(stated) < len(found):
+        message = "an id is missing in the reduced scores, or it is there twice"
+        violations.append(INS301.violation(message, place))
+    missing: list[str] = []
+    number = 0
+    for score in scores:
+        number += 1
+        index = stated.pop(score.id, None)
+        if index is None:
+            missing.append(score.id) if len(missing) < NAMED else None
+        elif not _equals(value := found[index].get("value"), score.value):
+            message = f"the epochs of the sample {score.id} give another value"
+            shown = {"expected": score.value, "found": value}
+            violations.append(INS301.violation(message, f"{place}/{index}/value", **shown))
+    if missing:
+        message = f"reduced scores are missing, among them those of {', '.join(missing)}"
+        violations.append(INS301.violation(message, place))
+    for sample, index in islice(stated.items(), NAMED):
+        message = f"no sample {sample} has a score of this scorer"
+        violations.append(INS301.violation(message, f"{place}/{index}"))
+    return number
 
 
 def _equals(value: Any, expected: Any) -> bool:

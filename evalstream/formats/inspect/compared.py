@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from itertools import chain
 from math import nan
 from typing import Any, Final
 
-from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
+from evalstream.engine.log_reading import UNREADABLE, begun, iterate_elements, open_log, parse_text
 from evalstream.engine.row_lookup import pick_elements
 from evalstream.formats.inspect.archive import Archive
-from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
-from evalstream.formats.inspect.sample_facts import without_ids
+from evalstream.formats.inspect.format import NAME, SAMPLES, ZIP
 from evalstream.formats.inspect.values import score_to_float, score_value
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.io.names import is_remote
@@ -23,11 +21,16 @@ from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import GroupLabel, SampleFlag
 from evalstream.parsing.json import canonical, member, text_or_none
-from evalstream.parsing.json_values import list_or_empty, object_or_empty
+from evalstream.parsing.json_values import (
+    flatten_settings,
+    list_or_empty,
+    object_or_empty,
+    setting_text,
+)
 from evalstream.parsing.object_splitter import ObjectSplitter
-from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats import sample_digests
 from evalstream.stats.claims.reducers import is_missing
+from evalstream.stats.run_links import LogLinks
 from evalstream.stats.run_samples import RunSamples
 
 BATCH_SAMPLES: Final = 1000
@@ -153,15 +156,13 @@ def answers(
     if path == STDIN or (not is_remote(path) and not os.path.isfile(path)):
         yield from (None for _ in places)
         return
-    reader, _ = open_log(path)
-    with closing(reader):
-        start, whole = begun(reader)
-        if not start.startswith(ZIP):
-            members = ObjectSplitter(SAMPLES, options.max_line_bytes)
-            samples = chain.from_iterable(map(members.feed, pieces(whole)))
-            for one in pick_elements(samples, places):
-                yield None if one is None else _read_answer(one.text)
-            return
+    with closing(open_log(path)[0]) as reader:
+        start, _ = begun(reader)
+    if not start.startswith(ZIP):
+        samples = iterate_elements(path, ObjectSplitter(SAMPLES, options.max_line_bytes))
+        for one in pick_elements(samples, places):
+            yield None if one is None else _read_answer(one.text)
+        return
     if is_remote(path):
         yield from (None for _ in places)
         return
@@ -193,7 +194,7 @@ def _ignore_defect(_message: str, _member: str | None) -> None:
 
 
 def _read_answer(text: bytes) -> Answered | None:
-    sample: Any = parse_text(text, Options().max_depth, lambda _violation, _line: None)
+    sample: Any = parse_text(text, Options().max_depth)
     if sample is UNREADABLE or not isinstance(sample, Mapping):
         return None
     output = member(sample.get("output"), "completion")
@@ -207,3 +208,40 @@ def _read_answer(text: bytes) -> Answered | None:
 
 _OF_LOG: Final = frozenset({"uuid", "events", "timelines"})
 """Members of a sample that name it within a log, or repeat what it says as it came about."""
+
+
+class SampleLinks:
+    """Collects what links a log to others."""
+
+    def __init__(self, view: LogView) -> None:
+        names = ("run_id", "eval_id", "created", "task_id")
+        run = [view.eval[name] for name in names if view.eval.get(name) is not None]
+        model = text_or_none(view.eval.get("model"))
+        self.log = LogLinks(run or None, view.eval.get("task"), model or "", _data(view))
+
+    def add(self, view: SampleView) -> None:
+        """Add a sample. Its times tell its answer from that of any other model."""
+        value = view.value
+        shown = [view.resolved_within(value.get(name)) for name in ("input", "choices", "target")]
+        self.log.add_samples([(str(value["id"]), without_ids(shown))])
+        times = value.get("total_time"), value.get("working_time")
+        if isinstance(times[0], float) and times[0] > 0:
+            answer = member(value.get("output"), "completion")
+            self.log.add_answer(str(value["id"]), value["epoch"], answer, *times)
+
+
+def _data(view: LogView) -> list[Any] | None:
+    """Return what names the data of a log; None without a name, and where ids may be places."""
+    dataset = object_or_empty(view.eval.get("dataset"))
+    if not dataset.get("name") or dataset.get("shuffled"):
+        return None
+    return [dataset["name"], *(view.eval.get(one) for one in ("task_version", "task_args"))]
+
+
+def without_ids(value: Any) -> Any:
+    """Return a value without the ids of messages, which differ from run to run."""
+    if isinstance(value, list):
+        return [without_ids(one) for one in value]
+    if isinstance(value, dict):
+        return {name: one for name, one in value.items() if name != "id"}
+    return value

@@ -2,43 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.engine.log_reading import UNREADABLE, parse_plain, parse_text
-from evalstream.engine.positions import move_behind, place_in_part
-from evalstream.formats.inspect.documents import EXTRA, VERSIONS
-from evalstream.formats.inspect.library import Library, attachment_digest, inspect_library
-from evalstream.formats.inspect.log_types import log_types
-from evalstream.formats.inspect.rules import (
-    coverage,
-    log,
-    messages,
-    results,
-    samples,
-    scores,
-    usage,
+from evalstream.engine.log_reading import (
+    UNREADABLE,
+    note_element,
+    parse_element,
+    parse_part,
+    parse_plain,
 )
-from evalstream.formats.inspect.rules.coverage import INS206, usage_violations
+from evalstream.formats.inspect.format import EXTRA, VERSIONS
+from evalstream.formats.inspect.library import (
+    Library,
+    attachment_digest,
+    inspect_library,
+    log_types,
+)
+from evalstream.formats.inspect.rules import coverage, log, messages, samples, scores, usage
+from evalstream.formats.inspect.rules.coverage import (
+    INS206,
+    compare_summary,
+    gather_facts,
+    usage_violations,
+)
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.samples import INS207, check_form
 from evalstream.formats.inspect.rules.usage import late_samples
-from evalstream.formats.inspect.sample_facts import PartTotals, compare_summary, gather_facts
 from evalstream.formats.inspect.store import LogStore
 from evalstream.formats.inspect.values import is_count, is_id, read_time
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.errors import MissingExtra, install_command
-from evalstream.model.finding import PlacedViolation, Position, Violation
+from evalstream.model.finding import Position, Violation
 from evalstream.model.run_summary import Checked
 from evalstream.model.text import count_noun
+from evalstream.parsing.array_elements import Element
 from evalstream.parsing.json_values import object_or_empty
-from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 
 if TYPE_CHECKING:
-    from evalstream.formats.inspect.compared import LogSamples
-    from evalstream.formats.inspect.sample_facts import SampleLinks
+    from evalstream.formats.inspect.compared import LogSamples, SampleLinks
     from evalstream.stats.run_links import RunLinks
 
 _OF_SAMPLES = tuple(
@@ -49,28 +54,54 @@ _OF_SAMPLES = tuple(
 )
 
 
-class SampleText(NamedTuple):
-    """The text of a sample, its JSON Pointer and byte offset.
+MOST_MODELS: Final = 1_000
+"""Most models, and most numbers of each, whose usage is summed."""
 
-    `start` is its position in a JSON log, and `member` the member of an archive that it is.
+
+class PartTotals:
+    """Sums over some members and samples of a log.
+
+    `samples` counts samples, `loaded` those that the harness loads, `members` the members of an
+    archive, `sound_members` those whose bytes are the declared ones. `samples_known` is False where
+    samples could not be read, `latest` the time of the sample that was completed last, and
+    `missing` says why the harness's own reader was not asked.
     """
 
-    text: bytes
-    place: str
-    start: Position | None
-    offset: int
-    member: str | None = None
+    def __init__(self) -> None:
+        self.samples = self.loaded = self.members = self.sound_members = 0
+        self.attachments = self.sound_attachments = 0
+        self.usage: dict[str, dict[str, int]] = {}
+        self.latest: datetime | None = None
+        self.samples_known = True
+        self.missing = ""
 
-    @property
-    def line(self) -> int | None:
-        """The line on which it begins in a JSON log."""
-        return None if self.start is None else self.start.line
+    def add_usage(self, usage: Any) -> None:
+        """Add the token usage of models."""
+        for model, numbers in object_or_empty(usage).items():
+            if model not in self.usage and len(self.usage) >= MOST_MODELS:
+                continue
+            sums = self.usage.setdefault(model, {})
+            for name, number in object_or_empty(numbers).items():
+                if is_count(number) and (name in sums or len(sums) < MOST_MODELS):
+                    sums[name] = sums.get(name, 0) + number
 
-    def placed(self, violations: Iterable[Violation]) -> list[PlacedViolation]:
-        """Return violations with their positions, or else with the line of the sample."""
-        if self.start is None:
-            return [PlacedViolation(violation) for violation in violations]
-        return place_in_part(violations, self.text, self.place, self.start)
+    def add_end(self, ended: datetime | None) -> None:
+        """Add the time at which a sample was completed."""
+        if ended is not None and (self.latest is None or ended > self.latest):
+            self.latest = ended
+
+    def merge(self, later: PartTotals) -> None:
+        """Add those of later members."""
+        self.samples += later.samples
+        self.loaded += later.loaded
+        self.members += later.members
+        self.sound_members += later.sound_members
+        self.attachments += later.attachments
+        self.sound_attachments += later.sound_attachments
+        self.add_usage(later.usage)
+        self.add_end(later.latest)
+        self.samples_known = self.samples_known and later.samples_known
+        self.missing = self.missing or later.missing
 
 
 class LogCheck:
@@ -85,7 +116,6 @@ class LogCheck:
         self.totals = PartTotals()
         self.is_refused = False
         self.is_declared = False
-        self._depth = documents.options.max_depth
         self._digest = attachment_digest()
         self._is_plain = True
         self._keys: frozenset[str] = frozenset()
@@ -111,28 +141,11 @@ class LogCheck:
 
         `move` returns the position in the file of one in the text, if it has one.
         """
-
-        def note(violation: Violation, at: Position | None) -> None:
-            line, column = (None, None) if move is None or at is None else move(at)
-            where = place + (violation.pointer or "")
-            self.documents.note(violation._replace(pointer=where or None), line=line, column=column)
-
         value = parse_plain(text)
         if value is UNREADABLE:
             self._is_plain = False
-            value = parse_text(text, self._depth, note)
+            value = parse_part(self.documents, text, place, move)
         return value
-
-    def _parse_sample(self, one: SampleText) -> Any:
-        def note(violation: Violation, at: Position | None) -> None:
-            violation = violation._replace(pointer=one.place + (violation.pointer or ""))
-            if one.start is None or at is None:
-                self._note_sample(one, [violation])
-            else:
-                line, column = move_behind(one.start, at)
-                self.documents.note(violation, line=line, column=column)
-
-        return parse_text(one.text, self._depth, note)
 
     def header(self, header: Mapping[str, Any]) -> None:
         """Take the part of a log that comes before its samples: what to keep of them."""
@@ -146,7 +159,7 @@ class LogCheck:
 
             self._samples = LogSamples(collected, request, view)
         if self.documents.options.links and self._links is None and view.eval:
-            from evalstream.formats.inspect.sample_facts import SampleLinks
+            from evalstream.formats.inspect.compared import SampleLinks
 
             self._links = SampleLinks(view)
 
@@ -183,51 +196,64 @@ class LogCheck:
         self.documents.note(ES003.violation(message, place))
         self.lose("a sample is too long to be read")
 
-    def sample(self, one: SampleText) -> None:
-        """Check one sample, and store its facts."""
+    def sample(self, element: Element, place: str, member: str | None = None) -> None:
+        """Check one sample, and store its facts.
+
+        `place` is its JSON Pointer, and `member` the member of an archive that it is.
+        """
         self.totals.samples += 1
-        value = parse_plain(one.text)
+        value = parse_plain(element.text)
         is_plain = value is not UNREADABLE
-        if not is_plain:
-            value = self._parse_sample(one)
-        if value is UNREADABLE:
-            self.lose(f"the sample {one.place} could not be read")
-            return
+        if not is_plain and member is None:
+            value = parse_element(self.documents, element, place)
+        elif not is_plain:
+            value = parse_part(self.documents, element.text, place)
+        problems: list[Violation] = []
         if not isinstance(value, dict):
-            violation = INS107.violation("a sample must be an object", one.place)
-            self._note_sample(one, [violation])
-            self.lose(f"the sample {one.place} could not be read")
-            return
-        view = SampleView(value, one.place, one.member, self._digest, self._view)
+            self.lose(f"the sample {place} could not be read")
+            if value is not UNREADABLE:
+                problems = [INS107.violation("a sample must be an object", place)]
+        else:
+            problems = self._check_sample(
+                SampleView(value, place, member, self._digest, self._view),
+                element,
+                is_plain=is_plain,
+            )
+        if member is None:
+            note_element(self.documents, element, place, problems)
+        else:
+            for violation in problems:
+                self.documents.note(violation)
+
+    def _check_sample(
+        self, view: SampleView, element: Element, *, is_plain: bool
+    ) -> list[Violation]:
+        """Store the facts of a sample, and return its violations."""
         problems = list(check_form(view))
         if problems:
-            self.lose(f"the sample {one.place} could not be read")
+            self.lose(f"the sample {view.place} could not be read")
         else:
-            self._keep(view, one)
+            self._keep(view, element)
         for find in _OF_SAMPLES:
             problems += find(view)
-        self._count_attachments(view, problems)
-        if is_plain and log_types().fits_sample(value):
-            self.totals.loaded += 1
-        elif (library := self._library()) is not None:
-            # Last, as the harness may change the value that it loads.
-            refused = list(self._report_refused(library, view))
-            problems += refused
-            self.totals.loaded += not refused
-        self._note_sample(one, problems)
-
-    def _note_sample(self, one: SampleText, violations: Iterable[Violation]) -> None:
-        for violation, line, column in one.placed(violations):
-            self.documents.note(violation, line=line, column=column)
-
-    def _count_attachments(self, view: SampleView, problems: list[Violation]) -> None:
         number = len(view.attachments)
         self.totals.attachments += number
         if self._digest is not None:
             wrong = sum(violation.code == INS207.code for violation in problems)
             self.totals.sound_attachments += number - wrong
+        if is_plain and log_types().fits_sample(view.value):
+            self.totals.loaded += 1
+        elif (library := self._library()) is not None:
+            # Last, as the harness may change the value that it loads.
+            refusal = library.refused_sample(view.value)
+            if refusal is None:
+                self.totals.loaded += 1
+            else:
+                message = f"inspect_ai cannot load the sample: {refusal.message}"
+                problems.append(INS107.violation(message, view.place + refusal.place))
+        return problems
 
-    def _keep(self, view: SampleView, one: SampleText) -> None:
+    def _keep(self, view: SampleView, element: Element) -> None:
         value = view.value
         self.store.add(gather_facts(view, self._keys))
         ended = read_time(value.get("completed_at"))
@@ -237,7 +263,7 @@ class LogCheck:
             # The usage of the log is that of its own calls, not of samples of one that it resumed.
             self.totals.add_usage(value.get("model_usage"))
         if self._samples is not None:
-            self._samples.add(view, one.line or self.totals.samples, one.offset)
+            self._samples.add(view, element.line or self.totals.samples, element.offset)
         if self._links is not None:
             self._links.add(view)
 
@@ -245,12 +271,6 @@ class LogCheck:
     def links(self) -> RunLinks | None:
         """What links the log to others, None if that was not asked for."""
         return None if self._links is None else self._links.log.links
-
-    def _report_refused(self, reader: Library, view: SampleView) -> Iterator[Violation]:
-        refusal = reader.refused_sample(view.value)
-        if refusal is not None:
-            message = f"inspect_ai cannot load the sample: {refusal.message}"
-            yield INS107.violation(message, view.place + refusal.place)
 
     def summary(self, value: Any, place: str) -> None:
         """Compare a summary with its sample."""
@@ -271,18 +291,16 @@ class LogCheck:
         self.store.flush()
         view.samples_known = self.totals.samples_known
         note = self.documents.note_all
-        note(_by_rules(log.OF_LOGS, view))
         note(self._refused_log(view))
-        ids = view.sample_ids
-        self.store.expect(ids or ())
-        note(_by_rules(coverage.OF_LOGS, view))
+        self.store.expect(view.sample_ids or ())
+        for rule in (*log.OF_LOGS, *coverage.OF_LOGS):
+            note(rule.apply(view))
         note(usage_violations(view, self.totals.usage))
         note(late_samples(view, self.totals.latest))
         if has_summaries and self.totals.samples_known:
             for sample, epoch, place in self.store.without_summary():
                 message = f"no summary tells of the sample {sample} (epoch {epoch:,})"
                 self.documents.note(INS206.violation(message, place))
-        note(_by_rules((results.INS305,), view))
         self._close_gaps()
         if self._samples is not None:
             self._samples.finish(view)
@@ -328,8 +346,3 @@ class LogCheck:
             cannot(
                 f"the attachments were not verified: mmh3 is missing; install it with: {command}"
             )
-
-
-def _by_rules(rules: tuple[Rule, ...], view: LogView) -> Iterator[Violation]:
-    for rule in rules:
-        yield from rule.apply(view)

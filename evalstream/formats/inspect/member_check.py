@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.archive import Archive, ArchiveMember
-from evalstream.formats.inspect.log_check import LogCheck, SampleText
+from evalstream.formats.inspect.log_check import LogCheck, PartTotals
 from evalstream.formats.inspect.rules.log import INS101, INS102, INS104
-from evalstream.formats.inspect.sample_facts import PartTotals
 from evalstream.formats.inspect.store import SampleFacts
 from evalstream.formats.inspect.zip_format import ArchiveEnd, DamagedMember
 from evalstream.model.block import MEBIBYTE
@@ -20,7 +20,9 @@ from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
+from evalstream.parsing.array_elements import Element
 from evalstream.parsing.json import pointer
+from evalstream.rules.base import Rule
 
 BATCH_BYTES: Final = MEBIBYTE
 """About so many unpacked bytes are one task of a worker."""
@@ -32,6 +34,7 @@ REDUCTIONS: Final = "reductions.json"
 
 SAMPLE: Final = re.compile(r"samples/(.+)_epoch_([0-9]+)\.json", re.DOTALL)
 JOURNAL: Final = re.compile(r"_journal/summaries/[0-9]+\.json")
+_NAMES: Final = (HEADER, SUMMARIES, REDUCTIONS)
 _OTHERS: Final = re.compile(r"_journal/(?:config_updates/)?[^/]*\.json|results\.json")
 
 
@@ -52,24 +55,22 @@ class MemberCheck:
 
     def __init__(self, log: LogCheck, source: ArchiveSource) -> None:
         self._log, self._documents = log, log.documents
-        self.archive = Archive(source.descriptor, source.size, self._damage, self._danger)
+        reports = partial(self._report, INS101), partial(self._report, INS102)
+        self.archive = Archive(source.descriptor, source.size, *reports)
         self.has_repeated = False
         self.lacks = ""
 
-    def _damage(self, message: str, member: str | None) -> None:
+    def _report(self, rule: Rule, message: str, member: str | None) -> None:
         place = None if member is None else pointer((member,))
-        self._documents.note(INS101.violation(message, place))
-
-    def _danger(self, message: str, member: str | None) -> None:
-        place = None if member is None else pointer((member,))
-        self._documents.note(INS102.violation(message, place))
+        self._documents.note(rule.violation(message, place))
 
     def member(self, member: ArchiveMember) -> None:
         """Unpack and check one member, and the sample that it is."""
         STOPPING.check()
         self._log.totals.members += 1
         place, is_sample = pointer((member.name,)), SAMPLE.fullmatch(member.name) is not None
-        if not (is_sample or _is_known(member.name)):
+        is_known = member.name in _NAMES or JOURNAL.fullmatch(member.name)
+        if not (is_sample or is_known or _OTHERS.fullmatch(member.name)):
             message = "a log has no member of this name"
             self._documents.note(INS104.violation(message, place))
         is_last = not self.has_repeated or self.archive.is_last(member)
@@ -80,7 +81,8 @@ class MemberCheck:
         if not is_content:
             return
         if isinstance(text, bytes):
-            self._log.sample(SampleText(text, place, None, member.offset, member.name))
+            # A member of an archive has no lines.
+            self._log.sample(Element(text, member.offset, 0), place, member.name)
         elif text is not None:
             self._log.too_long(place, text)
         elif not self.lacks:
@@ -93,7 +95,7 @@ class MemberCheck:
         """
         refusal = self.archive.refusal(member)
         if refusal is not None:
-            self._danger(f"the member {refusal}", member.name)
+            self._report(INS102, f"the member {refusal}", member.name)
             self._documents.cannot(f"a member was not unpacked: it {refusal}")
             return None
         kept: list[bytes] = []
@@ -107,7 +109,7 @@ class MemberCheck:
                 else:
                     kept.clear()
         except DamagedMember as error:
-            self._damage(f"the member {error}", member.name)
+            self._report(INS101, f"the member {error}", member.name)
             return None
         except MissingExtra as error:
             self.lacks = self.lacks or str(error)
@@ -191,9 +193,3 @@ class _Notes:
     def cannot(self, reason: str | None) -> None:
         """Keep the first reason."""
         self.reason = self.reason or reason
-
-
-def _is_known(name: str) -> bool:
-    return name in (HEADER, SUMMARIES, REDUCTIONS) or any(
-        pattern.fullmatch(name) is not None for pattern in (JOURNAL, _OTHERS)
-    )

@@ -1,4 +1,4 @@
-"""The figures of metrics, computed as inspect_ai does.
+"""The metrics of results: as logs declare them, and computed as inspect_ai does.
 
 Sources: _eval/task/results.py and scorer/_metrics/ of inspect_ai 0.3.285.
 """
@@ -9,18 +9,96 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from string import digits
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from evalstream.formats.inspect.declarations import OURS, DeclaredMetric, Metric
 from evalstream.formats.inspect.results import Scores
-from evalstream.formats.inspect.values import is_count, score_to_float
+from evalstream.formats.inspect.values import is_count, same, score_to_float
+from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import Reason
-from evalstream.parsing.json import canonical, text_or_none
-from evalstream.parsing.json_values import object_or_empty
+from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.stats.claims import formulas
 from evalstream.stats.claims.corpus_metrics import LEVELS, krippendorff_alpha
 from evalstream.stats.claims.formulas import USUAL_LEVEL
 from evalstream.stats.claims.reducers import CannotCompute
+
+OURS: Final = "inspect_ai/"
+"""What precedes the names of the harness's own metrics where a log declares them."""
+
+
+class Metric(NamedTuple):
+    """One metric of a result: its key, its value as the log has it, and how it is computed."""
+
+    key: str
+    value: Any
+    name: str
+    group: str | None
+    params: Mapping[str, Any]
+
+    @property
+    def formula(self) -> str:
+        """The name of the function that computes it.
+
+        Older logs do not say that a figure is one of a group, but have the parameters of it.
+        """
+        if self.group is None and {"metric", "group_key"} <= self.params.keys():
+            return "grouped"
+        return self.group or self.name
+
+
+def result_metrics(result: Mapping[str, Any]) -> Iterator[Metric]:
+    """Iterate over the metrics of a result."""
+    for key, one in object_or_empty(result.get("metrics")).items():
+        if isinstance(one, dict):
+            params = one.get("params", one.get("options"))
+            name = text_or_none(one.get("name")) or key
+            group = text_or_none(one.get("group"))
+            yield Metric(key, one.get("value"), name, group, object_or_empty(params))
+
+
+class DeclaredMetric(NamedTuple):
+    """A metric that a scorer declares: its full name and its parameters."""
+
+    name: str
+    params: Mapping[str, Any]
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is one of the harness's own."""
+        return self.name.startswith(OURS)
+
+
+def list_declared(log: LogView, scorer: Any) -> list[DeclaredMetric] | None:
+    """Return the metrics that a log declares of a scorer, None for one without a declaration."""
+    found = log.declared_scorers.get(scorer) if isinstance(scorer, str) else None
+    metrics = None if found is None else found.get("metrics")
+    return None if metrics is None else list(_flat(metrics))
+
+
+def find_declaration(log: LogView, metric: Metric, scorer: Any) -> DeclaredMetric | None:
+    """Return the declaration of a metric, the one with its parameters first."""
+    name = metric.formula.rpartition("/")[2]
+    declared = list_declared(log, scorer) or ()
+    named = [one for one in declared if one.name.rpartition("/")[2] == name]
+    fitting = [one for one in named if has_params(one.params, metric.params)]
+    return next(iter(fitting or named), None)
+
+
+def has_params(declared: Mapping[str, Any], params: Mapping[str, Any]) -> bool:
+    """Return whether a declaration has all parameters; older results have none of them."""
+    return all(name in declared and same(value, declared[name]) for name, value in params.items())
+
+
+def _flat(metrics: Any) -> Iterator[DeclaredMetric]:
+    """Iterate over the metrics in a list, or in a map of lists of them."""
+    for part in list(metrics.values()) if isinstance(metrics, dict) else [metrics]:
+        for one in list_or_empty(part):
+            name = text_or_none(member(one, "name"))
+            if name is not None:
+                yield DeclaredMetric(name, object_or_empty(one.get("options")))
+            elif isinstance(one, dict):
+                yield from _flat(one)
+
 
 DRAWS: Final = 1000
 """How many samples a bootstrap draws, where nothing else is declared."""
@@ -32,39 +110,23 @@ Figure = float | Mapping[str, float]
 Formula = Callable[[Scores, Params], Figure]
 
 
-def is_bootstrap(name: str, params: Params) -> bool:
-    """Return whether a metric draws random samples."""
-    return name == "bootstrap_stderr" or (name == "ci" and params.get("method") == "bootstrap")
+def pick_figure(found: Figure, metric: Metric, number: int) -> float | None:
+    """Return the value of a metric over a number of scores, None if it has no such figure.
 
-
-class Recomputer:
-    """Computes the metrics of one result, each once."""
-
-    def __init__(self, scores: Scores) -> None:
-        self.scores = scores
-        self._figures: dict[tuple[str, bytes], Figure] = {}
-
-    def value(self, metric: Metric, params: Params) -> float | None:
-        """Return the value that a figure must have, None if its metric has no such figure.
-
-        Raises CannotCompute.
-        """
-        key = metric.formula, canonical(dict(params))
-        if key not in self._figures:
-            self._figures[key] = compute(metric.formula, params, self.scores)
-        found = self._figures[key]
-        if not isinstance(found, Mapping):
-            return found
-        names = [metric.name]
-        if metric.group is None:
-            # Older logs number repeated names, and do not mark the figures of groups.
-            names.append(metric.name.rstrip(digits))
-        name = next((one for one in names if one in found), None)
-        if name is None and not len(self.scores):
-            return math.nan
-        if name is None and metric.group is None:
-            raise CannotCompute(Reason.EVIDENCE)
-        return None if name is None else found[name]
+    Raises CannotCompute.
+    """
+    if not isinstance(found, Mapping):
+        return found
+    names = [metric.name]
+    if metric.group is None:
+        # Older logs number repeated names, and do not mark the figures of groups.
+        names.append(metric.name.rstrip(digits))
+    name = next((one for one in names if one in found), None)
+    if name is None and not number:
+        return math.nan
+    if name is None and metric.group is None:
+        raise CannotCompute(Reason.EVIDENCE)
+    return None if name is None else found[name]
 
 
 def compute(name: str, params: Params, scores: Scores) -> Figure:

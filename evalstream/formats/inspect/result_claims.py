@@ -8,12 +8,12 @@ from decimal import Decimal
 from typing import Any, Final
 
 from evalstream.formats.inspect import metrics
-from evalstream.formats.inspect.declarations import Declarations, Metric, result_metrics
+from evalstream.formats.inspect.metrics import Metric, find_declaration, result_metrics
 from evalstream.formats.inspect.results import Scores
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import Reason, State
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import text_or_none
+from evalstream.parsing.json import canonical, text_or_none
 from evalstream.parsing.json_values import is_number
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence, sum_clusters
@@ -70,17 +70,16 @@ class ResultClaims:
     def __init__(
         self,
         log: LogView,
-        declarations: Declarations,
         index: int,
         result: Mapping[str, Any],
         scores: Scores | None,
         reason: Reason,
     ) -> None:
-        self._log, self._declarations, self._index = log, declarations, index
+        self._log, self._index = log, index
         self._scorer, self._label = result.get("scorer", result.get("name")), result_label(result)
         self._metrics = list(result_metrics(result))
         self._scores, self._reason = scores, reason
-        self._recomputer = None if scores is None else metrics.Recomputer(scores)
+        self._figures: dict[tuple[str, bytes], metrics.Figure] = {}
         self._sums: ScoreSums | None = None
 
     def judgements(self) -> Iterator[Judgement]:
@@ -96,7 +95,7 @@ class ResultClaims:
                 yield self._judge(metric)
 
     def _judge(self, metric: Metric) -> Judgement:
-        declared = self._declarations.find_declaration(metric, self._scorer)
+        declared = find_declaration(self._log, metric, self._scorer)
         params = metric.params if declared is None else declared.params
         name = metrics.short_name(declared, metric)
         kind = _choose_kind(name, metric, params)
@@ -118,9 +117,13 @@ class ResultClaims:
         return self._compare(claim, value, params, metrics.inner_name(name, params))
 
     def _value(self, metric: Metric, params: Mapping[str, Any]) -> float | None:
-        if self._recomputer is None:
+        """Return the value that a metric must have. Raises CannotCompute."""
+        if self._scores is None:
             raise CannotCompute(self._reason)
-        return self._recomputer.value(metric, params)
+        key = metric.formula, canonical(dict(params))
+        if key not in self._figures:
+            self._figures[key] = metrics.compute(metric.formula, params, self._scores)
+        return metrics.pick_figure(self._figures[key], metric, len(self._scores))
 
     def _compare(
         self, claim: Claim, value: float, params: Mapping[str, Any], inner: str
@@ -180,7 +183,7 @@ class ResultClaims:
 
     def _judge_interval(self, pair: list[Metric]) -> Judgement:
         metric = pair[0]
-        declared = self._declarations.find_declaration(metric, self._scorer)
+        declared = find_declaration(self._log, metric, self._scorer)
         params = metric.params if declared is None else declared.params
         ends = {one.name: one.value for one in pair}
         level = params.get("level", 0.95)
@@ -263,7 +266,7 @@ def _are_ends(pair: list[Metric]) -> bool:
     ):
         return False
     low, high = pair
-    return low.formula == high.formula == "ci" and metrics.is_bootstrap("ci", low.params)
+    return low.formula == high.formula == "ci" and low.params.get("method") == "bootstrap"
 
 
 def _is_finite(value: Any) -> bool:

@@ -87,7 +87,10 @@ def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
     """
     reducer = text_or_none(result.get("reducer"))
     named = result.get("scorer", result.get("name"))
-    is_unreduced = reducer is None and (log.declared_reducers == [] or _is_unreduced(result))
+    metrics = [object_or_empty(one) for one in object_or_empty(result.get("metrics")).values()]
+    kinds = {text_or_none(one.get("group")) or text_or_none(one.get("name")) for one in metrics}
+    takes_all = log.declared_reducers == [] or (bool(kinds) and kinds <= UNREDUCED)
+    is_unreduced = reducer is None and takes_all
     if log.is_unlogged:
         if is_unreduced:
             raise CannotCompute(Reason.NO_ROWS)
@@ -105,12 +108,6 @@ def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
     if reducer_named(reducer) is None:
         raise CannotCompute(Reason.FORMULA)
     return lambda: reduced_scores(log.store, scorer, reducer)
-
-
-def _is_unreduced(result: Mapping[str, Any]) -> bool:
-    metrics = [object_or_empty(one) for one in object_or_empty(result.get("metrics")).values()]
-    kinds = {text_or_none(one.get("group")) or text_or_none(one.get("name")) for one in metrics}
-    return bool(kinds) and kinds <= UNREDUCED
 
 
 def score_part(value: Any, name: Any, scorer: Any) -> Any:

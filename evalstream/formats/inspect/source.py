@@ -10,22 +10,27 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
-from typing import Any, Final
+from contextlib import closing, contextmanager, suppress
+from typing import IO, Any, Final
 
 from evalstream.engine.log_reading import (
     UNREADABLE,
     begun,
     copy_to_disk,
+    iterate_elements,
     open_log,
     parse_text,
-    pieces,
 )
-from evalstream.formats.inspect import source_settings
 from evalstream.formats.inspect.archive import Archive
-from evalstream.formats.inspect.documents import ENDING, SAMPLES, VERSIONS, ZIP, detect_kind
+from evalstream.formats.inspect.format import ENDING, FORMAT, SAMPLES, VERSIONS, ZIP
 from evalstream.formats.inspect.member_check import HEADER, REDUCTIONS, SAMPLE, START
-from evalstream.formats.inspect.source_members import list_messages, state_members
+from evalstream.formats.inspect.source_members import (
+    iterate_task_names,
+    list_messages,
+    state_members,
+    stated_of_results,
+    stated_of_run,
+)
 from evalstream.formats.inspect.values import LETTERS, WORDS
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.io.beginning import read_beginning
@@ -81,8 +86,8 @@ class InspectSource:
             raise
         shown = tuple(_results(self._log))
         self.results = shown if self._log.results else None
-        self.stated = source_settings.stated_of_results(self._log)
-        self.stated_of_run = source_settings.stated_of_run(self._log)
+        self.stated = stated_of_results(self._log)
+        self.stated_of_run = stated_of_run(self._log)
         self._scorer = self._log.results_scores[0].value if self._log.results_scores else {}
 
     def samples(self) -> Iterator[SourceSample]:
@@ -108,7 +113,8 @@ class InspectSource:
     def _sample(self, place: str, view: SampleView) -> SourceSample:
         value = view.value
         identity = str(value["id"])
-        scores = {name or self._name_part: score for name, score in view.scores.items()}
+        unnamed = text_or_none(self._scorer.get("scorer")) or ""
+        scores = {name or unnamed: score for name, score in view.scores.items()}
         own = {name: score_number(score.get("value")) for name, score in scores.items()}
         reduced = {
             decode_name(name): number
@@ -127,14 +133,10 @@ class InspectSource:
             _default(own, reduced),
         )
 
-    @property
-    def _name_part(self) -> str:
-        return text_or_none(self._scorer.get("scorer")) or ""
-
 
 def open_source(path: str, options: Options, _wanted: Wanted) -> InspectSource | None:
     """Return a log, None for a path that is not a log of Inspect. Raises OSError, CannotCheck."""
-    if os.path.isdir(path) or detect_kind(read_beginning(path)) is None:
+    if os.path.isdir(path) or FORMAT.detect_kind(read_beginning(path)) is None:
         return None
     with closing(open_log(path)[0]) as reader:
         start, _ = begun(reader)
@@ -181,7 +183,7 @@ def _reductions(reduced: Any) -> Iterator[tuple[bytes, bytes, float]]:
 
 
 def _results(log: LogView) -> Iterator[SourceResult]:
-    tasks = tuple(source_settings.iterate_task_names(log))
+    tasks = tuple(iterate_task_names(log))
     run = (log.results.get("completed_samples"), log.results.get("total_samples"))
     for place in log.results_scores:
         scorer = place.value
@@ -263,72 +265,61 @@ def _require_layout(header: Mapping[str, Any], path: str) -> str:
 
 def _read_archive(path: str) -> tuple[dict[str, Any], Any]:
     """Return the header of an archive, of an unfinished run its beginning, and its reductions."""
-    with _Opened(path) as archive:
-        header = archive.value(HEADER)
+    with _open_archive(path) as archive:
+        header = _read_member(archive, HEADER)
         if not isinstance(header, dict):
-            header = archive.value(START)
+            header = _read_member(archive, START)
         if not isinstance(header, dict):
             raise CannotCheck(f"it has neither {HEADER} nor {START}")
-        return header, archive.value(REDUCTIONS)
+        return header, _read_member(archive, REDUCTIONS)
 
 
 def _members(path: str) -> Iterator[tuple[str, Any]]:
-    with _Opened(path) as archive:
-        for one in archive.archive.members():
-            if SAMPLE.fullmatch(one.name) and archive.archive.is_last(one):
-                yield one.name, archive.value(one.name)
+    with _open_archive(path) as archive:
+        for one in archive.members():
+            if SAMPLE.fullmatch(one.name) and archive.is_last(one):
+                yield one.name, _read_member(archive, one.name)
 
 
-class _Opened:
-    """An archive that must be sound: a damaged one is not compared."""
+@contextmanager
+def _open_archive(path: str) -> Iterator[Archive]:
+    """Open an archive that must be sound: a damaged one is not compared."""
+    with open(path, "rb", buffering=0) if os.path.isfile(path) else _copy(path) as file:
+        number = file.fileno()
+        with closing(Archive(number, os.fstat(number).st_size, _refuse, _refuse)) as archive:
+            if not archive.open():
+                _refuse("it has no directory", None)
+            archive.unsafe()
+            yield archive
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._file: Any = None
-        self.archive: Archive
 
-    def __enter__(self) -> _Opened:
-        if os.path.isfile(self._path):
-            self._file = open(self._path, "rb", buffering=0)
-        else:
-            with closing(open_log(self._path)[0]) as reader:
-                self._file = copy_to_disk(reader)
-        number = self._file.fileno()
-        self.archive = Archive(number, os.fstat(number).st_size, self._refuse, self._refuse)
-        try:
-            if not self.archive.open():
-                self._refuse("it has no directory", None)
-            self.archive.unsafe()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
+def _copy(path: str) -> IO[bytes]:
+    with closing(open_log(path)[0]) as reader:
+        return copy_to_disk(reader)
 
-    def __exit__(self, *_error: object) -> None:
-        self.archive.close()
-        self._file.close()
 
-    def _refuse(self, message: str, name: str | None) -> None:
-        where = "" if name is None else f"{printable(name)}: "
-        raise CannotCheck(f"it is damaged: {where}{message}")
+def _refuse(message: str, name: str | None) -> None:
+    where = "" if name is None else f"{printable(name)}: "
+    raise CannotCheck(f"it is damaged: {where}{message}")
 
-    def value(self, name: str) -> Any:
-        """Return the value of a member, None without it."""
-        found = self.archive.find_member(name)
-        if found is None:
-            return None
-        refusal = self.archive.refusal(found)
-        if refusal is not None or found.size > MOST_JSON_BYTES:
-            self._refuse(refusal or "is too large", name)
-        try:
-            text = b"".join(self.archive.pieces(found))
-        except CannotCheck as error:
-            raise CannotCheck(f"it is damaged: {printable(name)} {error}") from error
-        return _value(text, name)
+
+def _read_member(archive: Archive, name: str) -> Any:
+    """Return the value of a member, None without it."""
+    found = archive.find_member(name)
+    if found is None:
+        return None
+    refusal = archive.refusal(found)
+    if refusal is not None or found.size > MOST_JSON_BYTES:
+        _refuse(refusal or "is too large", name)
+    try:
+        text = b"".join(archive.pieces(found))
+    except CannotCheck as error:
+        raise CannotCheck(f"it is damaged: {printable(name)} {error}") from error
+    return _value(text, name)
 
 
 def _value(text: bytes, place: str) -> Any:
-    found = parse_text(text, 1000, lambda _violation, _line: None)
+    found = parse_text(text, 1000)
     if found is UNREADABLE:
         raise CannotCheck(f"{printable(place)} is not valid JSON")
     return found
@@ -337,7 +328,7 @@ def _value(text: bytes, place: str) -> Any:
 def _envelope(path: str, options: Options) -> dict[str, Any]:
     """Return a JSON log without its samples."""
     members = ObjectSplitter(SAMPLES, options.max_line_bytes)
-    for _ in _iterate_elements(path, members):
+    for _ in _iterate_texts(path, members):
         pass
     envelope = members.envelope()
     if members.issue is not None or not envelope.is_whole:
@@ -349,18 +340,14 @@ def _envelope(path: str, options: Options) -> dict[str, Any]:
 
 def _elements(path: str, options: Options) -> Iterator[tuple[str, Any]]:
     members = ObjectSplitter(SAMPLES, options.max_line_bytes)
-    for number, text in enumerate(_iterate_elements(path, members)):
+    for number, text in enumerate(_iterate_texts(path, members)):
         yield f"sample {number + 1:,}", _value(text, f"sample {number + 1:,}")
     if members.issue is not None:
         raise CannotCheck(f"it cannot be read: {members.issue.message}")
 
 
-def _iterate_elements(path: str, members: ObjectSplitter) -> Iterator[bytes]:
-    with closing(open_log(path)[0]) as reader:
-        _, whole = begun(reader)
-        for piece in pieces(whole):
-            for element in members.feed(piece):
-                if not element.whole:
-                    raise CannotCheck("a sample is too large")
-                yield element.text
-        yield from (element.text for element in members.end() if element.whole)
+def _iterate_texts(path: str, members: ObjectSplitter) -> Iterator[bytes]:
+    for element in iterate_elements(path, members):
+        if not element.whole:
+            raise CannotCheck("a sample is too large")
+        yield element.text

@@ -65,19 +65,6 @@ class SampleFacts(NamedTuple):
     is_invalid: bool = False
 
 
-class StoredSample(NamedTuple):
-    """A kept sample, with its number from 1 in the order of the log, and its scores by scorer."""
-
-    number: int
-    id: str
-    epoch: int
-    failed: bool
-    uuid: str | None
-    target: Any
-    scores: Mapping[str, KeptScore]
-    told: Mapping[str, Any]
-
-
 class Scored(NamedTuple):
     """One value of a scorer, with the number, the id and the epoch of its sample."""
 
@@ -98,7 +85,7 @@ class LogStore:
         self.count = 0
         self.failed = self.invalid = 0
         self._summarised = bytearray()
-        self._ahead: Iterator[StoredSample] = iter(())
+        self._ahead: Iterator[tuple[int, SampleFacts]] = iter(())
         self._has_repeated = self._is_indexed = False
 
     def close(self) -> None:
@@ -158,11 +145,15 @@ class LogStore:
         """Iterate over the samples whose id and epoch an earlier one has: id, epoch, place."""
         if not self._has_repeated:
             return
-        for id_, epoch, place in self._table.rows(
+        yield from self._named(
             "SELECT id, epoch, place FROM sample AS later WHERE EXISTS (SELECT 1 FROM sample "
             "AS first WHERE first.id = later.id AND first.epoch = later.epoch "
             "AND first.number < later.number) ORDER BY number LIMIT 10000"
-        ):
+        )
+
+    def _named(self, query: str, *values: Any) -> Iterator[tuple[str, int, str]]:
+        """Iterate over the id, the epoch and the place of the samples that a query finds."""
+        for id_, epoch, place in self._table.rows(query, *values):
             yield decode_name(id_), epoch, decode_name(place)
 
     def iterate_copied(self) -> Iterator[tuple[str, int, str, str, int]]:
@@ -227,12 +218,11 @@ class LogStore:
 
     def iterate_undeclared(self, epochs: int) -> Iterator[tuple[str, int, str]]:
         """Iterate over the samples of ids or epochs that are not declared: id, epoch, place."""
-        for id_, epoch, place in self._table.rows(
+        return self._named(
             "SELECT id, epoch, place FROM sample WHERE epoch > ? OR epoch < 1 OR id NOT IN "
             "(SELECT id FROM expected) ORDER BY number LIMIT 10000",
             epochs,
-        ):
-            yield decode_name(id_), epoch, decode_name(place)
+        )
 
     def without_score(self, scorer: str) -> int:
         """Return the number of samples without an error that a scorer gave no score."""
@@ -243,19 +233,21 @@ class LogStore:
         )
         return int(number)
 
-    def find(self, id_: str, epoch: int) -> StoredSample | None:
+    def find(self, id_: str, epoch: int) -> SampleFacts | None:
         """Return the last sample of an id and epoch, and note that a summary tells of it.
+
+        Its place and its metadata are left out.
 
         Summaries follow each other as the samples do, so that the next one is tried first.
         """
-        found = next(self._ahead, None)
+        number, found = next(self._ahead, (0, None))
         if found is None or (found.id, found.epoch) != (id_, epoch):
-            found = self._look_up(id_, epoch)
+            number, found = self._look_up(id_, epoch)
         if found is not None:
-            self._summarised[found.number - 1] = True
+            self._summarised[number - 1] = True
         return found
 
-    def _look_up(self, id_: str, epoch: int) -> StoredSample | None:
+    def _look_up(self, id_: str, epoch: int) -> tuple[int, SampleFacts | None]:
         numbers = self._table.rows(
             "SELECT number FROM sample WHERE id = ? AND epoch = ? ORDER BY number",
             encode_name(id_),
@@ -264,13 +256,13 @@ class LogStore:
         for (number,) in numbers:
             self._summarised[number - 1] = True
         if not numbers:
-            return None
+            return 0, None
         following = self._iterate_from(numbers[-1][0])
         # Of repeated samples the last one counts, which is not the next.
         self._ahead = iter(()) if self._has_repeated else following
         return next(following)
 
-    def _iterate_from(self, number: int) -> Iterator[StoredSample]:
+    def _iterate_from(self, number: int) -> Iterator[tuple[int, SampleFacts]]:
         """Iterate over the samples from a number on, read in growing batches."""
         batch = 1
         while found := self._table.rows(
@@ -286,16 +278,10 @@ class LogStore:
                 kept = KeptScore(_value(value), answer and json.loads(answer))
                 scores.setdefault(sample, {})[decode_name(scorer)] = kept
             for one, name, epoch, failed, uuid, target, told in found:
-                yield StoredSample(
-                    one,
-                    decode_name(name),
-                    epoch,
-                    bool(failed),
-                    None if uuid is None else decode_name(uuid),
-                    _value(target),
-                    scores.get(one, {}),
-                    json.loads(told),
-                )
+                known = None if uuid is None else decode_name(uuid)
+                own, shown = scores.get(one, {}), (_value(target), "")
+                key = decode_name(name), epoch, bool(failed), known
+                yield one, SampleFacts(*key, *shown, own, {}, json.loads(told))
             number += batch
             batch = min(2 * batch, _BATCH)
 
@@ -305,10 +291,7 @@ class LogStore:
         for _ in range(MOST_NAMED):
             if at < 0:
                 return
-            for id_, epoch, place in self._table.rows(
-                "SELECT id, epoch, place FROM sample WHERE number = ?", at + 1
-            ):
-                yield decode_name(id_), epoch, decode_name(place)
+            yield from self._named("SELECT id, epoch, place FROM sample WHERE number = ?", at + 1)
             at = self._summarised.find(0, at + 1)
 
     def scorers(self) -> Sequence[str]:
@@ -347,9 +330,7 @@ def _value(text: str) -> Any:
     return json.loads(text) if text[0] in "[{" else _scalar(text)
 
 
-@lru_cache(maxsize=1024)
-def _scalar(text: str) -> Any:
-    return json.loads(text)
+_scalar = lru_cache(maxsize=1024)(json.loads)
 
 
 def perplexity_numbers(metadata: Any) -> tuple[int, float] | None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
 
-from evalstream.formats.inspect.documents import EXTRA
+from evalstream.formats.inspect.format import EXTRA
 from evalstream.io.codecs import COMPRESSIONS, Codec
 from evalstream.model.block import MEBIBYTE, ByteStream
 from evalstream.model.errors import CannotCheck, MissingExtra, install_command

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import RowPass
-from evalstream.formats.lm_eval.documents import samples_name, task_in_name
-from evalstream.formats.lm_eval.files import tasks_beside
-from evalstream.formats.lm_eval.format import FORMAT
+from evalstream.formats.lm_eval.format import FORMAT, samples_name, task_in_name, tasks_beside
 from evalstream.formats.lm_eval.group_figures import judge_groups
 from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
@@ -20,11 +18,9 @@ from evalstream.formats.lm_eval.rules.contradictions import (
     find_contradictions,
     find_row_contradictions,
 )
-from evalstream.formats.lm_eval.rules.results import Siblings
 from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, plan_scoring
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
-from evalstream.formats.lm_eval.task_facts import TaskFacts, describe_results, describe_rows
-from evalstream.formats.lm_eval.views import Results, as_written
+from evalstream.formats.lm_eval.views import Results, TaskFacts, as_written
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import Reason
@@ -32,7 +28,7 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN, Run
-from evalstream.model.run_summary import RunSummary
+from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, text_or_none
 from evalstream.stats.claims.judgement import Judgement
@@ -84,7 +80,7 @@ def _results(documents: DocumentCheck) -> Results | None:
     reading = documents.read(text, name, "results of lm-eval", as_written)
     if reading is None or reading.value is None:
         return None
-    found = about_results.LME106.apply(reading.value)
+    found = about_results.check_structure(reading.value)
     documents.note_all(reading.filter_violations(found), name)
     return Results(reading.value)
 
@@ -112,17 +108,16 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
         if task not in logged and task not in groups
         for figure in results.figures(task)
     )
-    documents.note_all(about_results.LME304.apply(judgements), name)
-    documents.note_all(about_results.LME303.apply(judgements), name)
+    documents.note_all(about_results.check_group_claims(judgements), name)
     documents.note_all(find_contradictions(results, path), name)
-    documents.note_all(about_results.LME209.apply(Siblings(results, tasks)), name)
+    documents.note_all(about_results.check_missing_samples(results, tasks), name)
     claims = [judgement.claim for judgement in judgements]
     has_scores = any(claim.is_score for claim in claims) or not logged
     summary = documents.close(
         version=_version(results), claims=claims if has_scores else None, claims_file=name
     )
     summary.claims = claims
-    summary.checked = tuple(describe_results(results, tasks))
+    summary.checked = tuple(_describe_results(results, tasks))
     if summary.verdict == "unconfirmed" and not logged:
         summary.remark = NO_SAMPLES
     return summary
@@ -182,7 +177,7 @@ class _SamplesCheck:
             claims=[judgement.claim for judgement in judgements],
             claims_file=None if about is None else printable(about),
         )
-        summary.checked = tuple(describe_rows(facts, tally.rows))
+        summary.checked = tuple(_describe_rows(facts, tally.rows))
         if self._results is None and about is None and summary.verdict == "unconfirmed":
             summary.remark = NO_RESULTS
         if documents.options.links:
@@ -219,9 +214,8 @@ class _SamplesCheck:
             for violation in rule.apply(facts):
                 is_in_results = violation.pointer is not None or rule is about_samples.LME208
                 documents.note(violation, name if is_in_results else None)
-        for rule in about_results.ABOUT_CLAIMS:
-            documents.note_all(rule.apply(judgements), name)
-        documents.note_all(about_results.LME305.apply(facts), name)
+        documents.note_all(about_results.check_task_claims(judgements), name)
+        documents.note_all(about_results.check_unclaimed(facts), name)
         documents.note_all(find_row_contradictions(facts), name)
         if facts.results is not None and about is not None and documents.run.inputs is None:
             documents.note_all(find_contradictions(facts.results, about, facts.task), name)
@@ -265,3 +259,41 @@ def _version(results: Results | None) -> str | None:
     """Return the release of the harness that wrote the results, None if they do not say it."""
     found = None if results is None else results.document.get("lm_eval_version")
     return found if isinstance(found, str) else None
+
+
+def _describe_results(results: Results, beside: frozenset[str] | None) -> Iterator[Checked]:
+    """Yield how many tasks with results have samples."""
+    logged = frozenset(results.logged_tasks)
+    if logged and beside is not None:
+        tasks = logged.union(results.tasks) - {name for name, _ in results.groups}
+        text = f"samples of {len(logged & beside):,} of {count_noun(len(tasks), 'task')} found"
+        is_ok = None if logged < tasks else True
+        yield Checked(text, is_ok if logged <= beside else False)
+
+
+def _describe_rows(facts: TaskFacts, rows: int) -> Iterator[Checked]:
+    """Yield the verified facts: the task's hash, the digests of the rows, the number of samples."""
+    totals = facts.totals
+    if not rows:
+        return
+    if facts.task_results is not None:
+        task, results = facts.task_results
+        declared, actual = results.task_hash(task), totals.task_hash()
+        if declared is None:
+            yield Checked("no task hash to verify", None)
+        elif actual is None:
+            yield Checked("task hash not verified", None)
+        else:
+            is_ok = declared == actual
+            yield Checked("task hash ok" if is_ok else "task hash not ok", is_ok)
+        effective = results.samples(task).get("effective")
+        is_number = effective.__class__ is int
+        if is_number and not totals.is_scattered:
+            is_ok = effective in facts.sample_counts
+            yield Checked("sample count ok" if is_ok else "sample count not ok", is_ok)
+        elif not is_number:
+            yield Checked("no sample count to verify", None)
+    elif facts.results is not None:
+        yield Checked("nothing of the results verified", None)
+    hashed = f"doc, prompt and target hashes ok in {totals.hashed:,} of {count_noun(rows, 'row')}"
+    yield Checked(hashed, True if totals.hashed == rows else None)

@@ -9,15 +9,14 @@ from typing import Any
 from evalstream.engine.row_lookup import find_objects
 from evalstream.formats.lm_eval.row import doc_text, hashed_prompt, iterate_metrics
 from evalstream.formats.lm_eval.scoring_plan import filter_steps
-from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import Results
+from evalstream.formats.lm_eval.views import Results, TaskFacts
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRow
 from evalstream.parsing import json
+from evalstream.parsing.json_values import flatten_settings, setting_text
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
 
@@ -31,26 +30,20 @@ _TASK_SETTINGS = ("num_fewshot", "generation_kwargs", "doc_to_text", "descriptio
 """Members of a task's configuration that may explain a difference."""
 
 
-class RowSamples:
-    """Turns rows into samples, one for each metric of a row."""
-
-    def __init__(self, request: SampleRequest) -> None:
-        self._request = request
-
-    def samples(
-        self, row: Mapping[str, Any], line: int, offset: int, *, certain: bool
-    ) -> Iterator[tuple[GroupLabel, SampleRow]]:
-        """Yield a sample for each metric of a row; values that are not `certain` are not known."""
-        shown = digests(row) if certain else None
-        sample = sample_digests.record_sample(self._request, row.get("doc_id"), shown, line, offset)
-        sample = sample._replace(
-            prompt=sample_digests.text_digest(hashed_prompt(row)),
-            cluster=sample_digests.read_cluster(self._request, row, shown),
-        )
-        name = row.get("filter", "")
-        for metric, value in iterate_metrics(row):
-            label = GroupLabel(None, name if isinstance(name, str) else "", metric)
-            yield label, _make_sample(sample, value) if certain else sample
+def iterate_samples(
+    request: SampleRequest, row: Mapping[str, Any], line: int, offset: int, *, certain: bool
+) -> Iterator[tuple[GroupLabel, SampleRow]]:
+    """Yield a sample for each metric of a row; values that are not `certain` are not known."""
+    shown = digests(row) if certain else None
+    sample = sample_digests.record_sample(request, row.get("doc_id"), shown, line, offset)
+    sample = sample._replace(
+        prompt=sample_digests.text_digest(hashed_prompt(row)),
+        cluster=sample_digests.read_cluster(request, row, shown),
+    )
+    name = row.get("filter", "")
+    for metric, value in iterate_metrics(row):
+        label = GroupLabel(None, name if isinstance(name, str) else "", metric)
+        yield label, _make_sample(sample, value) if certain else sample
 
 
 def digests(row: Mapping[str, Any]) -> sample_digests.InputDigests | None:
@@ -69,12 +62,11 @@ def digests(row: Mapping[str, Any]) -> sample_digests.InputDigests | None:
 
 def describe_run(samples: RunSamples, facts: TaskFacts) -> None:
     """Describe the run whose samples these are."""
-    results = facts.results
-    task = facts.task or ""
+    results, task = facts.results or Results({}), facts.task or ""
     metrics = [_metric(label, task, results) for label in samples.labels]
     generation = _settings(task, results)
     samples.description = RunDescription(
-        None if results is None else results.model,
+        results.model,
         task or None,
         metrics,
         [generation for _ in metrics],
@@ -83,11 +75,11 @@ def describe_run(samples: RunSamples, facts: TaskFacts) -> None:
     )
 
 
-def _scoring(label: GroupLabel, task: str, results: Results | None) -> dict[str, str]:
+def _scoring(label: GroupLabel, task: str, results: Results) -> dict[str, str]:
     """Return the settings that define the scores of a metric: filter, options and output type."""
-    if results is None or not results.config(task):
-        return {}
     config = results.config(task)
+    if not config:
+        return {}
     listed = [
         dict(one.options) for one in results.metric_list(task) or () if one.name == label.result
     ]
@@ -106,20 +98,15 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.canonical(value).decode(errors="replace")
 
 
-def _metric(label: GroupLabel, task: str, results: Results | None) -> MetricName:
+def _metric(label: GroupLabel, task: str, results: Results) -> MetricName:
     metric = label.result or ""
     named = f"{metric},{label.name}" if label.name else metric
-    higher = None
-    if results is not None:
-        of_task = json.member(results.document.get("higher_is_better"), task)
-        higher = json.member(of_task, metric)
-    return MetricName(task, named, higher is False)
+    of_task = json.member(results.document.get("higher_is_better"), task)
+    return MetricName(task, named, json.member(of_task, metric) is False)
 
 
-def _settings(task: str, results: Results | None) -> dict[str, str]:
+def _settings(task: str, results: Results) -> dict[str, str]:
     """Return the settings of the task under which the model answered, as texts by name."""
-    if results is None:
-        return {}
     config = results.config(task)
     found: dict[str, str] = {}
     for name in _TASK_SETTINGS:
@@ -127,9 +114,7 @@ def _settings(task: str, results: Results | None) -> dict[str, str]:
     return found
 
 
-def _harness(results: Results | None) -> dict[str, str]:
-    if results is None:
-        return {}
+def _harness(results: Results) -> dict[str, str]:
     found: dict[str, str] = {}
     release = results.document.get("lm_eval_version")
     if release is not None:

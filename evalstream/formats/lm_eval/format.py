@@ -1,13 +1,138 @@
-"""The format lm_eval, as the `Format` protocol requires it."""
+"""The documents of the lm-evaluation-harness, and how they go together.
+
+`--log_samples` writes `samples_TASK_TIME.jsonl`, a row for each sample and filter, `--output_path`
+writes `results_TIME.json`, what they amount to; both have the same time
+(loggers/evaluation_tracker.py of lm_eval 0.4).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import ClassVar, Final, NamedTuple
 
-from evalstream.formats.base import PairedFormat, Place
-from evalstream.formats.lm_eval import documents
-from evalstream.formats.lm_eval.documents import RESULTS, SAMPLES
+from evalstream.formats.base import PairedFormat, Place, other_formats
+from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
+from evalstream.io.names import is_json_name, is_remote, printable
+from evalstream.model.errors import UsageError
+from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.parsing.lazy_regex import LazyPattern
+
+NAME: Final = "lm_eval"
+
+SAMPLES: Final = "samples"
+RESULTS: Final = "results"
+
+ROW_MEMBERS: Final = frozenset({"doc_id", "doc", "target", "resps", "filtered_resps"})
+"""Members that every row has, and no row of another format."""
+
+_RESULTS_MEMBERS: Final = frozenset({"results", "configs", "versions"})
+_SOME_OF_RESULTS: Final = frozenset({"n-shot", "n-samples", "config"})
+_OLD_RESULTS: Final = frozenset({"results", "versions", "config", "config/model"})
+
+_TIME: Final = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
+_PACKING: Final = r"(?:\.(?:gz|zst|bz2|xz))?"
+_SAMPLES_NAME: Final = LazyPattern(
+    rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl{_PACKING}", flags=0
+)
+_RESULTS_NAME: Final = LazyPattern(rf".+_(?P<time>{_TIME})\.json{_PACKING}", flags=0)
+
+
+class SamplesName(NamedTuple):
+    """What the name of a samples file says: the task, and the time of the call."""
+
+    task: str
+    time: str
+
+
+def detect_kind(file: Beginning) -> str | None:
+    """Return the kind of a file, or None for a file of another format."""
+    seen = file.seen
+    if seen.keys >= ROW_MEMBERS and seen.kind in (OBJECT, LINES, ARRAY):
+        return SAMPLES
+    members = seen.keys | seen.inner
+    is_results = seen.keys >= _RESULTS_MEMBERS and seen.keys & _SOME_OF_RESULTS
+    if seen.kind == OBJECT and (is_results or members >= _OLD_RESULTS):
+        return RESULTS
+    return None
+
+
+def samples_name(path: str) -> SamplesName | None:
+    """Return what the name of a samples file says, None for another name."""
+    found = _SAMPLES_NAME.fullmatch(os.path.basename(path))
+    return None if found is None else SamplesName(found["task"], found["time"])
+
+
+def task_in_name(path: str, tasks: Iterable[str]) -> str | None:
+    """Return the task that the name of a samples file ends with, None for another name.
+
+    Releases before 0.4.3 wrote MODEL_TASK.jsonl.
+    """
+    stem = os.path.basename(path).partition(".jsonl")[0]
+    found = (task for task in tasks if stem == task or stem.endswith(f"_{task}"))
+    return max(found, key=len, default=None)
+
+
+def results_time(path: str) -> str | None:
+    """Return the time in the name of a results file, None for another name."""
+    found = _RESULTS_NAME.fullmatch(os.path.basename(path))
+    return None if found is None else str(found["time"])
+
+
+def kind_of_file(path: str) -> str | None:
+    """Return the kind of a file; the name decides for one that cannot be parsed."""
+    if path == STDIN or is_remote(path) or not os.path.isfile(path):
+        return RESULTS if is_json_name(path) else SAMPLES
+    kind = detect_kind(read_beginning(path))
+    if kind is not None:
+        return kind
+    if samples_name(path) is not None:
+        return SAMPLES
+    return RESULTS if results_time(path) is not None else None
+
+
+def _make_alone(path: str, *, has_samples: bool) -> Run:
+    """Return the run of results alone; beside runs of samples they are its inputs."""
+    if has_samples:
+        return Run(None, None, format=NAME, inputs=path)
+    return Run(None, path, format=NAME)
+
+
+def tasks_beside(results: str) -> frozenset[str] | None:
+    """Return the tasks whose samples are beside some results, None where that is unknown."""
+    if results == STDIN or is_remote(results) or results_time(results) is None:
+        return None
+    names = (samples_name(path) for path in samples_beside(results))
+    return frozenset(name.task for name in names if name is not None)
+
+
+def samples_beside(results: str) -> Iterator[str]:
+    """Iterate over the samples files of the call that wrote some results, sorted by name."""
+    time = results_time(results)
+    if time is None or is_remote(results):
+        return
+    folder = os.path.dirname(results)
+    for name in sorted(_names(folder)):
+        found = samples_name(name)
+        if found is not None and found.time == time:
+            yield os.path.join(folder, name)
+
+
+def results_beside(samples: str) -> str | None:
+    """Return the results of the call that wrote some samples, None without exactly one."""
+    found = samples_name(samples)
+    if found is None or samples == STDIN or is_remote(samples):
+        return None
+    folder = os.path.dirname(samples)
+    names = [name for name in sorted(_names(folder)) if results_time(name) == found.time]
+    return os.path.join(folder, names[0]) if len(names) == 1 else None
+
+
+def _names(folder: str) -> list[str]:
+    with suppress(OSError):
+        return os.listdir(folder or os.curdir)
+    return []
 
 
 class LmEvalFormat(PairedFormat):
@@ -15,7 +140,7 @@ class LmEvalFormat(PairedFormat):
 
     __slots__ = ()
 
-    name = documents.NAME
+    name = NAME
     label = "lm-evaluation-harness"
     title = "lm-evaluation-harness: the samples of a task, and the results of a call"
     prefix = "LME"
@@ -26,6 +151,54 @@ class LmEvalFormat(PairedFormat):
     compared = frozenset({"files", "samples", "answers", "paths"})
     options = frozenset({"routing", "skip_noise"})
     is_source = True
+
+    def detect_kind(self, file: Beginning) -> str | None:
+        return detect_kind(file)
+
+    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+        if inputs is not None:
+            raise UsageError("lm-eval has no document for --inputs-file")
+        if path != STDIN and os.path.isdir(path):
+            raise UsageError("--aggregate needs exactly one samples file, not a folder")
+        kind = kind_of_file(path)
+        if kind is None:
+            reason = f"not samples or results of lm-eval; {other_formats()}"
+            yield NoInput(path, f"this is {reason}", format=NAME)
+        elif kind == SAMPLES:
+            yield Run(path, results_beside(path) if aggregate is None else aggregate, format=NAME)
+        elif aggregate is not None:
+            raise UsageError(f"{printable(path)} holds results, and --aggregate names others")
+        else:
+            beside = list(samples_beside(path))
+            yield from (Run(samples, path, format=NAME) for samples in beside)
+            yield _make_alone(path, has_samples=bool(beside))
+
+    def pair(
+        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
+    ) -> Iterator[Run | NoInput]:
+        # Samples and results of one call have one folder, and one time in their names. One samples
+        # file and one document of results that were `named` in one call are a pair anyway.
+        given = list(documents())
+        samples = [path for kind, path in given if kind == SAMPLES]
+        results = [path for kind, path in given if kind == RESULTS]
+        if named and len(samples) == len(results) == 1:
+            yield Run(samples[0], results[0], format=NAME)
+            return
+        known = {(os.path.dirname(path), results_time(path)): path for path in results}
+        used: set[str | None] = set()
+        for path in samples:
+            name = samples_name(path)
+            found = known.get((os.path.dirname(path), None if name is None else name.time))
+            # Samples that were named alone have their results beside them.
+            found = found if found or known else results_beside(path)
+            used.add(found)
+            yield Run(path, found, format=NAME)
+        taken = {os.path.abspath(path) for path in samples if not is_remote(path)}
+        for path in results:
+            others = samples_beside(path) if named else ()
+            more = [one for one in others if os.path.abspath(one) not in taken]
+            yield from (Run(one, path, format=NAME) for one in more)
+            yield _make_alone(path, has_samples=bool(more) or path in used)
 
 
 FORMAT: Final[PairedFormat] = LmEvalFormat()

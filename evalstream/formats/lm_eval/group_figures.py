@@ -46,10 +46,12 @@ def judge_groups(results: Results, logged: Collection[str]) -> Iterator[judgemen
     """
     members = dict(results.groups)
     for group, names in members.items():
-        tasks = _tasks(members, group)
+        tasks = list(dict.fromkeys(_leaves(members, group, MOST_DEPTH)))
         leaves = [results.entry(name) for name in tasks]
         for figure in results.figures(group):
-            sets = _choices(results, members, group, names, figure)
+            # A group may be made of the figures of its tasks, or of its members.
+            found_sets = (_figures(results, some, figure) for some in (tasks, names))
+            sets = [some for some in found_sets if some]
             found = _judge_figure(figure, sets, leaves)
             is_open = found.claim.state.holds and not set(tasks) <= set(logged)
             reopened = judgement.leave_open(_claim(figure, _kind(figure, sets)), Reason.NO_ROWS)
@@ -92,24 +94,8 @@ def _judge_figure(
     return found._replace(message="it does not follow from its tasks")
 
 
-def _choices(
-    results: Results,
-    members: dict[str, list[str]],
-    group: str,
-    names: list[str],
-    figure: TaskFigure,
-) -> list[list[_Member]]:
-    """Return the figures that a group may be made of: those of its tasks, or of its members."""
-    found = (_figures(results, some, figure) for some in (_tasks(members, group), names))
-    return [some for some in found if some]
-
-
-def _tasks(members: dict[str, list[str]], group: str) -> list[str]:
-    """Return the tasks of a group and of all groups in it."""
-    return list(dict.fromkeys(_leaves(members, group, MOST_DEPTH)))
-
-
 def _leaves(members: dict[str, list[str]], name: str, depth: int) -> Iterator[str]:
+    """Iterate over the tasks of a group and of all groups in it."""
     if name not in members:
         yield name
     elif depth:

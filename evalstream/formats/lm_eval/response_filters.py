@@ -126,24 +126,8 @@ def _cost_of_repeat(least: int, most: int, inner: Any) -> PatternCost | None:
     return ONE_WAY if least == most else PatternCost(1)
 
 
-def _take_first() -> Apply:
-    return lambda answers: answers[0]
-
-
-def _take_first_k(k: int) -> Apply:
-    return lambda answers: answers[:k]
-
-
-def _majority_vote() -> Apply:
-    return lambda answers: [Counter(answers).most_common(1)[0][0]]
-
-
 def _each(change: Callable[[str], Any]) -> Apply:
     return lambda answers: [change(one) for one in answers]
-
-
-def _map(mapping_dict: Mapping[str, Any] | None = None, default_value: Any = None) -> Apply:
-    return _each(lambda text: (mapping_dict or {}).get(text, default_value))
 
 
 def _regex(
@@ -167,14 +151,16 @@ def _regex(
 
 
 _KNOWN: Final[Mapping[str, Callable[..., Apply]]] = {
-    "take_first": _take_first,
-    "take_first_k": _take_first_k,
-    "majority_vote": _majority_vote,
+    "take_first": lambda: lambda answers: answers[0],
+    "take_first_k": lambda k: lambda answers: answers[:k],
+    "majority_vote": lambda: lambda answers: [Counter(answers).most_common(1)[0][0]],
     "regex": _regex,
     "remove_whitespace": lambda: _each(str.strip),
     "lowercase": lambda: _each(str.lower),
     "uppercase": lambda: _each(str.upper),
-    "map": _map,
+    "map": lambda mapping_dict=None, default_value=None: _each(
+        lambda text: (mapping_dict or {}).get(text, default_value)
+    ),
 }
 """The filters of the harness that need nothing but the answers."""
 

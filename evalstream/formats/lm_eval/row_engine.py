@@ -15,7 +15,7 @@ from evalstream.engine.log_reading import parse_plain
 from evalstream.engine.record_engine import RecordEngine
 from evalstream.engine.result import BlockResult, CheckContext
 from evalstream.formats.lm_eval.doc_ids import IdRun
-from evalstream.formats.lm_eval.log_tally import DIGESTS_BYTES, FilterRows, LogTotals, RowsTally
+from evalstream.formats.lm_eval.log_tally import DIGESTS_BYTES, LogTotals, RowsTally
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
 from evalstream.formats.lm_eval.row_scores import brier_score
 from evalstream.formats.lm_eval.rules.rows import (
@@ -44,7 +44,6 @@ from evalstream.parsing.native.lm_eval import (
 from evalstream.rules.syntax import ObjectReading
 
 if TYPE_CHECKING:
-    from evalstream.formats.lm_eval.compared import RowSamples
     from evalstream.stats.sketch import RowFigures
 
 
@@ -52,17 +51,17 @@ WORTH_BYTES: Final = 4096
 """From this size of a block in bytes on it is worth loading the scanner."""
 
 
-def open_fast_path(options: Options, lines: Lines, plan: ScoringPlan) -> FastPath | None:
-    """Return the fast path over a block, None if every row takes the exact path."""
+def open_scanner(options: Options, lines: Lines, plan: ScoringPlan) -> SampleScanner | None:
+    """Return what takes the sound rows of a block, None if every row takes the exact path."""
     how = choose_scoring(plan)
     needs_rows = how is None or options.samples is not None or options.sketches or lines.overlong
     if needs_rows or options.max_depth < DEEPEST or len(lines.data) < WORTH_BYTES:
         return None
     data = lines.data
     scanner = sample_scanner() if isinstance(data, bytes) else None
-    if scanner is None or how is None:
-        return None
-    return FastPath(scanner, data, options.max_line_bytes, how)
+    if scanner is not None and how is not None:
+        scanner.start(data, options.max_line_bytes, how)
+    return scanner
 
 
 def choose_scoring(plan: ScoringPlan) -> RowScoring | None:
@@ -83,68 +82,6 @@ def choose_scoring(plan: ScoringPlan) -> RowScoring | None:
     return RowScoring(scoring if metrics else Scoring.FILTERED, delimiter, plan.is_chat)
 
 
-class FastPath:
-    """Takes the rows of one block in which nothing can be wrong, and adds them to a tally."""
-
-    def __init__(self, scanner: SampleScanner, data: bytes, longest: int, how: RowScoring) -> None:
-        self._scanner = scanner
-        scanner.start(data, longest, how)
-
-    def take(self, start: int, line: int, tally: RowsTally, digests: bytearray) -> tuple[int, int]:
-        """Take rows from the line that begins at `start`, whose number in the block is `line`.
-
-        Returns the place behind them, and how many there are.
-        """
-        taken = self._scanner.take(start, line)
-        if not taken:
-            return start, 0
-        tally.rows += taken
-        tally.hashed += taken
-        added = self._scanner.digests()
-        digests += added
-        self._add_runs(tally, added)
-        return self._scanner.stop, taken
-
-    def _add_runs(self, tally: RowsTally, digests: bytes) -> None:
-        """Add runs to the tally; values of runs that are alike are added together."""
-        began: SampleRun | None = None
-        at = 0
-        for run in self._scanner.runs():
-            rows = tally.filter(_name(self._scanner.filter(run.filter)))
-            if rows is None:
-                tally.unkeyed += run.rows
-            else:
-                rows.rows += run.rows
-                rows.ids.extend(IdRun(run.doc_id, run.rows, run.line, 1))
-                if tally.has_contents:
-                    stop = at + DIGESTS_BYTES * run.rows
-                    rows.add_contents(run.doc_id, digests[at:stop])
-            at += DIGESTS_BYTES * run.rows
-            if began is None or (began.filter, began.metrics) != (run.filter, run.metrics):
-                if began is not None:
-                    self._add_values(tally, began, run.value)
-                began = run
-        if began is not None:
-            self._add_values(tally, began, self._scanner.value_count)
-
-    def _add_values(self, tally: RowsTally, began: SampleRun, stop: int) -> None:
-        rows = tally.filter(_name(self._scanner.filter(began.filter)))
-        names = _names(self._scanner.metrics(began.metrics))
-        values = self._scanner.values(began.value, stop)
-        for place, name in enumerate(names):
-            if rows is not None:
-                _add_column(rows, name, list(values[place :: len(names)]))
-
-
-def _add_column(rows: FilterRows, name: str, column: list[float]) -> None:
-    values = rows.values(name)
-    if values is None:
-        return
-    numbers = [value for value in column if value == value]  # noqa: PLR0124 - NaN is no number
-    values.others += len(column) - len(numbers)
-    values.add_numbers(numbers)
-
-
 @lru_cache(maxsize=256)
 def _name(text: bytes) -> str:
     return text.decode()
@@ -154,9 +91,6 @@ def _name(text: bytes) -> str:
 def _names(text: bytes) -> list[str]:
     names: list[str] = json.loads(b"[%b]" % text)
     return names
-
-
-BRIER: Final = "brier_score"
 
 
 class LogContext(CheckContext, frozen=True):
@@ -181,15 +115,12 @@ class LogEngine:
 
     def run(self, lines: Lines) -> BlockResult:
         """Check whole lines of an input."""
-        record = SampleChecker(
-            self.context, open_fast_path(self.context.options, lines, self.context.plan)
-        )
-        result = LogReader(self.context, record).run(lines)
-        tally = record.tally()
-        if self.context.answer_step:
-            tally.answers = dict(
-                iterate_answer_digests(lines.data, tally, self.context.answer_step)
-            )
+        context = self.context
+        record = SampleChecker(context, open_scanner(context.options, lines, context.plan))
+        result, tally = LogReader(context, record).run(lines), record.tally()
+        if context.answer_step:
+            answers = iterate_answer_digests(lines.data, tally, context.answer_step)
+            tally.answers = dict(answers)
         return result._replace(own=tally)
 
     def is_native(self, _sample: bytes) -> bool:
@@ -230,17 +161,17 @@ class LogReader(RecordEngine):
 
 
 class SampleChecker:
-    """Checks the rows of one block that the fast path leaves, and tallies all of them."""
+    """Tallies the rows of one block, and checks those that the scanner leaves."""
 
     noun = "a row"
 
-    def __init__(self, context: LogContext, fast_path: FastPath | None = None) -> None:
-        self._fast_path = fast_path
+    def __init__(self, context: LogContext, scanner: SampleScanner | None = None) -> None:
+        self._scanner = scanner
         self._plan = context.plan
         has_contents = len(context.plan.filters) > 1
         self._tally = RowsTally(ordered=context.plan.ordered, has_contents=has_contents)
         self._digests = bytearray()
-        self._collect_samples = _collect_samples(context)
+        self._request = context.options.samples
 
     def tally(self) -> RowsTally:
         """Return the tally of the rows so far."""
@@ -251,10 +182,54 @@ class SampleChecker:
         return self._tally
 
     def take(self, start: int, line: int) -> tuple[int, int]:
-        """Take rows on the fast path; see `RecordChecker`."""
-        if self._fast_path is None or (self._plan.is_telling and not self._tally.rows):
+        """Take rows in which nothing can be wrong; see `RecordChecker`."""
+        scanner, tally = self._scanner, self._tally
+        if scanner is None or (self._plan.is_telling and not tally.rows):
             return start, 0
-        return self._fast_path.take(start, line, self._tally, self._digests)
+        taken = scanner.take(start, line)
+        if not taken:
+            return start, 0
+        tally.rows += taken
+        tally.hashed += taken
+        digests = scanner.digests()
+        self._digests += digests
+        self._add_runs(scanner, digests)
+        return scanner.stop, taken
+
+    def _add_runs(self, scanner: SampleScanner, digests: bytes) -> None:
+        """Add runs to the tally; values of runs that are alike are added together."""
+        tally = self._tally
+        began: SampleRun | None = None
+        at = 0
+        for run in scanner.runs():
+            rows = tally.filter(_name(scanner.filter(run.filter)))
+            if rows is None:
+                tally.unkeyed += run.rows
+            else:
+                rows.rows += run.rows
+                rows.ids.extend(IdRun(run.doc_id, run.rows, run.line, 1))
+                if tally.has_contents:
+                    stop = at + DIGESTS_BYTES * run.rows
+                    rows.add_contents(run.doc_id, digests[at:stop])
+            at += DIGESTS_BYTES * run.rows
+            if began is None or (began.filter, began.metrics) != (run.filter, run.metrics):
+                if began is not None:
+                    self._add_values(scanner, began, run.value)
+                began = run
+        if began is not None:
+            self._add_values(scanner, began, scanner.value_count)
+
+    def _add_values(self, scanner: SampleScanner, began: SampleRun, stop: int) -> None:
+        rows = self._tally.filter(_name(scanner.filter(began.filter)))
+        names = _names(scanner.metrics(began.metrics))
+        found = scanner.values(began.value, stop)
+        for place, name in enumerate(names):
+            values = None if rows is None else rows.values(name)
+            if values is not None:
+                column = found[place :: len(names)]
+                numbers = [value for value in column if value == value]  # noqa: PLR0124 - NaN is no number
+                values.others += len(column) - len(numbers)
+                values.add_numbers(numbers)
 
     def violations(
         self, record: Mapping[str, Any], line: int, *, certain: bool
@@ -293,7 +268,7 @@ class SampleChecker:
         for name, value in iterate_metrics(row):
             values = rows.values(name)
             if values is not None:
-                is_brier = name == BRIER and isinstance(value, list)
+                is_brier = name == "brier_score" and isinstance(value, list)
                 values.add(brier_score(row, value) if is_brier else value)
 
     def sample(self, record: Mapping[str, Any]) -> Any:
@@ -310,18 +285,11 @@ class SampleChecker:
         self, record: Mapping[str, Any], line: int, offset: int, *, certain: bool
     ) -> Iterable[tuple[GroupLabel, SampleRow]]:
         """Return a sample for each metric of a row, if they are collected."""
-        if self._collect_samples is None:
+        if self._request is None:
             return ()
-        return self._collect_samples.samples(record, line, offset, certain=certain)
+        from evalstream.formats.lm_eval.compared import iterate_samples
 
-
-def _collect_samples(context: LogContext) -> RowSamples | None:
-    """Return what collects the samples of rows, None unless that is asked for."""
-    if context.options.samples is None:
-        return None
-    from evalstream.formats.lm_eval.compared import RowSamples
-
-    return RowSamples(context.options.samples)
+        return iterate_samples(self._request, record, line, offset, certain=certain)
 
 
 class LogCollector(Collector[LogContext]):

@@ -120,7 +120,7 @@ def _choices(
     is_same = all(prompt == prompts[0] for prompt in prompts[:number])
     if len(requests) != len(row["arguments"]) or not is_same or any(map(math.isnan, likelihoods)):
         return  # the choices may be in the prompts
-    if has_both and (any(prompts[number:]) or _differ(continuations, number)):
+    if has_both and (any(prompts[number:]) or continuations[:number] != continuations[number:]):
         return
     flags = [one[1] for one in answers]
     greedy = [flag == "True" for flag in flags] if set(flags) <= {"True", "False"} else None
@@ -130,10 +130,6 @@ def _choices(
     for given, alone in parts:
         flagged = None if greedy is None else greedy[given]
         yield _Choices(likelihoods[given], likelihoods[alone], flagged, texts)
-
-
-def _differ(continuations: Sequence[str], number: int) -> bool:
-    return list(continuations[:number]) != list(continuations[number:])
 
 
 def _texts(continuations: Sequence[str], plan: ScoringPlan) -> Iterator[list[str]]:
@@ -239,13 +235,9 @@ def _derive_generated(
             targets = [[target], *_several(target)]
             found = {match(answer, some) for some in targets}
             if None not in found:
-                yield Derived(name, tuple(map(float, filter(_is_known, found))))
+                yield Derived(name, tuple(map(float, found)))
         elif name in _TRANSLATIONS:
             yield Derived(name, ([target, answer], *([some, answer] for some in _several(target))))
-
-
-def _is_known(value: bool | None) -> bool:
-    return value is not None
 
 
 def _several(target: str) -> Iterator[list[str]]:
@@ -303,7 +295,9 @@ _DERIVATIONS: Final = {
 def is_derived(value: Any, derived: Derived) -> bool:
     """Return whether a value of a row is one that its answers give."""
     if derived.metric == "brier_score":
-        return any(_is_brier(value, gold, shares) for gold, shares in derived.values)
+        return isinstance(value, list) and any(
+            value[:1] == [gold] and _is_shown(value[-1], shares) for gold, shares in derived.values
+        )
     return any(_is_same(value, one) for one in derived.values)
 
 
@@ -313,10 +307,6 @@ def _is_same(value: Any, derived: Any) -> bool:
     if isinstance(derived, float) and isinstance(value, (int, float)):
         return math.isclose(value, derived, rel_tol=NEAR) if value != derived else True
     return bool(value == derived)
-
-
-def _is_brier(value: Any, gold: int | list[int], shares: Sequence[float]) -> bool:
-    return isinstance(value, list) and value[:1] == [gold] and _is_shown(value[-1], shares)
 
 
 def _is_shown(text: Any, shares: Sequence[float]) -> bool:

@@ -12,11 +12,17 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import jiter
-
+from evalstream.engine.log_reading import parse_text
 from evalstream.engine.row_lookup import every_row
-from evalstream.formats.lm_eval.documents import RESULTS, SAMPLES, results_time, samples_name
-from evalstream.formats.lm_eval.files import kind_of_file, results_beside, samples_beside
+from evalstream.formats.lm_eval.format import (
+    RESULTS,
+    SAMPLES,
+    kind_of_file,
+    results_beside,
+    results_time,
+    samples_beside,
+    samples_name,
+)
 from evalstream.formats.lm_eval.row import HASHES, hashed_prompt, iterate_metrics
 from evalstream.formats.lm_eval.views import Results
 from evalstream.io.names import printable
@@ -55,7 +61,7 @@ class LmEvalSource:
     def samples(self) -> Iterator[SourceSample]:
         """Iterate over the rows of the samples file. Raises OSError and CannotCheck."""
         for number, _, line in every_row(self._path, self._options):
-            row = _parse_line(line, self._options.max_depth)
+            row = parse_text(line, self._options.max_depth)
             if not isinstance(row, dict) or "doc_id" not in row:
                 message = f"line {number:,} of {printable(self._path)} is not a sample of lm-eval"
                 raise CannotCheck(message)
@@ -86,15 +92,6 @@ def open_source(path: str, options: Options, wanted: Wanted) -> LmEvalSource | N
         task = _task(wanted, results, None if name is None else name.task)
         return LmEvalSource(path, task, results, options)
     return _of_results(path, options, wanted) if kind == RESULTS else None
-
-
-def _parse_line(line: bytes, most_depth: int) -> Any:
-    """Return the value of a line, in which numbers may be NaN as the harness writes them."""
-    try:
-        return jiter.from_json(line, catch_duplicate_keys=True, allow_inf_nan=True)
-    except ValueError:
-        found = parse_exactly(line, most_depth)
-        return found.value if found.readable else None
 
 
 def _in_folder(path: str, options: Options, wanted: Wanted) -> LmEvalSource | None:
@@ -194,7 +191,9 @@ def _read_stated(results: Results, task: str) -> Stated:
     }
     known = {"num_fewshot": config.get("num_fewshot"), **(given if isinstance(given, dict) else {})}
     details = {
-        f"generation_config/additional_details/{name}": stated_values(value, *_texts(value))
+        f"generation_config/additional_details/{name}": stated_values(
+            value, None if value is None else str(value)
+        )
         for name, value in known.items()
     }
     return {
@@ -208,10 +207,6 @@ def _read_stated(results: Results, task: str) -> Stated:
         **settings,
         **details,
     }
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return () if value is None else (str(value),)
 
 
 def _times(results: Results) -> tuple[Any, ...]:
@@ -285,9 +280,9 @@ def _result_id(metric: str, part: str) -> str:
 def _sample(row: Mapping[str, Any], place: str) -> SourceSample:
     part = text_or_none(row.get("filter")) or NO_FILTER
     numbers = {
-        _result_id(name, part): SourceScore(_number(value))
+        _result_id(name, part): SourceScore(number)
         for name, value in iterate_metrics(row)
-        if _number(value) is not None
+        if (number := _number(value)) is not None
     }
     return SourceSample(
         str(row["doc_id"]),

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.lm_eval.aggregations import (
+from evalstream.formats.lm_eval.log_tally import MetricValues
+from evalstream.formats.lm_eval.scoring_plan import (
     AGGREGATIONS,
     BYPASS,
     MEAN,
@@ -17,9 +18,15 @@ from evalstream.formats.lm_eval.aggregations import (
     Way,
     find_aggregation,
 )
-from evalstream.formats.lm_eval.log_tally import MetricValues
-from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
-from evalstream.formats.lm_eval.views import NO_STDERR, Results, TaskFigure, as_decimal, show_value
+from evalstream.formats.lm_eval.views import (
+    NO_STDERR,
+    Results,
+    TaskFacts,
+    TaskFigure,
+    as_decimal,
+    show_value,
+    with_results,
+)
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import corpus_metrics, kinds
@@ -38,7 +45,7 @@ from evalstream.stats.claims.judgement import (
     leave_open,
     refute,
 )
-from evalstream.stats.claims.kinds import ERROR, Bounds, ClaimKind, Figure
+from evalstream.stats.claims.kinds import ERROR, ClaimKind, Figure
 from evalstream.stats.score_sums import ScoreSums
 
 MOST_TRANSLATION_DRAWS: Final = 100
@@ -173,7 +180,9 @@ def _judge_error(figure: TaskFigure, values: MetricValues, way: Way, facts: Task
     """
     claim, iterations = _claim(figure, kinds.ERROR), _iterations(figure.metric, facts)
     is_absent = figure.value == NO_STDERR
-    if values.rows < 2 or iterations == 0 or (way.is_sure and not _has_error(way.aggregation)):
+    kind = way.aggregation.kind
+    has_error = kind in _CLOSED_FORM or kind.name in TRANSLATION or way.aggregation.statistic
+    if values.rows < 2 or iterations == 0 or (way.is_sure and not has_error):
         if is_absent:
             return confirm(claim, NO_STDERR, values.rows)
         return refute(claim, NO_STDERR, "the harness does not compute it", values.rows)
@@ -211,12 +220,6 @@ def _judge_computed_error(
         # Few draws may all have the same median.
         return leave_open(claim, Reason.FEW_DRAWS, values.rows)
     return judgement
-
-
-def _has_error(aggregation: Aggregation) -> bool:
-    """Return whether the harness computes an error for an aggregation."""
-    kind = aggregation.kind
-    return kind in _CLOSED_FORM or kind.name in TRANSLATION or aggregation.statistic is not None
 
 
 def _resample(
@@ -298,16 +301,8 @@ def resampled_error(
 
 def error_kind(found: Resampling) -> ClaimKind:
     """Return the kind of a claim about an error that was resampled."""
-
-    def figures(_evidence: Evidence) -> Iterator[Figure]:
-        if found.error is not None:
-            yield Figure("the bootstrapped standard error", found.error)
-
-    return ERROR._replace(figures=figures, bounds=_not_negative)
-
-
-def _not_negative(_evidence: Evidence) -> Bounds:
-    return 0, None
+    error = () if found.error is None else (Figure("the bootstrapped standard error", found.error),)
+    return ERROR._replace(figures=lambda _evidence: error, bounds=lambda _evidence: (0, None))
 
 
 def _draws(values: Sequence[Any], size: int, draws: int) -> Iterator[list[Any]]:

@@ -1,4 +1,4 @@
-"""The results of a call of lm-eval as rules read them: tasks, metrics, groups, samples.
+"""The results of a call of lm-eval as rules read them, alone and beside the rows of a task.
 
 Numbers that are not finite stand there as Python spells them: `save_results_aggregated` and
 `save_results_samples` (loggers/evaluation_tracker.py of lm_eval) call `json.dumps`, which writes
@@ -8,16 +8,19 @@ NaN, Infinity and -Infinity. JSON does not allow them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from math import inf, isfinite, nan
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
+from evalstream.formats.lm_eval.log_tally import LogTotals, MetricValues
 from evalstream.model.data_class import DataClass
 from evalstream.model.finding import PlacedViolation, Severity
 from evalstream.parsing.json import pointer, resolve_pointer
 from evalstream.parsing.json_values import list_or_empty, object_items, object_or_empty
 from evalstream.rules.syntax import ES107, ES108, ObjectReading
+
+Found = TypeVar("Found")
 
 NO_FILTER: Final = ""
 """What stands for the filter of rows and figures that do not name it."""
@@ -207,6 +210,99 @@ def _make_listed(place: int, entry: Mapping[str, Any]) -> ListedMetric:
         None if said is None else str(said),
         {key: value for key, value in entry.items() if key not in _NAMED},
     )
+
+
+class TaskFacts(NamedTuple):
+    """The rows of a file, and what the results say of their task.
+
+    `task` is None where it is not known, `results` where there are none. `is_whole` says that all
+    rows could be read.
+    """
+
+    totals: LogTotals
+    task: str | None
+    results: Results | None
+    is_whole: bool
+
+    @property
+    def task_results(self) -> tuple[str, Results] | None:
+        """The task and the results, None where either is missing."""
+        if self.task is None or self.results is None or not self.is_whole:
+            return None
+        return self.task, self.results
+
+    @property
+    def sample_counts(self) -> frozenset[int]:
+        """The numbers of samples that `effective` of n-samples may be.
+
+        A task may leave out metrics of some docs: then newer releases count the rows that have the
+        fullest metric (`_compute_task_aggregations` in evaluator_utils.py of lm_eval), none where
+        rows have no metric, and older ones the docs.
+        """
+        counts = self.totals.metric_counts
+        return frozenset({self.totals.samples, max(counts, default=0)})
+
+    def values(self, claim: TaskFigure) -> MetricValues | None:
+        """Return the values that a claim is about, None where no row has any."""
+        rows = self.totals.filters.get(claim.filter)
+        if rows is None and self.is_unfiltered and len(self._filters()) == 1:
+            rows = self.totals.filters[NO_FILTER]
+        if rows is None and claim.filter == NO_FILTER and len(self.totals.filters) == 1:
+            (rows,) = self.totals.filters.values()
+        return None if rows is None else rows.metrics.get(claim.metric)
+
+    @property
+    def is_unfiltered(self) -> bool:
+        """Whether no row names its filter, as in releases before 0.4.7."""
+        return self.totals.filters.keys() == {NO_FILTER}
+
+    @property
+    def is_several_filters(self) -> bool:
+        """Whether rows repeat because they are of several filters, which they do not name."""
+        if not self.is_unfiltered or not self.totals.repeats:
+            return False
+        if self.task_results is None:
+            return self.totals.repeats % self.totals.distinct == 0
+        return self.totals.repeats == (len(self._filters()) - 1) * self.totals.distinct
+
+    def _filters(self) -> set[str]:
+        return {claim.filter for claim in self.figures()}
+
+    def figures(self) -> Iterator[TaskFigure]:
+        """Iterate over the figures that the results have of the task."""
+        if self.task_results is not None:
+            task, results = self.task_results
+            yield from map(self._resolve_claim, results.figures(task))
+
+    def _resolve_claim(self, claim: TaskFigure) -> TaskFigure:
+        """Return a claim with the metric and the filter that the rows have.
+
+        Names of metrics and of filters may hold commas, and a metric may end like an error does.
+        """
+        parts = claim.key.split(",")
+        for place in range(1, len(parts)):
+            name, of_filter = ",".join(parts[:place]), ",".join(parts[place:])
+            rows = self.totals.filters.get(of_filter)
+            if rows is None and self.is_unfiltered:
+                rows = self.totals.filters[NO_FILTER]
+            metrics = () if rows is None else rows.metrics
+            if name in metrics:
+                return claim._replace(metric=name, filter=of_filter, is_stderr=False)
+            metric = name.removesuffix(STDERR)
+            if metric != name and metric in metrics:
+                return claim._replace(metric=metric, filter=of_filter, is_stderr=True)
+        return claim
+
+
+def with_results(
+    find: Callable[[TaskFacts, str, Results], Iterator[Found]],
+) -> Callable[[TaskFacts], Iterator[Found]]:
+    """Return a function of facts that yields nothing where the task or its results are missing."""
+
+    def find_with_results(facts: TaskFacts) -> Iterator[Found]:
+        return iter(()) if facts.task_results is None else find(facts, *facts.task_results)
+
+    return find_with_results
 
 
 def as_decimal(value: Any) -> Decimal | None:

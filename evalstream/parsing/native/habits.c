@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tell whether an array may have texts that are not kept, where the schema wants none. */
-static bool is_unread(const struct value *value, const struct spans *kept) {
-    return value->kind == ARRAY && !kept->count && value->stop - value->start > 2;
-}
-
 /* Signs that some writers of JSON escape; no text that has one is judged. */
 static const bool often_escaped[256] = {
     ['"'] = true, ['\\'] = true, ['/'] = true, ['<'] = true, ['>'] = true,
@@ -251,7 +246,7 @@ static bool flag_source(const struct facts *facts, uint64_t *flags) {
     if (facts->answers != 1)
         return true;
     if (hides_ascii(text_of(facts, ANSWER_SOURCE)) || hides_ascii(value) || facts->says_more ||
-        is_unread(&facts->slot[OUTPUT_TEXT], &facts->outputs))
+        has_more(&facts->slot[OUTPUT_TEXT], &facts->outputs))
         return false;
     if (!is(text_of(facts, ANSWER_SOURCE), "output.raw") || !is_plain(value) || !answer.length ||
         answer.length > LONGEST_ANSWER)
@@ -285,7 +280,7 @@ static bool flag_answer(const struct facts *facts, bool single, uint64_t *flags)
     if (facts->slot[ANSWERS].kind != ARRAY || !(is_output || facts->answers == 1) ||
         facts->odd_references)
         return true;
-    if (hides_ascii(value) || is_unread(&facts->slot[REFERENCE], &facts->references))
+    if (hides_ascii(value) || has_more(&facts->slot[REFERENCE], &facts->references))
         return false;
     if (!is_plain(value) || !answer.length || !facts->references.count)
         return true;

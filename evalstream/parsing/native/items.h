@@ -3,8 +3,8 @@
 #ifndef EVALSTREAM_ITEMS_H
 #define EVALSTREAM_ITEMS_H
 
+#include "cursor.h"
 #include "export.h"
-#include "json.h"
 
 /* Where an item stands in a piece, and in the document: lines and columns count from 1, and a column
    that bytes do not tell is 0. The rest is about entries of HELM: their form and their id. */

@@ -1,11 +1,22 @@
-"""The plain items of a list that arrives in pieces, by the compiled scanner."""
+"""The items of a list that arrives in pieces, plain or written alike, by the compiled scanner."""
 
 from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Callable, Mapping, Sequence
-from ctypes import POINTER, Structure, byref, c_bool, c_char_p, c_uint32, c_uint64, c_void_p
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_bool,
+    c_char_p,
+    c_double,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from itertools import accumulate
 from typing import Any, Final
 
 from evalstream.parsing.array_elements import Piece, PieceEnd
@@ -127,10 +138,154 @@ def _make_kept(kept: KeptMembers) -> tuple[bytes, list[_Kept]]:
     return letters, members
 
 
+MOST_FORMS: Final = 256
+"""Most ways of writing entries that are known at once."""
+
+_MOST_VALUES: Final = 1 << 16
+
+
+class _Form(Structure):
+    _fields_ = (
+        ("letters", c_char_p),
+        ("ends", c_void_p),
+        ("texts", c_uint64),
+        ("values", c_uint64),
+    )
+
+
+class _Forms(Structure):
+    _fields_ = (
+        *((name, c_void_p) for name in ("forms", "next")),
+        *(("count", c_uint64), ("last", c_uint64), ("values", c_void_p)),
+        *(("used", c_uint64), ("most", c_uint64)),
+    )
+
+
+class _Sums(Structure):
+    _fields_ = tuple((name, c_void_p) for name in ("entries", "values", "sum", "largest"))
+
+
+class EntryScanner(ItemScanner):
+    """Passes on entries that are written like one that was added, and one by one other plain ones.
+
+    Those that are alike come with the values of all of them.
+    """
+
+    def __init__(
+        self,
+        loaded: Any,
+        take_alike: Callable[[Piece, Sequence[ItemPlace], array[float]], None],
+        take_plain: Callable[[Piece, ItemPlace], None],
+    ) -> None:
+        super().__init__(loaded)
+        self._take_alike, self._take_plain = take_alike, take_plain
+        self._texts: list[tuple[bytes, array[int]]] = []
+        self._forms, self._next = (_Form * MOST_FORMS)(), array("I", bytes(4 * MOST_FORMS))
+        self._values = (c_double * _MOST_VALUES)()
+        self._found = _Forms(
+            *(ctypes.addressof(self._forms), self._next.buffer_info()[0], 0, 0),
+            *(ctypes.addressof(self._values), 0, _MOST_VALUES),
+        )
+
+    def add_form(self, texts: Sequence[bytes], values: int) -> bool:
+        """Add a form: texts, with an id behind the first and figures behind the others.
+
+        Return False where there are too many.
+        """
+        number = self._found.count
+        if number == MOST_FORMS or values > _MOST_VALUES:
+            return False
+        letters, ends = b"".join(texts), array("I", accumulate(map(len, texts)))
+        self._texts.append((letters, ends))
+        self._forms[number] = _Form(letters, ends.buffer_info()[0], len(texts), values)
+        self._found.count += 1
+        return True
+
+    def take_items(self, piece: Piece) -> None:
+        """Pass on the entries of a piece."""
+        scan, found, is_plain = self.scan, self._found, True
+        while is_plain:
+            scan.most, found.used = MOST_ITEMS, 0
+            while number := self.library.scan_entries(byref(scan), byref(found)):
+                values = array("d", ctypes.string_at(self._values, 8 * found.used))
+                self._take_alike(piece, self.list_items(number), values)
+                found.used = 0
+            scan.most = 1
+            is_plain = bool(self.library.scan_items(byref(scan), None))
+            if is_plain:
+                self._take_plain(piece, *self.list_items(1))
+
+
+class ValueSums:
+    """Sums over values, by number; see `helm.h`."""
+
+    def __init__(self, loaded: Any) -> None:
+        self.entries, self.values, self.sum = array("d"), array("d"), array("d")
+        self.largest = array("d")
+        self._library = loaded
+        self._sums: _Sums | None = None
+
+    def add_number(self) -> int:
+        """Add a number, and return it."""
+        for column in self._columns:
+            column.append(0.0)
+        self._sums = None
+        return len(self.entries) - 1
+
+    @property
+    def _columns(self) -> tuple[array[float], ...]:
+        return self.entries, self.values, self.sum, self.largest
+
+    def add(self, number: int, count: int, value: float) -> None:
+        """Add a sum of some values."""
+        self.entries[number] += 1
+        self.values[number] += count
+        self.sum[number] += value
+        self.largest[number] = max(self.largest[number], abs(value))
+
+    def add_values(self, terms: SumTerms, values: array[float], start: int, times: int) -> None:
+        """Add terms over the values from a place on, one after the other, some times."""
+        if self._sums is None:
+            self._sums = _Sums(*(column.buffer_info()[0] for column in self._columns))
+        self._library.add_values(
+            *(byref(self._sums), terms.terms.buffer_info()[0], terms.count),
+            terms.places.buffer_info()[0],
+            *(values.buffer_info()[0] + 8 * start, terms.stride, times),
+        )
+
+
+class SumTerms:
+    """What is added to the sums for each group of `stride` values.
+
+    Each term has a number, and the places of values of which the least is added.
+    """
+
+    def __init__(self, terms: Iterable[tuple[int, Sequence[int]]], stride: int) -> None:
+        self.terms, self.places, self.stride = array("I"), array("I"), stride
+        for number, places in terms:
+            self.terms.extend((number, len(self.places), len(places)))
+            self.places.extend(places)
+        self.count = len(self.terms) // 3
+
+
 def item_library() -> Any:
     """Return the library that finds items, None where evalstream was installed without it."""
     loaded = library()
     if loaded is not None:
         loaded.scan_items.restype = c_uint64
         loaded.scan_items.argtypes = (POINTER(ItemScan), POINTER(_Keep))
+    return loaded
+
+
+def entry_library() -> Any:
+    """Return the library that reads entries, None where evalstream was installed without it."""
+    loaded = item_library()
+    if loaded is not None:
+        loaded.scan_entries.restype = c_uint64
+        loaded.scan_entries.argtypes = (POINTER(ItemScan), POINTER(_Forms))
+        loaded.add_values.restype = None
+        loaded.add_values.argtypes = (
+            *(POINTER(_Sums), c_void_p, c_uint64, c_void_p),
+            *(c_void_p, c_uint64, c_uint64),
+        )
     return loaded

@@ -46,32 +46,21 @@ static inline const byte *skip_spaces(const byte *at) {
     return at;
 }
 
+/* Return a byte in lower case, if it is a letter of ASCII. */
+static inline byte folded(byte one) { return one >= 'A' && one <= 'Z' ? (byte)(one | 0x20) : one; }
+
+/* Tell whether bytes begin with a text. */
+static inline bool begins_with(const byte *at, const byte *stop, const char *text) {
+    const size_t length = strlen(text);
+    return (size_t)(stop - at) >= length && !memcmp(at, text, length);
+}
+
 static inline bool is_digit(byte one) { return one >= '0' && one <= '9'; }
 
 static inline const byte *skip_digits(const byte *at) {
     while (is_digit(*at))
         at++;
     return at;
-}
-
-/* Step into a list or an object. Return its first item or member, or what follows it where it is
-   empty: then it has `ended`. */
-static inline const byte *begin_items(const byte *at, byte closing, bool *ended) {
-    at = skip_spaces(at + 1);
-    *ended = *at == closing;
-    return *ended ? at + 1 : at;
-}
-
-/* Step from an item or member to the next one, or behind the container, which then has `ended`.
-   Return NULL where neither a comma nor the closing sign follows; `at` may be NULL. */
-static inline const byte *next_item(const byte *at, byte closing, bool *ended) {
-    if (!at)
-        return NULL;
-    at = skip_spaces(at);
-    *ended = *at == closing;
-    if (*ended)
-        return at + 1;
-    return *at == ',' ? skip_spaces(at + 1) : NULL;
 }
 
 /* Step over a literal, NULL for another one. None of its letters is a newline, so that nothing behind

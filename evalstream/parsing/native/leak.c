@@ -196,11 +196,6 @@ static bool may_end_in_reference(struct question *question, const struct span *r
     return !decode_both(question, reference, &text) || may_end_in(&question->ending, &text);
 }
 
-/* Tell whether an array may have texts that are not kept, where the schema wants none. */
-static bool has_more(const struct value *value, const struct spans *kept) {
-    return value->kind == ARRAY && !kept->count && value->stop - value->start > 2;
-}
-
 /* Tell whether the rule ES312 may find something. */
 static bool may_show_answer(const struct facts *facts, struct texts *room) {
     struct question question = {.span = &facts->slot[RAW].span, .room = room};

@@ -5,8 +5,7 @@
 #include <string.h>
 
 enum {
-    MOST_MEMBERS = 48,     /* of an object that is looked at */
-    MOST_METRICS = 32,  /* of a row */
+    MOST_METRICS = 32, /* of a row */
     MOST_DEPTH = 64,
     HEX_DIGITS = 64,
     FLOAT_DIGITS = 15,  /* that name a double in one way only */
@@ -36,11 +35,12 @@ struct lm_row {
 };
 
 struct reader {
-    const byte *end;
+    struct cursor cursor;
     enum lm_scoring scoring;
-    uint64_t deepest;
-    struct texts *written; /* the text of the doc, NULL elsewhere */
+    struct texts *texts; /* the text of the doc, as it is written */
 };
+
+static bool is_number_at(const byte *at) { return *at == '-' || is_digit(*at); }
 
 /* Tell whether a string is written as Python writes it with ensure_ascii=False. */
 static bool is_canonical_text(const struct span *span) {
@@ -83,146 +83,98 @@ static bool is_canonical_number(const byte *start, const byte *stop, const struc
     return number->value == 0 || fabs(number->value) >= 1e-4;
 }
 
-static void write_line(struct reader *reader, unsigned depth) {
+static void write_line(struct texts *texts, unsigned depth) {
     static const byte blank[2 * MOST_DEPTH + 3] =
         "\n                                                                "
         "                                                                ";
-    if (reader->written)
-        write_bytes(reader->written, blank, 1 + 2 * (size_t)depth);
+    write_bytes(texts, blank, 1 + 2 * (size_t)depth);
 }
 
-static inline void write_some(struct reader *reader, const void *bytes, size_t count) {
-    if (reader->written)
-        write_bytes(reader->written, bytes, count);
-}
+static const byte *write_value(const struct reader *reader, const byte *at, unsigned depth);
 
-static const byte *read_value(struct reader *reader, const byte *at, unsigned depth);
-
-static bool is_new(const struct span *keys, size_t count) {
-    for (size_t place = 0; place < count; place++)
-        if (same(&keys[place], &keys[count]))
-            return false;
-    return true;
-}
-
-static const byte *read_key(
-    struct reader *reader, const byte *at, struct span *keys, size_t count
-) {
-    if (*at != '"' || count >= MOST_MEMBERS)
-        return NULL;
-    at = read_string(at + 1, reader->end, &keys[count]);
-    /* A key with escapes may be another one that is written in another way. */
-    if (!at || keys[count].escaped || !is_new(keys, count))
-        return NULL;
-    at = skip_spaces(at);
-    return *at == ':' ? skip_spaces(at + 1) : NULL;
-}
-
-static const byte *read_object(struct reader *reader, const byte *at, unsigned depth) {
-    struct span keys[MOST_MEMBERS];
-    bool ended;
-    size_t count = 0;
-    at = begin_items(at, '}', &ended);
-    write_some(reader, "{", 1);
-    for (; at && !ended; count++) {
-        at = read_key(reader, at, keys, count);
-        if (!at)
-            return NULL;
-        write_line(reader, depth + 1);
-        write_some(reader, keys[count].start - 1, keys[count].length + 2);
-        write_some(reader, ": ", 2);
-        at = next_item(read_value(reader, at, depth + 1), '}', &ended);
-        write_some(reader, ",", !ended);
-    }
-    if (count)
-        write_line(reader, depth);
-    write_some(reader, "}", 1);
-    return at;
-}
-
-static const byte *read_list(struct reader *reader, const byte *at, unsigned depth) {
-    bool ended;
-    at = begin_items(at, ']', &ended);
-    write_some(reader, "[", 1);
-    if (!ended)
-        write_line(reader, depth + 1);
+/* Write a list or an object with indentation. */
+static const byte *write_container(const struct reader *reader, const byte *at, unsigned depth) {
+    const byte closing = *at == '{' ? '}' : ']';
+    struct keys keys;
+    bool ended, is_empty;
+    keys.count = 0;
+    write_bytes(reader->texts, at, 1);
+    at = begin_items(&reader->cursor, at, closing, &ended);
+    is_empty = ended;
     while (at && !ended) {
-        at = next_item(read_value(reader, at, depth + 1), ']', &ended);
-        write_some(reader, ",", !ended);
-        write_line(reader, depth + !ended);
+        write_line(reader->texts, depth + 1);
+        if (closing == '}') {
+            at = read_key(&reader->cursor, at, &keys);
+            if (!at)
+                return NULL;
+            write_bytes(reader->texts, last_key(&keys)->start - 1, last_key(&keys)->length + 2);
+            write_bytes(reader->texts, ": ", 2);
+        }
+        at = next_item(
+            &reader->cursor, write_value(reader, at, depth + 1), closing, &ended
+        );
+        write_bytes(reader->texts, ",", !ended);
     }
-    write_some(reader, "]", 1);
+    if (!is_empty)
+        write_line(reader->texts, depth);
+    write_bytes(reader->texts, &closing, 1);
     return at;
 }
 
-static const byte *read_word(struct reader *reader, const byte *at) {
-    const byte *const stop = skip_literal(at, *at == 't' ? "true" : *at == 'f' ? "false" : "null");
-    if (stop)
-        write_some(reader, at, (size_t)(stop - at));
-    return stop;
-}
-
-/* Read a value; of a doc, write it as it was when it was hashed. NULL leaves the row. */
-static const byte *read_value(struct reader *reader, const byte *at, unsigned depth) {
-    if (depth >= MOST_DEPTH || depth >= reader->deepest)
-        return NULL;
+/* Read a value of a doc, and write it as it was when it was hashed. NULL leaves the row. */
+static const byte *write_value(const struct reader *reader, const byte *at, unsigned depth) {
+    const byte *const start = at;
+    if (*at == '{' || *at == '[')
+        return depth < MOST_DEPTH ? write_container(reader, at, depth) : NULL;
     if (*at == '"') {
         struct span span;
-        const byte *const stop = read_string(at + 1, reader->end, &span);
-        if (!stop || (reader->written && !is_canonical_text(&span)))
-            return NULL;
-        write_some(reader, at, (size_t)(stop - at));
-        return stop;
-    }
-    if (*at == '{')
-        return read_object(reader, at, depth);
-    if (*at == '[')
-        return read_list(reader, at, depth);
-    if (*at == '-' || (*at >= '0' && *at <= '9')) {
+        at = read_string(at + 1, reader->cursor.end, &span);
+        at = at && is_canonical_text(&span) ? at : NULL;
+    } else if (is_number_at(at)) {
         struct number number;
-        const byte *const stop = read_number(at, &number);
-        if (!stop || (reader->written && !is_canonical_number(at, stop, &number)))
-            return NULL;
-        write_some(reader, at, (size_t)(stop - at));
-        return stop;
+        at = read_number(at, &number);
+        at = at && is_canonical_number(start, at, &number) ? at : NULL;
+    } else {
+        at = skip_word(at);
     }
-    return read_word(reader, at);
+    if (at)
+        write_bytes(reader->texts, start, (size_t)(at - start));
+    return at;
 }
 
-static const byte *read_text(struct reader *reader, const byte *at, struct span *span) {
-    return *at == '"' ? read_string(at + 1, reader->end, span) : NULL;
+static const byte *read_text(const struct reader *reader, const byte *at, struct span *span) {
+    return *at == '"' ? read_string(at + 1, reader->cursor.end, span) : NULL;
 }
 
 /* Read a request: an object of arguments, of which the first is the prompt. */
 static const byte *read_request(
-    struct reader *reader, const byte *at, struct span *prompt, struct span *choice
+    const struct reader *reader, const byte *at, struct span *prompt, struct span *choice
 ) {
-    struct span keys[MOST_MEMBERS];
+    struct keys keys;
     bool ended;
+    keys.count = 0;
     prompt->start = choice->start = NULL;
     if (*at != '{')
         return NULL;
-    at = begin_items(at, '}', &ended);
-    if (ended)
-        return NULL;
-    for (size_t count = 0; at && !ended; count++) {
-        at = read_key(reader, at, keys, count);
+    at = begin_items(&reader->cursor, at, '}', &ended);
+    while (at && !ended) {
+        at = read_key(&reader->cursor, at, &keys);
         if (!at)
             return NULL;
-        if (is(&keys[count], "arg_0"))
+        if (is(last_key(&keys), "arg_0"))
             at = read_text(reader, at, prompt);
-        else if (reader->scoring == LM_CHOICES && is(&keys[count], "arg_1"))
+        else if (reader->scoring == LM_CHOICES && is(last_key(&keys), "arg_1"))
             at = read_text(reader, at, choice);
         else
-            at = read_value(reader, at, 3);
-        at = next_item(at, '}', &ended);
+            at = skip_value(&reader->cursor, at, 3);
+        at = next_item(&reader->cursor, at, '}', &ended);
     }
     return at;
 }
 
 /* Read a request of several, which are numbered in their order. */
 static const byte *read_choice(
-    struct reader *reader, const byte *at, const struct span *key, struct lm_answers *answers
+    const struct reader *reader, const byte *at, const struct span *key, struct lm_answers *answers
 ) {
     const size_t place = answers->request_count++;
     char name[32];
@@ -233,42 +185,38 @@ static const byte *read_choice(
     return at && answers->prompts[place].start && answers->choices[place].start ? at : NULL;
 }
 
-static const byte *read_arguments(struct reader *reader, const byte *at, struct lm_row *row) {
-    struct span keys[MOST_MEMBERS], unused;
+static const byte *read_arguments(const struct reader *reader, const byte *at, struct lm_row *row) {
+    struct span unused;
+    struct keys keys;
     bool ended;
+    keys.count = 0;
     if (*at != '{')
         return NULL;
-    at = begin_items(at, '}', &ended);
-    if (ended)
-        return NULL;
-    for (size_t count = 0; at && !ended; count++) {
-        at = read_key(reader, at, keys, count);
+    at = begin_items(&reader->cursor, at, '}', &ended);
+    while (at && !ended) {
+        at = read_key(&reader->cursor, at, &keys);
         if (!at)
             return NULL;
         if (reader->scoring == LM_CHOICES) {
-            at = read_choice(reader, at, &keys[count], &row->answers);
+            at = read_choice(reader, at, last_key(&keys), &row->answers);
             row->prompt = row->answers.prompts[0];
             row->has_prompt = true;
-        } else if (is(&keys[count], "gen_args_0")) {
+        } else if (is(last_key(&keys), "gen_args_0")) {
             at = read_request(reader, at, &row->prompt, &unused);
             row->has_prompt = row->prompt.start;
         } else {
-            at = read_value(reader, at, 2);
+            at = skip_value(&reader->cursor, at, 2);
         }
-        at = next_item(at, '}', &ended);
+        at = next_item(&reader->cursor, at, '}', &ended);
     }
     return at;
 }
 
 /* Read the names of the metrics into a span of what is between the brackets. */
-static const byte *read_metrics(struct reader *reader, const byte *at, struct lm_row *row) {
-    if (*at != '[')
-        return NULL;
-    const byte *const start = at + 1;
-    const byte *const stop = read_list(reader, at, 1);
-    if (!stop)
-        return NULL;
-    row->metrics = (struct span){.start = start, .length = (size_t)(stop - 1 - start)};
+static const byte *read_metrics(const struct reader *reader, const byte *at, struct lm_row *row) {
+    const byte *const stop = *at == '[' ? skip_value(&reader->cursor, at, 1) : NULL;
+    if (stop)
+        row->metrics = (struct span){.start = at + 1, .length = (size_t)(stop - at - 2)};
     return stop;
 }
 
@@ -281,8 +229,8 @@ static const byte *read_doc_id(const byte *at, struct lm_row *row) {
     return stop;
 }
 
-static const byte *read_metric(struct reader *reader, const byte *at, double *value) {
-    if (*at == '-' || (*at >= '0' && *at <= '9')) {
+static const byte *read_metric(const struct reader *reader, const byte *at, double *value) {
+    if (is_number_at(at)) {
         struct number number;
         const byte *const stop = read_number(at, &number);
         *value = stop ? number.value : NAN;
@@ -294,7 +242,7 @@ static const byte *read_metric(struct reader *reader, const byte *at, double *va
         *value = *at == 't';
     else
         *value = NAN;
-    return read_value(reader, at, 1);
+    return skip_value(&reader->cursor, at, 1);
 }
 
 /* Note a metric that follows from the answers. */
@@ -319,17 +267,15 @@ static int member_of(const struct span *key) {
 }
 
 static const byte *read_member(
-    struct reader *reader, struct texts *texts, const byte *at, int member, struct lm_row *row
+    const struct reader *reader, const byte *at, int member, struct lm_row *row
 ) {
     switch (member) {
     case DOC_ID:
         return read_doc_id(at, row);
     case DOC:
-        reader->written = texts;
-        at = read_value(reader, at, 0);
-        reader->written = NULL;
-        row->doc_size = texts->size;
-        return texts->full ? NULL : at;
+        at = write_value(reader, at, 0);
+        row->doc_size = reader->texts->size;
+        return reader->texts->full ? NULL : at;
     case TARGET:
         return read_text(reader, at, &row->target);
     case ARGUMENTS:
@@ -337,7 +283,7 @@ static const byte *read_member(
     case RESPS:
     case FILTERED:
         *(member == RESPS ? &row->answers.resps : &row->answers.filtered) = at;
-        return *at == '[' ? read_list(reader, at, 1) : NULL;
+        return *at == '[' ? skip_value(&reader->cursor, at, 1) : NULL;
     case FILTER:
         return read_text(reader, at, &row->filter);
     case METRICS:
@@ -366,41 +312,38 @@ static bool lists_its_metrics(const struct lm_row *row) {
     return at == stop;
 }
 
-/* Read the object of a row. Return what follows it, NULL for a row that is left. */
-static const byte *read_row(
-    struct reader *reader, struct texts *texts, const byte *at, struct lm_row *row
+/* Read a metric of a row, whose name was read. */
+static const byte *add_metric(
+    const struct reader *reader, const byte *at, const struct span *key, struct lm_row *row
 ) {
+    if (row->metric_count == MOST_METRICS)
+        return NULL;
+    for (size_t place = 0; place < row->metric_count; place++)
+        if (same(&row->keys[place], key))
+            return NULL;
+    row->keys[row->metric_count] = *key;
+    double *const value = &row->values[row->metric_count++];
+    at = read_metric(reader, at, value);
+    note_metric(key, *value, &row->answers);
+    return at;
+}
+
+/* Read the object of a row. Return what follows it, NULL for a row that is left. */
+static const byte *read_row(const struct reader *reader, const byte *at, struct lm_row *row) {
+    struct span key;
     bool ended;
     if (*at != '{')
         return NULL;
-    at = begin_items(at, '}', &ended);
-    if (ended)
-        return NULL;
+    at = begin_items(&reader->cursor, at, '}', &ended);
     while (at && !ended) {
-        struct span key;
-        if (*at != '"' || !(at = read_string(at + 1, reader->end, &key)) || key.escaped)
+        at = read_name(&reader->cursor, at, &key);
+        const int member = at ? member_of(&key) : MEMBERS;
+        if (!at || (member < MEMBERS && row->seen & UINT64_C(1) << member))
             return NULL;
-        at = skip_spaces(at);
-        if (*at != ':')
-            return NULL;
-        at = skip_spaces(at + 1);
-        const int member = member_of(&key);
-        if (member < MEMBERS) {
-            if (row->seen & UINT64_C(1) << member)
-                return NULL;
-            row->seen |= UINT64_C(1) << member;
-            at = read_member(reader, texts, at, member, row);
-        } else {
-            if (row->metric_count >= MOST_METRICS)
-                return NULL;
-            row->keys[row->metric_count] = key;
-            if (!is_new(row->keys, row->metric_count))
-                return NULL;
-            double *const value = &row->values[row->metric_count++];
-            at = read_metric(reader, at, value);
-            note_metric(&key, *value, &row->answers);
-        }
-        at = next_item(at, '}', &ended);
+        row->seen |= UINT64_C(1) << member;
+        at = member < MEMBERS ? read_member(reader, at, member, row)
+                              : add_metric(reader, at, &key, row);
+        at = next_item(&reader->cursor, at, '}', &ended);
     }
     return at;
 }
@@ -427,7 +370,8 @@ static bool is_digest_of_text(
 }
 
 static bool is_sound(const struct hasher *hasher, struct texts *texts, const struct lm_row *row) {
-    return row->seen == (UINT64_C(1) << MEMBERS) - 1 && row->has_prompt && !row->filter.escaped &&
+    const uint64_t all = (UINT64_C(1) << MEMBERS) - 1;
+    return (row->seen & all) == all && row->has_prompt && !row->filter.escaped &&
            lists_its_metrics(row) &&
            is_digest_of(hasher, &row->hashes[0], texts->data, row->doc_size) &&
            is_digest_of_text(hasher, texts, &row->hashes[1], &row->prompt) &&
@@ -491,7 +435,9 @@ static bool add_row(struct lm_scan *scan, const struct lm_row *row) {
 /* Take the line up to its newline, if it is a sound row. */
 static bool take(struct lm_scan *scan, const struct hasher *hasher, const byte *at, const byte *end) {
     struct texts texts = {scan->texts, 0, scan->most_bytes, false};
-    struct reader reader = {end, (enum lm_scoring)scan->scoring, scan->deepest, NULL};
+    const struct reader reader = {
+        {end, MOST_DEPTH, false}, (enum lm_scoring)scan->scoring, &texts,
+    };
     struct lm_row row;
     row.seen = 0;
     row.metric_count = 0;
@@ -499,7 +445,7 @@ static bool take(struct lm_scan *scan, const struct hasher *hasher, const byte *
     row.doc_size = 0;
     row.answers.request_count = 0;
     row.answers.has_acc = row.answers.has_norm = row.answers.has_match = false;
-    at = read_row(&reader, &texts, at, &row);
+    at = read_row(&reader, at, &row);
     if (!at || skip_spaces(at) != end || end[-1] == '\r')
         return false;
     if (!is_sound(hasher, &texts, &row))
@@ -507,7 +453,7 @@ static bool take(struct lm_scan *scan, const struct hasher *hasher, const byte *
     row.answers.target = row.target;
     return gives_scores(
                &row.answers, reader.scoring, scan->delimiter, scan->delimiter_length,
-               scan->is_chat, end
+               scan->is_chat, &reader.cursor
            ) &&
            add_row(scan, &row);
 }

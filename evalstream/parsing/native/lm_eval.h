@@ -33,7 +33,6 @@ struct lm_scan {
     const byte *bytes;
     uint64_t size;
     uint64_t longest;    /* line, in bytes, that is looked at */
-    uint64_t deepest;    /* nesting that is looked at */
     uint64_t at;         /* where the next line starts */
     uint64_t line;       /* its number */
     struct lm_run *runs;

@@ -5,49 +5,21 @@
 
 static const double NEAR = 1e-6; /* of two likelihoods, relative to the greater one */
 
-/* Skip a value of valid JSON: a string, a list, an object, or a word or number. */
-static const byte *skip_value(const byte *at, const byte *end) {
-    struct span span;
-    size_t depth = 0;
-    do {
-        at = skip_spaces(at);
-        if (*at == '"') {
-            at = read_string(at + 1, end, &span);
-            if (!at)
-                return NULL;
-        } else if (*at == '[' || *at == '{') {
-            depth++;
-            at++;
-            continue;
-        } else if (*at == ']' || *at == '}') {
-            depth--;
-            at++;
-        } else if (*at == ',' || *at == ':') {
-            at++;
-            continue;
-        } else {
-            while (!strchr(" \t\r,]}", *at) && *at != '\n')
-                at++;
-        }
-    } while (depth);
-    return at;
-}
-
 /* Tell whether each filtered answer is written as the first answer to its request. */
-static bool takes_first(const byte *resps, const byte *filtered, const byte *end) {
+static bool takes_first(const byte *resps, const byte *filtered, const struct cursor *cursor) {
     resps = skip_spaces(resps + 1);
     filtered = skip_spaces(filtered + 1);
     while (*filtered != ']') {
         if (*resps != '[')
             return false;
         resps = skip_spaces(resps + 1);
-        const byte *const stop = skip_value(filtered, end);
+        const byte *const stop = skip_value(cursor, filtered, 0);
         const size_t length = stop ? (size_t)(stop - filtered) : 0;
-        if (!stop || (size_t)(end - resps) < length || memcmp(resps, filtered, length))
+        if (!stop || (size_t)(cursor->end - resps) < length || memcmp(resps, filtered, length))
             return false;
         resps = skip_spaces(resps + length);
         while (*resps == ',') {
-            resps = skip_value(skip_spaces(resps + 1), end);
+            resps = skip_value(cursor, skip_spaces(resps + 1), 0);
             if (!resps)
                 return false;
             resps = skip_spaces(resps);
@@ -67,7 +39,7 @@ static bool takes_first(const byte *resps, const byte *filtered, const byte *end
 }
 
 /* Read a likelihood and whether it is greedy: a pair of two texts. Return what follows it. */
-static const byte *read_likelihood(const byte *at, const byte *end, double *value) {
+static const byte *read_likelihood(const byte *at, const struct cursor *cursor, double *value) {
     struct span text;
     struct number number;
     if (*at != '[' || *(at = skip_spaces(at + 1)) != '"')
@@ -76,7 +48,7 @@ static const byte *read_likelihood(const byte *at, const byte *end, double *valu
     if (!at || *at != '"' || *(at = skip_spaces(at + 1)) != ',')
         return NULL;
     at = skip_spaces(at + 1);
-    if (*at != '"' || !(at = read_string(at + 1, end, &text)))
+    if (*at != '"' || !(at = read_string(at + 1, cursor->end, &text)))
         return NULL;
     at = skip_spaces(at);
     *value = number.value;
@@ -84,9 +56,9 @@ static const byte *read_likelihood(const byte *at, const byte *end, double *valu
 }
 
 /* Read the likelihoods of choices. Return their number, 0 for other answers. */
-static size_t read_likelihoods(const byte *at, const byte *end, double *values) {
+static size_t read_likelihoods(const byte *at, const struct cursor *cursor, double *values) {
     for (size_t count = 0; count < MOST_LM_CHOICES; count++) {
-        at = read_likelihood(skip_spaces(at + 1), end, &values[count]);
+        at = read_likelihood(skip_spaces(at + 1), cursor, &values[count]);
         if (!at || (*at != ',' && *at != ']'))
             return 0;
         if (*at == ']')
@@ -171,10 +143,10 @@ static bool fits_choices(
 
 static bool gives_choices(
     const struct lm_answers *row, const byte *delimiter, size_t length, bool is_chat,
-    const byte *end
+    const struct cursor *cursor
 ) {
     double values[MOST_LM_CHOICES];
-    const size_t count = read_likelihoods(row->filtered, end, values);
+    const size_t count = read_likelihoods(row->filtered, cursor, values);
     if (!count || count != row->request_count)
         return false;
     bool is_delimited = true;
@@ -201,12 +173,12 @@ static bool has_other_spelling(const struct span *span) {
 }
 
 /* Tell whether one answer matches the target exactly where, and only where, the row says so. */
-static bool gives_match(const struct lm_answers *row, const byte *end) {
+static bool gives_match(const struct lm_answers *row, const struct cursor *cursor) {
     struct span answer;
     if (!row->has_match)
         return true;
     const byte *at = skip_spaces(row->filtered + 1);
-    if (*at != '"' || !(at = read_string(at + 1, end, &answer)) || *skip_spaces(at) != ']')
+    if (*at != '"' || !(at = read_string(at + 1, cursor->end, &answer)) || *skip_spaces(at) != ']')
         return false;
     const struct span *const target = &row->target;
     if (target->length && target->start[0] == '[')
@@ -219,13 +191,13 @@ static bool gives_match(const struct lm_answers *row, const byte *end) {
 
 bool gives_scores(
     const struct lm_answers *row, enum lm_scoring scoring, const byte *delimiter, size_t length,
-    bool is_chat, const byte *end
+    bool is_chat, const struct cursor *cursor
 ) {
     if (scoring == LM_UNSCORED)
         return true;
-    if (!takes_first(row->resps, row->filtered, end))
+    if (!takes_first(row->resps, row->filtered, cursor))
         return false;
     if (scoring == LM_CHOICES)
-        return gives_choices(row, delimiter, length, is_chat, end);
-    return scoring == LM_FILTERED || gives_match(row, end);
+        return gives_choices(row, delimiter, length, is_chat, cursor);
+    return scoring == LM_FILTERED || gives_match(row, cursor);
 }

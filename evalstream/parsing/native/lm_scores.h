@@ -3,7 +3,7 @@
 #ifndef EVALSTREAM_LM_SCORES_H
 #define EVALSTREAM_LM_SCORES_H
 
-#include "json.h"
+#include "cursor.h"
 
 enum { MOST_LM_CHOICES = 32 };
 
@@ -26,11 +26,10 @@ struct lm_answers {
     double acc, norm, match;
 };
 
-/* Tell whether the answers of a row surely give its scores. `end` is that of the bytes, and the
-   lists are valid JSON. */
+/* Tell whether the answers of a row surely give its scores; the lists are valid JSON. */
 bool gives_scores(
     const struct lm_answers *row, enum lm_scoring scoring, const byte *delimiter, size_t length,
-    bool is_chat, const byte *end
+    bool is_chat, const struct cursor *cursor
 );
 
 #endif

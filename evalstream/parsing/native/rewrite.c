@@ -1,20 +1,16 @@
 #include "rewrite.h"
 
+#include "cursor.h"
+#include "digest.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    MOST_DEPTH = 100,   /* deeper rows are left, so that the stack is bounded */
-    MOST_NAMES = 4096,  /* in a row, of objects that are open */
-    MOST_MEMBERS = 512, /* in one object */
-    LONGEST_NUMBER = 64,
+    MOST_DEPTH = 100, /* deeper rows are left, so that the stack is bounded */
     LEAST_ROOM = 1 << 16,
-};
-
-/* An entry of a hash table of members; `member` is NO_PLACE where it is free. */
-struct slot {
-    uint64_t hash;
-    uint32_t member;
+    DIGEST_PREFIX = 7, /* sha256: */
+    DIGEST_DIGITS = 64,
 };
 
 /* Some bytes of the row; none if they are not known yet. */
@@ -29,15 +25,8 @@ struct style {
     bool is_uneven;
 };
 
-/* The hash table of the members of a place. */
-struct lookup {
-    uint32_t first, mask;
-};
-
 struct rewriter {
     struct rewrite_tables tables;
-    struct slot *slots;
-    struct lookup *lookups;
     uint64_t missing; /* the watches that are true where the member is missing */
     byte *text;
     size_t size, capacity;
@@ -45,7 +34,7 @@ struct rewriter {
     size_t left_count, left_capacity;
     bool no_memory;
     /* Of the row that is being rewritten: */
-    const byte *end;  /* of all bytes */
+    struct cursor cursor;
     const byte *done; /* what comes before it is written */
     uint64_t applied, watched;
     unsigned changes;          /* how many of them are applied */
@@ -53,39 +42,11 @@ struct rewriter {
     struct piece kept; /* a text that was replaced */
     struct style style;
     bool kept_is_written, needs_even_style;
-    unsigned names;
-    uint64_t hashes[MOST_NAMES];
 };
 
 static const byte *rewrite_value(
     struct rewriter *r, const byte *at, const struct place *place, unsigned depth
 );
-static const byte *skip_value(struct rewriter *r, const byte *at, unsigned depth);
-
-static inline uint64_t load(const byte *at) {
-    uint64_t word;
-    memcpy(&word, at, sizeof word);
-    return word;
-}
-
-static inline uint64_t mix(uint64_t hash, uint64_t word) {
-    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
-    return hash ^ hash >> 32;
-}
-
-static inline uint64_t hash_of(const byte *at, size_t length) {
-    uint64_t hash = mix(0, length + 1);
-    if (length < 8) {
-        uint64_t word = 0;
-        for (size_t place = 0; place < length; place++)
-            word = word << 8 | at[place];
-        return mix(hash, word);
-    }
-    const byte *const last = at + length - 8;
-    for (; at < last; at += 8)
-        hash = mix(hash, load(at));
-    return mix(hash, load(last));
-}
 
 static bool make_room(struct rewriter *r, size_t count) {
     if (r->capacity - r->size >= count)
@@ -145,94 +106,6 @@ static enum json_type type_of(byte one) {
     }
 }
 
-/* Skip a number that is surely finite. */
-static const byte *skip_number(const byte *at) {
-    const byte *const start = at, *digits = at + (*at == '-');
-    at = *digits == '0' ? digits + 1 : skip_digits(digits);
-    if (at == digits)
-        return NULL;
-    if (*at == '.') {
-        digits = at + 1;
-        at = skip_digits(digits);
-        if (at == digits)
-            return NULL;
-    }
-    if (*at == 'e' || *at == 'E') {
-        at++;
-        at += *at == '+' || *at == '-';
-        digits = at;
-        at = skip_digits(digits);
-        if (at == digits || at - digits > (digits[-1] == '-' ? 3 : 2))
-            return NULL;
-    }
-    return at - start > LONGEST_NUMBER ? NULL : at;
-}
-
-/* Read a name up to its value. Return NULL where it may be the name of an earlier member, which are
-   those from `first` on. */
-static const byte *read_name(
-    struct rewriter *r, const byte *at, unsigned first, struct span *name, uint64_t *hash
-) {
-    if (*at != '"')
-        return NULL;
-    at = read_string(at + 1, r->end, name);
-    if (!at || name->escaped || r->names == MOST_NAMES || r->names - first == MOST_MEMBERS)
-        return NULL;
-    *hash = hash_of(name->start, name->length);
-    bool repeated = false;
-    for (unsigned place = first; place < r->names; place++)
-        repeated |= r->hashes[place] == *hash;
-    if (repeated)
-        return NULL;
-    r->hashes[r->names++] = *hash;
-    at = skip_spaces(at);
-    return *at == ':' ? skip_spaces(at + 1) : NULL;
-}
-
-static const byte *skip_object(struct rewriter *r, const byte *at, unsigned depth) {
-    const unsigned first = r->names;
-    bool ended;
-    at = begin_items(at, '}', &ended);
-    while (at && !ended) {
-        struct span name;
-        uint64_t hash;
-        at = read_name(r, at, first, &name, &hash);
-        at = at ? skip_value(r, at, depth + 1) : NULL;
-        at = next_item(at, '}', &ended);
-    }
-    r->names = first;
-    return at;
-}
-
-static const byte *skip_list(struct rewriter *r, const byte *at, unsigned depth) {
-    bool ended;
-    at = begin_items(at, ']', &ended);
-    while (at && !ended)
-        at = next_item(skip_value(r, at, depth + 1), ']', &ended);
-    return at;
-}
-
-/* Return what follows a value, NULL where it may not be valid. */
-static const byte *skip_value(struct rewriter *r, const byte *at, unsigned depth) {
-    struct span span;
-    switch (type_of(*at)) {
-    case JSON_TEXT:
-        return read_string(at + 1, r->end, &span);
-    case JSON_NUMBER:
-        return skip_number(at);
-    case JSON_NULL:
-        return skip_literal(at, "null");
-    case JSON_BOOLEAN:
-        return skip_literal(at, *at == 't' ? "true" : "false");
-    case JSON_LIST:
-        return depth < MOST_DEPTH ? skip_list(r, at, depth) : NULL;
-    case JSON_OBJECT:
-        return depth < MOST_DEPTH ? skip_object(r, at, depth) : NULL;
-    default:
-        return NULL;
-    }
-}
-
 static inline bool is_space(byte one) { return one == ' ' || one == '\t' || one == '\r'; }
 
 /* Replace a value by a text that holds it, without white space between its tokens. */
@@ -264,11 +137,6 @@ static bool write_quoted(struct rewriter *r, const byte *at, const byte *stop) {
     return true;
 }
 
-static inline bool starts_with(const byte *at, size_t length, const char *text) {
-    const size_t size = strlen(text);
-    return length >= size && !memcmp(at, text, size);
-}
-
 /* What an action does. */
 enum outcome { STAYS, CHANGED, UNSURE };
 
@@ -290,30 +158,9 @@ static enum outcome set_constant(
 
 static enum outcome turn(struct rewriter *r, const byte *at, const byte *stop) {
     static const char old[] = "\"interactions[", new[] = "\"messages[";
-    if (!starts_with(at, (size_t)(stop - at), old))
+    if (!begins_with(at, stop, old))
         return STAYS;
     return changed(edit(r, at, at + sizeof old - 1, (const byte *)new, sizeof new - 1));
-}
-
-static inline byte lower(byte one) { return one >= 'A' && one <= 'Z' ? one | 0x20 : one; }
-
-static bool is_hex(byte one) {
-    return (one >= '0' && one <= '9') || (one >= 'a' && one <= 'f');
-}
-
-/* Tell whether a text begins with a prefix, in upper or lower case. */
-static bool has_prefix(const byte *at, size_t length, const char *prefix) {
-    for (; *prefix; at++, prefix++, length--)
-        if (!length || lower(*at) != (byte)*prefix)
-            return false;
-    return true;
-}
-
-/* Return the length of the prefix of a digest, which the text of that length has. */
-static size_t digest_prefix(const byte *at, size_t length) {
-    if (length == 64 + 7 && has_prefix(at, length, "sha256:"))
-        return 7;
-    return length == 32 + 4 && has_prefix(at, length, "md5:") ? 4 : 0;
 }
 
 static enum outcome write_digest(struct rewriter *r, const struct span *text) {
@@ -324,19 +171,22 @@ static enum outcome write_digest(struct rewriter *r, const struct span *text) {
         at++;
     while (at < stop && stop[-1] == ' ')
         stop--;
-    at += digest_prefix(at, (size_t)(stop - at));
-    const size_t length = (size_t)(stop - at);
-    if (length != 64 && length != 32)
+    byte digest[DIGEST_PREFIX + DIGEST_DIGITS], *digits = digest;
+    size_t length = (size_t)(stop - at);
+    if (length > sizeof digest)
         return STAYS;
-    byte digest[64];
-    for (size_t place = 0; place < length; place++) {
-        digest[place] = lower(at[place]);
-        if (!is_hex(digest[place]))
-            return STAYS;
-    }
-    if (length == text->length && !memcmp(digest, text->start, length))
+    for (size_t place = 0; place < length; place++)
+        digest[place] = folded(at[place]);
+    if (length == DIGEST_DIGITS + DIGEST_PREFIX && begins_with(digest, digest + length, "sha256:"))
+        digits += DIGEST_PREFIX;
+    else if (length == 32 + 4 && begins_with(digest, digest + length, "md5:"))
+        digits += 4;
+    length -= (size_t)(digits - digest);
+    if ((length != DIGEST_DIGITS && length != 32) || !are_hex_digits(digits, length))
         return STAYS;
-    return changed(edit(r, text->start, text->start + text->length, digest, length));
+    if (length == text->length && !memcmp(digits, text->start, length))
+        return STAYS;
+    return changed(edit(r, text->start, text->start + text->length, digits, length));
 }
 
 static enum outcome act(
@@ -362,21 +212,23 @@ static enum outcome act(
     }
 }
 
-/* Return the member of a name, NULL if the place has none. */
+/* Return the member of a name, NULL if the place has none; it mostly is the `likely` one, which becomes
+   the one behind. */
 static const struct place_member *find_member(
-    const struct rewriter *r, const struct place *place, const struct span *name, uint64_t hash
+    const struct rewriter *r, const struct place *place, const struct span *name, uint32_t *likely
 ) {
-    const struct lookup lookup = r->lookups[place - r->tables.places];
-    const struct slot *const slots = r->slots + lookup.first;
-    for (uint64_t next = hash;; next++) {
-        const struct slot *const slot = &slots[next & lookup.mask];
-        if (slot->member == NO_PLACE)
-            return NULL;
-        const struct place_member *const member = &r->tables.members[slot->member];
-        if (slot->hash == hash && member->name.size == name->length &&
-            !memcmp(r->tables.texts + member->name.start, name->start, name->length))
+    uint32_t number = *likely;
+    for (uint32_t tried = 0; tried < place->members; tried++, number++) {
+        number = number < place->members ? number : 0;
+        const struct place_member *const member =
+            &r->tables.members[place->first_member + number];
+        if (member->name.size == name->length &&
+            equal(r->tables.texts + member->name.start, name->start, name->length)) {
+            *likely = number + 1;
             return member;
+        }
     }
+    return NULL;
 }
 
 /* Test the value of a member; return false where the outcome is not certain. */
@@ -501,58 +353,60 @@ static const byte *rewrite_member(
     if (type == NO_TYPE)
         return NULL;
     if (inner && inner->action[type] == DROP) {
-        at = skip_value(r, at, depth);
+        at = skip_value(&r->cursor, at, depth);
         note_change(r, inner->change[type]);
         return at && drop_member(r, members, start, at) ? at : NULL;
     }
     if (!keep_member(r, members, start))
         return NULL;
     if (!inner)
-        return skip_value(r, at, depth);
+        return skip_value(&r->cursor, at, depth);
     return rename_member(r, inner, start, name) ? rewrite_value(r, at, inner, depth) : NULL;
 }
 
 static const byte *rewrite_object(
     struct rewriter *r, const byte *at, const struct place *place, unsigned depth
 ) {
-    const unsigned first = r->names;
     struct members members = {0};
+    struct keys names;
+    uint32_t likely = 0;
     const bool adds_kept = place->keeps && r->kept.start;
     struct style own_style = {0};
     struct style *const style = !depth ? &r->style : adds_kept ? &own_style : NULL;
     const byte *const opening = at + 1;
     bool ended;
-    at = begin_items(at, '}', &ended);
+    names.count = 0;
+    at = begin_items(&r->cursor, at, '}', &ended);
     if (ended)
         return at;
     const byte *const first_member = at;
     while (!ended) {
-        struct span name;
-        uint64_t hash;
-        const byte *const value = read_name(r, at, first, &name, &hash);
-        if (!value || (adds_kept && is_name_of_kept(r, place, &name)))
+        const byte *const value = read_key(&r->cursor, at, &names);
+        if (!value)
+            return NULL;
+        const struct span *const name = last_key(&names);
+        if (adds_kept && is_name_of_kept(r, place, name))
             return NULL;
         if (style) {
-            note_piece(style, &style->colon, name.start + name.length + 1, value);
+            note_piece(style, &style->colon, name->start + name->length + 1, value);
             if (members.last)
                 note_piece(style, &style->separator, members.last, at);
         }
-        const struct place_member *const member = find_member(r, place, &name, hash);
+        const struct place_member *const member = find_member(r, place, name, &likely);
         if (place->is_closed && !(member && member->is_known))
             return NULL;
         const uint32_t inner = member ? member->place : place->others;
         at = rewrite_member(
-            r, value, inner == NO_PLACE ? NULL : &r->tables.places[inner], &members, &name,
+            r, value, inner == NO_PLACE ? NULL : &r->tables.places[inner], &members, name,
             depth + 1
         );
         if (!at || (member && member->watches && !watch_member(r, member, value, at)))
             return NULL;
         members.last = at;
-        at = next_item(at, '}', &ended);
+        at = next_item(&r->cursor, at, '}', &ended);
         if (!at)
             return NULL;
     }
-    r->names = first;
     if (adds_kept && !(members.has_kept && add_kept(r, place, style, opening, first_member,
                                                     members.last)))
         return NULL;
@@ -565,9 +419,9 @@ static const byte *rewrite_list(
     struct rewriter *r, const byte *at, const struct place *items, unsigned depth
 ) {
     bool ended;
-    at = begin_items(at, ']', &ended);
+    at = begin_items(&r->cursor, at, ']', &ended);
     while (at && !ended)
-        at = next_item(rewrite_value(r, at, items, depth + 1), ']', &ended);
+        at = next_item(&r->cursor, rewrite_value(r, at, items, depth + 1), ']', &ended);
     return at;
 }
 
@@ -585,14 +439,14 @@ static const byte *rewrite_value(
             return rewrite_object(r, at, place, depth);
         if (type == JSON_LIST && place->items != NO_PLACE)
             return rewrite_list(r, at, &r->tables.places[place->items], depth);
-        const byte *const end = skip_value(r, at, depth);
+        const byte *const end = skip_value(&r->cursor, at, depth);
         if (end && type == JSON_NULL && place->keeps && r->kept.start)
             return replace_null(r, place, at, end) ? end : NULL;
         return end;
     }
     struct span text = {0};
-    const byte *const stop =
-        type == JSON_TEXT ? read_string(at + 1, r->end, &text) : skip_value(r, at, depth);
+    const byte *const stop = type == JSON_TEXT ? read_string(at + 1, r->cursor.end, &text)
+                                               : skip_value(&r->cursor, at, depth);
     if (!stop)
         return NULL;
     const enum outcome outcome = act(r, place, action, at, stop, &text);
@@ -614,7 +468,6 @@ static const byte *rewrite_row(struct rewriter *r, const byte *line) {
     r->done = line;
     r->applied = r->changes = 0;
     r->watched = r->missing;
-    r->names = 0;
     r->kept = (struct piece){0};
     r->style = (struct style){0};
     r->kept_is_written = r->needs_even_style = false;
@@ -671,7 +524,7 @@ int32_t rewrite_lines(
 ) {
     const byte *const end = bytes + size;
     *result = (struct rewritten){0};
-    r->end = end;
+    r->cursor = (struct cursor){end, MOST_DEPTH, false};
     r->size = r->left_count = 0;
     r->no_memory = !make_room(r, size + size / 8);
     struct left_row row = {.line = 1};
@@ -706,48 +559,6 @@ void tell_rewriter_sizes(uint64_t sizes[5]) {
     sizes[4] = sizeof(struct rewritten);
 }
 
-/* Return the number of slots of a place: a power of two, so that at least half of them are free. */
-static uint32_t slots_for(uint32_t members) {
-    uint32_t count = 2;
-    while (count < 2 * members)
-        count *= 2;
-    return count;
-}
-
-static void fill_slots(struct rewriter *r, const struct place *place, struct lookup lookup) {
-    struct slot *const slots = r->slots + lookup.first;
-    for (uint32_t count = 0; count < place->members; count++) {
-        const uint32_t number = place->first_member + count;
-        const struct table_text name = r->tables.members[number].name;
-        const uint64_t hash = hash_of(r->tables.texts + name.start, name.size);
-        uint64_t next = hash;
-        while (slots[next & lookup.mask].member != NO_PLACE)
-            next++;
-        slots[next & lookup.mask] = (struct slot){hash, number};
-    }
-}
-
-static bool make_lookups(struct rewriter *r) {
-    const size_t places = r->tables.place_count;
-    uint32_t count = 0;
-    r->lookups = calloc(places, sizeof *r->lookups);
-    if (!r->lookups)
-        return false;
-    for (size_t place = 0; place < places; place++) {
-        const uint32_t slots = slots_for(r->tables.places[place].members);
-        r->lookups[place] = (struct lookup){count, slots - 1};
-        count += slots;
-    }
-    r->slots = malloc(count * sizeof *r->slots);
-    if (!r->slots)
-        return false;
-    for (uint32_t slot = 0; slot < count; slot++)
-        r->slots[slot].member = NO_PLACE;
-    for (size_t place = 0; place < places; place++)
-        fill_slots(r, &r->tables.places[place], r->lookups[place]);
-    return true;
-}
-
 struct rewriter *new_rewriter(const struct rewrite_tables *tables) {
     struct rewriter *const r = calloc(1, sizeof *r);
     if (!r)
@@ -756,17 +567,12 @@ struct rewriter *new_rewriter(const struct rewrite_tables *tables) {
     for (uint64_t watch = 0; watch < tables->watch_count; watch++)
         if (tables->watches[watch].test == DIFFERS || tables->watches[watch].test == UNSET)
             r->missing |= UINT64_C(1) << watch;
-    if (make_lookups(r))
-        return r;
-    free_rewriter(r);
-    return NULL;
+    return r;
 }
 
 void free_rewriter(struct rewriter *r) {
     if (!r)
         return;
-    free(r->slots);
-    free(r->lookups);
     free(r->text);
     free(r->left);
     free(r);

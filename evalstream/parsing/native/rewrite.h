@@ -14,7 +14,7 @@ enum { JSON_TYPES = NO_TYPE, MOST_CHANGES = 64, MOST_WATCHES = 64, FIRST_LINES =
 /* What is done with a value, as `Action` numbers it. */
 enum action { KEEP, DROP, TO_LIST, TO_TEXT, TO_NUMBER, SET, TURN, TO_DIGEST };
 
-/* What a member of the outermost object is tested for, as `place_tables.py` numbers it. */
+/* What a member of the outermost object is tested for, as `rewrite.py` numbers it. */
 enum test { PRESENT, NOT_NULL, UNSET, EQUALS, DIFFERS };
 
 #define NO_PLACE UINT32_MAX

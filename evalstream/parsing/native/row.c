@@ -155,6 +155,10 @@ static bool holds(const struct span *text, const struct span *part) {
     return finds(text, part) == YES;
 }
 
+bool has_more(const struct value *value, const struct spans *kept) {
+    return value->kind == ARRAY && !kept->count && value->stop - value->start > 2;
+}
+
 static void end_turn(struct facts *facts, const struct value *turn) {
     const struct span *const role = text_of(facts, TURN_ROLE);
     if (turn->kind != OBJECT)
@@ -473,14 +477,14 @@ static bool is_blank(const struct facts *facts, enum slot slot) {
     return facts->slot[slot].kind == STRING && !shows_something(text_of(facts, slot));
 }
 
-static inline bool starts_with(const struct span *span, const char *text) {
-    return span->length >= strlen(text) && !memcmp(span->start, text, strlen(text));
-}
-
 /* Tell whether a source surely names neither a place in the row nor something like one. */
 static bool is_foreign(const struct span *source) {
-    return source->length && !source->escaped && (source->start[0] | 0x20) >= 'a' && (source->start[0] | 0x20) <= 'z' && !starts_with(source, "output") && !starts_with(source, "interactions") &&
-           !starts_with(source, "messages");
+    static const char *const places[] = {"output", "interactions", "messages"};
+    for (size_t place = 0; place < sizeof places / sizeof *places; place++)
+        if (begins_with(source->start, source->start + source->length, places[place]))
+            return false;
+    return source->length && !source->escaped && folded(*source->start) >= 'a' &&
+           folded(*source->start) <= 'z';
 }
 
 /* Return the turn whose content a source is: 3 for `messages[3].content`, and so many as there are
@@ -490,7 +494,7 @@ static size_t find_source(const struct span *source, const char *transcript, siz
     const byte *at = source->start;
     const byte *const stop = source->start + source->length;
     size_t turn = 0, digits = 0;
-    if (source->escaped || !starts_with(source, transcript))
+    if (source->escaped || !begins_with(at, stop, transcript))
         return turns;
     at += strlen(transcript);
     if (at == stop || *at++ != '[')

@@ -158,8 +158,6 @@ struct facts {
     } bucket[CALL_BUCKETS];
 };
 
-static inline byte folded(byte one) { return one >= 'A' && one <= 'Z' ? (byte)(one | 0x20) : one; }
-
 /* Return the string in a slot, an empty one where there is none. */
 static inline const struct span *text_of(const struct facts *facts, enum slot slot) {
     static const struct span nothing = {.start = (const byte *)"\n", .ascii = true};
@@ -180,6 +178,9 @@ enum answer finds(const struct span *text, const struct span *part);
 
 /* Return the place of a text among others; their number where it is none of them as it is written. */
 size_t place_of(const struct spans *texts, const struct span *text);
+
+/* Tell whether an array may have texts that are not kept, where the schema wants none. */
+bool has_more(const struct value *value, const struct spans *kept);
 
 void start_facts(struct facts *facts);
 

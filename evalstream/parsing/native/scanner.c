@@ -17,11 +17,14 @@ enum {
     LARGEST_IN_HEAP = 1 << 25,
 };
 
+/* How many words identify a kind, and a likeness. */
+enum { WORDS = 4 };
+
 enum { KIND_BUCKETS = 2 * MOST_KINDS, LIKENESS_BUCKETS = 2 * MOST_LIKENESSES };
 
 /* What decides the violations of a row, but for the values in them. */
 struct likeness {
-    uint64_t part[4]; /* scope, signature, shape and doubts */
+    uint64_t part[WORDS]; /* scope, signature, shape and doubts */
     uint64_t slot;    /* where its rows are counted, NO_SLOT where they are listed */
 };
 
@@ -163,9 +166,15 @@ static size_t write_key(struct scanner *scanner) {
     return length;
 }
 
-static bool is_key(const struct scanner *scanner, size_t scope, const byte *key, size_t length) {
-    const struct key *const known = &scanner->key[scope];
-    return known->length == length && !memcmp(scanner->letters + known->start, key, length);
+/* Return the place of a text among the known ones, their number for a new one. */
+static size_t find_key(
+    const struct key *keys, size_t count, const byte *letters, const struct key *text
+) {
+    size_t place = 0;
+    while (place < count && (keys[place].hash != text->hash || keys[place].length != text->length ||
+                             memcmp(letters + keys[place].start, letters + text->start, text->length)))
+        place++;
+    return place;
 }
 
 /* Tell whether a row has the ids of the row before. */
@@ -189,21 +198,17 @@ enum { NOT_KNOWN = MOST_SCOPES, NO_ROOM };
 static size_t scope_of(struct scanner *scanner) {
     if (scanner->scopes && is_last_scope(scanner))
         return scanner->last_scope;
-    const size_t length = write_key(scanner);
-    const byte *const key = scanner->letters + scanner->letter_count;
-    if (!length)
+    struct key key = {.start = scanner->letter_count, .length = write_key(scanner)};
+    if (!key.length)
         return NO_ROOM;
-    const uint64_t hash = xxh64(key, length, 0);
-    for (size_t scope = 0; scope < scanner->scopes; scope++) {
-        if (scanner->key[scope].hash == hash && is_key(scanner, scope, key, length)) {
-            scanner->last_scope = scope;
-            return scope;
-        }
-    }
-    if (scanner->scopes == MOST_SCOPES)
+    key.hash = xxh64(scanner->letters + key.start, key.length, 0);
+    const size_t scope = find_key(scanner->key, scanner->scopes, scanner->letters, &key);
+    if (scope < scanner->scopes)
+        return scanner->last_scope = scope;
+    if (scope == MOST_SCOPES)
         return NO_ROOM;
     /* Ready for add_scope. */
-    scanner->key[scanner->scopes] = (struct key){scanner->letter_count, length, hash};
+    scanner->key[scope] = key;
     return NOT_KNOWN;
 }
 
@@ -218,32 +223,26 @@ static inline byte *new_signature(struct scanner *scanner) {
     return scanner->signature_letters + scanner->signature_bytes;
 }
 
-static bool is_signature(const struct scanner *scanner, size_t known, size_t length) {
-    const struct key *const key = &scanner->signature[known];
-    return key->length == length &&
-           !memcmp(scanner->signature_letters + key->start,
-                   scanner->signature_letters + scanner->signature_bytes, length);
-}
-
 /* Return the number of a signature, from 1; 0 without room. */
 static uint64_t signature_of(struct scanner *scanner, size_t length) {
-    if (scanner->signatures && is_signature(scanner, scanner->last_signature, length))
+    const struct key *const last = &scanner->signature[scanner->last_signature];
+    const byte *const letters = scanner->signature_letters;
+    struct key key = {.start = scanner->signature_bytes, .length = length};
+    if (scanner->signatures && last->length == length &&
+        !memcmp(letters + last->start, letters + key.start, length))
         return scanner->last_signature + 1;
-    const uint64_t hash = xxh64(new_signature(scanner), length, 0);
-    for (size_t known = 0; known < scanner->signatures; known++) {
-        if (scanner->signature[known].hash == hash && is_signature(scanner, known, length)) {
-            scanner->last_signature = known;
-            return known + 1;
-        }
+    key.hash = xxh64(letters + key.start, length, 0);
+    const size_t known = find_key(scanner->signature, scanner->signatures, letters, &key);
+    if (known == scanner->signatures) {
+        if (known == MOST_SIGNATURES || key.start + length > MOST_SIGNATURES_BYTES)
+            return 0;
+        scanner->signature[known] = key;
+        scanner->signature_bytes += length;
+        scanner->ignores_shapes[known] = !scanner->demands.seed;
+        scanner->signatures++;
     }
-    if (scanner->signatures == MOST_SIGNATURES ||
-        scanner->signature_bytes + length > MOST_SIGNATURES_BYTES)
-        return 0;
-    scanner->signature[scanner->signatures] = (struct key){scanner->signature_bytes, length, hash};
-    scanner->signature_bytes += length;
-    scanner->ignores_shapes[scanner->signatures] = !scanner->demands.seed;
-    scanner->last_signature = scanner->signatures++;
-    return scanner->signatures;
+    scanner->last_signature = known;
+    return known + 1;
 }
 
 void ignore_shapes(struct scanner *scanner, uint64_t signature) {
@@ -261,60 +260,63 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
     return hash ^ hash >> 32;
 }
 
-static bool is_kind(const struct row_kind *kind, const struct row *row, uint64_t doubtful) {
-    return kind->scope == row->scope && kind->flags == row->flags && kind->doubtful == doubtful &&
-           !memcmp(&kind->score, &row->score, sizeof kind->score);
+/* Return the place of an entry that begins with some words, which mostly is the last one; `count` for a
+   new one, and the unused bucket where its number belongs. */
+static size_t find_entry(
+    const void *entries, size_t size, size_t count, size_t last, uint16_t *buckets,
+    size_t bucket_count, const uint64_t word[WORDS], uint16_t **unused
+) {
+    const byte *const first = entries;
+    if (last < count && !memcmp(first + last * size, word, WORDS * sizeof *word))
+        return last;
+    size_t bucket = mix(mix(word[0], word[1]), word[2] ^ mix(0, word[3])) % bucket_count;
+    for (; buckets[bucket]; bucket = (bucket + 1) % bucket_count)
+        if (!memcmp(first + (buckets[bucket] - 1u) * size, word, WORDS * sizeof *word))
+            return buckets[bucket] - 1u;
+    *unused = &buckets[bucket];
+    return count;
 }
 
 /* Count a row with those of its kind. Return false without room. */
 static bool count_kind(struct scanner *scanner, struct scan *scan, const struct row *row) {
-    const uint64_t doubtful = row->doubts & DOUBTFUL_HASH;
+    uint64_t word[WORDS] = {row->scope, row->flags, row->doubts & DOUBTFUL_HASH};
+    uint16_t *unused = NULL;
+    memcpy(&word[WORDS - 1], &row->score, sizeof row->score);
     if (!scan->kind_count)
         memset(scanner->kind_bucket, 0, sizeof scanner->kind_bucket);
-    else if (is_kind(&scan->kinds[scanner->last_kind], row, doubtful)) {
-        scan->kinds[scanner->last_kind].count++;
-        return true;
-    }
-    uint64_t score;
-    memcpy(&score, &row->score, sizeof score);
-    uint64_t bucket = mix(mix(row->scope, row->flags), score ^ doubtful) % KIND_BUCKETS;
-    for (; scanner->kind_bucket[bucket]; bucket = (bucket + 1) % KIND_BUCKETS) {
-        const size_t known = scanner->kind_bucket[bucket] - 1u;
-        if (is_kind(&scan->kinds[known], row, doubtful)) {
-            scan->kinds[known].count++;
-            scanner->last_kind = known;
-            return true;
-        }
-    }
-    if (scan->kind_count == MOST_KINDS)
+    const size_t kind = find_entry(
+        scan->kinds, sizeof *scan->kinds, scan->kind_count, scanner->last_kind,
+        scanner->kind_bucket, KIND_BUCKETS, word, &unused
+    );
+    if (kind == MOST_KINDS)
         return false;
-    scan->kinds[scan->kind_count] =
-        (struct row_kind){row->scope, row->flags, doubtful, row->score, 1, row->line};
-    scanner->last_kind = scan->kind_count++;
-    scanner->kind_bucket[bucket] = (uint16_t)scan->kind_count;
+    if (kind == scan->kind_count) {
+        *unused = (uint16_t)++scan->kind_count;
+        memcpy(&scan->kinds[kind], word, sizeof word);
+        scan->kinds[kind].count = 0;
+        scan->kinds[kind].first = row->line;
+    }
+    scan->kinds[kind].count++;
+    scanner->last_kind = kind;
     return true;
 }
 
 /* Return the number of a row's likeness. */
 static uint64_t likeness_of(struct scanner *scanner, const struct row *row) {
-    const uint64_t part[4] = {row->scope, row->signature, row->shape, row->doubts};
-    const size_t last = scanner->last_likeness;
-    if (last < scanner->likenesses && !memcmp(scanner->likeness[last].part, part, sizeof part))
-        return last;
-    uint64_t bucket = mix(mix(part[0], part[1]), part[2] ^ mix(0, part[3])) % LIKENESS_BUCKETS;
-    for (; scanner->likeness_bucket[bucket]; bucket = (bucket + 1) % LIKENESS_BUCKETS) {
-        const size_t known = scanner->likeness_bucket[bucket] - 1u;
-        if (!memcmp(scanner->likeness[known].part, part, sizeof part))
-            return scanner->last_likeness = known;
-    }
-    if (scanner->likenesses == MOST_LIKENESSES)
+    const uint64_t word[WORDS] = {row->scope, row->signature, row->shape, row->doubts};
+    uint16_t *unused = NULL;
+    const size_t likeness = find_entry(
+        scanner->likeness, sizeof *scanner->likeness, scanner->likenesses,
+        scanner->last_likeness, scanner->likeness_bucket, LIKENESS_BUCKETS, word, &unused
+    );
+    if (likeness == MOST_LIKENESSES)
         return NO_LIKENESS;
-    struct likeness *const likeness = &scanner->likeness[scanner->likenesses];
-    likeness->slot = NO_SLOT;
-    memcpy(likeness->part, part, sizeof part);
-    scanner->last_likeness = scanner->likenesses++;
-    scanner->likeness_bucket[bucket] = (uint16_t)scanner->likenesses;
-    return scanner->last_likeness;
+    if (likeness == scanner->likenesses) {
+        *unused = (uint16_t)++scanner->likenesses;
+        memcpy(scanner->likeness[likeness].part, word, sizeof word);
+        scanner->likeness[likeness].slot = NO_SLOT;
+    }
+    return scanner->last_likeness = likeness;
 }
 
 void settle_likeness(struct scanner *scanner, uint64_t likeness, uint64_t slot) {

@@ -48,11 +48,6 @@ static inline void look(const byte *at, struct glance *glance, int place) {
 
 static inline bool is_one_of(int one, const char *bytes) { return one && strchr(bytes, one); }
 
-static inline bool starts(const byte *at, const byte *stop, const char *text) {
-    const size_t length = strlen(text);
-    return (size_t)(stop - at) >= length && !memcmp(at, text, length);
-}
-
 /* Tell whether a token of a known form may start here, in a run that ends at `end`. */
 static bool is_token(const byte *at, const byte *end, const byte *stop) {
     static const struct {
@@ -64,8 +59,8 @@ static bool is_token(const byte *at, const byte *end, const byte *stop) {
         {"AKIA", 20},  {"ASIA", 20}, {"AIza", 39},        {"eyJ", 18},
     };
     for (size_t form = 0; form < sizeof forms / sizeof *forms; form++)
-        if (starts(at, end, forms[form].mark))
-            return end - at >= forms[form].shortest && (*at != 'e' || starts(end, stop, ".eyJ"));
+        if (begins_with(at, end, forms[form].mark))
+            return end - at >= forms[form].shortest && (*at != 'e' || begins_with(end, stop, ".eyJ"));
     return false;
 }
 
@@ -111,7 +106,7 @@ static bool is_private_key(const byte *line, const byte *at, const byte *stop) {
     static const char mark[] = "PRIVATE KEY";
     const ptrdiff_t length = sizeof mark - 1;
     return at - line >= length && !memcmp(at - length + 1, mark, (size_t)length) &&
-           starts(at, stop, "Y-----");
+           begins_with(at, stop, "Y-----");
 }
 
 /* Tell whether this is an escape of a character that keys, tokens and their names may have. */

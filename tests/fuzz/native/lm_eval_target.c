@@ -80,13 +80,12 @@ int LLVMFuzzerTestOneInput(const byte *data, size_t size) {
         return 0;
     const struct hasher hasher = {start_hash, update_hash, end_hash, DIGEST};
     const uint64_t rows = data[0] % 8 + 1u, most_values = data[1] % 16, most_bytes = data[2] * 16u;
-    const uint64_t deepest = data[3] % 101;
     size -= HEAD;
     byte *const bytes = room(size);
     memcpy(bytes, data + HEAD, size);
     struct lm_scan *const scan = room(sizeof *scan);
     *scan = (struct lm_scan){
-        .bytes = bytes, .size = size, .longest = 1u << 20, .deepest = deepest, .line = 1,
+        .bytes = bytes, .size = size, .longest = 1u << 20, .line = 1,
         .runs = room(rows * sizeof(struct lm_run)), .most_runs = rows,
         .digests = room(rows * LM_DIGESTS), .most_rows = rows,
         .values = room(most_values * sizeof(double)), .most_values = most_values,

@@ -24,7 +24,7 @@ from made_store import (
 import evalstream
 from edits.case import contains
 from evalstream.api.store import verify
-from evalstream.store.choice import Choice
+from evalstream.store.verify import Choice
 
 _SHOWN = re.compile(r"(\S+/\S+) has (.+)")
 

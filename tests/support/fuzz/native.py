@@ -20,7 +20,7 @@ from paths import TESTS
 from evalstream.formats.eee import fast_path, row_engine
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.parsing.native import binding
-from evalstream.parsing.native.place_tables import compiled_tables
+from evalstream.parsing.native.rewrite import compiled_tables
 from fuzz.cases import Case, case_of
 from fuzz.rewritings import some_rewriting
 

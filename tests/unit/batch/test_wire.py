@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from rows import bytes_of, sound_rows, write_run
 
 from evalstream.batch import wire
-from evalstream.batch.packing import RunBundle, RunResult, StoredResult, check_bundle
+from evalstream.batch.packing import RunBundle, StoredResult, check_bundle
 from evalstream.batch.plan import PlannedRun
+from evalstream.batch.results import RunResult
 from evalstream.batch.serialize import encode_run
 from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.finding import Excerpt, Finding, Severity

@@ -17,8 +17,8 @@ from worker_tasks import blocks, check_or_die, deadly, deadly_once, failing, slo
 
 import evalstream
 from evalstream.engine import row_pass
-from evalstream.executors import pool, serial
-from evalstream.executors.base import Backend, run_in_order
+from evalstream.executors import pool
+from evalstream.executors.base import SERIAL, Backend, SerialExecutor, run_in_order
 from evalstream.model.block import Block
 from evalstream.model.errors import WorkerLost
 
@@ -39,17 +39,17 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("backend", [serial.backend(), pool.backend(2), pool.backend(3)])
+@pytest.mark.parametrize("backend", [SERIAL, pool.backend(2), pool.backend(3)])
 def test_results_come_in_the_order_of_the_blocks(backend: Backend) -> None:
     assert list(run_in_order(backend, slow_at_first, blocks(40))) == list(range(40))
 
 
-@pytest.mark.parametrize("backend", [serial.backend(), pool.backend(2)])
+@pytest.mark.parametrize("backend", [SERIAL, pool.backend(2)])
 def test_no_blocks_give_no_results(backend: Backend) -> None:
     assert list(run_in_order(backend, slow_at_first, [])) == []
 
 
-@pytest.mark.parametrize("backend", [serial.backend(), pool.backend(2)])
+@pytest.mark.parametrize("backend", [SERIAL, pool.backend(2)])
 def test_only_so_many_blocks_are_held(backend: Backend) -> None:
     taken = yielded = 0
 
@@ -83,7 +83,7 @@ def test_a_block_that_always_kills_is_named(tmp_path: Path) -> None:
         next(results)
 
 
-@pytest.mark.parametrize("backend", [serial.backend(), pool.backend(2)])
+@pytest.mark.parametrize("backend", [SERIAL, pool.backend(2)])
 def test_what_a_task_raises_reaches_the_caller_in_its_turn(backend: Backend) -> None:
     results = run_in_order(backend, failing, blocks(8))
     assert [next(results) for _ in range(3)] == [0, 1, 2]
@@ -95,12 +95,12 @@ def test_the_executor_is_let_go_when_the_results_are() -> None:
     started: list[Executor] = []
 
     def start() -> Executor:
-        started.append(serial.SerialExecutor())
+        started.append(SerialExecutor())
         return started[-1]
 
     stopped: list[dict[str, Any]] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serial.SerialExecutor, "shutdown", lambda _, **named: stopped.append(named))
+        patch.setattr(SerialExecutor, "shutdown", lambda _, **named: stopped.append(named))
         results = run_in_order(Backend("x", 1, start), slow_at_first, blocks(9))
         next(results)
         results.close()

@@ -1,15 +1,21 @@
-"""Tests of the reader of whole JSON documents: its two paths give the same result."""
+"""Whole JSON documents, which two paths read alike, and settings as texts."""
 
 import json
 from typing import Any
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstream.parsing.json import FAST_DEPTH
-from evalstream.parsing.json_values import parse_document
+from evalstream.parsing.json_values import (
+    MOST_SETTING,
+    flatten_settings,
+    parse_document,
+    setting_text,
+)
 from evalstream.parsing.strict_json import parse_exactly
 
 PIECES = [
@@ -94,3 +100,32 @@ def test_a_check_that_accepts_is_remembered() -> None:
     assert parse_document(b'{"a": 1}', FAST_DEPTH, lambda value: value == {"a": 1}).accepted
     assert not parse_document(b'{"a": 1}', FAST_DEPTH, refuses).accepted
     assert not parse_document(b'{"a": 1, "a": 1}', FAST_DEPTH, lambda _: True).accepted
+
+
+@each(
+    ("value", "expected"),
+    [
+        ({"a": {"b": 1, "c": None}, "d": "x"}, {"s/a/b": "1", "s/d": "x"}),
+        ({"a": {}, "b": []}, {"s/a": "{}", "s/b": "[]"}),
+        ({"a": [{"b": 1}]}, {"s/a": '[{"b":1}]'}),
+        (0.5, {"s": "0.5"}),
+        ("text", {"s": "text"}),
+        (None, {}),
+        ({}, {"s": "{}"}),
+    ],
+)
+def test_settings_are_named_by_the_pointers_to_them(value: Any, expected: dict[str, str]) -> None:
+    assert flatten_settings("s", value) == expected
+
+
+def test_long_settings_are_cut() -> None:
+    assert setting_text("x" * MOST_SETTING) == "x" * MOST_SETTING
+    cut = setting_text("x" * (MOST_SETTING + 1))
+    assert cut.startswith("x" * MOST_SETTING + "… (sha256 ")
+    assert len(setting_text(["x" * 1000])) == len(cut) < MOST_SETTING + 30
+
+
+def test_long_settings_that_differ_after_the_cut_differ() -> None:
+    long = "x" * MOST_SETTING
+    assert setting_text(f"{long}a") != setting_text(f"{long}b")
+    assert setting_text(f"{long}\ud800") != setting_text(f"{long}\ud801")

@@ -32,9 +32,9 @@ from evalstream.io import readers
 from evalstream.io.remote import Listed
 from evalstream.model.errors import EvalstreamError
 from evalstream.model.finding import SpilledList
-from evalstream.store.choice import Choice
 from evalstream.store.files import LocalFiles
 from evalstream.store.memory import StoreMemory
+from evalstream.store.verify import Choice
 
 FIRST = uuid_of(0)
 FILES = 22

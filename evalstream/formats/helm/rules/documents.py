@@ -1,21 +1,26 @@
-"""HLM1: rules about the structure of documents, and about one statistic alone."""
+"""HLM1 and HLM4: rules about the structure of documents, and about statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evalstream.formats.helm import requests, statistics
-from evalstream.formats.helm.documents import RUN_SPEC, SCENARIO
+from evalstream.formats.helm import requests
+from evalstream.formats.helm.claims import Claimed, Instances, find_absent, find_repeated
+from evalstream.formats.helm.format import RUN_SPEC, SCENARIO
+from evalstream.formats.helm.statistics import FIGURES, InstanceEntry, Stat, is_near, make_name
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer, resolve_pointer, type_name
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.rules.base import declare_rule
+from evalstream.rules.claims import find_open, find_refuted
 from evalstream.rules.members import MemberRequirement, check_members, is_a
+from evalstream.stats.claims.judgement import Judgement
 
 _ADAPTER: Final = MemberRequirement("adapter_spec", "an object", is_a(dict))
 _METRICS: Final = MemberRequirement("metric_specs", "a list", is_a(list))
-_MEMBERS: Final = {
+MEMBERS: Final = {
     RUN_SPEC: (_ADAPTER, _METRICS),
     SCENARIO: (MemberRequirement("name", "a text", is_a(str)),),
 }
@@ -29,14 +34,31 @@ _ENTRY: Final = (
 )
 
 
-def check_object(kind: str, value: Mapping[str, Any]) -> Iterator[Violation]:
-    """Yield the members of a small document that are missing or malformed."""
-    return check_members(HLM101, value, _MEMBERS[kind])
+def find_malformed_member(value: Any) -> tuple[str, str] | None:
+    """Return the member of a statistic that is malformed, "" for the whole, and the message."""
+    if not isinstance(value, dict):
+        return "", f"a statistic must be an object, not {type_name(value)}"
+    try:
+        make_name(value.get("name"))
+    except ValueError as error:
+        return "name", str(error)
+    for key in ("count", "sum", "sum_squared", *FIGURES):
+        found = value.get(key)
+        if key not in value:
+            if key in FIGURES:
+                continue
+            return "", f"{key} is missing"
+        is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
+        if not is_number or (key == "count" and (not isinstance(found, int) or found < 0)):
+            return key, f"{key} must be a {'count' if key == 'count' else 'number'}"
+        if isinstance(found, int) and abs(found) > 1 << (60 if key == "count" else 1000):
+            return key, f"{key} is out of range"
+    return None
 
 
 def check_statistic(value: Any, place: str) -> Iterator[Violation]:
     """Yield the malformed members of a statistic."""
-    found = statistics.find_malformed(value)
+    found = find_malformed_member(value)
     if found is not None:
         key, message = found
         where = f"{place}/{key}" if key else place
@@ -62,11 +84,44 @@ def check_request(value: Any, place: str) -> Iterator[Violation]:
         yield HLM101.violation(message, pointer=place + where, found=resolve_pointer(value, where))
 
 
+def find_contradiction(stat: Stat) -> tuple[str, float | None, str] | None:
+    """Return a member of a statistic that contradicts the others: it, its value, and why."""
+    count, mean, least, most = stat.count, stat.mean, stat.min, stat.max
+    if not count:
+        wrong = next((key for key in ("sum", "sum_squared", *FIGURES) if getattr(stat, key)), None)
+        return None if wrong is None else (wrong, None, "there is no value")
+    if mean is None or least is None or most is None or None in (stat.variance, stat.stddev):
+        absent = next(key for key in FIGURES if getattr(stat, key) is None)
+        return absent, None, f"it is missing, and count is {count:,}"
+    size = max(abs(least), abs(most))
+    single = (("min", mean, 0.0), ("max", mean, 0.0), ("variance", 0.0, size * size))
+    is_single = count == 1 and math.isfinite(size)
+    for key, figure, scale in (*_derive(stat, size), *(single if is_single else ())):
+        if not is_near(getattr(stat, key), figure, scale):
+            return key, figure, "the other members give another"
+    least_squared, squares = stat.sum * mean, count * size * size
+    if stat.sum_squared < least_squared and not is_near(stat.sum_squared, least_squared, squares):
+        return "sum_squared", None, "it is less than sum * mean"
+    is_between = least <= mean <= most or is_near(mean, min(max(mean, least), most), size)
+    return None if least <= most and is_between else ("mean", None, "it is not from min to max")
+
+
+def _derive(stat: Stat, size: float) -> Iterator[tuple[str, float, float]]:
+    """Iterate over the figures that follow from others, each with the size of the summed values."""
+    expected = stat.sum / stat.count
+    yield "mean", expected, size
+    variance = stat.sum_squared / stat.count - expected * expected
+    # Written so that NaN stays, which is the variance of an infinite sum.
+    yield "variance", 0.0 if variance < 0 else variance, size * size
+    declared = stat.variance or 0.0
+    yield "stddev", declared if math.isnan(declared) else math.sqrt(max(0.0, declared)), 0.0
+
+
 def check_consistency(
-    stat: statistics.Stat, place: str, value: Mapping[str, Any] | None = None
+    stat: Stat, place: str, value: Mapping[str, Any] | None = None
 ) -> Iterator[Violation]:
     """Yield a contradiction between the members of a statistic; `value` is its JSON value."""
-    found = statistics.find_contradiction(stat)
+    found = find_contradiction(stat)
     if found is not None:
         key, expected, why = found
         where = place if getattr(stat, key) is None else place + pointer([key])
@@ -74,7 +129,7 @@ def check_consistency(
         yield HLM102.violation(f"{key}: {why}", pointer=where, expected=expected, found=given)
 
 
-def check_values(found: statistics.InstanceEntry, place: str) -> Iterator[Violation]:
+def check_values(found: InstanceEntry, place: str) -> Iterator[Violation]:
     """Yield contradictions in an entry: in its statistics, and between their names."""
     first = found.names[0] if found.names else None
     for index, (name, stat) in enumerate(zip(found.names, found.stats, strict=True)):
@@ -97,4 +152,23 @@ HLM101: Final = declare_rule("HLM101")
 HLM102: Final = declare_rule("HLM102")
 HLM103: Final = declare_rule("HLM103")
 
-RULES: Final = (HLM101, HLM102, HLM103)
+
+def check_figures(
+    found: Sequence[Claimed], judgements: Sequence[Judgement], known: Instances
+) -> Iterator[Violation]:
+    """Yield refuted and open statistics of a run, and those that it lacks or has too often."""
+    yield from find_refuted(HLM401, judgements)
+    yield from find_open(HLM402, (one.claim for one in judgements))
+    for name in find_absent(found, known):
+        yield HLM403.violation(f"all instances have {name}, and the run has no such statistic")
+    for one in find_repeated(found, known):
+        message = f"{one.name} stands twice, and instances have it once"
+        yield HLM404.violation(message, pointer=f"/{one.place}/name")
+
+
+HLM401: Final = declare_rule("HLM401")
+HLM402: Final = declare_rule("HLM402")
+HLM403: Final = declare_rule("HLM403")
+HLM404: Final = declare_rule("HLM404")
+
+RULES: Final = (HLM101, HLM102, HLM103, HLM401, HLM402, HLM403, HLM404)

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
-from evalstream.formats.helm.documents import NOUNS, REQUESTS, RUN_SPEC
+from evalstream.formats.helm.format import NOUNS, REQUESTS, RUN_SPEC
 from evalstream.formats.helm.requests import PlainRequest, find_other_mapping
 from evalstream.formats.helm.store import InstanceFacts, InstanceRow
 from evalstream.model.data_class import NamedTuple

@@ -1,16 +1,25 @@
-"""INS1: rules about the structure of a log, and about the state of its run."""
+"""INS1 and INS3: rules about a log as a whole: its structure, its run and its results."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from evalstream.formats.inspect.metrics import (
+    OURS,
+    find_declaration,
+    has_params,
+    list_declared,
+    result_metrics,
+)
+from evalstream.formats.inspect.results import UNREDUCED
 from evalstream.formats.inspect.values import is_count
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import member, type_name
+from evalstream.parsing.json import member, text_or_none, type_name
+from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 from evalstream.rules.base import declare_rule
 
 INS101: Final = declare_rule("INS101")
@@ -96,6 +105,129 @@ INS107: Final = declare_rule("INS107", record=_check_form)
 INS108: Final = declare_rule("INS108")
 
 
-RULES: Final = (INS105, INS106, INS107, INS108, INS101, INS102, INS103, INS104)
-OF_LOGS: Final = (INS105, INS107)
-"""Rules about the part of a log that has no samples."""
+def _missing_results(log: LogView) -> Iterator[Violation]:
+    """Report scorers whose scores do not appear in the results, and results without scores."""
+    if not log.is_finished or not log.samples_known:
+        return
+    scorers = log.store.scorers()
+    results = [one.value for one in log.results_scores]
+    told = {text_or_none(one.get("scorer", one.get("name"))) for one in results}
+    if scorers and not told:
+        message = "the samples have scores, but the log has no results"
+        place = log.at("results") if "results" in log.header else log.base
+        yield INS305.violation(message, place or None)
+        return
+    for name in scorers:
+        if name and name not in told:
+            message = f"the samples have scores of {name}, but the results do not"
+            yield INS305.violation(message, log.at("results"))
+    for scorer in list_or_empty(log.eval.get("scorers")):
+        name = member(scorer, "name")
+        found = [one for one in log.results_scores if name and one.value.get("scorer") == name]
+        told = set(_iterate_names(one.value.get("metrics") for one in found))
+        for metric in list_or_empty(member(scorer, "metrics")) if found else ():
+            full = str(member(metric, "name") or "")
+            short = full.removeprefix("inspect_ai/")
+            if full and short not in told and short not in _OF_ANY_SHAPE:
+                message = f"the metric {short} of {name} is declared, but not in the results"
+                place = log.place_of_score(found[0].place, "metrics")
+                yield INS305.violation(message, place)
+
+
+_OF_ANY_SHAPE: Final = ("frequency", "grouped")
+"""Metrics that give one value for each category, and so none without categories."""
+
+
+def _iterate_names(results: Iterable[Any]) -> Iterator[str | None]:
+    """Iterate over the names and groups of the metrics in some results."""
+    for metrics in results:
+        for one in metrics.values() if isinstance(metrics, dict) else ():
+            yield from (text_or_none(member(one, key)) for key in ("name", "group"))
+
+
+def _contradictions(log: LogView) -> Iterator[Violation]:
+    """Report results and reductions that the declarations do not have."""
+    for index, result in log.results_scores:
+        yield from _of_result(log, index, result)
+    for index, one in objects(log.reductions):
+        place = f"{log.reductions_at}/{index}/reducer"
+        yield from _of_reducer(log, text_or_none(one.get("reducer")), one.get("scorer"), place)
+
+
+def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[Violation]:
+    scorer = result.get("scorer", result.get("name"))
+    metrics = list(result_metrics(result))
+    kinds = {one.formula for one in metrics}
+    reducer = text_or_none(result.get("reducer"))
+    known = list_declared(log, scorer)
+    # Metrics that the harness does not define may take the scores of each epoch, too.
+    ours = {one.name.removeprefix(OURS) for one in known or () if one.is_ours}
+    is_unreduced = bool(kinds) and all(one in UNREDUCED or one not in ours for one in kinds)
+    if reducer is not None or not is_unreduced:
+        yield from _of_reducer(log, reducer, scorer, log.place_of_score(index, "reducer"))
+    yield from _of_scorer(log, result, index, scorer)
+    for metric in metrics if known is not None else ():
+        found = find_declaration(log, metric, scorer)
+        if found is None:
+            place = log.place_of_score(index, "metrics", metric.key)
+            names = ", ".join(dict.fromkeys(one.name for one in known or ())) or "none"
+            message = f"the scorer {scorer} does not declare the metric {metric.formula}"
+            yield INS307.violation(message, place, expected=names, found=metric.formula)
+        elif not has_params(found.params, metric.params):
+            place = log.place_of_score(index, "metrics", metric.key, "params")
+            yield INS307.violation(
+                f"the scorer {scorer} declares {metric.formula} with other parameters",
+                place,
+                expected=dict(found.params),
+                found=dict(metric.params),
+            )
+
+
+def _of_reducer(log: LogView, reducer: str | None, scorer: Any, place: str) -> Iterator[Violation]:
+    declared = log.declared_reducers
+    if reducer in (declared or (None, "mean")) or (reducer is None and declared == ["mean"]):
+        return
+    named = ", ".join(declared or ()) or "none"
+    # `inspect score` appends results, and the log then declares the reducers of the last scoring.
+    others = [one for _, one in log.results_scores if one.get("scorer") != scorer]
+    is_added = any(one.get("reducer") in (declared or ()) for one in others)
+    yield INS307.violation(
+        f"the scores are reduced by {reducer or 'the mean'}, and the log declares {named}",
+        place,
+        expected=declared,
+        found=reducer,
+        severity=Severity.WARNING if is_added else None,
+    )
+
+
+def _of_scorer(
+    log: LogView, result: Mapping[str, Any], index: int, scorer: Any
+) -> Iterator[Violation]:
+    """Report parameters of a result's scorer that its declaration does not have."""
+    found = log.declared_scorers.get(scorer) if isinstance(scorer, str) else None
+    params, options = result.get("params"), object_or_empty(member(found, "options"))
+    if found is None or not isinstance(params, dict) or has_params(options, params):
+        return
+    yield INS307.violation(
+        f"the scorer {scorer} is declared with other parameters",
+        log.place_of_score(index, "params"),
+        expected=options,
+        found=params,
+    )
+
+
+INS301: Final = declare_rule("INS301")
+INS302: Final = declare_rule("INS302")
+INS303: Final = declare_rule("INS303")
+INS304: Final = declare_rule("INS304")
+INS305: Final = declare_rule("INS305", record=_missing_results)
+INS306: Final = declare_rule("INS306")
+INS307: Final = declare_rule("INS307", record=_contradictions)
+
+
+RULES: Final = (
+    *(INS101, INS102, INS103, INS104, INS105, INS106, INS107, INS108),
+    *(INS301, INS302, INS303, INS304, INS305, INS306, INS307),
+)
+OF_LOGS: Final = (INS105, INS107, INS305, INS307)
+"""Rules over the part of a log without samples."""

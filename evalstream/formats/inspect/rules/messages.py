@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from evalstream.formats.inspect.recorded import (
     message_text,
     model_messages,
 )
-from evalstream.formats.inspect.rescoring import GRADED
+from evalstream.formats.inspect.rules.scores import GRADED
 from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json import member, text_or_none
@@ -218,7 +218,7 @@ def _against_tools(sample: SampleView) -> _Found:
     Calls that were cut, that failed, or that someone changed before they ran have other texts, and
     solvers of one's own may change messages.
     """
-    tools = [one for one in sample.events("tool") if not _is_special(one.value)]
+    tools = [one for one in sample.events("tool") if not any(map(one.value.get, _SPECIAL))]
     if not tools or not sample.leaves_tools or sample.events("approval"):
         return
     asked, told = {}, {}
@@ -242,10 +242,8 @@ def _against_tools(sample: SampleView) -> _Found:
                 break
 
 
-def _is_special(tool: Mapping[str, Any]) -> bool:
-    """Tell whether the result of a tool is not that of its message."""
-    return any(tool.get(one) for one in ("error", "truncated", "agent", "pending", "events"))
-
+_SPECIAL: Final = ("error", "truncated", "agent", "pending", "events")
+"""Members of tools whose result is not that of their message."""
 
 INS215: Final = declare_rule("INS215", record=_check_messages)
 

@@ -49,15 +49,10 @@ def check_form(sample: SampleView) -> Iterator[Violation]:
 def _check_name(sample: SampleView) -> Iterator[Violation]:
     if sample.member is None or not is_id(sample.value.get("id")):
         return
-    expected = member_name(sample.value["id"], sample.value.get("epoch"))
+    expected = f"samples/{sample.value['id']}_epoch_{sample.value.get('epoch')}.json"
     if sample.member != expected:
         message = f"the sample belongs into a member {expected}"
         yield INS205.violation(message, sample.place)
-
-
-def member_name(sample: Any, epoch: Any) -> str:
-    """Return the name of the member that holds a sample."""
-    return f"samples/{sample}_epoch_{epoch}.json"
 
 
 def _attachments(sample: SampleView) -> Iterator[Violation]:
@@ -218,7 +213,8 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
         for name, score in sample.scores.items()
         if len(list_or_empty(score.get("history"))) != 1
     }
-    if named or _names_scorers(sample):
+    is_recent = sample.log is not None and sample.log.release >= _NAMED_SINCE
+    if named or (is_recent and sample.events("sample_init")):
         for name in (one for one in scores if one not in named):
             message = f"no event tells of the score of {name}"
             place, found = sample.at("scores", name, "value"), sample.scores[name].get("value")
@@ -234,12 +230,6 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
                     expected=score_value(told[0]) if len(told) == 1 else None,
                     found=member(first, "value"),
                 )
-
-
-def _names_scorers(sample: SampleView) -> bool:
-    """Tell whether the events of a sample are of a release that records and names all scorers."""
-    is_recent = sample.log is not None and sample.log.release >= _NAMED_SINCE
-    return is_recent and bool(sample.events("sample_init"))
 
 
 def _is_score(sample: SampleView, score: Any, told: Mapping[str, Any], *, edited: bool) -> bool:

@@ -1,20 +1,18 @@
-"""INS2: rules that score samples again."""
+"""INS2: rules that score samples again, where all releases from 0.3.60 on give the same.
+
+Sources: scorer/_common.py, _classification.py, _answer.py and _choice.py of inspect_ai.
+Numeric matches and patterns of one's own are not computed: releases differ, and a pattern that a
+file chooses may take for ever.
+"""
 
 from __future__ import annotations
 
+import re
 import string
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.recorded import message_text
-from evalstream.formats.inspect.rescoring import (
-    BY_COMPLETION,
-    GRADED,
-    SINCE,
-    choice,
-    grade,
-    last_answer,
-)
 from evalstream.formats.inspect.values import score_value
 from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Violation
@@ -22,6 +20,136 @@ from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import declare_rule
 from evalstream.stats.claims.reducers import is_missing
+
+CORRECT: Final = "C"
+INCORRECT: Final = "I"
+
+SINCE: Final = (0, 3, 60)
+"""The first release whose scorers are known."""
+
+_EDGES: Final = string.whitespace + string.punctuation
+_MATCHES: Final[Mapping[str, Callable[[str, str], bool]]] = {
+    "begin": str.startswith,
+    "end": str.endswith,
+    "any": str.__contains__,
+    "exact": str.__eq__,
+}
+
+_OPTIONS_OF_MATCH: Final = frozenset({"location", "ignore_case", "numeric"})
+
+_ARTICLE: Final = re.compile(r"\b(?:a|an|the)\b")
+_NO_PUNCTUATION: Final = str.maketrans({**dict.fromkeys(string.punctuation), "-": " "})
+_NUMBERS: Final = frozenset({"inf", "infinity", "nan"})
+
+_ANSWER: Final = re.compile(r"(?:\A|\n)ANSWER: ([^\n]+)\Z")
+_ANSWERS: Final = {
+    "letter": re.compile(r"[A-Za-z]"),
+    "word": re.compile(r"[A-Za-z]+"),
+    "line": re.compile(r"[!-~]+(?: [!-~]+)*"),
+}
+_LETTERS: Final = re.compile(r"[A-Z]*")
+_SELECTED: Final = re.compile(r"(?:[A-Z](?:, [A-Z])*)?")
+
+
+_GRADE: Final = re.compile(r"(?i)(?<!\w)GRADE(?!\w)\s*:\s*(\w*)")
+_GRADES: Final = {"c": CORRECT, "correct": CORRECT, "i": INCORRECT, "incorrect": INCORRECT}
+
+
+class Rescored(NamedTuple):
+    """The value of a score, and the answer that the scorer found."""
+
+    value: str
+    answer: str
+
+
+Options = Mapping[str, Any]
+
+
+def match(text: str, targets: Sequence[str], options: Options) -> Rescored | None:
+    """Score a completion as `match` does without `numeric`; None for other options."""
+    matches = _MATCHES.get(str(options.get("location", "end")))
+    if matches is None or options.get("numeric") or not options.keys() <= _OPTIONS_OF_MATCH:
+        return None
+    folds = options.get("ignore_case") is not False
+    answer = text.strip()
+    here, *there = (
+        (one.strip().casefold() if folds else one.strip()).strip(_EDGES) for one in (text, *targets)
+    )
+    return Rescored(CORRECT if any(matches(here, one) for one in there) else INCORRECT, answer)
+
+
+def exact(text: str, targets: Sequence[str], options: Options) -> Rescored | None:
+    """Score a completion as `exact` does; None where releases may differ."""
+    if options or not all(one[:1].strip() for one in targets):
+        return None
+    here, *there = (_words(one) for one in (text, *targets))
+    if not all(there):
+        return None
+    if any(one.casefold() == text.casefold() for one in targets):
+        return Rescored(CORRECT, text)
+    has_numbers = any(
+        word in _NUMBERS or any(map(str.isnumeric, word))
+        for words in (here, *there)
+        for word in words
+    )
+    if has_numbers or here in there:
+        return None
+    return Rescored(INCORRECT, text)
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a text as `exact` compares them, but for numbers and their order."""
+    return frozenset(_ARTICLE.sub(" ", text.casefold().translate(_NO_PUNCTUATION)).split())
+
+
+def answer(text: str, targets: Sequence[str], options: Options) -> Rescored | None:
+    """Score a completion as `answer` does if its only answer is its last line."""
+    kind = _ANSWERS.get(str(options.get("pattern")))
+    found = last_answer(text)
+    if options.keys() != {"pattern"} or kind is None or not found or not kind.fullmatch(found):
+        return None
+    is_right = found.lower() in [one.lower() for one in targets]
+    return Rescored(CORRECT if is_right else INCORRECT, found)
+
+
+def last_answer(text: str) -> str | None:
+    """Return what follows `ANSWER: ` in the last line, if no other part speaks of an answer."""
+    found = _ANSWER.search(text)
+    return found[1] if found and text.casefold().count("answer") == 1 else None
+
+
+def choice(selected: str, targets: Sequence[str]) -> Rescored | None:
+    """Score letters that were selected, as in `A, C`, as `choice` does."""
+    wanted = "".join(targets)
+    if not _SELECTED.fullmatch(selected) or not wanted or not _LETTERS.fullmatch(wanted):
+        return None
+    if len(set(wanted)) < len(wanted):
+        return None
+    is_right = selected == ", ".join(sorted(wanted))
+    return Rescored(CORRECT if is_right else INCORRECT, selected)
+
+
+def grade(text: str, options: Options) -> str | None:
+    """Return the grade in the text of a grader; None where releases may read another one.
+
+    Sources: DEFAULT_GRADE_PATTERN in scorer/_model.py, of several releases.
+    """
+    if options.get("grade_pattern") is not None or isinstance(options.get("model"), list):
+        return None
+    found = {_GRADES.get(word.lower()) for word in _GRADE.findall(text)}
+    return found.pop() if len(found) == 1 else None
+
+
+GRADED: Final = frozenset({"model_graded_fact", "model_graded_qa"})
+"""The scorers that ask a model for a grade."""
+
+BY_COMPLETION: Final[Mapping[str, Callable[[str, Sequence[str], Options], Rescored | None]]] = {
+    "answer": answer,
+    "exact": exact,
+    "match": match,
+}
+"""The scorers that read the completion alone."""
+
 
 _SHUFFLED: Final = "Choices were shuffled before generating a response"
 """How the explanation of shuffled choices begins."""
@@ -33,24 +161,29 @@ def _includes(sample: SampleView) -> Iterator[Violation]:
     if sample.log is None or texts is None:
         return
     completion, targets = texts
-    for name, ignores_case in sample.log.includes_scorers.items():
-        score = sample.scores.get(name)
-        if score is None:
-            continue
-        history = list_or_empty(score.get("history"))
-        value = score_value(history[0] if history else score)
+    scorers = sample.log.includes_scorers
+    for name, first, place in _iterate_first(sample, scorers):
+        value, ignores_case = score_value(first), scorers[name]
         found = [_fold_case(one, folds=ignores_case) for one in targets]
         text = _fold_case(completion, folds=ignores_case)
         expected = "C" if any(one in text for one in found) else "I"
         if (value in ("C", "I") or is_missing(value)) and value != expected:
-            path = ("history", 0, "value") if history else ("value",)
             has = "has a target" if expected == "C" else "has no target"
-            yield INS213.violation(
-                f"the completion {has} in it",
-                sample.at("scores", name, *path),
-                expected=expected,
-                found=value,
-            )
+            message = f"the completion {has} in it"
+            yield INS213.violation(message, place, expected=expected, found=value)
+
+
+def _iterate_first(
+    sample: SampleView, scorers: Iterable[str]
+) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Iterate over the scores of some scorers as they were before edits, with their values' places."""
+    for name in scorers:
+        score = sample.scores.get(name)
+        if score is not None:
+            history = list_or_empty(score.get("history"))
+            path = ("history", 0, "value") if history else ("value",)
+            first = object_or_empty(history[0] if history else score)
+            yield name, first, sample.at("scores", name, *path)
 
 
 def _fold_case(text: str, *, folds: bool) -> str:
@@ -67,24 +200,16 @@ def _check_rescored(sample: SampleView) -> Iterator[Violation]:
     if sample.log is None or texts is None or sample.log.release < SINCE:
         return
     completion, targets = texts
-    for name, scorer in sample.log.declared_scorers.items():
-        score = sample.scores.get(name)
-        if score is None:
-            continue
-        history = list_or_empty(score.get("history"))
-        first = object_or_empty(history[0] if history else score)
+    scorers = sample.log.declared_scorers
+    for name, first, place in _iterate_first(sample, scorers):
+        scorer = scorers[name]
         declared = text_or_none(scorer.get("name")) or ""
         options = object_or_empty(scorer.get("options"))
         expected = _expected_value(sample, declared, options, completion, targets, first)
         value = score_value(first)
         if expected is not None and _differs(value, expected, graded=declared in GRADED):
-            path = ("history", 0, "value") if history else ("value",)
-            yield INS218.violation(
-                f"the scorer {declared} gives another value to this answer",
-                sample.at("scores", name, *path),
-                expected=expected,
-                found=value,
-            )
+            message = f"the scorer {declared} gives another value to this answer"
+            yield INS218.violation(message, place, expected=expected, found=value)
 
 
 def _expected_value(
@@ -102,7 +227,8 @@ def _expected_value(
     if scorer == "choice" and not options:
         letter = last_answer(completion)
         has_all = sample.log is not None and sample.log.ends_with_choices
-        is_known = has_all and explanation == completion and _is_choice(sample, letter)
+        letters = string.ascii_uppercase[: len(list_or_empty(sample.value.get("choices")))]
+        is_known = has_all and explanation == completion and letter in [*letters]
         selected = letter if is_known else told
         is_ours = explanation == completion or str(explanation).startswith(_SHUFFLED)
         found = choice(selected, targets) if is_ours and isinstance(selected, str) else None
@@ -116,12 +242,6 @@ def _expected_value(
     if result is None or not (explanation == completion or told == result.answer):
         return None
     return result.value
-
-
-def _is_choice(sample: SampleView, letter: str | None) -> bool:
-    """Tell whether a text is the letter of one of the choices of a sample."""
-    choices = list_or_empty(sample.value.get("choices"))
-    return letter is not None and letter in list(string.ascii_uppercase[: len(choices)])
 
 
 def _differs(value: Any, expected: str, *, graded: bool) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from evalstream.formats.inspect.rescoring import SINCE
+from evalstream.formats.inspect.rules.scores import SINCE
 from evalstream.formats.inspect.values import is_count, read_time
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one
@@ -81,7 +81,9 @@ def _unexplained_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[
     """
     calls = [event for _, event in sample.events("model")]
     is_open = sample.log is None or sample.log.release < SINCE or sample.is_stopped
-    if is_open or sample.events("subtask") or any(map(_is_repeated, calls)):
+    # Calls that were tried again, failed, or did not end.
+    has_others = any(one.get(name) for one in calls for name in ("retries", "error", "pending"))
+    if is_open or sample.events("subtask") or has_others:
         return
     for model, numbers in told.items():
         usages = [
@@ -100,11 +102,6 @@ def _unexplained_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[
                     severity=Severity.WARNING,
                 )
                 break
-
-
-def _is_repeated(call: Mapping[str, Any]) -> bool:
-    """Tell whether a call of a model was tried again, failed, or did not end."""
-    return any(call.get(one) for one in ("retries", "error", "pending"))
 
 
 def _counted_calls(sample: SampleView) -> Iterator[Numbered]:

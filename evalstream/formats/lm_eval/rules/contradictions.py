@@ -9,12 +9,27 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from evalstream.formats.lm_eval import aggregations
-from evalstream.formats.lm_eval.documents import results_time
+from evalstream.formats.lm_eval.format import results_time
 from evalstream.formats.lm_eval.row import text_hash
-from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
-from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
-from evalstream.formats.lm_eval.views import MODEL_ARGUMENTS, ListedMetric, Results, as_decimal
+from evalstream.formats.lm_eval.scoring_plan import (
+    AGGREGATIONS,
+    CHOICE,
+    GENERATE,
+    LIKELIHOOD,
+    LOWER_IS_BETTER,
+    MEAN,
+    MEANS,
+    REGISTERED,
+    ROLLING,
+)
+from evalstream.formats.lm_eval.views import (
+    MODEL_ARGUMENTS,
+    ListedMetric,
+    Results,
+    TaskFacts,
+    as_decimal,
+    with_results,
+)
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing import json
@@ -68,15 +83,16 @@ def _names(results: Results, path: str) -> Iterator[Violation]:
     if not f"{loaded}/".startswith(f"{revision}/"):
         message = "model_revision is not the revision of model_args"
         yield from _compare(message, ("config", "model_revision"), revision, loaded)
-    stated = text_or_none(document.get("model_name_sanitized"))
-    message = "model_name_sanitized is not that of model_name"
-    yield from _compare(message, ("model_name_sanitized",), expected, stated)
-    message = "model_name is not the model of model_args"
-    yield from _compare(message, ("model_name",), results.named_model, name)
-    source, model = text_or_none(document.get("model_source")), results.setting("model")
-    if source != _CUSTOM:
-        message = "model_source is not the model of config"
-        yield from _compare(message, ("model_source",), text_or_none(model), source)
+    source, stated = (
+        text_or_none(document.get(one)) for one in ("model_source", "model_name_sanitized")
+    )
+    model = None if source == _CUSTOM else text_or_none(results.setting("model"))
+    for key, origin, wanted, found in (
+        ("model_name_sanitized", "that of model_name", expected, stated),
+        ("model_name", "the model of model_args", results.named_model, name),
+        ("model_source", "the model of config", model, source),
+    ):
+        yield from _compare(f"{key} is not {origin}", (key,), wanted, found)
 
 
 def _times(results: Results, path: str) -> Iterator[Violation]:
@@ -224,7 +240,7 @@ def _metrics(results: Results, task: str) -> Iterator[Violation]:
     for name, found in directions.items() if isinstance(directions, dict) else ():
         if name in known:
             yield from _direction(results, task, known[name], found)
-        elif all(one.name in aggregations.REGISTERED for one in listed):
+        elif all(one.name in REGISTERED for one in listed):
             message = f"metric_list of {task} has no metric {name!r}"
             yield _contradiction(message, ("higher_is_better", task, name), None, found)
 
@@ -233,8 +249,8 @@ def _direction(
     results: Results, task: str, listed: ListedMetric, found: Any
 ) -> Iterator[Violation]:
     entry = results.config(task)["metric_list"][listed.place]
-    usual = listed.name not in aggregations.LOWER_IS_BETTER
-    is_registered = listed.name in aggregations.REGISTERED
+    usual = listed.name not in LOWER_IS_BETTER
+    is_registered = listed.name in REGISTERED
     expected = entry.get("higher_is_better", usual)
     if is_registered and expected.__class__ is bool and expected != usual:
         message = f"{listed.name} of {task} counts as better where it is worse for the harness"
@@ -251,12 +267,12 @@ def _aggregation(results: Results, task: str, one: ListedMetric) -> Iterator[Vio
 
     A function of the task may give a metric of any name other values; means stay means.
     """
-    registered, declared = aggregations.REGISTERED.get(one.name or ""), one.aggregation
+    registered, declared = REGISTERED.get(one.name or ""), one.aggregation
     is_own = results.has_own_results(task) or bool(one.options.get("hf_evaluate"))
-    if registered is None or declared is None or declared not in aggregations.AGGREGATIONS:
+    if registered is None or declared is None or declared not in AGGREGATIONS:
         return
-    is_mean = one.name in aggregations.MEANS and declared in {aggregations.MEAN, "nanmean"}
-    if declared != registered and not is_mean and (one.name in aggregations.MEANS or not is_own):
+    is_mean = one.name in MEANS and declared in {MEAN, "nanmean"}
+    if declared != registered and not is_mean and (one.name in MEANS or not is_own):
         message = f"the harness does not add up {one.name} as {declared}"
         path = "configs", task, "metric_list", one.place, "aggregation"
         yield _contradiction(message, path, registered, declared)
@@ -285,16 +301,10 @@ def _bound_figures(results: Results, task: str) -> Iterator[Violation]:
         if bits is None or perplexity is None or perplexity <= 0:
             continue
         expected = math.log2(perplexity)
-        if not agrees(bits, expected) and not agrees(perplexity, _power_of_two(float(bits))):
+        power = math.pow(2.0, bits) if bits < 1024 else math.inf
+        if not agrees(bits, expected) and not agrees(perplexity, power):
             message = f"{figure.label} is not the binary logarithm of {other.key}"
             yield _contradiction(message, ("results", task, key), expected, figure.value)
-
-
-def _power_of_two(exponent: float) -> float:
-    try:
-        return math.pow(2.0, exponent)
-    except OverflowError:
-        return math.inf
 
 
 @with_results
@@ -304,7 +314,7 @@ def find_row_contradictions(facts: TaskFacts, task: str, results: Results) -> It
         return
     listed = results.metric_list(task)
     is_generated = text_or_none(results.config(task).get("output_type")) not in LIKELIHOODS
-    is_closed = not is_generated or all(one.name in aggregations.REGISTERED for one in listed or ())
+    is_closed = not is_generated or all(one.name in REGISTERED for one in listed or ())
     if listed is not None and is_closed and not results.has_own_results(task):
         names = {one.name for one in listed}
         claimed = dict.fromkeys(one.metric for one in facts.figures() if not one.is_stderr)
@@ -325,7 +335,7 @@ def _missing_metrics(facts: TaskFacts, task: str, results: Results) -> Iterator[
     for name, rows in facts.totals.filters.items():
         for metric, values in rows.metrics.items():
             number = rows.rows - values.rows
-            if metric in names and metric in aggregations.REGISTERED and number > 0:
+            if metric in names and metric in REGISTERED and number > 0:
                 of = f" of filter {name!r}" if name else ""
                 message = f"{count_noun(number, 'row')}{of} without {metric}, which all rows have"
                 path = "configs", task, "metric_list", names[metric].place, "metric"

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, TypeGuard
 
-from evalstream.formats.lm_eval.task_facts import TaskFacts, with_results
-from evalstream.formats.lm_eval.views import NO_FILTER, Results
+from evalstream.formats.lm_eval.views import NO_FILTER, Results, TaskFacts, with_results
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
@@ -138,19 +137,15 @@ def _sample_count(facts: TaskFacts, task: str, results: Results) -> Iterator[Vio
         )
     elif effective in facts.sample_counts:
         if totals.samples < original and results.call.get("limit", 0) is None:
-            yield _report_unlimited(task, totals.samples, original)
+            yield LME207.violation(
+                f"the rows have {totals.samples:,} of {count_noun(original, 'sample')}: the call "
+                "had no limit, and results do not record what --samples chose",
+                pointer(("n-samples", task, "original")),
+                found=original,
+                severity=Severity.INFO,
+            )
         is_all = facts.totals.samples == original
         yield from _beyond(facts, task, original, is_all=is_all)
-
-
-def _report_unlimited(task: str, samples: int, original: int) -> Violation:
-    return LME207.violation(
-        f"the rows have {samples:,} of {count_noun(original, 'sample')}: the call had no limit, and "
-        "results do not record what --samples chose",
-        pointer(("n-samples", task, "original")),
-        found=original,
-        severity=Severity.INFO,
-    )
 
 
 def _beyond(facts: TaskFacts, task: str, original: int, *, is_all: bool) -> Iterator[Violation]:

@@ -559,7 +559,7 @@ def test_other_options_are_named_on_stderr(store: Path) -> None:
 
 
 def test_options_that_decide_about_no_verdict_are_not_in_the_ledger() -> None:
-    from evalstream.batch.fingerprint import fingerprint
+    from evalstream.batch.serialize import fingerprint
 
     plain = Options()
     assert fingerprint(plain) == fingerprint(replace(plain, baseline="x", write_baseline="y"))

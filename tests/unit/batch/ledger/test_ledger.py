@@ -24,7 +24,7 @@ from paths import EXAMPLES
 from stores import ObjectServer
 
 import evalstream
-from evalstream.batch import fingerprint
+from evalstream.batch import serialize
 from evalstream.batch.ledger import database, file_guard, run_state
 from evalstream.batch.ledger.entries import FORMS, PAGE, LedgerEntry, entries, export
 from evalstream.batch.ledger.ledger import MOST_PENDING, CachedRun, Ledger
@@ -109,7 +109,7 @@ def remember(ledger: Ledger, run: Run, findings: Sequence[Finding] = (), **field
 def known(path: str, run: Run, options: Options | None = None) -> CachedRun | None:
     """Return what a ledger knows of a run when it is opened anew."""
     with Ledger(path, options or Options()) as ledger:
-        return ledger.find(run)
+        return ledger.find_each([run])[0]
 
 
 def recorded(path: str, run: Run, **fields: Any) -> None:
@@ -135,13 +135,14 @@ def test_an_unchanged_run_comes_back_as_it_was(path: str, run: Run) -> None:
     told: dict[str, Any] = {"verdict": "failed", "counts": {"ES202": 10}, "severities": severities}
     told["claims"] = CLAIMS
     with Ledger(path, Options()) as ledger:
-        assert ledger.find(run) is None
+        assert ledger.find_each([run])[0] is None
         remember(ledger, run, findings, **told)
     seen = known(path, run)
     assert seen is not None
     assert seen.links is None
-    assert list(seen.findings) == list(seen.findings) == findings
-    assert [type(one.found) for one in seen.findings] == [str, Excerpt, float, dict]
+    told_again = list(seen.findings)
+    assert told_again == findings
+    assert [type(one.found) for one in told_again] == [str, Excerpt, float, dict]
     unchanged = seen.summary.unchanged
     assert unchanged is not None
     assert time.strptime(unchanged, "%Y-%m-%dT%H:%M:%SZ").tm_year >= 2026
@@ -302,7 +303,7 @@ def test_another_version_causes_a_check(
     path: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorded(path, run)
-    monkeypatch.setattr(fingerprint, "__version__", "0.1.0.dev1")
+    monkeypatch.setattr(serialize, "__version__", "0.1.0.dev1")
     assert known(path, run) is None
 
 
@@ -344,7 +345,7 @@ def test_what_was_not_seen_in_full_is_checked_again(
 
 def test_rows_that_change_while_they_are_checked_are_checked_again(path: str, run: Run) -> None:
     with Ledger(path, Options()) as ledger:
-        assert ledger.find(run) is None
+        assert ledger.find_each([run])[0] is None
         before = ledger.begin(run)
         Path(run.rows or "").write_text("{}\n")
         ledger.record(before, summary_of(run), [])
@@ -368,7 +369,7 @@ def test_what_cannot_be_recognised_is_not_kept(path: str, tmp_path: Path) -> Non
     ]
     with Ledger(path, Options()) as ledger:
         for run in runs:
-            assert ledger.find(run) is None
+            assert ledger.find_each([run])[0] is None
             assert ledger.begin(run) is None
             ledger.record(None, summary_of(run), [])
     assert list(entries(path)) == []
@@ -383,7 +384,7 @@ def test_a_gone_working_directory_keeps_runs_from_being_known(
     with Ledger(path, Options()) as ledger:
         monkeypatch.chdir(gone)
         gone.rmdir()
-        assert ledger.find(Run("a.jsonl", None)) is None
+        assert ledger.find_each([Run("a.jsonl", None)])[0] is None
     monkeypatch.chdir(tmp_path)
 
 
@@ -472,7 +473,7 @@ def test_an_object_is_looked_at_once_for_a_check(path: str, server: ObjectServer
     server.objects["/b.jsonl"] = b"{}\n"
     run = Run(f"http://{server.address}/b.jsonl", None)
     with Ledger(path, Options()) as ledger:
-        assert ledger.find(run) is None
+        assert ledger.find_each([run])[0] is None
         assert ledger.begin(run) is not None
         assert len(server.asked) == 1
         assert ledger.begin(run) is not None
@@ -528,7 +529,7 @@ def test_links_are_kept_where_they_were_gathered(path: str, run: Run) -> None:
     seen = known(path, run, Options(links=True))
     assert seen is not None
     assert seen.links is not None
-    assert list(seen.links) == list(seen.links) == LINKS
+    assert list(seen.links) == LINKS
     assert len(list(seen.findings)) == 1
     without = known(path, run)
     assert without is not None
@@ -728,9 +729,9 @@ def test_a_state_that_was_looked_up_long_ago_is_taken_again(
     path: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Ledger(path, Options()) as ledger:
-        ledger.find(run)
+        ledger.find_each([run])
         looked_up = ledger.begin(run)
-        ledger.find(run)
+        ledger.find_each([run])
         monkeypatch.setattr("evalstream.batch.ledger.ledger.FRESH_NANOSECONDS", -1)
         os.utime(run.rows or "", (1, 1))
         later = ledger.begin(run)
@@ -761,7 +762,7 @@ def test_a_ledger_that_stays_locked_is_told(
         with pytest.raises(CannotCheck, match=said):
             list(entries(path))
         with pytest.raises(CannotWrite, match=said):
-            ledger.find(run)
+            ledger.find_each([run])
         remember(ledger, run)
         with pytest.raises(CannotWrite, match=said):
             ledger.flush()
@@ -972,7 +973,7 @@ def known_of(ledger: Ledger, looked: RunState) -> CachedRun | None:
     """Ask a ledger for a run that is nowhere on disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("evalstream.batch.ledger.ledger.read_state", lambda *_: looked)
-        return ledger.find(Run("a", None))
+        return ledger.find_each([Run("a", None)])[0]
 
 
 def listing(path: str, tmp_path: Path) -> None:

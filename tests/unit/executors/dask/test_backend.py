@@ -33,11 +33,10 @@ from worker_tasks import (
 from evalstream.engine import row_pass
 from evalstream.engine.open_rows import open_rows
 from evalstream.engine.row_pass import backend_for
-from evalstream.executors import serial
-from evalstream.executors.base import run_in_order
+from evalstream.executors.base import SERIAL, run_in_order
 from evalstream.executors.dask import backend as dask
 from evalstream.executors.dask import cluster as connection
-from evalstream.executors.dask import connect, worker
+from evalstream.executors.dask import worker
 from evalstream.model.block import Block
 from evalstream.model.errors import (
     ExecutorLost,
@@ -81,7 +80,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 
 def test_results_are_those_of_one_process(shared: Machines) -> None:
     backend = joined(shared)
-    expected = list(run_in_order(serial.backend(), slow_at_first, blocks(60)))
+    expected = list(run_in_order(SERIAL, slow_at_first, blocks(60)))
     assert list(run_in_order(backend, remote(slow_at_first), blocks(60))) == expected
     assert list(run_in_order(backend, remote(slow_at_first), [])) == []
 
@@ -124,9 +123,7 @@ def test_what_a_task_raises_is_data_and_loses_the_cluster(shared: Machines) -> N
 def test_an_answer_of_another_shape_loses_the_cluster(
     shared: Machines, data: Any, said: str
 ) -> None:
-    cluster = dask._CLUSTERS.connect(
-        connect.ClusterAddress(shared.address, None, 1), STARTS_SECONDS
-    )
+    cluster = dask.connect(dask.ClusterAddress(shared.address, None, 1), STARTS_SECONDS)
     assert cluster._unpack_answer(msgspec.msgpack.encode(worker.TaskAnswer(b"1"))) == b"1"
     with pytest.raises(ExecutorLost, match=said):
         cluster._unpack_answer(data)
@@ -157,7 +154,7 @@ def test_a_task_that_is_given_up_takes_no_other_with_it(
     shared: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     joined(shared)
-    cluster = dask._CLUSTERS.connect(connect.ClusterAddress(shared.address, None, 1), 1)
+    cluster = dask.connect(dask.ClusterAddress(shared.address, None, 1), 1)
     client = cluster._client
     fetch = client._gather_remote
 
@@ -285,7 +282,7 @@ def test_a_worker_that_comes_later_is_asked_by_its_first_task(
     shared: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend = joined(shared)
-    cluster = dask._CLUSTERS.connect(connect.ClusterAddress(shared.address, None, 1), 1)
+    cluster = dask.connect(dask.ClusterAddress(shared.address, None, 1), 1)
     monkeypatch.setitem(cluster._versions, "evalstream", "0.0.0")
     with pytest.raises(ExecutorLost, match=r"the worker tcp://\S+ has evalstream \S+, but"):
         list(run_in_order(backend, remote(slow), blocks(3)))
@@ -399,7 +396,7 @@ def test_a_large_file_stays_in_one_process_if_that_is_wanted(
     ],
 )
 def test_addresses_with_tls_and_of_this_machine_are_accepted(address: str) -> None:
-    connect.refuse_open_address(address, "the scheduler")
+    dask.refuse_open_address(address, "the scheduler")
 
 
 @pytest.mark.parametrize(
@@ -431,13 +428,13 @@ def test_an_address_that_no_scheme_names_has_that_of_the_configuration() -> None
     from dask import config
 
     with config.set({"distributed.comm.default-scheme": "tls"}):
-        connect.refuse_open_address("10.0.0.7:8786", "the scheduler")
+        dask.refuse_open_address("10.0.0.7:8786", "the scheduler")
 
 
 def test_localhost_must_be_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connect.socket, "getaddrinfo", lambda *_: [(0, 0, 0, "", ("10.0.0.7", 0))])
+    monkeypatch.setattr(dask.socket, "getaddrinfo", lambda *_: [(0, 0, 0, "", ("10.0.0.7", 0))])
     with pytest.raises(UsageError, match="without TLS"):
-        connect.refuse_open_address("tcp://localhost:8786", "the scheduler")
+        dask.refuse_open_address("tcp://localhost:8786", "the scheduler")
 
 
 def test_who_insists_is_connected_without_tls() -> None:

@@ -673,3 +673,12 @@ def test_the_documents_of_a_run_are_found() -> None:
 
 def test_normal_texts_are_those_of_the_harness() -> None:
     assert normalize_text("  The Answer, is: an A.  ") == "answer is"
+
+
+def test_a_repeated_member_of_an_entry_has_its_line() -> None:
+    lines = Path(ENTRIES).read_text().splitlines(keepends=True)
+    place = next(at for at, line in enumerate(lines) if "train_trial_index" in line)
+    lines.insert(place, lines[place].rstrip(",\n") + ",\n")
+    Path(ENTRIES).write_text("".join(lines))
+    found = [one.line for one in check().findings if one.code == "ES107"]
+    assert found == [place + 2]

@@ -5,14 +5,16 @@ from collections.abc import Mapping
 import pytest
 from each import each
 
-from evalstream.model.changes import Change, ChangeClass, ChangeKind
+from evalstream.model.changes import NULL_DROPPED, RENAMED, Change, ChangeClass, ChangeKind
 from evalstream.parsing.json_tree import JsonType
 from evalstream.parsing.native import rewrite
 from evalstream.parsing.native.rewrite import (
     CompiledPlace,
     LeftLine,
+    NotCompiled,
     RewrittenLines,
     are_plain_lines,
+    compiled_tables,
     count_lines,
     rewriters,
 )
@@ -92,7 +94,7 @@ def test_bytes_that_are_not_utf_8_are_left() -> None:
 
 
 def test_many_members_are_taken_or_left_whole() -> None:
-    for count, rows in ((400, 1), (600, 0)):
+    for count, rows in ((64, 1), (65, 0)):
         line = "{" + ",".join(f'"m{number}":1' for number in range(count)) + "}"
         assert rewritten(row({}, others=acting(Action.TEXT, *ANY)), line).rows == rows
 
@@ -181,3 +183,37 @@ def test_plain_lines_end_in_a_newline_and_are_not_blank(
         assert are_plain_lines(plain), plain
     for odd in (b"{}", b"\n", b" {}\n", b"{}\n\n", b"{}\n\t{}\n", b"{}\r\n", b"{}\n ", b"{}\n\0"):
         assert not are_plain_lines(odd), odd
+
+
+def test_equal_changes_have_one_number() -> None:
+    place = Place("/*", {JsonType.NULL: Action.DROP}, name="b")
+    tables = compiled_tables(row({"a": place, "c": place}))
+    assert set(tables.changes) == {Change(NULL_DROPPED, "/*"), Change(RENAMED, "/*")}
+    assert list(tables.counts) == [3, 2, 0, 0]
+
+
+def test_watched_members_are_members() -> None:
+    watch = Probe("a", WatchTest.PRESENT)
+    tables = compiled_tables(row({"b": Place("/b")}, (watch,), (watch, watch)))
+    assert list(tables.counts) == [2, 2, 1, 2]
+
+
+@each(
+    "place",
+    [
+        RowPlace(acting(Action.TEXT, JsonType.OBJECT)),
+        row({"a": Place("/a", items=acting(Action.DROP, JsonType.NULL))}),
+        row({"a": acting(Action.NUMBER, JsonType.NUMBER)}),
+        row({"a": acting(Action.TURN, JsonType.LIST)}),
+        row({"a": acting(Action.DIGEST, JsonType.NULL)}),
+        row({"a": acting(Action.SET, JsonType.NULL, kind=KIND)}),
+        row({"a": acting(Action.SET, JsonType.NULL, constant="1")}),
+        row({"a": Place("/a", name="é")}),
+        row({"\ud800": Place("/a")}),
+        row({f"{n}": Place(f"/{n}", {JsonType.NULL: Action.DROP}) for n in range(65)}),
+        row({}, tuple(Probe(f"{number}", WatchTest.PRESENT) for number in range(65))),
+    ],
+)
+def test_trees_that_only_the_exact_path_knows_are_refused(place: RowPlace) -> None:
+    with pytest.raises(NotCompiled):
+        compiled_tables(place)

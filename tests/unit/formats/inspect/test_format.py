@@ -5,7 +5,7 @@ import json
 from each import each
 from inspect_archive import members_of, packed, sound_log
 
-from evalstream.formats.inspect.documents import detect_kind
+from evalstream.formats.inspect.format import FORMAT
 from evalstream.io.beginning import Beginning
 
 
@@ -25,4 +25,4 @@ from evalstream.io.beginning import Beginning
     ],
 )
 def test_logs_are_recognised(name: str, text: bytes, expected: str | None) -> None:
-    assert detect_kind(Beginning(name, text)) == expected
+    assert FORMAT.detect_kind(Beginning(name, text)) == expected

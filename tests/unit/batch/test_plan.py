@@ -17,9 +17,8 @@ from rows import bytes_of, sound_rows, write_run
 import evalstream
 from evalstream.api.check import merge
 from evalstream.batch.parts import FORMAT_VERSION, PartFile, PartReporter
-from evalstream.batch.plan import RunPlan
+from evalstream.batch.plan import COST_OF_A_RUN, RunPlan, Shard, parse_shard
 from evalstream.batch.results import ResultStore
-from evalstream.batch.shards import COST_OF_A_RUN, Shard, parse_shard
 from evalstream.discovery import folder_pairs
 from evalstream.discovery.peek import AggregatePeek, peek_aggregate
 from evalstream.io.output import Output

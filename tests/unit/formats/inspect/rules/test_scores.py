@@ -4,7 +4,7 @@ from typing import Any
 
 from each import each
 
-from evalstream.formats.inspect.rescoring import answer, choice, exact, grade, last_answer, match
+from evalstream.formats.inspect.rules.scores import answer, choice, exact, grade, last_answer, match
 
 CASES: list[tuple[Any, str, list[str], dict[str, Any], str | None]] = [
     (match, "It is 4.", ["4"], {}, "C"),

@@ -22,7 +22,7 @@ from made_store import (
 )
 
 from evalstream.model.errors import CannotCheck
-from evalstream.store.diff import diff_snapshots
+from evalstream.store.snapshot import diff_snapshots
 
 ONE, BARE = uuid_of(0), uuid_of(3)
 

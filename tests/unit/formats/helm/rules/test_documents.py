@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from evalstream.formats.helm.statistics import Stat, find_contradiction
+from evalstream.formats.helm.rules.documents import find_contradiction
+from evalstream.formats.helm.statistics import Stat
 
 
 def stat_of(*values: float) -> Stat:
