@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from evalstream.api.attest import Attestation, attest
     from evalstream.api.changes import ChangedRuns, fix, migrate
     from evalstream.api.check import check, merge, read_report, seal
-    from evalstream.api.compare import compare
-    from evalstream.api.comparison_report import ComparisonReport
+    from evalstream.api.compare import ComparisonReport, compare
     from evalstream.api.export import Export, export
     from evalstream.api.reports import Report
     from evalstream.api.rows import Checker, check_rows
@@ -106,8 +105,7 @@ _NAMES: Final = {
     "api.attest": "Attestation attest",
     "api.changes": "ChangedRuns fix migrate",
     "api.check": "check merge read_report seal",
-    "api.compare": "compare",
-    "api.comparison_report": "ComparisonReport",
+    "api.compare": "ComparisonReport compare",
     "api.export": "Export export",
     "api.reports": "Report",
     "api.rows": "Checker check_rows",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from evalstream.model.errors import UsageError
@@ -65,13 +65,8 @@ def require_paths(inputs: Input | Iterable[Input]) -> Iterable[str]:
     is_other = isinstance(inputs, (bytes, bytearray, Mapping)) or hasattr(inputs, "read")
     if is_other or not isinstance(inputs, Iterable):
         require_path(inputs, "the input")
-    paths = _each(inputs)
+    paths = (require_path(value, f"input {number:,}") for number, value in enumerate(inputs, 1))
     return list(paths) if isinstance(inputs, Sequence) else paths
-
-
-def _each(inputs: Iterable[Input]) -> Iterator[str]:
-    for number, value in enumerate(inputs, 1):
-        yield require_path(value, f"input {number:,}")
 
 
 def _is_row(text: str) -> bool:

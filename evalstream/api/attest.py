@@ -27,7 +27,6 @@ from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
-from evalstream.model.run_summary import RunSummary
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import reported_options, whole_check
 
@@ -136,11 +135,7 @@ def _read_store(store: Input | None) -> AcceptedRuns | None:
 
 def _list_refusals(report: Report, *, allow_open: bool) -> dict[str, str]:
     found = ((one, find_refusal(one, allow_open=allow_open)) for one in report.runs)
-    return {_name(run): reason for run, reason in found if reason is not None}
-
-
-def _name(run: RunSummary) -> str:
-    return run.file or run.aggregate or ""
+    return {run.file or run.aggregate or "": reason for run, reason in found if reason is not None}
 
 
 def _read_key(path: str | None, target: str, *, unsigned: bool) -> SigningKey | None:

@@ -18,9 +18,8 @@ from evalstream.formats.registry import MAIN, main_format
 from evalstream.io.names import find_folders, is_remote, name_below, printable
 from evalstream.io.output import sync_file, sync_folder, writing
 from evalstream.model.data_class import DataClass, NamedTuple
-from evalstream.model.errors import CannotCheck, MissingExtra, UsageError
+from evalstream.model.errors import CannotCheck, MissingExtra, UsageError, install_command
 from evalstream.model.exit_codes import ExitCode, is_of_signal
-from evalstream.model.extras import install_command
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
 from evalstream.model.run_summary import RunSummary

@@ -70,7 +70,8 @@ def verify(
         None if shard is None else parse_shard(shard),
     )
     _check_request(request)
-    if _is_manifest(path):
+    is_manifest = path.endswith(".json") and (is_remote(path) or os.path.isfile(path))
+    if is_manifest:
         if request._replace(level="bytes") != StoreRequest() or level not in (None, LEVELS[0]):
             raise UsageError("one manifest is verified at --level manifest, without limits")
         runs: Sequence[RunSummary] = [verify_manifest(path, options, findings.show)]
@@ -79,9 +80,7 @@ def verify(
     store = StoreCheck(path, request, options)
     runs = [store.run(findings.show, memory, overwrite=overwrite)]
     if request.level == "rows" and store.current is not None:
-        pairs, totals = check_pairs(
-            store, options, findings.show, ledger=memory, overwrite=False, progress=progress
-        )
+        pairs, totals = check_pairs(store, options, findings.show, ledger=memory, progress=progress)
         runs = StoreRuns(runs[0], pairs)
     totals.add(runs[0])
     if len(runs) > 1:
@@ -170,11 +169,6 @@ def _check_request(request: StoreRequest) -> None:
         raise UsageError("--seed requires --sample; add it")
 
 
-def _is_manifest(path: str) -> bool:
-    """Tell whether a root is one manifest: a file, or a URL that ends like one."""
-    return path.endswith(".json") and (is_remote(path) or os.path.isfile(path))
-
-
 def _refuse_inside(root: str, outputs: Iterable[str]) -> None:
     """Raise UsageError for an output among the files of the store."""
     if is_remote(root):
@@ -191,7 +185,6 @@ def check_pairs(
     show: Callable[[Finding], None],
     *,
     ledger: str | None,
-    overwrite: bool,
     progress: bool,
 ) -> tuple[Sequence[RunSummary], Totals]:
     """Check the chosen pairs of a store that was verified, under the profile `flat` by default."""
@@ -205,7 +198,7 @@ def check_pairs(
         options,
         show,
         ledger=ledger,
-        overwrite=overwrite,
+        overwrite=False,
         shard=None,
         progress=progress,
     )

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from evalstream.model.claim import STATES, count_states
 from evalstream.model.comparison import Comparison, ComparisonReport
-from evalstream.model.errors import MissingExtra, UsageError
-from evalstream.model.extras import install_library
+from evalstream.model.errors import MissingExtra, UsageError, install_library
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report
 from evalstream.model.run_summary import RunSummary

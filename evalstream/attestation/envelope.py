@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import MissingExtra, UsageError
-from evalstream.model.extras import install_command
+from evalstream.model.errors import MissingExtra, UsageError, install_command
 from evalstream.model.finding import Violation
 from evalstream.parsing import json
 from evalstream.rules.inputs import ES940, ES942

@@ -22,10 +22,10 @@ from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import replace
 from evalstream.model.errors import InternalError, WorkerLost
 from evalstream.model.finding import Finding, FindingList, Severity, Violation
-from evalstream.model.notices import notify
 from evalstream.model.options import Options
 from evalstream.model.run import FaultyInput, ForeignLog, NoInput, Run
 from evalstream.model.run_summary import RunSummary
+from evalstream.model.text import notify
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES005, ES008, ES010
 

@@ -9,8 +9,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Final
 
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options

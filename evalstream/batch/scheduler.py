@@ -20,15 +20,14 @@ from evalstream.batch.packing import (
 )
 from evalstream.batch.plan import PlannedRun, RunPlan
 from evalstream.batch.results import ResultStore, RunResult
-from evalstream.engine.block_tasks import WORTH_A_POOL_BYTES, usable_cores
+from evalstream.engine.row_pass import WORTH_A_POOL_BYTES, usable_cores
 from evalstream.executors.base import SERIAL, Backend
 from evalstream.io.progress import Progress
 from evalstream.model.errors import ExecutorLost, internal_error
-from evalstream.model.notices import notify
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
 from evalstream.model.signals import STOPPING, Stopped
-from evalstream.model.text import count_noun
+from evalstream.model.text import count_noun, notify
 from evalstream.rules.inputs import ES010
 from evalstream.stats.run_links import encode_links
 

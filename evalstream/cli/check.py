@@ -24,7 +24,7 @@ from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.reporters import ReportOptions
 from evalstream.reporters.base import Reporter
-from evalstream.settings.declared import LEDGER
+from evalstream.settings.load import LEDGER
 from evalstream.settings.options import read_schema_text
 
 STREAMING: Final = ("concise", "jsonl", "github")

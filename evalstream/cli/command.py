@@ -15,7 +15,7 @@ from evalstream.model.finding import Severity
 from evalstream.model.option_fields import Option, OptionText
 from evalstream.model.options import OPTIONS
 from evalstream.reporters import REPORT_OPTIONS, ReportOptions
-from evalstream.settings.declared import is_setting
+from evalstream.settings.load import is_setting
 from evalstream.settings.options import CHOICES, options_from
 
 PROGRAM: Final = "evalstream"

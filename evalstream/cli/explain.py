@@ -4,8 +4,7 @@ from typing import Annotated
 
 from evalstream.cli.command import command
 from evalstream.cli.options import ArgumentText, Color
-from evalstream.cli.rule_texts import write_rules
-from evalstream.cli.rules import CODES, Form, chosen
+from evalstream.cli.rules import CODES, Form, chosen, write_rules
 from evalstream.formats.registry import CATALOGUE
 
 

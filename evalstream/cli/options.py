@@ -12,8 +12,13 @@ from evalstream.model.exit_codes import ExitCode
 from evalstream.model.option_fields import Group, Option, OptionText
 from evalstream.model.options import OPTIONS
 from evalstream.reporters import REPORT_OPTIONS
-from evalstream.settings.declared import settings_key
-from evalstream.settings.load import NO_SETTINGS, Chosen, find_settings, resolve_settings
+from evalstream.settings.load import (
+    NO_SETTINGS,
+    Chosen,
+    find_settings,
+    resolve_settings,
+    settings_key,
+)
 from evalstream.settings.options import CHECKS_LESS
 
 

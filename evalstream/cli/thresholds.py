@@ -11,8 +11,7 @@ from evalstream.cli.options import ArgumentText, ForceReport, ShowProgress
 from evalstream.cli.terminal import guard_output
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, UNMARKED, refuse_overwriting
-from evalstream.model.errors import MissingExtra
-from evalstream.model.extras import install_command
+from evalstream.model.errors import MissingExtra, install_command
 from evalstream.model.option_fields import Group, OptionText
 from evalstream.model.options import OPTIONS, Options
 

@@ -8,12 +8,11 @@ from array import array
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 
-from evalstream.discovery.declared_rows import places
-from evalstream.discovery.local import LocalFolder
+from evalstream.discovery.counterpart import places
+from evalstream.discovery.local import LocalFolder, Sort, entry_type
 from evalstream.discovery.peek import AGGREGATE, peek_aggregate, peek_safely
-from evalstream.discovery.walk import Sort, entry_type
 from evalstream.formats.registry import MAIN, NAMES, paired_format
-from evalstream.io import file_names
+from evalstream.io import names as file_names
 from evalstream.io.spill_table import encode_name
 from evalstream.model.run import NoInput, Run
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
@@ -22,8 +21,7 @@ from evalstream.model.run import STDIN, FaultyInput, HeldInput, NoInput, Run
 from evalstream.parsing.lazy_regex import LazyPattern
 
 if TYPE_CHECKING:
-    from evalstream.discovery.pairing import FoundRuns
-    from evalstream.discovery.search import Search
+    pass
 
 
 def find_runs(
@@ -51,18 +49,12 @@ def find_runs(
     with closing(Search(formats, patterns, any_rows=any_rows)) as search:
         ones = iter(expand_patterns(chain(first, given), patterns))
         some = list(islice(ones, 2))
-        runs = combine_runs(
-            chain.from_iterable(map(partial(_find_with, search), chain(some, ones)))
-        )
+        runs = combine_runs(chain.from_iterable(map(search.find_runs, chain(some, ones))))
         # The order of what one folder holds stays as it is found.
         for found in join_folders(runs) if len(some) > 1 else runs:
             yield found.what
         for found in search.rest():
             yield found.what
-
-
-def _find_with(search: Search, one: str | NoInput) -> Iterable[FoundRuns]:
-    return search.find_runs(one)
 
 
 def checked_inputs(inputs: Iterable[str | NoInput]) -> Iterator[str | NoInput]:
@@ -172,7 +164,8 @@ def format_shown_by(*paths: str | None) -> str:
         if kind is not None and kind.format in FORMATS:
             return kind.format
         if kind is None and os.path.isdir(path):
-            return _first_format(path)
+            shown = {one.format for one in find_runs([path]) if isinstance(one, Run)}
+            return next((name for name in NAMES if name in shown), MAIN)
     return MAIN
 
 
@@ -187,12 +180,6 @@ def _kind_at(path: str) -> Kind | None:
         return None  # its check reports why it cannot be read
     seen = path.stream.seen
     return detect_kind(Beginning("", seen[:PEEK_BYTES], lambda: seen))
-
-
-def _first_format(folder: str) -> str:
-    """Return the first format of which a folder holds files."""
-    shown = {one.format for one in find_runs([folder]) if isinstance(one, Run)}
-    return next((name for name in NAMES if name in shown), MAIN)
 
 
 def _check_together(count: int, aggregate: str | None, more: str | None) -> None:

@@ -13,7 +13,7 @@ from evalstream.discovery.pairing import FoundRuns
 from evalstream.discovery.search_folder import Gathered, faulty, identify_run
 from evalstream.formats.registry import MAIN, folder_format, main_format
 from evalstream.io.beginning import Beginning, read_beginning
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.json import fast

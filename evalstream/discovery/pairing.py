@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from evalstream.discovery.declared_rows import AggregateFinder, is_outside, missing_rows, places
+from evalstream.discovery.counterpart import AggregateFinder, is_outside, places, without_rows
 from evalstream.discovery.file_table import FileTable, KnownFile, Note
 from evalstream.discovery.peek import AGGREGATE, AGGREGATES, FAULTY, MAYBE_AGGREGATES, AggregatePeek
 from evalstream.discovery.unrecognised import Leftovers
 from evalstream.io.containment import OutsideFolder
-from evalstream.io.file_names import SAMPLES, is_json_name, rows_rank, without_ending
+from evalstream.io.names import SAMPLES, is_json_name, rows_rank, without_ending
 from evalstream.model.errors import internal_error
 from evalstream.model.run import NoInput, Run
-
-OUT: Final = "the path of the rows leads out of the inputs and was not opened"
 
 
 class FileTree(Protocol):
@@ -190,10 +188,3 @@ class Pairing:
         for file in self._tree.iterate_aggregates(folder):
             if file.look is not None and file.look.declared:
                 yield file.path, file.look.declared
-
-
-def without_rows(path: str, declared: str | None, leads_out: str | None) -> Run:
-    """Return the run of an aggregate whose rows are not at a permitted place."""
-    if leads_out is not None:
-        return Run(None, path, f"{OUT}: {leads_out}", leads_out=leads_out)
-    return Run(None, path, missing_rows(declared))

@@ -11,10 +11,9 @@ from functools import lru_cache, partial
 from typing import Final
 
 from evalstream.discovery.file_table import FileEntry, FileTable
-from evalstream.discovery.walk import Met, Sort, join_path, walk
-from evalstream.io.file_names import NO_ENDING, Exclusion, is_data_name
-from evalstream.io.names import WILD, split_root
-from evalstream.io.remote import is_remote, list_objects
+from evalstream.discovery.local import Met, Sort, join_path, walk
+from evalstream.io.names import NO_ENDING, WILD, Exclusion, is_data_name, is_remote, split_root
+from evalstream.io.remote import list_objects
 from evalstream.model.run import NoInput
 from evalstream.model.text import count_noun, join_words
 
@@ -109,7 +108,7 @@ class _Parts:
     def __init__(self, parts: Sequence[str], only_folders: bool, exclusion: Exclusion) -> None:
         self._parts, self._only_folders, self._exclusion = parts, only_folders, exclusion
         self._patterns = [re.compile(translate(part)) for part in parts]
-        self._after = lru_cache(maxsize=256)(self._advance_parts)
+        self._after = lru_cache(maxsize=256)(self._next)
 
     def match_entry(self, met: Met) -> FileEntry | None:
         """Return the entry of a match in a walk; links and devices do not match."""
@@ -128,14 +127,11 @@ class _Parts:
         return any(at < len(self._parts) for at in self._after(folder))
 
     def _next(self, path: str) -> frozenset[int]:
+        """Return the numbers of pattern parts that a file or a folder may have used."""
         folder, slash, name = path.rpartition("/")
         before = self._after(folder) if slash else self._with_empty(frozenset({0}))
         stay = {at for at in before if self._is_any_depth(at) and not name.startswith(".")}
         return self._with_empty(frozenset(stay | {at + 1 for at in before if self._fits(at, name)}))
-
-    def _advance_parts(self, folder: str) -> frozenset[int]:
-        """Return the numbers of pattern parts that a folder may have used."""
-        return self._next(folder)
 
     def _with_empty(self, reached: frozenset[int]) -> frozenset[int]:
         """Add the positions that are reached if `**` matches zero folders."""

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from evalstream.discovery import unrecognised
-from evalstream.engine.harness_logs import FOREIGN
+from evalstream.engine.layout import FOREIGN
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, detect_kind, kind_late, main_format
 from evalstream.io.beginning import (
@@ -26,7 +26,7 @@ from evalstream.io.beginning import (
     outline_document,
     read_outlined_beginning,
 )
-from evalstream.io.file_names import is_packed_json_name, is_rows_name
+from evalstream.io.names import is_packed_json_name, is_rows_name
 from evalstream.model.errors import CannotCheck, internal_error
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES
@@ -68,6 +68,11 @@ class AggregatePeek(NamedTuple):
     kind: int
     declared: str | None = None
     detail: str | None = None
+
+    @property
+    def format(self) -> str:
+        """The name of the format of a DOCUMENT."""
+        return (self.detail or "").partition(" ")[0]
 
 
 def peek_safely(look: Callable[[], AggregatePeek | None]) -> AggregatePeek | None:
@@ -164,7 +169,8 @@ def _holds_bytes(path: str) -> bool:
 def peek_bytes(file: Beginning) -> AggregatePeek:
     """Return the kind of a file that is not named as a JSON document, from its beginning."""
     kind = detect_kind(file)
-    if is_packed_json_name(file.name) and (kind is None or _is_aggregate(kind)):
+    is_aggregate = kind and kind.format == MAIN and _MAIN.places[kind.document] == "aggregate"
+    if is_packed_json_name(file.name) and (kind is None or is_aggregate):
         # A file that cannot be decompressed may be anything.
         is_like = not file.head or not _MAIN.aggregate_members.isdisjoint(file.seen.keys)
         return AggregatePeek(LIKE_AGGREGATE if is_like else OTHER)
@@ -188,10 +194,6 @@ def _describe_kind(kind: Kind) -> AggregatePeek:
     if kind.format == MAIN:
         return AggregatePeek(ROWS)
     return AggregatePeek(DOCUMENT, detail=f"{kind.format} {kind.document}")
-
-
-def _is_aggregate(kind: Kind) -> bool:
-    return kind.format == MAIN and _MAIN.places[kind.document] == "aggregate"
 
 
 def is_array(head: bytes) -> bool:
@@ -238,12 +240,8 @@ def _looked_closely(file: Beginning, text: bytes, is_valid: Callable[[], bool]) 
     if aside in _DOCUMENTS_BESIDE:
         return AggregatePeek(ASIDE, detail=aside)
     like = OTHER if _MAIN.aggregate_members.isdisjoint(keys) else LIKE_AGGREGATE
-    return AggregatePeek(like, detail=_likeness(keys))
-
-
-def _likeness(keys: frozenset[str]) -> str | None:
-    """Return the format that the members of a document resemble, even weakly."""
-    return next((name for name, one in FORMATS.items() if one.is_like(keys)), None)
+    resembled = next((name for name, one in FORMATS.items() if one.is_like(keys)), None)
+    return AggregatePeek(like, detail=resembled)
 
 
 def _is_valid(text: bytes) -> bool:

@@ -8,14 +8,13 @@ from functools import partial
 from itertools import tee
 
 from evalstream.discovery import peek
-from evalstream.discovery.declared_rows import is_outside
+from evalstream.discovery.counterpart import is_outside, without_rows
 from evalstream.discovery.file_table import FileEntry, FileTable, KnownFile
-from evalstream.discovery.pairing import without_rows
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.discovery.unrecognised import ROWS_LIKE, Leftovers
-from evalstream.io import file_names
+from evalstream.io import names as file_names
 from evalstream.io.beginning import PEEK_BYTES, Beginning
-from evalstream.io.file_names import Exclusion
+from evalstream.io.names import Exclusion
 from evalstream.io.remote import Listed, as_prefix, exists, list_objects, read_each, read_whole
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import NoInput, Run

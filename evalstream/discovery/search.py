@@ -10,18 +10,16 @@ from typing import Final
 from evalstream.discovery import peek, search_folder
 from evalstream.discovery.counterpart import Neighbourhood
 from evalstream.discovery.input_list import ListedName, NameList
-from evalstream.discovery.local import LocalFolder
+from evalstream.discovery.local import LocalFolder, real_path
 from evalstream.discovery.named_files import NamedDocument, list_unused
 from evalstream.discovery.pairing import FileTree, FoundRuns
 from evalstream.discovery.remote import Prefix, found_at, stands_for_prefix
 from evalstream.discovery.unrecognised import GONE, NOT_OURS
-from evalstream.discovery.walk import real_path
 from evalstream.formats.base import Place
 from evalstream.formats.registry import FORMATS, MAIN, UNKNOWN, folder_format, paired_format
-from evalstream.io import file_names
+from evalstream.io import names as file_names
 from evalstream.io.beginning import read_beginning
-from evalstream.io.file_names import Exclusion
-from evalstream.io.remote import is_remote
+from evalstream.io.names import Exclusion, is_remote
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import STDIN, FaultyInput, NoInput, Run
@@ -131,7 +129,8 @@ class Search:
 
     def _find_input(self, path: str) -> Iterator[FoundRuns]:
         if path == STDIN:
-            yield FoundRuns(Run(path, None, format=self._stream_format()))
+            name = self._formats[0] if len(self._formats) == 1 else MAIN
+            yield FoundRuns(Run(path, None, format=name))
         elif not _is_name(path):
             yield FoundRuns(NoInput(path, "a file cannot have this name", readable=False))
         elif is_remote(path) and self._is_free():
@@ -149,9 +148,6 @@ class Search:
     def _is_free(self) -> bool:
         """Tell whether the content of a file decides its format."""
         return MAIN in self._formats
-
-    def _stream_format(self) -> str:
-        return self._formats[0] if len(self._formats) == 1 else MAIN
 
     def _find_named(self, path: str) -> Iterator[FoundRuns]:
         """Find the run of a named file."""
@@ -210,7 +206,7 @@ class Search:
         return Run(path, aggregate, rivals=rivals)
 
     def _knows(self, look: peek.AggregatePeek) -> bool:
-        return look.kind == peek.LOG or (look.detail or "").split(" ")[0] in self._formats
+        return look.kind == peek.LOG or look.format in self._formats
 
     def _of_main(self, run: Run) -> FoundRuns:
         names = (name for name in (run.rows, run.aggregate) if name is not None)
@@ -252,9 +248,8 @@ _PLACES: Final[tuple[Place, ...]] = ("rows", "aggregate", "inputs")
 
 def _document_at(path: str, look: peek.AggregatePeek, identity: str) -> FoundRuns:
     """Return a named document; its pair is known when all inputs are."""
-    name, _ = (look.detail or "").split(" ", maxsplit=1)
-    if paired_format(name) is None:
-        return search_folder.identify_run(Run(path, None, format=name))
+    if paired_format(look.format) is None:
+        return search_folder.identify_run(Run(path, None, format=look.format))
     return FoundRuns(NamedDocument(path, look.detail or ""), (identity,))
 
 

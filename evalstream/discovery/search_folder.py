@@ -11,14 +11,13 @@ from typing import Final
 
 from evalstream.discovery import peek, unrecognised
 from evalstream.discovery.file_table import FileTable, KnownFile
+from evalstream.discovery.local import real_path
 from evalstream.discovery.pairing import FileTree, FoundRuns, Pairing
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
-from evalstream.discovery.walk import real_path
-from evalstream.engine.harness_logs import LOGS_OF_FORMATS, Log
+from evalstream.engine.layout import LOGS_OF_FORMATS, Log
 from evalstream.formats.base import FolderFormat, PairedFormat
 from evalstream.formats.registry import FORMATS, MAIN, NAMES, folder_format, paired_format
-from evalstream.io.file_names import is_json_name, is_rows_name, is_yaml_name, without_packing
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_json_name, is_remote, is_rows_name, is_yaml_name, without_packing
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.errors import internal_error
 from evalstream.model.run import FaultyInput, ForeignLog, NoInput, Run
@@ -117,10 +116,10 @@ class _Search:
         if self._place.kind != "folder":
             return None
         wholes = filter(None, map(folder_format, self._formats))
-        return next((one for one in wholes if self._has_format(one.name)), None)
-
-    def _has_format(self, name: str) -> bool:
-        return self._formats == (name,) or self._tree.holds(peek.DOCUMENT, name)
+        for one in wholes:
+            if self._formats == (one.name,) or self._tree.holds(peek.DOCUMENT, one.name):
+                return one
+        return None
 
     def _gather(self) -> Iterator[FoundRuns]:
         """Collect the documents of other formats; they decide the kind of other files.
@@ -131,7 +130,8 @@ class _Search:
             look = file.look
             if look is None or not self._is_document(look) or not self._pairing.speaks(file):
                 continue
-            if self._whole is None or not self._is_kept(self._whole, file, look):
+            whole = self._whole if is_json_name(file.path) else None
+            if whole is None or not _is_kept(whole, look):
                 try:
                     self._gather_one(file, look.detail or "")
                 except BaseException as error:  # noqa: BLE001 - whatever is wrong with this file
@@ -151,11 +151,8 @@ class _Search:
             self._gathered.add(detail, self._place.join_path(file.path))
             self._paired[paired] = None
 
-    def _is_kept(self, whole: FolderFormat, file: KnownFile, look: peek.AggregatePeek) -> bool:
-        return is_json_name(file.path) and _is_kept(whole, look)
-
     def _is_document(self, look: peek.AggregatePeek) -> bool:
-        return look.kind == peek.DOCUMENT and _format_name(look) in self._formats
+        return look.kind == peek.DOCUMENT and look.format in self._formats
 
     def _of(self, file: KnownFile) -> FoundRuns | None:
         """Return the run of a file, or a message about it, or None if it makes no run."""
@@ -217,7 +214,7 @@ class _Search:
         if not is_json_name(file.path):
             return False
         if look.kind == peek.DOCUMENT:
-            return _format_name(look) == whole.name or _is_kept(whole, look)
+            return look.format == whole.name or _is_kept(whole, look)
         if look.kind == peek.LOG:
             return peeked_log(look).harness in whole.kept_logs
         folders = [os.path.basename(self._place.root), *file.path.split("/")[:-1]]
@@ -241,7 +238,7 @@ class _Search:
             return OTHER_KIND
         if look.kind == peek.OTHER and self._lists_documents(file.path):
             return unrecognised.LISTING
-        is_beside = self._gathered.has(_format_name(look))
+        is_beside = self._gathered.has(look.format)
         return (
             unrecognised.JSON
             if look.kind == peek.OTHER and not is_beside
@@ -265,10 +262,6 @@ def _is_kept(whole: FolderFormat, look: peek.AggregatePeek) -> bool:
     """Tell whether a document is a log of a harness that a format of folders keeps as its own."""
     log = LOGS_OF_FORMATS.get(look.detail or "")
     return log is not None and log.harness in whole.kept_logs
-
-
-def _format_name(look: peek.AggregatePeek) -> str:
-    return (look.detail or "").split(" ")[0]
 
 
 _TABLES: Final = """

@@ -52,18 +52,16 @@ def _kind(stream: StandardInput, *, is_hurried: bool) -> Kind | None:
     while (more := stream.peek()) is not None:
         seen = more
         kind = _detect_kind(seen)
-        if kind is not None or _is_settled(seen) or (is_hurried and _pauses(stream, seen)):
+        if kind is not None or _is_settled(seen):
+            return kind
+        # A line is complete, and no more input arrives for a while.
+        if is_hurried and b"\n" in seen and not stream.wait(LULL_SECONDS):
             return kind
     return _detect_kind(seen)
 
 
 def _detect_kind(seen: bytes) -> Kind | None:
     return detect_kind(Beginning("", seen[:PEEK_BYTES], lambda: seen))
-
-
-def _pauses(stream: StandardInput, seen: bytes) -> bool:
-    """Tell whether a line is complete and no more input arrives for a while."""
-    return b"\n" in seen and not stream.wait(LULL_SECONDS)
 
 
 def _is_other_document(stream: StandardInput) -> bool:

@@ -54,6 +54,11 @@ class LeftKind(NamedTuple):
     leaves_open: bool = True
 
 
+def _aside(noun: str, plural: str) -> LeftKind:
+    """Return a kind of files that certainly hold no data."""
+    return LeftKind(noun, plural, Severity.INFO, leaves_open=False)
+
+
 _CHECKED_WHOLE: Final = " or ".join(
     one.label for name, one in FORMATS.items() if folder_format(name) is not None
 )
@@ -79,40 +84,23 @@ KINDS: Final[Mapping[str, LeftKind]] = {
     JSON: LeftKind(
         "JSON file of an unknown format", "JSON files of unknown formats", leaves_open=False
     ),
-    INDEX: LeftKind(
+    INDEX: _aside(
         "manifest, index or list of entries of a datastore",
         "manifests, indexes and lists of entries of a datastore",
-        Severity.INFO,
-        leaves_open=False,
     ),
-    TWIN: LeftKind(
+    TWIN: _aside(
         "object of a datastore whose file in data/ is checked",
         "objects of a datastore whose files in data/ are checked",
-        Severity.INFO,
-        leaves_open=False,
     ),
-    LISTING: LeftKind("listing of logs", "listings of logs", Severity.INFO, leaves_open=False),
-    REPORT: LeftKind(
-        "report of evalstream", "reports of evalstream", Severity.INFO, leaves_open=False
-    ),
-    BASELINE: LeftKind(
-        "baseline of evalstream", "baselines of evalstream", Severity.INFO, leaves_open=False
-    ),
-    ATTESTATION: LeftKind("attestation", "attestations", Severity.INFO, leaves_open=False),
-    EVENTS: LeftKind(
-        f"event log of {_WRITERS}", f"event logs of {_WRITERS}", Severity.INFO, leaves_open=False
-    ),
-    OTHER: LeftKind(
-        "file of another kind", "files of other kinds", Severity.INFO, leaves_open=False
-    ),
-    HIDDEN: LeftKind("hidden name", "hidden names", Severity.INFO, leaves_open=False),
-    GONE: LeftKind("name that is gone", "names that are gone", Severity.INFO, leaves_open=False),
-    NOT_OURS: LeftKind(
-        "file that is not an evaluation file",
-        "files that are not evaluation files",
-        Severity.INFO,
-        leaves_open=False,
-    ),
+    LISTING: _aside("listing of logs", "listings of logs"),
+    REPORT: _aside("report of evalstream", "reports of evalstream"),
+    BASELINE: _aside("baseline of evalstream", "baselines of evalstream"),
+    ATTESTATION: _aside("attestation", "attestations"),
+    EVENTS: _aside(f"event log of {_WRITERS}", f"event logs of {_WRITERS}"),
+    OTHER: _aside("file of another kind", "files of other kinds"),
+    HIDDEN: _aside("hidden name", "hidden names"),
+    GONE: _aside("name that is gone", "names that are gone"),
+    NOT_OURS: _aside("file that is not an evaluation file", "files that are not evaluation files"),
 }
 """The kinds in the order in which a finding lists them."""
 

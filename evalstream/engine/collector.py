@@ -32,7 +32,6 @@ from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.io.stream import LineIndex
-    from evalstream.model.options import SampleRequest
     from evalstream.model.sketch import Sketch
     from evalstream.stats.run_links import RunLinks
     from evalstream.stats.run_samples import RunSamples
@@ -74,9 +73,22 @@ class Collector(Generic[C]):
         self.marked: dict[str, int] = {}
         self.unmended: set[str] = set()
         self.tally = Tally()
-        self.links = _links() if context.links else None
-        self._sketch = _sketch_total() if context.options.sketches else None
-        self.samples = _samples(context.options.samples)
+        self.links: RunLinks | None = None
+        self._sketch: SketchTotal | None = None
+        self.samples: RunSamples | None = None
+        # Few checks ask for these, and the others can do without the imports.
+        if context.links:
+            from evalstream.stats.run_links import RunLinks
+
+            self.links = RunLinks()
+        if context.options.sketches:
+            from evalstream.stats.sketch import SketchTotal
+
+            self._sketch = SketchTotal()
+        if context.options.samples is not None:
+            from evalstream.stats.run_samples import RunSamples
+
+            self.samples = RunSamples(context.options.samples)
         self._file, self._show, self._can_fix = file, show, can_fix
         self._index = DuplicateIndex(context.options.memory_limit)
         self._shown: dict[tuple[str, str], int] = {}
@@ -315,28 +327,6 @@ class Collector(Generic[C]):
             self.marked[violation.code] = self.marked.get(violation.code, 0) + times
         if self._sketch is not None and line is not None:
             self._sketch.note(line, severity, times)
-
-
-def _sketch_total() -> SketchTotal:
-    # Few checks ask for sketches, and the others can do without the import.
-    from evalstream.stats.sketch import SketchTotal
-
-    return SketchTotal()
-
-
-def _links() -> RunLinks:
-    from evalstream.stats.run_links import RunLinks
-
-    return RunLinks()
-
-
-def _samples(request: SampleRequest | None) -> RunSamples | None:
-    if request is None:
-        return None
-    # Only comparisons ask for samples.
-    from evalstream.stats.run_samples import RunSamples
-
-    return RunSamples(request)
 
 
 def _element_order(finding: Finding) -> tuple[float, str, str]:

@@ -14,10 +14,9 @@ from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass, describe_error
 from evalstream.io.codecs import detect_compression
 from evalstream.io.digest import XXH3
-from evalstream.io.document import document_bytes
-from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.io.readers import Watch, document_bytes
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Finding, Locator, PlacedViolation, Violation

@@ -1,13 +1,185 @@
-"""Recognise from its first bytes how a file holds its rows, or what else it is."""
+"""Recognise from its first bytes how a file holds its rows, or which harness wrote it as a log.
+
+The members are those that the harnesses write: Inspect (inspect_ai, also older logs without
+`version`), lm-evaluation-harness 0.4, HELM 0.5, LightEval 0.4 to 0.13, promptfoo 0.9x to 0.12x,
+Harbor 0.25, OpenAI evals 1 to 3 and simple-evals. The commands are those of the package
+every-eval-ever 0.3.0.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Collection
 from typing import Final
 
+from evalstream.io.beginning import ARRAY, LINES, OBJECT, PEEK_BYTES, Beginning
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import fast
 from evalstream.parsing.lazy_regex import LazyPattern
+
+INSPECT: Final = "Inspect"
+LM_EVAL: Final = "lm-evaluation-harness"
+HELM: Final = "HELM"
+LIGHTEVAL: Final = "LightEval"
+PROMPTFOO: Final = "promptfoo"
+HARBOR: Final = "Harbor"
+OPENAI_EVALS: Final = "OpenAI evals"
+SIMPLE_EVALS: Final = "simple-evals"
+
+_FILE: Final = "every_eval_ever convert {source} --log_path {place} --output_dir data{more}"
+_SOURCES: Final = {INSPECT: "inspect", LM_EVAL: "lm_eval", HELM: "helm"}
+_ZIP: Final = b"PK\x03\x04"
+_PARQUET: Final = b"PAR1"
+_INSPECT_MEMBER: Final = LazyPattern(rb"PK\x03\x04.{26}_journal/start\.json", re.DOTALL)
+
+
+class Sign(NamedTuple):
+    """Members that logs of one kind have side by side, and the layout of the file.
+
+    `keys` are members, or members of members as `eval/task`; one of `some` must be present, too.
+    """
+
+    harness: str
+    what: str
+    kinds: tuple[str, ...]
+    keys: frozenset[str]
+    some: frozenset[str] = frozenset()
+
+
+class Log(NamedTuple):
+    """A log of a harness: the harness, and which of its files it is."""
+
+    harness: str
+    what: str
+
+    def describe(self, path: str | None) -> str:
+        """Return what a log is and how to convert it; `path` is None for a stream."""
+        text = f"this is {self.what} of {self.harness}, not a file of Every Eval Ever"
+        command = self._command(path)
+        if command is None:
+            where = _SCORES.get(self.harness)
+            return f"{text}; no converter is known" + (f": {where}" if where else "")
+        own = FORMATS_OF_LOGS.get(self.harness)
+        way = "" if own is None else f"check it as it is with --input-format {own}, or "
+        return f"{text}; {way}convert it with: {command}"
+
+    def _command(self, path: str | None) -> str | None:
+        source = _SOURCES.get(self.harness)
+        if source is None:
+            return None
+        # HELM's converter reads the folder of a run, lm-eval's the folder of samples and results.
+        takes_folder = self.harness == HELM or self.what == _SAMPLES
+        place = path if path is None or not takes_folder else os.path.dirname(path) or os.curdir
+        unnamed = "FOLDER" if takes_folder else "FILE"
+        import shlex  # few files are logs
+
+        more = " --include_samples" if self.harness == LM_EVAL else ""
+        named = unnamed if place is None else shlex.quote(place)
+        return _FILE.format(source=source, place=named, more=more)
+
+
+_SCORES: Final = {
+    LIGHTEVAL: "write rows from details_*.parquet, which lighteval makes with --save-details",
+    PROMPTFOO: "write rows from its results, which promptfoo exports with --output FILE.jsonl",
+    HARBOR: "write rows from verifier_result.rewards in the result.json of each trial",
+}
+"""What can be done with logs that no converter reads: where their scores are."""
+
+FORMATS_OF_LOGS: Final = {INSPECT: "inspect", LM_EVAL: "lm_eval", HELM: "helm"}
+"""The formats of logs that can be checked as they are, by harness."""
+
+
+def detect_log(file: Beginning) -> Log | None:
+    """Return the harness that wrote a file, or None if no harness is known to write such a file."""
+    if file.head.startswith(_ZIP):
+        is_log = file.name.lower().endswith(".eval") or _INSPECT_MEMBER.match(file.head)
+        return Log(INSPECT, "a log") if is_log else None
+    if file.head.startswith(_PARQUET):
+        is_details = os.path.basename(file.name).startswith("details_")
+        return Log(LIGHTEVAL, "a file of details") if is_details else None
+    seen = file.seen
+    members = seen.keys | seen.inner
+    for sign in _SIGNS:
+        has_all = sign.keys <= members and (not sign.some or sign.some & members)
+        if has_all and seen.kind in sign.kinds:
+            return Log(sign.harness, sign.what)
+    return None
+
+
+_SAMPLES: Final = "a file of samples"
+_RESULTS: Final = "a file of results"
+_LOG: Final = "a log"
+_RUN_SPEC: Final = "a run specification"
+_STATE: Final = "the state of a scenario"
+_SCENARIO: Final = "a scenario"
+_INSTANCES: Final = "a file of instances"
+_STATISTICS: Final = "a file of statistics"
+
+LOGS_OF_FORMATS: Final = {
+    "inspect log": Log(INSPECT, _LOG),
+    "lm_eval samples": Log(LM_EVAL, _SAMPLES),
+    "lm_eval results": Log(LM_EVAL, _RESULTS),
+    "helm per_instance_stats": Log(HELM, _INSTANCES),
+    "helm stats": Log(HELM, _STATISTICS),
+    "helm scenario_state": Log(HELM, _STATE),
+    "helm run_spec": Log(HELM, _RUN_SPEC),
+    "helm scenario": Log(HELM, _SCENARIO),
+    "helm summary": Log(HELM, _INSTANCES),
+}
+"""What documents of formats are for those who want them converted."""
+
+_ONE: Final = (OBJECT,)
+_ROWS: Final = (OBJECT, LINES)
+_LIST: Final = (ARRAY,)
+
+
+def _sign(harness: str, what: str, kinds: tuple[str, ...], keys: str, some: str = "") -> Sign:
+    return Sign(harness, what, kinds, frozenset(keys.split()), frozenset(some.split()))
+
+
+_SIGNS: Final = (
+    _sign(INSPECT, "a log", _ROWS, "status eval eval/task", "eval/created eval/run_id eval/model"),
+    _sign(LM_EVAL, _SAMPLES, (OBJECT, LINES, ARRAY), "doc_id doc target resps filtered_resps"),
+    _sign(
+        LM_EVAL, "a file of results", _ONE, "results configs versions", "n-shot n-samples config"
+    ),
+    _sign(
+        LM_EVAL, "a file of results", _ONE, "results versions config config/model config/model_args"
+    ),
+    _sign(HELM, _RUN_SPEC, _ONE, "scenario_spec adapter_spec metric_specs"),
+    _sign(HELM, _STATE, _ONE, "adapter_spec request_states"),
+    _sign(HELM, _SCENARIO, _ONE, "name description tags definition_path"),
+    _sign(HELM, _INSTANCES, _LIST, "instance_id train_trial_index", "stats request"),
+    _sign(HELM, _STATISTICS, _LIST, "name count sum sum_squared"),
+    _sign(
+        LIGHTEVAL,
+        "a file of results",
+        _ONE,
+        "config_general results versions",
+        "config_tasks summary_tasks summary_general config_general/lighteval_sha",
+    ),
+    _sign(
+        PROMPTFOO,
+        "a file of results",
+        _ONE,
+        "evalId results config",
+        "shareableUrl metadata results/stats results/results",
+    ),
+    _sign(PROMPTFOO, "a file of results", _ONE, "results config results/stats results/results"),
+    _sign(
+        PROMPTFOO, "a file of results", (OBJECT, LINES, ARRAY), "promptIdx testIdx gradingResult"
+    ),
+    _sign(HARBOR, "a result of a job", _ONE, "stats stats/evals", "n_total_trials stats/n_trials"),
+    _sign(HARBOR, "a result of a trial", _ONE, "trial_name task_name task_checksum"),
+    _sign(OPENAI_EVALS, "a log", _ROWS, "spec spec/eval_name spec/base_eval spec/completion_fns"),
+    _sign(
+        OPENAI_EVALS, "a log", _ROWS, "run_id event_id sample_id type data created_by created_at"
+    ),
+    _sign(SIMPLE_EVALS, "a file of results", _ONE, "score metrics htmls convos"),
+    _sign(SIMPLE_EVALS, "a file of results", _ONE, "score score:std"),
+)
+
 
 JSONL: Final = "jsonl"
 JSON_ARRAY: Final = "json"
@@ -59,10 +231,6 @@ def detect_layout(
     With `any_rows` such a log counts as rows. Only aggregates have the members `of_aggregates`.
     """
     if not any_rows and not any(member in head[:_NEAR] for member in _ROW_MEMBERS):
-        # Nearly all files have such members.
-        from evalstream.engine.harness_logs import detect_log
-        from evalstream.io.beginning import PEEK_BYTES, Beginning
-
         log = detect_log(Beginning("", head[:PEEK_BYTES]))
         if log is not None:
             return Layout(FOREIGN, log.describe(path))

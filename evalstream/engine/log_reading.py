@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -14,14 +13,9 @@ from evalstream.engine.positions import move_behind, place_in_part
 from evalstream.engine.row_pass import BREAKS
 from evalstream.io.codecs import detect_compression
 from evalstream.io.compression import DecompressingReader
-from evalstream.io.file_state import Watch
-from evalstream.io.names import is_remote
-from evalstream.io.readers import DescriptorReader, FileReader, PrefixedReader
-from evalstream.io.remote import RemoteReader
-from evalstream.io.standard_input import stream_at
+from evalstream.io.readers import FileReader, PrefixedReader, Watch, open_stored
 from evalstream.model.block import ByteStream
 from evalstream.model.finding import Position, Violation
-from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.limits import too_many_bytes
 from evalstream.parsing.strict_json import parse_exactly
@@ -142,22 +136,12 @@ def parse_plain(text: bytes) -> Any:
 def open_log(path: str, watch: Watch | None = None) -> tuple[ByteStream, int]:
     """Open a log, and return its bytes as they are stored, and their number (0 if unknown).
 
-    `watch` is to notice whether a file changes.
-
-    Raises OSError and CannotCheck.
+    `watch` is to notice whether a file changes. Raises OSError and CannotCheck.
     """
-    if path == STDIN:
-        return stream_at(path).reader(), 0
-    if is_remote(path):
-        remote = RemoteReader(path)
-        return remote, remote.size
-    if not os.path.isfile(path):
-        with STOPPING.interruptible():
-            return DescriptorReader(os.open(path, os.O_RDONLY), owned=True), 0
-    status = os.stat(path)
-    if watch is not None:
-        watch.add(path, status)
-    return FileReader(path), status.st_size
+    reader = open_stored(path)
+    if watch is not None and isinstance(reader, FileReader):
+        watch.add(path, reader.opened)
+    return reader, getattr(reader, "size", 0)
 
 
 def begun(reader: ByteStream) -> tuple[bytes, ByteStream]:

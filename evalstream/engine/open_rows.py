@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
@@ -22,10 +20,10 @@ from evalstream.io.names import is_remote
 from evalstream.model.block import Block, ByteStream
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, HeldInput
-from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.signals import Stopped
+from evalstream.model.text import ALGORITHM_OF_LENGTH
 
 if TYPE_CHECKING:
     from evalstream.engine.array_rows import ArrayRemainder
@@ -240,37 +238,16 @@ def _must_stream(path: str, options: Options) -> bool:
     """Tell whether rows are not read as those of a plain file."""
     routing = options.routing
     wanted = routing.splits_rows or routing.follow or options.skip_noise
-    return wanted or path == STDIN or is_remote(path) or not _is_regular(path)
-
-
-def _is_regular(path: str) -> bool:
-    """Tell whether a path can be opened as a regular file; True if it does not exist."""
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return True
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+    return wanted or path == STDIN or is_remote(path) or not readers.is_regular(path)
 
 
 def open_bytes(path: str, options: Options) -> ByteStream:
-    """Open the stored bytes of a file, wherever it is. Raises OSError and MissingExtra."""
-    from evalstream.io.file import FollowedFile
+    """Open the stored bytes of a file, which may grow. Raises OSError and MissingExtra."""
+    if options.routing.follow and path != STDIN and not is_remote(path):
+        from evalstream.io.file import FollowedFile
 
-    if path == STDIN:
-        from evalstream.io.standard_input import stream_at
-
-        return stream_at(path).reader()
-    if is_remote(path):
-        from evalstream.io.remote import RemoteReader
-
-        return RemoteReader(path)
-    if options.routing.follow:
         return FollowedFile(path, options.routing.idle_timeout)
-    if _is_regular(path):
-        return readers.FileReader(path)
-    # Opening a named pipe waits for a writer.
-    with STOPPING.interruptible():
-        return readers.DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
+    return readers.open_stored(path)
 
 
 def _open_stream(

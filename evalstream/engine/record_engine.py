@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from evalstream.engine.result import BlockFindings, BlockResult, CheckContext, LineStatus
+from evalstream.engine.result import (
+    JSON_BLANK,
+    BlockFindings,
+    BlockResult,
+    CheckContext,
+    LineStatus,
+    SketchedFindings,
+)
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
 from evalstream.model.row_record import RowRecords
@@ -21,8 +28,6 @@ if TYPE_CHECKING:
     from evalstream.model.sample_record import GroupLabel, SampleRow
     from evalstream.stats.sample_digests import SampleBatch
     from evalstream.stats.sketch import RowFigures
-
-JSON_BLANK: Final = b" \t\r"
 
 
 class RecordChecker(Protocol):
@@ -109,8 +114,6 @@ class RecordEngine:
         """Return what collects the violations of a block, and its sketch if it is asked for."""
         if not self.context.options.sketches:
             return BlockFindings(self.context.options, self.context.selection, lines.unshown)
-        from evalstream.engine.sketched import SketchedFindings
-
         return SketchedFindings(self.context, lines, self._figures)
 
     def _figures(self, line: bytes) -> RowFigures | None:
@@ -168,7 +171,11 @@ class _Pass:
         self._places = array("Q", lines.places)[1::2] if lines.places else None
         self._noted = engine.findings(lines)
         self._tally = Tally()
-        self._samples = _sample_batch() if engine.context.options.samples else None
+        self._samples: SampleBatch | None = None
+        if engine.context.options.samples:
+            from evalstream.stats.sample_digests import SampleBatch
+
+            self._samples = SampleBatch()
 
     def result(self) -> BlockResult:
         """Check every line once."""
@@ -249,10 +256,3 @@ class _Pass:
         self._tally.rows += 1
         self._tally.unread += 1
         self._noted.lose(number)
-
-
-def _sample_batch() -> SampleBatch:
-    # Only comparisons ask for samples.
-    from evalstream.stats.sample_digests import SampleBatch
-
-    return SampleBatch()

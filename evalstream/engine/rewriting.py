@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Final
@@ -12,13 +12,19 @@ from evalstream.engine.block_rewriting import (
     MOST_LEFT,
     BlockOutcome,
     BlockRewriter,
+    LeftRow,
+    LineRepairs,
     RewriteJob,
     rewrite_block,
 )
-from evalstream.engine.block_tasks import plan_blocks, run_blocks, usable_cores
-from evalstream.engine.line_repairs import LeftRow, LineRepairs
 from evalstream.engine.open_rows import OpenRows, open_rows
-from evalstream.engine.row_pass import SAMPLE_BYTES, describe_error
+from evalstream.engine.row_pass import (
+    SAMPLE_BYTES,
+    describe_error,
+    plan_blocks,
+    run_blocks,
+    usable_cores,
+)
 from evalstream.io.compressors import ByteSink, DigestedTarget
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
@@ -77,28 +83,25 @@ def rewrite_rows(
     rewriter: BlockRewriter | Callable[[bytes], BlockRewriter],
     options: Options,
     *,
-    name: str | None = None,
     codec: str | None = KEEP,
     repairs: LineRepairs = LineRepairs(),  # noqa: B008 - it is frozen
     algorithms: Sequence[str] = ("sha256",),
     target_algorithms: Sequence[str] = ("sha256",),
     progress: Progress | None = None,
-    of_aggregates: Collection[str] = (),
 ) -> RewrittenRows:
-    """Rewrite the rows of a run to a target, in constant memory; reports call them `name`.
+    """Rewrite the rows of a run to a target, in constant memory.
 
-    `rewriter` may be a function that makes it from the first line of the rows.
-    `target` takes bytes as they come, whether the outcome is whole or not; with None they are only
-    digested. `options` has the number of workers
-    (`jobs`, `executor`) and the longest line (`max_line_bytes`). The target is compressed with
-    `codec`, a key of `evalstream.io.codecs.COMPRESSIONS`, not at all with None, and as the source
-    is with KEEP. `of_aggregates` are members that show an aggregate. The bytes of the target are
-    the same for any number of workers. Raises Stopped after a signal, CannotWrite where the target
-    cannot be written, and MissingExtra where the library of `codec` is not installed.
+    `rewriter` may be a function that makes it from the first line of the rows. `target` takes bytes
+    as they come, whether the outcome is whole or not; with None they are only digested. `options`
+    has the number of workers (`jobs`, `executor`) and the longest line (`max_line_bytes`). The
+    target is compressed with `codec`, a key of `evalstream.io.codecs.COMPRESSIONS`, not at all with
+    None, and as the source is with KEEP. The bytes of the target are the same for any number of
+    workers. Raises Stopped after a signal, CannotWrite where the target cannot be written, and
+    MissingExtra where the library of `codec` is not installed.
     """
-    rewritten = RewrittenRows(name or printable(path))
+    rewritten = RewrittenRows(printable(path))
     try:
-        opened = open_rows(path, rewritten.name, options, algorithms, of_aggregates=of_aggregates)
+        opened = open_rows(path, rewritten.name, options, algorithms)
     except (OSError, CannotCheck) as error:
         rewritten.incomplete_reason = f"cannot be opened: {describe_error(error)}"
         return rewritten
@@ -106,7 +109,8 @@ def rewrite_rows(
         sample = opened.take_head()[:SAMPLE_BYTES]
         rewritten.layout, rewritten.codec = opened.layout.kind, opened.packed
         chosen = opened.packed if codec == KEEP else codec
-        written = DigestedTarget(target, chosen, target_algorithms, _threads(options))
+        threads = 1 if options.executor == "serial" else options.jobs or usable_cores()
+        written = DigestedTarget(target, chosen, target_algorithms, threads)
         chosen_rewriter = rewriter(opened.head) if callable(rewriter) else rewriter
         job = RewriteJob(chosen_rewriter, repairs, options.max_line_bytes)
         one_pass = _Pass(opened, written, rewritten, progress or Progress(shown=False), sample)
@@ -178,12 +182,8 @@ class _Pass:
         self._rewritten.rows += outcome.rows
         self._rewritten.tally.merge(outcome.tally, shift)
         left = [row._replace(line=row.line + shift) for row in outcome.left]
-        self._leave(left, outcome.left_count)
-
-    def _leave(self, rows: Sequence[LeftRow], count: int) -> None:
-        rewritten = self._rewritten
-        rewritten.left = (*rewritten.left, *rows)[:MOST_LEFT]
-        rewritten.left_count += count
+        self._rewritten.left = (*self._rewritten.left, *left)[:MOST_LEFT]
+        self._rewritten.left_count += outcome.left_count
 
     @contextmanager
     def _noting_failures(self) -> Iterator[None]:
@@ -200,11 +200,6 @@ class _Pass:
             rewritten.incomplete_reason = str(error)
 
 
-def _threads(options: Options) -> int:
-    """Return how many threads may compress."""
-    return 1 if options.executor == "serial" else options.jobs or usable_cores()
-
-
 def _describe_layout(opened: OpenRows, repairs: LineRepairs) -> str | None:
     """Return why the layout of a file does not let its rows be rewritten, or None."""
     kind, detail = opened.layout
@@ -212,8 +207,6 @@ def _describe_layout(opened: OpenRows, repairs: LineRepairs) -> str | None:
         return f"the file is in {detail}, not UTF-8"
     if kind == layout.FOREIGN:
         return detail
-    if kind == layout.AGGREGATE:
-        return "it is an aggregate, not a file of rows"
     if kind == layout.JSON_ARRAY and not repairs.array_to_lines:
         return f"the rows are in a JSON array; {SALVAGE} writes them on lines"
     return None

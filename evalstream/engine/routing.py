@@ -252,7 +252,7 @@ class RowRouter:
                 raise CannotWrite(unwritable("standard output", error)) from error
             if self._routing.end_with_reader or not self._files:
                 raise
-            from evalstream.model.notices import notify
+            from evalstream.model.text import notify
 
             self._has_reader = False
             names = ", ".join(on_one_line(printable(path)) for path, _ in self._files)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from evalstream.engine import layout
 from evalstream.engine.open_rows import OpenRows, open_rows
+from evalstream.engine.routing import line_ends
 from evalstream.io.file import FileSource
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import CannotCheck
@@ -92,12 +93,13 @@ def every_row(
                 continue
             if block.overlong:
                 raise CannotCheck(f"{path}: line {number + 1:,} is too long")
-            offset = block.offset
-            for line in _lines(block.data):
+            start = 0
+            for stop in line_ends(block.data):
+                line = block.data[start:stop]
                 number += 1
                 if line.strip():
-                    yield number, offset, line.rstrip(b"\r\n")
-                offset += len(line)
+                    yield number, block.offset + start, line.rstrip(b"\r\n")
+                start = stop
         if digests:
             digests |= opened.digests()["stored"]
     finally:
@@ -125,7 +127,7 @@ def _pass_over(
             break
         if block is None:
             continue
-        count = block.data.count(b"\n") + _is_open(block.data)
+        count = block.data.count(b"\n") + (block.data[-1:] not in (b"", b"\n"))
         if place[0] <= before + count:
             content = block.data.split(b"\n")
             while place is not None and place[0] <= before + count:
@@ -135,17 +137,3 @@ def _pass_over(
     while place is not None:
         yield None
         place = next(wanted, None)
-
-
-def _lines(data: bytes) -> Iterator[bytes]:
-    """Iterate over lines with their newlines; other bytes that end lines elsewhere do not count."""
-    place = 0
-    while place < len(data):
-        end = data.find(b"\n", place) + 1 or len(data)
-        yield data[place:end]
-        place = end
-
-
-def _is_open(data: bytes) -> bool:
-    """Tell whether bytes end within a line."""
-    return bool(data) and not data.endswith(b"\n")

@@ -194,7 +194,7 @@ class _Workers:
 
     def replace(self) -> None:
         """Start a new executor, and say so the first time."""
-        from evalstream.model.notices import notify
+        from evalstream.model.text import notify
 
         if not self._was_replaced:
             notify("a worker process died; what it was checking is checked again")

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from evalstream.executors.base import Backend, SerialExecutor
 from evalstream.model.errors import internal_error
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.notices import notify
+from evalstream.model.text import notify
 
 Result = TypeVar("Result")
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 from evalstream.formats.base import AnyFormat, FolderFormat, Format, Kind, PairedFormat, RowFormat
-from evalstream.io.file_names import is_yaml_name
+from evalstream.io.names import is_yaml_name
 from evalstream.model.options import Options
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.rules.base import Rule
@@ -100,7 +100,7 @@ def detect_kind(file: Beginning, formats: Collection[str] = NAMES) -> Kind | Non
     sure = _first(file, (one for one in others if one.is_sure))
     if sure is not None:
         return sure
-    from evalstream.engine.harness_logs import FOREIGN, detect_log
+    from evalstream.engine.layout import FOREIGN, detect_log
 
     log = detect_log(file)
     if log is not None:

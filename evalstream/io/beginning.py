@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from evalstream.io.codecs import detect_compression
-from evalstream.io.file_names import is_rows_name
+from evalstream.io.names import is_rows_name
 from evalstream.io.readers import PrefixedReader
 from evalstream.model.block import ByteStream
 from evalstream.model.data_class import NamedTuple
@@ -253,16 +253,10 @@ def _read_pieces(reader: ByteStream, most: int) -> Iterator[bytes]:
 
 
 class _Plain(ByteStream):
-    """The bytes of a regular file, in small pieces."""
+    """The bytes of a regular file, in small pieces; the caller closes its descriptor."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def read(self) -> bytes:
         return os.read(self._descriptor, PEEK_BYTES)
-
-    def wait(self, _seconds: float) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Leave the descriptor open; the caller closes it."""

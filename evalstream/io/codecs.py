@@ -92,7 +92,7 @@ def _gzip() -> Codec:
 
 def zstandard_library() -> ModuleType:
     """Return the library of zstandard. Raises MissingExtra if none is installed."""
-    from evalstream.model.extras import install_command
+    from evalstream.model.errors import install_command
 
     library = _import_first("compression.zstd", "backports.zstd")
     if library is None:

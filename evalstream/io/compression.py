@@ -129,7 +129,8 @@ class DecompressingReader:
         if self.members and head[:1] == b"\0" and COMPRESSIONS[self._kind].padding_unit:
             self._skip_padding()
             return True
-        if self.members and not _may_begin(head, self._kind):
+        magic = COMPRESSIONS[self._kind].magic
+        if self.members and not any(one.startswith(head[: len(one)]) for one in magic):
             self._set_trailing_error(self._offset)
         if self._error is not None or len(head) < HEAD_BYTES or not self._check_padding():
             return False
@@ -234,8 +235,3 @@ class _Member:
             except self._codec.errors:
                 return bytes(output[self._returned :]), self._offset + place
         return None
-
-
-def _may_begin(head: bytes, kind: str) -> bool:
-    """Tell whether a member may start with these bytes, of which there may be few."""
-    return any(magic.startswith(head[: len(magic)]) for magic in COMPRESSIONS[kind].magic)

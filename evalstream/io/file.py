@@ -10,8 +10,7 @@ from functools import partial
 from typing import Final
 
 from evalstream.io.digest import BackgroundDigest, RunningDigest
-from evalstream.io.file_state import describe_change
-from evalstream.io.readers import READ_BYTES, FileReader
+from evalstream.io.readers import READ_BYTES, FileReader, describe_change
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, ByteStream
 from evalstream.model.signals import STOPPING
 

@@ -114,13 +114,6 @@ class HeldRows(ByteStream):
             raise CannotCheck("the rows ended with an exception")
         return b"".join(gathered)
 
-    def wait(self, _seconds: float) -> bool:
-        """Return True: no other reader waits for the rows."""
-        return True
-
-    def close(self) -> None:
-        """Leave the iterable to its owner."""
-
 
 class FedRows(ByteStream):
     """Reads rows that another thread feeds one by one, and hands their findings back to it.
@@ -176,6 +169,3 @@ class FedRows(ByteStream):
     def wait(self, _seconds: float) -> bool:
         """Tell whether a line is there; no other comes while its reader does not ask for it."""
         return bool(self._data) or self._is_over
-
-    def close(self) -> None:
-        """Do nothing: the rows are those of the other thread."""

@@ -1,17 +1,181 @@
-"""Readers of bytes that arrive once: descriptors, files, and wrappers of other readers."""
+"""Readers of bytes that arrive once: descriptors, files and their state, wrappers of readers."""
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import select
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Final
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
+from operator import attrgetter
+from typing import Any, Final
 
-from evalstream.io.file_state import describe_change
+from evalstream.io.names import is_remote
 from evalstream.model.block import MEBIBYTE, Bytes, ByteStream
+from evalstream.model.data_class import NamedTuple
+from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
+from evalstream.parsing.limits import MOST_JSON_BYTES, read_bounded, read_regular
+
+YOUNG_NANOSECONDS: Final = 2_000_000_000
+"""A file that changed within this time may change again with the same timestamps.
+
+The coarsest clock of a file system in use ticks every 2 s (exFAT, FAT32).
+"""
+
+
+class FileState(NamedTuple):
+    """The identity and version of a file or folder.
+
+    `seen` is a JSON value. `changed` is the time of the last change, in nanoseconds since the
+    epoch; None where it is not known.
+    """
+
+    seen: list[Any]
+    changed: int | None
+
+
+def file_state(path: str) -> FileState | None:
+    """Return the state of a local file or folder, or None for anything else, such as a pipe.
+
+    It includes the change time (ctime), which moves even where a modification time is restored. It
+    does not include the device, whose number differs between the nodes of a shared file system.
+    """
+    try:
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
+            return _folder_state(path)
+    except OSError:
+        return FileState(["unreadable"], None)
+    except ValueError:  # a name with a NUL character
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return FileState(["file", *_status_fields(status)], max(status.st_mtime_ns, status.st_ctime_ns))
+
+
+def _folder_state(path: str) -> FileState:
+    """Digest the contents of a folder and of all folders below, following links. Raises OSError.
+
+    The targets of links are included, as is the resolved path of the folder: its name may matter.
+    """
+    digest = hashlib.sha256()
+    changed = 0
+    remaining = [path]
+    entered: set[tuple[int, int]] = set()
+    while remaining:
+        folder = remaining.pop()
+        status = os.stat(folder)
+        # A link can lead into a folder that was listed before, or into its own.
+        if (status.st_dev, status.st_ino) in entered:
+            continue
+        entered.add((status.st_dev, status.st_ino))
+        for name in sorted(os.listdir(folder)):
+            place = os.path.join(folder, name)
+            digest.update(os.fsencode(place) + b"\0")
+            if os.path.islink(place):
+                digest.update(os.fsencode(os.path.realpath(place)) + b"\0")
+            try:
+                status = os.stat(place)
+            except FileNotFoundError:
+                digest.update(b"leads nowhere\0")
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                digest.update(b"folder\0")
+                remaining.append(place)
+                continue
+            digest.update(f"{stat.S_IFMT(status.st_mode)} {_status_fields(status)}\0".encode())
+            changed = max(changed, status.st_mtime_ns, status.st_ctime_ns)
+    real = os.fsencode(os.path.realpath(path)).decode(errors="backslashreplace")
+    return FileState(["folder", real, digest.hexdigest()], changed)
+
+
+class TreeState(NamedTuple):
+    """The state of all files below a folder: a digest, and the time of the last change of one."""
+
+    seen: str
+    changed: int
+
+
+def tree_state(path: str) -> TreeState | None:
+    """Return the state of all files below a folder, as `file_state` does for one, by their names.
+
+    Returns None where it holds links or hidden folders, whose files a search meets otherwise, or
+    cannot be listed.
+    """
+    digest = hashlib.sha256()
+    changed = 0
+    remaining = [path]
+    try:
+        while remaining:
+            folder = remaining.pop()
+            with os.scandir(folder) as listed:
+                entries = sorted(listed, key=attrgetter("name"))
+            seen = [folder]
+            for entry in entries:
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if entry.is_symlink() or (is_folder and entry.name.startswith(".")):
+                    return None
+                if is_folder:
+                    remaining.append(entry.path)
+                    seen += (entry.name, "folder")
+                    continue
+                status = entry.stat(follow_symlinks=False)
+                changed = max(changed, status.st_mtime_ns, status.st_ctime_ns)
+                seen += (entry.name, f"{stat.S_IFMT(status.st_mode)} {_status_fields(status)}")
+            digest.update(os.fsencode("\0".join(seen)) + b"\0\0")
+    except (OSError, ValueError):
+        return None
+    return TreeState(digest.hexdigest(), changed)
+
+
+def _status_fields(status: os.stat_result) -> list[int]:
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def describe_change(path: str, before: os.stat_result) -> str | None:
+    """Describe what changed in a file since it was opened, or return None.
+
+    The change time (ctime) moves with every write, also where the modification time is restored
+    afterwards; it also moves with new permissions or a new hard link.
+    """
+    try:
+        now = os.stat(path)
+    except OSError:
+        return "it no longer exists"
+    if (now.st_ino, now.st_dev) != (before.st_ino, before.st_dev):
+        return "it was replaced by another file"
+    if now.st_size != before.st_size:
+        return f"{before.st_size:,} bytes when it was opened, {now.st_size:,} at the end"
+    if now.st_mtime_ns != before.st_mtime_ns:
+        return "its modification time changed"
+    if now.st_ctime_ns != before.st_ctime_ns:
+        return "its change time (ctime) changed: its content, permissions or links were changed"
+    return None
+
+
+class Watch:
+    """States of local files when they were opened, to detect later which of them changed."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[str, os.stat_result]] = []
+
+    def add(self, path: str, status: os.stat_result) -> None:
+        """Add an open file; only regular files are watched."""
+        if stat.S_ISREG(status.st_mode):
+            self._seen.append((path, status))
+
+    def changes(self) -> Iterator[tuple[str, str]]:
+        """Iterate over the files that changed, each by its first path, and the change."""
+        reported: set[str] = set()
+        for path, status in self._seen:
+            change = None if path in reported else describe_change(path, status)
+            if change is not None:
+                reported.add(path)
+                yield path, change
+
 
 READ_BYTES: Final = MEBIBYTE
 """Most bytes that one `read` returns."""
@@ -53,26 +217,22 @@ class DescriptorReader:
             os.close(self._descriptor)
 
 
-class FileReader:
+class FileReader(ByteStream):
     """Reads a regular file, which has `size` bytes, from its start. Raises OSError."""
 
     def __init__(self, path: str) -> None:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
-        self._path, self._opened = path, os.fstat(self._file.fileno())
-        self.size = self._opened.st_size
+        self._path, self.opened = path, os.fstat(self._file.fileno())
+        self.size = self.opened.st_size
         self.close: Callable[[], None] = self._file.close
 
     def read(self) -> bytes:
         """Return the next bytes."""
         return self._file.read(READ_BYTES) or b""
 
-    def wait(self, _seconds: float) -> bool:
-        """Return True: reading a file does not block."""
-        return True
-
     def describe_change(self) -> str | None:
         """Describe what changed since the file was opened, or return None."""
-        return describe_change(self._path, self._opened)
+        return describe_change(self._path, self.opened)
 
     def reopen(self) -> FileReader:
         """Return a reader of the file from its start. Raises OSError."""
@@ -136,60 +296,55 @@ class PrefixedReader:
         return bool(self._data) or self._reader.wait(seconds)
 
 
-MOST_AHEAD: Final = 2
-"""Most pieces that are read before they are asked for."""
+def open_stored(path: str) -> ByteStream:
+    """Open the stored bytes of a file, wherever it is. Raises OSError and MissingExtra."""
+    if path == STDIN:
+        from evalstream.io.standard_input import stream_at
+
+        return stream_at(path).reader()
+    if is_remote(path):
+        from evalstream.io.remote import RemoteReader
+
+        return RemoteReader(path)
+    if is_regular(path):
+        return FileReader(path)
+    # Opening a named pipe waits for a writer.
+    with STOPPING.interruptible():
+        return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
 
 
-class ReadAhead:
-    """Wraps a reader whose reads do not wait for anybody, such as one that unpacks a file.
-
-    Start it only after workers are forked.
-    """
-
-    def __init__(self, reader: ByteStream) -> None:
-        # A plain check does without.
-        import threading
-        from queue import SimpleQueue
-
-        self._reader = reader
-        self._pieces: SimpleQueue[bytes | BaseException] = SimpleQueue()
-        self._room = threading.Semaphore(MOST_AHEAD)
-        self._last: bytes | BaseException | None = None
-        self._is_closed = False
-        self._thread = threading.Thread(target=self._run, name="evalstream-reader", daemon=True)
-        self._thread.start()
-
-    def read(self) -> bytes:
-        """Return the next bytes, or raise what the reader raised, again on each later call."""
-        if self._last is None:
-            piece = self._pieces.get()
-            self._room.release()
-            if isinstance(piece, bytes) and piece:
-                return piece
-            self._last = piece
-        if isinstance(self._last, bytes):
-            return self._last
-        raise self._last
-
-    def wait(self, _seconds: float) -> bool:
-        """Return True: the reader waits for no other thread."""
+def is_regular(path: str) -> bool:
+    """Tell whether a path can be opened as a regular file; True if it does not exist."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
         return True
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
-    def close(self) -> None:
-        """End the thread and close the reader."""
-        self._is_closed = True
-        self._room.release()
-        self._thread.join()
-        self._reader.close()
 
-    def _run(self) -> None:
-        piece: bytes | BaseException = b"-"
-        while piece and isinstance(piece, bytes):
-            self._room.acquire()
-            if self._is_closed:
-                return
-            try:
-                piece = self._reader.read()
-            except BaseException as error:  # noqa: BLE001 - whoever asks for the bytes gets it
-                piece = error
-            self._pieces.put(piece)
+def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JSON_BYTES) -> bytes:
+    """Return the bytes of a document, from a local or remote file or standard input.
+
+    The state of a local file is added to `watch`. Raises OSError, CannotCheck (also for more than
+    `most` bytes), and Stopped.
+    """
+    if is_remote(path):
+        from evalstream.io.remote import read_whole
+
+        return read_whole(path, most)
+    if path == STDIN:
+        from evalstream.io.standard_input import stream_at
+
+        return read_bounded(stream_at(path).reader(), most)
+    # Opening a named pipe blocks until a writer opens it.
+    with nullcontext() if os.path.isfile(path) else STOPPING.interruptible():
+        descriptor = os.open(path, os.O_RDONLY)
+    try:
+        status = os.fstat(descriptor)
+        if watch is not None:
+            watch.add(path, status)
+        if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+            return read_regular(descriptor, status, most)
+        return read_bounded(DescriptorReader(descriptor), most)
+    finally:
+        os.close(descriptor)

@@ -68,16 +68,10 @@ def _open_standard_input() -> ByteStream:
 
 
 class _Buffered(ByteStream):
-    """A replacement of sys.stdin without a file descriptor."""
+    """A replacement of sys.stdin without a file descriptor, which stays open."""
 
     def read(self) -> bytes:
         return sys.stdin.buffer.read(READ_BYTES)
-
-    def wait(self, _seconds: float) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Leave it open: it belongs to the program."""
 
 
 STANDARD_INPUT = StandardInput()

@@ -124,8 +124,6 @@ class StreamSource:
         if self._digest is not None:
             self._digest.start()
         if self._reads_ahead:
-            from evalstream.io.readers import ReadAhead
-
             self._reader, self._reads_ahead = ReadAhead(self._reader), False
 
     def rest(self, offset: int) -> IO[bytes] | None:
@@ -278,6 +276,61 @@ class StreamSource:
 def _has_many_rows(head: bytearray) -> bool:
     """Tell whether some bytes surely begin with lines of rows, and have all that formats read."""
     return head.startswith(b"{") and b"}\n{" in head and head.count(b"\n") > HEAD_LINES
+
+
+MOST_AHEAD: Final = 2
+"""Most pieces that are read before they are asked for."""
+
+
+class ReadAhead(ByteStream):
+    """Wraps a reader whose reads do not wait for anybody, such as one that unpacks a file.
+
+    Start it only after workers are forked.
+    """
+
+    def __init__(self, reader: ByteStream) -> None:
+        # A plain check does without.
+        import threading
+        from queue import SimpleQueue
+
+        self._reader = reader
+        self._pieces: SimpleQueue[bytes | BaseException] = SimpleQueue()
+        self._room = threading.Semaphore(MOST_AHEAD)
+        self._last: bytes | BaseException | None = None
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, name="evalstream-reader", daemon=True)
+        self._thread.start()
+
+    def read(self) -> bytes:
+        """Return the next bytes, or raise what the reader raised, again on each later call."""
+        if self._last is None:
+            piece = self._pieces.get()
+            self._room.release()
+            if isinstance(piece, bytes) and piece:
+                return piece
+            self._last = piece
+        if isinstance(self._last, bytes):
+            return self._last
+        raise self._last
+
+    def close(self) -> None:
+        """End the thread and close the reader."""
+        self._is_closed = True
+        self._room.release()
+        self._thread.join()
+        self._reader.close()
+
+    def _run(self) -> None:
+        piece: bytes | BaseException = b"-"
+        while piece and isinstance(piece, bytes):
+            self._room.acquire()
+            if self._is_closed:
+                return
+            try:
+                piece = self._reader.read()
+            except BaseException as error:  # noqa: BLE001 - whoever asks for the bytes gets it
+                piece = error
+            self._pieces.put(piece)
 
 
 class LineBuffer:

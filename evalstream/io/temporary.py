@@ -9,7 +9,6 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from threading import Lock
 from typing import Final
 
 ENDING: Final = ".evalstream"
@@ -55,7 +54,7 @@ class TemporaryFile:
     def rename_to(self, path: str) -> None:
         """Rename the file to `path`, replacing an existing one. Raises OSError."""
         os.replace(self.name, path)
-        _OWNED.leave(self.name)
+        _OWNED.pop(self.name, None)
 
     def move_to(self, path: str) -> bool:
         """Rename the file to `path` unless a file is there; tell whether it did. Raises OSError."""
@@ -63,7 +62,7 @@ class TemporaryFile:
             move_to_free_name(self.name, path)
         except FileExistsError:
             return False
-        _OWNED.leave(self.name)
+        _OWNED.pop(self.name, None)
         return True
 
     def remove(self) -> None:
@@ -71,27 +70,8 @@ class TemporaryFile:
         _remove(self.name)
 
 
-class _OwnedNames:
-    """The temporary files of this process, whose locks do not exclude the process itself."""
-
-    def __init__(self) -> None:
-        self._names: set[str] = set()
-        self._lock = Lock()
-
-    def enter(self, name: str) -> bool:
-        """Add a name; tell whether it was free."""
-        with self._lock:
-            is_free = name not in self._names
-            self._names.add(name)
-        return is_free
-
-    def leave(self, name: str) -> None:
-        """Remove a name."""
-        with self._lock:
-            self._names.discard(name)
-
-
-_OWNED: Final = _OwnedNames()
+_OWNED: Final[dict[str, object]] = {}
+"""The temporary files of this process, whose locks do not exclude the process itself."""
 
 
 def remove_abandoned(path: str) -> None:
@@ -138,15 +118,16 @@ def temporary_names(path: str) -> Iterator[str]:
 
 def _claim(name: str, *, create: bool) -> int | None:
     """Open and lock a file without an owner, creating it with `create`; None if not possible."""
-    if not _OWNED.enter(name):
+    mark = object()
+    if _OWNED.setdefault(name, mark) is not mark:
         return None
     try:
         descriptor = _open_and_lock(name, create=create)
     except BaseException:
-        _OWNED.leave(name)
+        _OWNED.pop(name, None)
         raise
     if descriptor is None:
-        _OWNED.leave(name)
+        _OWNED.pop(name, None)
     return descriptor
 
 
@@ -211,4 +192,4 @@ def _remove_second_name(name: str, path: str) -> None:
 def _remove(name: str) -> None:
     with suppress(FileNotFoundError):
         os.unlink(name)
-    _OWNED.leave(name)
+    _OWNED.pop(name, None)

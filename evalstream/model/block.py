@@ -51,7 +51,10 @@ class Block(NamedTuple):
 
 
 class ByteStream(Protocol):
-    """Bytes that arrive once and in order: a pipe, a file, an object in a store."""
+    """Bytes that arrive once and in order: a pipe, a file, an object in a store.
+
+    One that inherits from it need only read, if that waits for nobody and leaves nothing open.
+    """
 
     def read(self) -> bytes:
         """Return the next bytes that arrive, about 1 MiB at most; empty at the end.
@@ -61,9 +64,12 @@ class ByteStream(Protocol):
 
     def wait(self, seconds: float) -> bool:
         """Tell whether `read` would return within some seconds, the end included."""
+        del seconds
+        return True
 
     def close(self) -> None:
         """Release the source of the bytes."""
+        return  # mypy takes a method without a body for an abstract one
 
 
 class Lines(NamedTuple):

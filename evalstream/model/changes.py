@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -137,21 +137,13 @@ class ChangeTally:
             places = (*places, *lines)[:MOST_PLACES]
         self._seen[change] = Occurrences(known.times + times, places, known.shown or example)
 
-    def add_row(self, applied: Iterable[Applied], line: int) -> None:
-        """Count the changes of one row; a change that occurs several times counts once."""
+    def add_each(self, applied: Iterable[Applied], *lines: int) -> None:
+        """Count the changes of one document, or of the row on a line; each kind counts once."""
         firsts: dict[Change, Example] = {}
         for one in applied:
             firsts.setdefault(one.change, one.example)
         for change, example in firsts.items():
-            self.add(change, example, lines=(line,))
-
-    def add_document(self, applied: Iterable[Applied]) -> None:
-        """Count the changes of one document; a change that occurs several times counts once."""
-        firsts: dict[Change, Example] = {}
-        for one in applied:
-            firsts.setdefault(one.change, one.example)
-        for change, example in firsts.items():
-            self.add(change, example)
+            self.add(change, example, lines=lines)
 
     def merge(self, other: ChangeTally, lines: int = 0) -> None:
         """Add the changes of what follows; its line numbers are raised by `lines`."""
@@ -163,11 +155,6 @@ class ChangeTally:
     def seen(self) -> Mapping[Change, Occurrences]:
         """The changes and how often each was made."""
         return self._seen
-
-    def of_class(self, change_class: ChangeClass) -> Iterator[tuple[Change, Occurrences]]:
-        """Iterate over the changes of one class, the most frequent first."""
-        chosen = [item for item in self._seen.items() if item[0].kind.change_class is change_class]
-        return iter(sorted(chosen, key=lambda item: (-item[1].times, item[0])))
 
     def __bool__(self) -> bool:
         """Tell whether anything was changed."""

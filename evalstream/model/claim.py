@@ -81,32 +81,21 @@ class JudgedClaim(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the claim as the output contract writes it."""
-        optional = {} if self.reason is None else {"reason": self.reason}
-        return {
-            "pointer": self.pointer,
-            "label": self.label,
-            "kind": self.kind,
-            "claimed": self.claimed,
-            "recomputed": self.recomputed,
-            "state": self.state.value,
-            **optional,
-            "rows": self.rows,
-            "score": self.is_score,
-        }
+        shown = {**self._asdict(), "state": self.state.value, "score": self.is_score}
+        del shown["is_score"]
+        if self.reason is None:
+            del shown["reason"]
+        return shown
 
     @classmethod
     def from_dict(cls, encoded: Mapping[str, Any]) -> JudgedClaim:
         """Return a claim from its JSON. Raises KeyError or ValueError if it is not valid."""
+        named = ("pointer", "label", "kind", "claimed", "recomputed", "rows")
         return cls(
-            encoded["pointer"],
-            encoded["label"],
-            encoded["kind"],
-            encoded["claimed"],
-            encoded["recomputed"],
-            State(encoded["state"]),
-            encoded.get("reason"),
-            encoded["rows"],
-            encoded["score"],
+            **{name: encoded[name] for name in named},
+            state=State(encoded["state"]),
+            reason=encoded.get("reason"),
+            is_score=encoded["score"],
         )
 
 

@@ -2,8 +2,8 @@
 
 For each class the standard library compiles the text of new methods, and it loads `inspect` to do
 so. With the classes of a check this takes as long as all else that a small run needs. The classes
-here share their methods. What `dataclasses` and `inspect` ask of a class is made when they ask it
-(`model/introspection.py`). The named tuples here differ from those of `typing` in that the text of
+here share their methods. What `dataclasses` and `inspect` ask of a class is made when they ask
+it. The named tuples here differ from those of `typing` in that the text of
 their constructor is compiled when many tuples of a class are made.
 """
 
@@ -18,7 +18,7 @@ MANY: Final = 16
 
 
 class _OnDemand:
-    """An attribute of classes that a function of `model/introspection.py` makes when it is read."""
+    """An attribute of classes that a function of this module makes when it is read."""
 
     def __init__(self, maker: str) -> None:
         self._maker = maker
@@ -27,10 +27,8 @@ class _OnDemand:
     def __get__(self, instance: object, owner: type) -> Any:
         if instance is not None and self._maker == "signature_of":
             raise AttributeError(self._maker)
-        from evalstream.model import introspection
-
         if owner not in self._made:
-            self._made[owner] = getattr(introspection, self._maker)(owner, declared_fields(owner))
+            self._made[owner] = globals()[self._maker](owner, declared_fields(owner))
         return self._made[owner]
 
 
@@ -229,6 +227,58 @@ class DataClass:
         if len(names) < len(values) or not named.keys().isdisjoint(names):
             raise TypeError(f"{self.__class__.__name__}: too many values")
         named.update(zip(names, values, strict=True))
+
+
+def fields_of(owner: type, declared: Mapping[str, Field]) -> dict[str, Any]:
+    """Return the fields of a class as `dataclasses.fields` returns them; `metadata` has `doc`."""
+    docs = docs_of(owner, declared)
+    return {name: _field(name, one, docs.get(name, "")) for name, one in declared.items()}
+
+
+def signature_of(owner: type, declared: Mapping[str, Field]) -> Any:
+    """Return the signature of the constructor of a class, as `inspect` has it."""
+    import inspect
+
+    by_name = not getattr(owner, "_by_position", True)
+    kind = inspect.Parameter.KEYWORD_ONLY if by_name else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = []
+    for name, one in declared.items():
+        default = inspect.Parameter.empty if one.is_required else one.default
+        default = default if one.default_factory is None else one.default_factory()
+        parameters.append(inspect.Parameter(name, kind, default=default, annotation=one.type))
+    return inspect.Signature(parameters)
+
+
+def docs_of(owner: type, declared: Mapping[str, Field]) -> dict[str, str]:
+    """Return what the docstring of a class says about each attribute."""
+    import inspect
+    import re
+
+    text = inspect.cleandoc(owner.__doc__ or "")
+    section = re.search(r"\n\s*Attributes:\n(.*)", text, re.DOTALL)
+    attribute = re.compile(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
+    found = attribute.findall(section[1]) if section else []
+    described = {
+        name: one.description.help.removesuffix(".") + "."
+        for name, one in declared.items()
+        if one.description is not None
+    }
+    return described | {name: " ".join(text.split()) for name, text in found}
+
+
+def _field(name: str, one: Any, doc: str | None) -> Any:
+    import dataclasses
+
+    made: Any = dataclasses.field(
+        default=dataclasses.MISSING if one.is_required or one.default_factory else one.default,
+        default_factory=one.default_factory or dataclasses.MISSING,
+        compare=one.compare,
+        repr=one.compare,
+        metadata={"doc": doc},
+    )
+    made.name, made.type, made.kw_only = name, one.type, False
+    made._field_type = dataclasses._FIELD  # type: ignore[attr-defined]  # noqa: SLF001 - so do its decorators
+    return made
 
 
 def declared_fields(owner: Any) -> dict[str, Field]:

@@ -90,7 +90,9 @@ def shown_exit_code(code: int, totals: Totals, scheme: str = OWN, *, zero: bool 
     if is_of_signal(code):
         return code
     if scheme == EEE:
-        return _eee_exit_code(code, totals)
+        has_warnings = totals.severities.get(Severity.WARNING)
+        passed = EeeExitCode.WARNINGS if has_warnings else EeeExitCode.CLEAN
+        return passed if code == ExitCode.PASSED else EeeExitCode.ERRORS
     if zero:
         return ExitCode.UNCHECKED if totals.damaged or _lacks(totals) else ExitCode.PASSED
     return code
@@ -99,13 +101,6 @@ def shown_exit_code(code: int, totals: Totals, scheme: str = OWN, *, zero: bool 
 def error_exit_code(code: ExitCode, scheme: str) -> int:
     """Return the exit code of a program that ends without a report."""
     return code if scheme == OWN else EeeExitCode.ERRORS
-
-
-def _eee_exit_code(code: int, totals: Totals) -> int:
-    if code != ExitCode.PASSED:
-        return EeeExitCode.ERRORS
-    has_warnings = totals.severities.get(Severity.WARNING)
-    return EeeExitCode.WARNINGS if has_warnings else EeeExitCode.CLEAN
 
 
 def _lacks(totals: Totals) -> bool:

@@ -126,3 +126,41 @@ def _distance(one: str, other: str, limit: int) -> int:
             return limit + 1
         before, last = last, row
     return last[-1]
+
+
+ALGORITHM_OF_LENGTH: Final = {64: "sha256", 32: "md5"}
+"""The algorithm of a digest, by its number of hex digits."""
+
+ALGORITHMS: Final = tuple(ALGORITHM_OF_LENGTH.values())
+
+_HEX: Final = frozenset("0123456789abcdef")
+
+
+def normalise_digest(digest: str) -> str:
+    """Return a digest in lower case, without spaces and without a `sha256:` or `md5:` prefix.
+
+    A prefix that contradicts the length stays, because the text is then not a digest.
+    """
+    cleaned = digest.strip().lower()
+    for length, algorithm in ALGORITHM_OF_LENGTH.items():
+        rest = cleaned.removeprefix(f"{algorithm}:")
+        if len(rest) == length:
+            return rest
+    return cleaned
+
+
+def is_hex_digest(text: str) -> bool:
+    """Tell whether a text is a lower-case hex digest of a known length."""
+    return len(text) in ALGORITHM_OF_LENGTH and _HEX.issuperset(text)
+
+
+def notify(text: str) -> None:
+    """Tell people one thing at once, whatever the report will say.
+
+    It goes to the logger `evalstream`, which writes to stderr unless the program that uses this
+    package says otherwise.
+    """
+    # Few checks lose something, and the import takes 3 ms.
+    import logging
+
+    logging.getLogger("evalstream").error("evalstream: %s", text)

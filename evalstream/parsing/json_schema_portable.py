@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
-from evalstream.model.errors import MissingExtra, UsageError
-from evalstream.model.extras import install_command
+from evalstream.model.errors import MissingExtra, UsageError, install_command
 from evalstream.parsing import schema_errors
 from evalstream.parsing.acceptor_code import ecma
 from evalstream.parsing.json import is_accepted, is_finite, resolve

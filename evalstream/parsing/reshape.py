@@ -23,7 +23,7 @@ from evalstream.model.changes import (
     Example,
 )
 from evalstream.model.data_class import DataClass, field
-from evalstream.model.hex_digest import is_hex_digest, normalise_digest
+from evalstream.model.text import is_hex_digest, normalise_digest
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_tree import JsonType, Node, Splices, compact, decode_string, quote_text
 

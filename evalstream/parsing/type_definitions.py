@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, Final
 
-from evalstream.model.errors import CannotCheck, MissingExtra
-from evalstream.model.extras import install_command
+from evalstream.model.errors import CannotCheck, MissingExtra, install_command
 from evalstream.parsing.schema_files import builtin_schema, report_schemas, schema_documents
 
 PYTHON: Final = "python"

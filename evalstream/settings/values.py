@@ -18,7 +18,7 @@ from evalstream.model.finding import Severity
 from evalstream.model.option_fields import Option
 from evalstream.model.text import describe_unknown
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.settings import declared
+from evalstream.settings import load
 from evalstream.settings.options import AT_LEAST_ONE, CHOICES, NOT_NEGATIVE
 
 TOOL: Final = "evalstream"
@@ -48,7 +48,7 @@ def find_table() -> TomlTable | None:
     A `pyproject.toml` without the table is passed over. Raises UsageError for a file that cannot
     be read or is not valid.
     """
-    return next(filter(None, map(_table, declared.settings_files())), None)
+    return next(filter(None, map(_table, load.settings_files())), None)
 
 
 def read_table(file: str) -> TomlTable:
@@ -62,7 +62,7 @@ def read_table(file: str) -> TomlTable:
 
 def _table(file: str) -> TomlTable | None:
     """Return the settings of a file, None if it has none."""
-    is_project = os.path.basename(file) == declared.PROJECT_NAME
+    is_project = os.path.basename(file) == load.PROJECT_NAME
     return _project_table(file) if is_project else _own_table(file)
 
 
@@ -179,19 +179,19 @@ def read_values(table: TomlTable) -> dict[str, Any]:
     """
     try:
         values = typed_values(table.values)
-        for name in sorted(declared.CODES & values.keys()):
+        for name in sorted(load.CODES & values.keys()):
             _check_codes(name, values[name])
-        for pattern, codes in values.get(declared.PER_FILE, {}).items():
+        for pattern, codes in values.get(load.PER_FILE, {}).items():
             _check_codes(f"per-file-ignores.{pattern!r}", codes)
     except UsageError as error:
         raise UsageError(f"{printable(table.file)}: {error.on_command_line}") from error
     folder = os.path.dirname(table.file)
-    for name in declared.PATHS & values.keys():
+    for name in load.PATHS & values.keys():
         values[name] = _below(folder, values[name])
-    if declared.PER_FILE in values:
-        values[declared.PER_FILE] = tuple(
+    if load.PER_FILE in values:
+        values[load.PER_FILE] = tuple(
             f"{_pattern_below(folder, pattern)}:{','.join(codes)}"
-            for pattern, codes in values[declared.PER_FILE].items()
+            for pattern, codes in values[load.PER_FILE].items()
             if codes
         )
     return values
@@ -204,11 +204,11 @@ def typed_values(table: Mapping[str, Any]) -> dict[str, Any]:
     """
     values = {}
     for key, value in table.items():
-        if key in declared.KEYS_OF_ONE_CALL:
+        if key in load.KEYS_OF_ONE_CALL:
             raise UsageError(f"{key}: only the command line can set it, as --{key}")
-        if key not in declared.SETTINGS:
-            raise UsageError(describe_unknown("setting", key, declared.SETTINGS))
-        option = declared.SETTINGS[key]
+        if key not in load.SETTINGS:
+            raise UsageError(describe_unknown("setting", key, load.SETTINGS))
+        option = load.SETTINGS[key]
         try:
             values[option.name] = _convert_value(option, value)
         except ValueError as error:
@@ -230,7 +230,7 @@ def least(option: Option) -> int | None:
 
 def _convert_value(option: Option, value: Any) -> Any:
     """Return the value of a field. Raises ValueError that says what was expected."""
-    if option.name == declared.PER_FILE:
+    if option.name == load.PER_FILE:
         return _require(_is_table, value, TABLES)
     if option.type == tuple[str, ...]:
         return tuple(_require(_is_list, value, LISTS))
@@ -319,7 +319,7 @@ def settings_schema() -> dict[str, Any]:
         "title": "Settings of evalstream",
         "description": "evalstream.toml, and the table tool.evalstream in pyproject.toml.",
         "type": "object",
-        "properties": {key: _property(one) for key, one in declared.SETTINGS.items()},
+        "properties": {key: _property(one) for key, one in load.SETTINGS.items()},
         "additionalProperties": False,
     }
 
@@ -339,7 +339,7 @@ def describe_option(option: Option) -> str:
 
 def default_in_toml(option: Option) -> Any:
     """Return the default of a setting as a file would have it, None if it has none."""
-    if option.name == declared.PER_FILE:
+    if option.name == load.PER_FILE:
         return {}
     if isinstance(option.default, bool):
         return option.default is not option.text.negates
@@ -355,7 +355,7 @@ def _property(option: Option) -> dict[str, Any]:
 
 
 def _type(option: Option) -> dict[str, Any]:
-    if option.name == declared.PER_FILE:
+    if option.name == load.PER_FILE:
         return _LISTS
     if option.type == tuple[str, ...]:
         return _LIST

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import Final
 
 from evalstream.batch.plan import Shard
-from evalstream.engine.block_tasks import usable_cores
+from evalstream.engine.row_pass import usable_cores
 from evalstream.io.names import is_remote, printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck

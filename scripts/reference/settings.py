@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalstream.model.option_fields import Group, Option
-from evalstream.settings.declared import SETTINGS
+from evalstream.settings.load import SETTINGS
 from evalstream.settings.values import describe_option, settings_schema
 from reference.markdown import code, fence, table
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from rows import bounded, bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream.engine import block_tasks, row_pass
+from evalstream.engine import row_pass
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.eee import row_engine
-from evalstream.io import file_state
+from evalstream.io import readers
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource
 from evalstream.model.block import Block
@@ -41,9 +41,9 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a small file be read as a large one is: in many blocks, most of them behind its head."""
     head = FileSource.head
     monkeypatch.setattr(FileSource, "head", lambda source, size=5000: head(source, size))
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 1000)
-    monkeypatch.setattr(block_tasks, "SMALLEST_BLOCK_BYTES", 1000)
-    monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 0)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
     monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
 
 
@@ -269,15 +269,15 @@ def test_documents_of_other_formats_are_watched_too(
     evaluation = tmp_path / "evaluation.json"
     evaluation.write_text('{"framework_version": "0.1", "items": [], "benchmark_id": "a"}')
     watched: list[str] = []
-    add = file_state.Watch.add
+    add = readers.Watch.add
 
-    def added(watch: file_state.Watch, path: str, status: os.stat_result) -> None:
+    def added(watch: readers.Watch, path: str, status: os.stat_result) -> None:
         add(watch, path, status)
         if path not in watched:
             watched.append(path)
             replaced(Path(path))
 
-    monkeypatch.setattr(file_state.Watch, "add", added)
+    monkeypatch.setattr(readers.Watch, "add", added)
     metric = tmp_path / "metric.yaml"
     metric.write_text("id: m\ntype: metric\n")
     given_to = tmp_path / "input.json"

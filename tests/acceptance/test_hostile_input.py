@@ -19,7 +19,7 @@ from paths import REPOSITORY
 from rows import aggregate_of, bytes_of, line_of, reported, sound_rows, write_run
 
 import evalstream
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.formats.eee import block_pass
 from evalstream.formats.eee.sample_hash import RECIPES
 from evalstream.io import file as file_source
@@ -128,7 +128,7 @@ def test_a_byte_order_mark_is_read_over(see: See) -> None:
 def test_a_byte_order_mark_does_not_shorten_a_long_first_line(
     see: See, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 1000)
     data = b'\xef\xbb\xbf{"a": "' + b"x" * 9000 + b'"}\n' + LINES[1]
     code, text = see(data, max_line_bytes=2000)
     assert code == 1
@@ -287,7 +287,7 @@ def test_reading_that_fails_part_way(
 ) -> None:
     rows, aggregate = write_run(tmp_path, LONGER)
     faulty(monkeypatch, 30_000)
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 3000)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 3000)
     monkeypatch.setattr(FileSource, "head", lambda _: GOOD)
     code, text = see(
         rows, aggregate=aggregate, memory_limit=memory_limit, select=(), ignore=("ES2", "ES4")
@@ -303,7 +303,7 @@ def test_what_was_found_before_reading_failed_is_shown(
     monkeypatch: pytest.MonkeyPatch, see: See
 ) -> None:
     faulty(monkeypatch, 30_000)
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 3000)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 3000)
     monkeypatch.setattr(FileSource, "head", lambda _: GOOD)
     for memory_limit in (1 << 28, 1):
         code, text = see(b"{torn\n" + LONGER, memory_limit=memory_limit)

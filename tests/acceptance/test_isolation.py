@@ -148,7 +148,7 @@ def test_a_bug_in_a_worker_that_checks_blocks(
     breaks: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("evalstream.engine.block_tasks.WORTH_A_POOL_BYTES", 1)
+    monkeypatch.setattr("evalstream.engine.row_pass.WORTH_A_POOL_BYTES", 1)
     monkeypatch.setattr("evalstream.batch.scheduler.WORTH_A_POOL_BYTES", 1)
     folder = folder_of(tmp_path)
     breaks("evalstream.formats.eee.row_engine:RowEngine.run", error)

@@ -14,7 +14,7 @@ from paths import EXAMPLES
 from rows import sound_rows
 
 import evalstream
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.model.finding import Finding
 from evalstream.parsing.json_positions import find_positions
 
@@ -146,8 +146,8 @@ def test_offsets_of_findings_are_those_of_their_rows(
     data = LAYOUTS[layout].encode()
     path = tmp_path / f"rows.jsonl{suffix}"
     path.write_bytes(gzip.compress(data) if suffix else data)
-    for size in (3_000, block_tasks.BLOCK_BYTES):
-        monkeypatch.setattr(block_tasks, "BLOCK_BYTES", size)
+    for size in (3_000, row_pass.BLOCK_BYTES):
+        monkeypatch.setattr(row_pass, "BLOCK_BYTES", size)
         report = evalstream.check(path, engine=engine, select=("ES2",), jobs=1)
         found = [finding.offset for finding in report if finding.code == "ES202"]
         rows = [json.JSONDecoder().raw_decode(data[at or 0 :].decode())[0] for at in found]

@@ -21,7 +21,7 @@ from evalstream.batch.ledger import run_state
 from evalstream.batch.parts import PartReporter
 from evalstream.batch.serialize import fingerprint
 from evalstream.cli.output import Target
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.io import file as file_module
 from evalstream.io.output import Output
 from evalstream.model.options import Options
@@ -104,9 +104,9 @@ def test_any_number_of_workers_gives_the_same_report(
     path = written(tmp_path)
     options = {"sketches": True, "engine": engine, "max_findings": 3}
     serial = reported(path, tmp_path, "jsonl", jobs=1, **{**options, "engine": "auto"})
-    monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 0)
-    monkeypatch.setattr(block_tasks, "SMALLEST_BLOCK_BYTES", 700)
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 700)
+    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
+    monkeypatch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", 700)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 700)
     assert reported(path, tmp_path, "jsonl", jobs=jobs, **options) == serial
 
 

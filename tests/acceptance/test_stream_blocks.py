@@ -25,7 +25,7 @@ from rows import bounded, bytes_of, reported, sound_rows, write_run
 from worker_tasks import check_or_die, check_or_die_once
 
 import evalstream
-from evalstream.engine import block_tasks, row_pass
+from evalstream.engine import row_pass
 from evalstream.executors import pool
 from evalstream.formats.eee import row_engine
 from evalstream.io import readers
@@ -39,7 +39,7 @@ BLOCK_BYTES = 4000
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", BLOCK_BYTES)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", BLOCK_BYTES)
 
 
 def _packed_run(folder: Path, data: bytes) -> tuple[Path, Path]:
@@ -92,7 +92,7 @@ def test_workers_report_the_same_of_damaged_streams(
     monkeypatch.setattr(
         threading.Thread, "start", lambda self: started.add(self.name) or start(self)
     )
-    monkeypatch.setattr(block_tasks, "_is_small", lambda *_: False)
+    monkeypatch.setattr(row_pass, "_is_small", lambda *_: False)
     monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
     assert reported(rows, tmp_path, "jsonl", aggregate, **settings) == serial
     used = {"evalstream-reader", "evalstream-digest"}

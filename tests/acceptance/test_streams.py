@@ -31,7 +31,7 @@ from sound_lines import FAULTY, GOOD, LINES
 from turned_clock import TurnedClock
 
 import evalstream
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.executors import pool
 from evalstream.executors.base import SERIAL, run_in_order
 from evalstream.io import file as file_module
@@ -108,7 +108,7 @@ def test_findings_come_while_the_stream_goes_on(tmp_path: Path, report: list[str
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_rows_are_taken_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 1500)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 1500)
     rows, good, bad = (tmp_path / name for name in ("rows.jsonl", "good.jsonl", "bad.jsonl"))
     rows.write_bytes(MIXED)
     report = evalstream.check(

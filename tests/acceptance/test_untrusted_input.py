@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from paths import EXAMPLES, PAIRS, REPOSITORY
 
 import evalstream
-from evalstream.discovery.declared_rows import allowed_folder, places
+from evalstream.discovery.counterpart import allowed_folder, places
 from evalstream.discovery.inputs import find_runs
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.model.errors import UsageError

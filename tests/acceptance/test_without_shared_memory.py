@@ -16,7 +16,7 @@ from rows import bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.batch import packing
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.executors import pool
 
 MOUNTS = {
@@ -64,7 +64,7 @@ def test_one_process_gives_the_same_report(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(packing, "WORTH_WORKERS", 1)
-    monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 1)
+    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 1)
     for number in range(3):
         (tmp_path / str(number)).mkdir()
         write_run(tmp_path / str(number), bytes_of(sound_rows(count=20)))
@@ -100,7 +100,7 @@ def test_an_unusable_folder_for_shared_memory(mount: str, on_disk: Path) -> None
         (on_disk / "many" / str(number)).mkdir()
         write_run(on_disk / "many" / str(number), bytes_of(sound_rows(count=20)))
     rows = bytes_of(sound_rows())
-    large, aggregate = write_run(on_disk, rows * (block_tasks.WORTH_A_POOL_BYTES // len(rows) + 1))
+    large, aggregate = write_run(on_disk, rows * (row_pass.WORTH_A_POOL_BYTES // len(rows) + 1))
     alone = [large.name, "--aggregate", aggregate.name, "--executor", "pool"]
     for names in (["many"], alone) if mount == "full" else (["many"],):
         given = ["check", *names, "--jobs", "2", "--select", "ES5", "--format", "concise"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lm_eval_logs import RESULTS, results, row, text, write
 
 import evalstream
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.formats.lm_eval.format import FORMAT
 from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.row_engine import LogContext, LogEngine
@@ -117,7 +117,7 @@ def report(path: Path, **options: Any) -> tuple[Any, Any]:
 
 
 def test_any_executor_gives_the_same(log: Path) -> None:
-    assert log.stat().st_size > 3 * block_tasks.SMALLEST_BLOCK_BYTES
+    assert log.stat().st_size > 3 * row_pass.SMALLEST_BLOCK_BYTES
     one, pool = report(log, executor="serial"), report(log, executor="pool", jobs=2)
     assert one == pool
     assert len(one[0]) > 20
@@ -128,5 +128,5 @@ def test_any_size_of_blocks_gives_the_same(
     log: Path, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = report(log, executor="serial")
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", size)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", size)
     assert report(log, executor="serial") == expected

@@ -37,7 +37,7 @@ from rows import (
 )
 
 import evalstream
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.probe import probe_context
@@ -199,9 +199,9 @@ def fifo_filled(fifo: Path, source: Path) -> subprocess.Popen[bytes]:
 
 
 def _force_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 0)
-    monkeypatch.setattr(block_tasks, "SMALLEST_BLOCK_BYTES", 700)
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 700)
+    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
+    monkeypatch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", 700)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 700)
 
 
 def _reader(version: str, engine: str) -> RowReader:

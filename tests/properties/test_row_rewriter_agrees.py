@@ -53,7 +53,7 @@ def exactly(
             left.append(number)
             continue
         parts.append(text.encode() + b"\n")
-        tally.add_row(applied, number)
+        tally.add_each(applied, number)
         changes[number] = applied
     return b"".join(parts), tally, left, changes
 

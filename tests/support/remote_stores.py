@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from stores import Faults, ForwardingServer, ObjectServer, Server, put
 
-from evalstream.io.remote import limits
+from evalstream.io.remote import retry
 
 for library in ("s3fs", "aiohttp", "moto"):
     # Found, and not imported: most processes run no test of a store.
@@ -121,6 +121,6 @@ def store(request: pytest.FixtureRequest) -> Store:
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read in small blocks, and try again at once."""
-    monkeypatch.setattr(limits, "BLOCK_BYTES", BLOCK)
-    monkeypatch.setattr(limits, "PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(limits, "STALL_SECONDS", 5.0)
+    monkeypatch.setattr(retry, "BLOCK_BYTES", BLOCK)
+    monkeypatch.setattr(retry, "PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(retry, "STALL_SECONDS", 5.0)

@@ -4,8 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-from evalstream.engine.block_rewriting import RewrittenBlock
-from evalstream.engine.line_repairs import LeftRow
+from evalstream.engine.block_rewriting import LeftRow, RewrittenBlock
 from evalstream.model.changes import RENAMED, Change, ChangeTally, Example
 
 OLD, NEW = b'"old"', b'"newer"'

@@ -8,7 +8,7 @@ from typing import Final
 
 from evalstream.batch.baseline import baseline_file
 from evalstream.formats.registry import CATALOGUE, folder_format, main_format
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError

@@ -16,10 +16,9 @@ from typing import Any, Final
 from evalstream._version import __version__
 from evalstream.batch.serialize import decode_known, verdict_options
 from evalstream.formats.registry import CATALOGUE
-from evalstream.io.names import printable
+from evalstream.io.names import is_remote, printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import OutputKind
-from evalstream.io.remote import is_remote
 from evalstream.io.spill_table import decode_name, encode_name
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError

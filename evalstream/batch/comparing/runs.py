@@ -10,10 +10,9 @@ from typing import Final
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all
 from evalstream.formats.registry import CATALOGUE
-from evalstream.io.file_state import FileState, file_state
-from evalstream.io.names import printable
+from evalstream.io.names import is_remote, printable
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_remote
+from evalstream.io.readers import FileState, file_state
 from evalstream.model.comparison import ComparedRun, CompareSettings, RunDescription
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck, UsageError

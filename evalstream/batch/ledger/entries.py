@@ -15,9 +15,8 @@ from evalstream.batch.ledger.database import DAMAGE, open_for_reading, snapshot
 from evalstream.batch.ledger.records import COLUMNS, Damaged, LedgerRecord, decode
 from evalstream.batch.serialize import STORED_RUN, describe_misfit
 from evalstream.formats.registry import CATALOGUE
-from evalstream.io.names import printable
+from evalstream.io.names import is_remote, printable
 from evalstream.io.output import Output
-from evalstream.io.remote import is_remote
 from evalstream.model.claim import STATES, describe_states
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Severity

@@ -20,8 +20,7 @@ from evalstream.batch.serialize import (
     encode_run,
     fingerprint,
 )
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import is_remote, printable
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting

@@ -21,7 +21,7 @@ from evalstream.batch.ledger.ledger import (
 )
 from evalstream.batch.ledger.run_state import key_of_names
 from evalstream.batch.serialize import decode_totals, encode_run, fingerprint
-from evalstream.io.file_state import YOUNG_NANOSECONDS, tree_state
+from evalstream.io.readers import YOUNG_NANOSECONDS, tree_state
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Finding, FindingList
 from evalstream.model.options import Options

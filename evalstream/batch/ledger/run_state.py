@@ -15,9 +15,15 @@ from itertools import islice
 from threading import Event
 from typing import Final, NamedTuple
 
-from evalstream.io.file_names import rows_named_like, without_ending
-from evalstream.io.file_state import YOUNG_NANOSECONDS, FileState, file_state
-from evalstream.io.names import S3, is_remote, printable, redact_url
+from evalstream.io.names import (
+    S3,
+    is_remote,
+    printable,
+    redact_url,
+    rows_named_like,
+    without_ending,
+)
+from evalstream.io.readers import YOUNG_NANOSECONDS, FileState, file_state
 from evalstream.io.remote.reader import find_store
 from evalstream.io.remote.retry import with_retries
 from evalstream.io.remote.store import MODIFIED

@@ -14,16 +14,14 @@ from evalstream.batch.rewriting.migrate import refuse_partial
 from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome, change_run, check_with_reasons
 from evalstream.batch.rewriting.staging import Staging, remove_leftovers
 from evalstream.batch.single import check_any
-from evalstream.engine.line_repairs import LineRepairs
+from evalstream.engine.block_rewriting import LineRepairs
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.formats.rewriting import RunRepair
-from evalstream.io.document import document_bytes
-from evalstream.io.names import printable
+from evalstream.io.names import is_remote, printable
 from evalstream.io.output import Output, sync_file, sync_folder
 from evalstream.io.progress import Progress
-from evalstream.io.readers import READ_BYTES
-from evalstream.io.remote import is_remote
+from evalstream.io.readers import READ_BYTES, document_bytes
 from evalstream.model.data_class import DataClass, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
 from evalstream.model.finding import Finding
@@ -163,7 +161,7 @@ def _write_repaired(
     repaired = repair.aggregate(paths, digests, outcome.row_count)
     aggregate = run.aggregate
     if run.aggregate is not None and repaired is not None and repaired[0] != text:
-        outcome.document_changes.add_document(repaired[1])
+        outcome.document_changes.add_each(repaired[1])
         aggregate = staging.write(_staging_name(run.aggregate), repaired[0])
     return (rows, rows != run.rows), (aggregate, aggregate != run.aggregate)
 

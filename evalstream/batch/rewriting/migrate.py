@@ -17,12 +17,10 @@ from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.formats.registry import main_format
 from evalstream.formats.rewriting import Migrator, RunMigration
 from evalstream.io.codecs import COMPRESSIONS
-from evalstream.io.document import document_bytes
-from evalstream.io.file_state import file_state
-from evalstream.io.names import printable
+from evalstream.io.names import is_remote, printable
 from evalstream.io.output import sync_file, sync_folder
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_remote
+from evalstream.io.readers import document_bytes, file_state
 from evalstream.model.data_class import DataClass, field, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
 from evalstream.model.exit_codes import ExitCode
@@ -106,7 +104,7 @@ def _rewrite(
     seal = None if rows is None else (rows_path, rows.target["sha256"], rows.rows)
     source = os.path.basename(printable(run.aggregate or ""))
     text, applied = migration.aggregate(source, digest, rows_digest, seal)
-    outcome.document_changes.add_document(applied)
+    outcome.document_changes.add_each(applied)
     staged = job.staging.write(aggregate_path, text)
     new_rows = None
     if rows is not None:

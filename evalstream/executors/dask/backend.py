@@ -27,8 +27,7 @@ from evalstream.executors.base import (
 )
 from evalstream.executors.dask import worker
 from evalstream.executors.dask.cluster import CLOSE_TIMEOUT_SECONDS, Cluster
-from evalstream.model.errors import ExecutorLost, MissingExtra, UsageError
-from evalstream.model.extras import install_command
+from evalstream.model.errors import ExecutorLost, MissingExtra, UsageError, install_command
 from evalstream.model.signals import STOPPING
 
 CONNECT_TIMEOUT_SECONDS: Final = 30.0

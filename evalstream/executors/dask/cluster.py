@@ -21,8 +21,7 @@ from evalstream.executors.dask.worker import (
     work,
 )
 from evalstream.model.errors import ExecutorLost
-from evalstream.model.notices import notify
-from evalstream.model.text import count_noun
+from evalstream.model.text import count_noun, notify
 
 WATCH_SECONDS: Final = 2.0
 ANSWER_TIMEOUT_SECONDS: Final = 60.0

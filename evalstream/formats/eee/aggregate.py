@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any, Final
 
 from evalstream.formats.eee.claims import Claims, is_qualified, metric_kind, read_claims
-from evalstream.model import hex_digest
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.row_record import UNJOINED
+from evalstream.model.text import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalise_digest
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import object_or_empty, objects, read_number, to_float
 from evalstream.stats.claims import kinds
@@ -150,7 +150,7 @@ class Aggregate(DataClass, frozen=True):
     def hash_algorithm(self) -> str | None:
         """The declared algorithm, if it is supported."""
         algorithm = self.claim("hash_algorithm")
-        return algorithm if algorithm in hex_digest.ALGORITHMS else None
+        return algorithm if algorithm in ALGORITHMS else None
 
     @cached_property
     def checksum(self) -> str | None:
@@ -158,8 +158,8 @@ class Aggregate(DataClass, frozen=True):
         declared = self.claim("checksum")
         if not isinstance(declared, str):
             return None
-        bare = hex_digest.normalise_digest(declared)
-        return bare if hex_digest.is_hex_digest(bare) else None
+        bare = normalise_digest(declared)
+        return bare if is_hex_digest(bare) else None
 
     @cached_property
     def checksum_algorithms(self) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ class Aggregate(DataClass, frozen=True):
 
         A checksum with the length of another algorithm needs that algorithm, too.
         """
-        by_length = hex_digest.ALGORITHM_OF_LENGTH[len(self.checksum)] if self.checksum else None
+        by_length = ALGORITHM_OF_LENGTH[len(self.checksum)] if self.checksum else None
         wanted = [name for name in (self.hash_algorithm, by_length) if name]
         return tuple(dict.fromkeys(wanted)) or USUAL_ALGORITHMS
 

@@ -15,9 +15,8 @@ from evalstream.formats.eee.rules.aggregate import ES702
 from evalstream.formats.eee.rules.datastore import ES902
 from evalstream.formats.eee.rules.seal import ES502, ES503, ES505
 from evalstream.formats.eee.rules.version import ES215, MISSING, fits_another, null_bounds
-from evalstream.io.document import document_bytes
-from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
+from evalstream.io.readers import Watch, document_bytes
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import PlacedViolation, Violation, expect_one

@@ -13,7 +13,7 @@ from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.rules.seal import ES501, ES502, ES503
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity
-from evalstream.model.hex_digest import ALGORITHMS
+from evalstream.model.text import ALGORITHMS
 from evalstream.rules.base import RowCheck, Rule
 from evalstream.rules.inputs import ES001, ES003, ES004
 from evalstream.rules.syntax import ES114

@@ -29,18 +29,18 @@ from evalstream.formats.eee.run_summary import (
     have_mappings,
     summarise_run,
 )
-from evalstream.io.file_state import Watch
 from evalstream.io.names import is_remote, printable
 from evalstream.io.overwriting import is_irregular
 from evalstream.io.progress import Progress
+from evalstream.io.readers import Watch
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, PlacedViolation, Violation
-from evalstream.model.hex_digest import ALGORITHMS
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import NOT_CHECKED, NOT_SEALED, RunSummary
+from evalstream.model.text import ALGORITHMS
 from evalstream.rules.inputs import ES002, changed_while_read
 
 if TYPE_CHECKING:

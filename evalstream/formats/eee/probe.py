@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, Final
 
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.engine.layout import JSONL
 from evalstream.engine.open_rows import OpenRows
 from evalstream.engine.result import BlockChecker, BlockResult
@@ -28,8 +28,8 @@ from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matc
 from evalstream.io.file import FileSource
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
 from evalstream.model.options import Options
+from evalstream.model.text import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
 from evalstream.parsing import json
 from evalstream.rules.base import Where
 from evalstream.stats.duplicates import DuplicateMatch
@@ -330,7 +330,7 @@ def _is_small_file(opened: OpenRows, options: Options) -> bool:
         options.executor in ("auto", "serial")
         and isinstance(opened.source, FileSource)
         and opened.layout.kind == JSONL
-        and opened.source.size < block_tasks.WORTH_A_POOL_BYTES
+        and opened.source.size < row_pass.WORTH_A_POOL_BYTES
     )
 
 

@@ -119,7 +119,7 @@ class RowEngine:
         """Return what collects the violations of a block, and its sketch if it is asked for."""
         if not self.context.options.sketches:
             return BlockFindings(self.context.options, self.context.selection, lines.unshown)
-        from evalstream.engine.sketched import SketchedFindings
+        from evalstream.engine.result import SketchedFindings
         from evalstream.formats.eee.compared import row_figures
 
         return SketchedFindings(self.context, lines, row_figures)

@@ -16,8 +16,7 @@ from evalstream.formats.eee.rules import seal
 from evalstream.formats.eee.rules.datastore import ES902
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
 from evalstream.io.file import FileSource
-from evalstream.io.file_names import rows_named_like
-from evalstream.io.names import is_remote, printable
+from evalstream.io.names import is_remote, printable, rows_named_like
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import Checked, RunSummary, Verified

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from evalstream.formats.eee.versions import VERSIONS
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
+from evalstream.model.text import ALGORITHM_OF_LENGTH
 from evalstream.parsing.json import ascii_text
 from evalstream.parsing.lazy_regex import LazyPattern
 

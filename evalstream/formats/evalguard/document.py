@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from evalstream.engine.harness_logs import FOREIGN, LM_EVAL, LOGS_OF_FORMATS
+from evalstream.engine.layout import FOREIGN, LM_EVAL, LOGS_OF_FORMATS
 from evalstream.engine.positions import json_locator
 from evalstream.formats.base import Detector
 from evalstream.formats.evalguard import documents
@@ -16,9 +16,8 @@ from evalstream.formats.evalguard.report import FLAT, is_flat
 from evalstream.formats.evalguard.rules.documents import EVG101
 from evalstream.formats.evalguard.views import is_legacy
 from evalstream.io.beginning import PEEK_BYTES, Beginning
-from evalstream.io.document import document_bytes
-from evalstream.io.file_names import is_yaml_name
-from evalstream.io.file_state import Watch
+from evalstream.io.names import is_yaml_name
+from evalstream.io.readers import Watch, document_bytes
 from evalstream.model.finding import Excerpt, Locator, PlacedViolation, Severity, Violation
 from evalstream.model.text import count_noun, with_article
 from evalstream.parsing import yaml

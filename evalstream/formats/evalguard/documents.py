@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final
 
 from evalstream.io.beginning import OBJECT, Beginning
-from evalstream.io.file_names import YAML_ENDINGS, is_yaml_name
+from evalstream.io.names import YAML_ENDINGS, is_yaml_name
 
 NAME: Final = "evalguard"
 TITLE: Final = "EvalGuard: tasks, metrics, thresholds or policies, and reports in a folder"

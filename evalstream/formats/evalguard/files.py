@@ -17,8 +17,7 @@ from evalstream.formats.evalguard.documents import (
     kind_of_folder,
 )
 from evalstream.io.containment import FolderBoundary, OutsideFolder
-from evalstream.io.file_names import Exclusion
-from evalstream.io.names import is_local, is_remote
+from evalstream.io.names import Exclusion, is_local, is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 

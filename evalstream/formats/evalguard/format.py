@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import ClassVar, Final
 
-from evalstream.engine.harness_logs import LM_EVAL
+from evalstream.engine.layout import LM_EVAL
 from evalstream.formats.base import Detector, FolderFormat, Place, Show
 from evalstream.formats.evalguard import documents
 from evalstream.formats.evalguard.documents import KINDS, MANIFEST, RESPONSE, SCHEMAS
 from evalstream.io.beginning import OBJECT, Beginning
-from evalstream.io.file_names import is_yaml_name
+from evalstream.io.names import is_yaml_name
 from evalstream.io.progress import Progress
 from evalstream.model.changes import SealedText
 from evalstream.model.errors import UsageError

@@ -10,8 +10,7 @@ from typing import Final
 from evalstream.formats.base import other_formats
 from evalstream.formats.harpia.documents import INPUT, LOG, NAME, OUTPUT, detect_kind
 from evalstream.io.beginning import LINES, read_beginning
-from evalstream.io.file_names import is_json_name, is_packed_name, is_rows_name
-from evalstream.io.names import is_local, printable
+from evalstream.io.names import is_json_name, is_local, is_packed_name, is_rows_name, printable
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 

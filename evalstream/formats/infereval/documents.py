@@ -9,7 +9,7 @@ from collections.abc import Set
 from typing import Final
 
 from evalstream.io.beginning import LINES, OBJECT, Beginning
-from evalstream.io.file_names import is_rows_name
+from evalstream.io.names import is_rows_name
 
 NAME: Final = "infereval"
 TITLE: Final = "infereval: a benchmark of inferences, and a model's verdicts on it"

@@ -14,9 +14,8 @@ from evalstream.engine.log_reading import begun, copy_to_disk, open_log
 from evalstream.formats.base import other_formats
 from evalstream.formats.infereval import documents
 from evalstream.io.beginning import ARRAY, PEEK_BYTES, Peek, peek
-from evalstream.io.file_state import Watch
 from evalstream.io.names import is_remote, printable
-from evalstream.io.readers import DescriptorReader
+from evalstream.io.readers import DescriptorReader, Watch
 from evalstream.model.block import ByteStream
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options

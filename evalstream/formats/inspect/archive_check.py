@@ -8,9 +8,9 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.engine.block_tasks import WORTH_A_POOL_BYTES, usable_cores
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.log_reading import UNREADABLE
+from evalstream.engine.row_pass import WORTH_A_POOL_BYTES, usable_cores
 from evalstream.formats.inspect.archive import ArchiveMember
 from evalstream.formats.inspect.log_check import LogCheck
 from evalstream.formats.inspect.member_check import (

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place
 from evalstream.io.beginning import LINES, OBJECT, Beginning
-from evalstream.io.file_names import is_rows_name
+from evalstream.io.names import is_rows_name
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.lazy_regex import LazyPattern

@@ -17,8 +17,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, 
 import msgspec
 
 from evalstream.formats.inspect.format import EXTRA
-from evalstream.model.errors import MissingExtra
-from evalstream.model.extras import install_command
+from evalstream.model.errors import MissingExtra, install_command
 from evalstream.parsing.json import pointer
 from evalstream.parsing.schema_files import schema_folder
 

@@ -34,8 +34,7 @@ from evalstream.formats.inspect.rules.usage import late_samples
 from evalstream.formats.inspect.store import LogStore
 from evalstream.formats.inspect.values import is_count, is_id, read_time
 from evalstream.formats.inspect.views import LogView, SampleView
-from evalstream.model.errors import MissingExtra
-from evalstream.model.extras import install_command
+from evalstream.model.errors import MissingExtra, install_command
 from evalstream.model.finding import Position, Violation
 from evalstream.model.run_summary import Checked
 from evalstream.model.text import count_noun

@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 from evalstream.formats.inspect.format import EXTRA
 from evalstream.io.codecs import COMPRESSIONS, Codec
 from evalstream.model.block import MEBIBYTE, ByteStream
-from evalstream.model.errors import CannotCheck, MissingExtra
-from evalstream.model.extras import install_command
+from evalstream.model.errors import CannotCheck, MissingExtra, install_command
 
 STORED: Final = 0
 DEFLATED: Final = 8

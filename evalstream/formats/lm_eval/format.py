@@ -14,8 +14,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from evalstream.formats.base import PairedFormat, Place, other_formats
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
-from evalstream.io.file_names import is_json_name
-from evalstream.io.names import is_remote, printable
+from evalstream.io.names import is_json_name, is_remote, printable
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.lazy_regex import LazyPattern

@@ -28,8 +28,7 @@ from evalstream.formats.swe_bench.documents import (
 from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.io.beginning import LINES, PEEK_BYTES, Beginning
-from evalstream.io.file_names import is_yaml_name
-from evalstream.io.names import printable
+from evalstream.io.names import is_yaml_name, printable
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import STDIN
 from evalstream.parsing.json import type_name

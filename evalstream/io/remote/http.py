@@ -7,26 +7,25 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from evalstream.io.remote import limits, store
-from evalstream.io.remote.errors import StoreError, refusal
-from evalstream.io.remote.filesystem import fsspec_settings, run_on
+from evalstream.io.remote import retry, store
+from evalstream.io.remote.retry import StoreError, refusal
+from evalstream.io.remote.store import fsspec_settings, run_on
 
 _READY_TO_SEND: Final = re.compile(r"(?:[\w.~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*", re.ASCII)
 
 _Returned = TypeVar("_Returned")
 
 
-class WebObject:
+class WebObject(store.Store):
     """An object on an HTTP server."""
 
     pins = True
-    is_immutable = False
     headers: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, url: str, scheme: str) -> None:
         aiohttp = import_module("aiohttp")
         timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=limits.STALL_SECONDS, sock_read=limits.STALL_SECONDS
+            total=None, sock_connect=retry.STALL_SECONDS, sock_read=retry.STALL_SECONDS
         )
         # Proxies and netrc apply as in other programs; bytes arrive as they are stored.
         client = {"trust_env": True, "timeout": timeout, "auto_decompress": False}
@@ -40,7 +39,7 @@ class WebObject:
 
     def get_info(self) -> store.ObjectInfo:
         """Request the first byte: servers report more with a range than with the whole object."""
-        return run_on(self._files.loop, self._get_info, seconds=limits.INFO_SECONDS)
+        return run_on(self._files.loop, self._get_info, seconds=retry.INFO_SECONDS)
 
     def fetch(self, start: int, end: int, opened: store.ObjectInfo) -> bytes:
         """Request a byte range."""
@@ -57,9 +56,6 @@ class WebObject:
             stream.close()
             raise
         return stream
-
-    def close(self) -> None:
-        """Do nothing: no request is left open."""
 
     def _run(self, function: Callable[..., Awaitable[_Returned]], *arguments: Any) -> _Returned:
         return run_on(self._files.loop, function, *arguments)

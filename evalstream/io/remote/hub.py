@@ -13,11 +13,9 @@ from threading import Event, Lock
 from typing import Any, Final
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from evalstream.io.remote.errors import CHANGED, FailureReason, StoreError, refusal
-from evalstream.io.remote.filesystem import run_on
 from evalstream.io.remote.http import WebObject
-from evalstream.io.remote.retry import with_retries
-from evalstream.io.remote.store import ETAG, Listed, ObjectInfo, ObjectStream
+from evalstream.io.remote.retry import CHANGED, FailureReason, StoreError, refusal, with_retries
+from evalstream.io.remote.store import ETAG, Listed, ObjectInfo, ObjectStream, run_on
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.data_class import NamedTuple
 

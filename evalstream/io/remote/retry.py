@@ -1,14 +1,178 @@
-"""Requests to stores: each in its own thread, with timeout and retries."""
+"""Requests to stores: each in its own thread, with limits, retries, and errors in our words."""
 
+import os
 import random
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from threading import Event, Thread
-from typing import Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
-from evalstream.io.remote import limits
-from evalstream.io.remote.errors import classify_error
-from evalstream.model.notices import notify
+from evalstream.model.block import MEBIBYTE
+from evalstream.model.text import notify
+
+BLOCK_BYTES: Final = 8 * MEBIBYTE
+WORKERS: Final = 4
+"""Number of blocks fetched in parallel; one more is being processed."""
+
+PIECE_BYTES: Final = MEBIBYTE
+"""Most bytes that one `read` returns."""
+
+TRIES: Final = 5
+PAUSE_SECONDS: Final = 1.0
+"""First pause between two attempts, ± 50 %; each further pause is twice as long."""
+
+STALL_SECONDS: Final = 30.0
+"""Seconds without a byte after which a connection is closed."""
+
+STALL_TRIES: Final = 3
+"""Attempts at a server that does not answer in time; each one takes long."""
+
+INFO_SECONDS: Final = 45.0
+"""Seconds after which a request for the properties of an object is given up."""
+
+NOTICE_SECONDS: Final = 5.0
+"""Seconds without a block after which people are told; each further notice takes twice as long."""
+
+BLOCK_SECONDS: Final = 120.0
+"""Seconds after which a block is given up, even if bytes still arrive."""
+
+
+class FailureReason(NamedTuple):
+    """The reason of a failure; after a `permanent` one there is no retry.
+
+    `pause` is how many seconds the server asks to wait.
+    """
+
+    message: str
+    kind: type[OSError] = OSError
+    permanent: bool = False
+    pause: float = 0.0
+
+    def error(self, tries: int = 1) -> OSError:
+        """Return the exception to raise after the last attempt."""
+        return self.kind(self.message if tries == 1 else f"{self.message} (tried {tries} times)")
+
+
+class StoreError(Exception):
+    """A request failed for a known reason."""
+
+    def __init__(self, reason: FailureReason) -> None:
+        super().__init__(reason.message)
+        self.reason = reason
+
+
+CHANGED: Final = FailureReason("the object changed while it was read", permanent=True)
+FOLDER: Final = FailureReason("it is a folder", IsADirectoryError, permanent=True)
+
+_DENIED: Final = FailureReason("access denied", PermissionError, permanent=True)
+_NOT_FOUND: Final = FailureReason("not found", FileNotFoundError, permanent=True)
+_NO_CREDENTIALS: Final = FailureReason("no credentials found", PermissionError, permanent=True)
+_NOT_SECURE: Final = FailureReason("cannot make a secure connection", permanent=True)
+_NO_SENSE: Final = FailureReason("the store does not accept this URL", permanent=True)
+_UNREACHABLE: Final = FailureReason("cannot reach the server", ConnectionError)
+_BROKEN: Final = FailureReason("the connection was interrupted", ConnectionError)
+_TIMED_OUT: Final = FailureReason("the server did not answer in time", TimeoutError)
+
+
+def classify_error(error: Exception) -> FailureReason:
+    """Return the reason of a failure, from the type of an exception and its status codes."""
+    if isinstance(error, StoreError):
+        return error.reason
+    status = _http_status(error)
+    if status is not None:
+        return refusal(status)
+    for kind in type(error).__mro__:
+        if kind.__name__ in _REASONS_BY_NAME:
+            return _REASONS_BY_NAME[kind.__name__]
+    # gcsfs has no other sign of this failure.
+    if isinstance(error, OSError) and str(error).startswith("Forbidden"):
+        return _DENIED
+    if isinstance(error, OSError) and error.errno is not None:
+        return FailureReason(os.strerror(error.errno).lower())
+    return FailureReason(
+        f"unexpected {type(error).__name__}", permanent=isinstance(error, _LASTING)
+    )
+
+
+def refusal(status: int) -> FailureReason:
+    """Return the reason for an HTTP status."""
+    if status in _REASONS_BY_STATUS:
+        return _REASONS_BY_STATUS[status]
+    phrase = f" ({HTTPStatus(status).phrase})" if status in _STATUSES else ""
+    return FailureReason(f"the server answered {status}{phrase}", permanent=status not in _PASSING)
+
+
+def _http_status(error: BaseException | None) -> int | None:
+    """Return the HTTP status of the response that caused an exception, if there is one."""
+    while error is not None:
+        answer = getattr(error, "response", None)
+        reported = getattr(answer, "status_code", None)
+        if isinstance(answer, dict):
+            reported = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        elif type(error).__name__ == "HttpError":
+            # Only for gcsfs: parse errors of aiohttp have a code that no server sent.
+            reported = getattr(error, "code", None)
+        if str(reported).isdecimal():
+            return int(str(reported))
+        error = error.__cause__
+    return None
+
+
+_STATUSES: Final = frozenset(HTTPStatus)
+_PASSING: Final = frozenset({408, 425, 429, *range(500, 600)}) - {501}
+"""The HTTP statuses after which a retry may succeed."""
+
+_REASONS_BY_STATUS: Final[dict[int, FailureReason]] = {
+    HTTPStatus.UNAUTHORIZED: _DENIED,
+    HTTPStatus.FORBIDDEN: _DENIED,
+    HTTPStatus.NOT_FOUND: _NOT_FOUND,
+    HTTPStatus.GONE: _NOT_FOUND,
+    HTTPStatus.PRECONDITION_FAILED: CHANGED,
+    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE: CHANGED,
+}
+
+_LASTING: Final = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    NotImplementedError,
+    MemoryError,
+)
+
+_REASONS_BY_NAME: Final = {
+    "FileNotFoundError": _NOT_FOUND,
+    "PermissionError": _DENIED,
+    "IsADirectoryError": FOLDER,
+    "NoCredentialsError": _NO_CREDENTIALS,
+    "PartialCredentialsError": _NO_CREDENTIALS,
+    "CredentialRetrievalError": _NO_CREDENTIALS,
+    "TokenRetrievalError": _NO_CREDENTIALS,
+    "ProfileNotFound": _NO_CREDENTIALS,
+    "GoogleAuthError": _NO_CREDENTIALS,
+    "SSLError": _NOT_SECURE,
+    "ClientSSLError": _NOT_SECURE,
+    "ClientConnectorCertificateError": _NOT_SECURE,
+    "InvalidURL": _NO_SENSE,
+    "ParamValidationError": _NO_SENSE,
+    "TimeoutError": _TIMED_OUT,
+    "ReadTimeoutError": _TIMED_OUT,
+    "ConnectTimeoutError": _TIMED_OUT,
+    "TimeoutException": _TIMED_OUT,
+    "ClientConnectorError": _UNREACHABLE,
+    "EndpointConnectionError": _UNREACHABLE,
+    "ConnectError": _UNREACHABLE,
+    "ClientPayloadError": _BROKEN,
+    "ClientOSError": _BROKEN,
+    "ServerDisconnectedError": _BROKEN,
+    "HTTPClientError": _BROKEN,
+    "IncompleteReadError": _BROKEN,
+    "IncompleteRead": _BROKEN,
+    "ConnectionError": _BROKEN,
+}
+"""Reasons by name of the exception, because its package may not be installed."""
+
 
 _Returned = TypeVar("_Returned")
 
@@ -48,7 +212,7 @@ class Patience:
 
     def __init__(self) -> None:
         self._since = time.monotonic()
-        self._next = limits.NOTICE_SECONDS
+        self._next = NOTICE_SECONDS
 
     def tell(self, name: str) -> None:
         """Write a notice if one is due."""
@@ -60,7 +224,7 @@ class Patience:
 
 def with_timeout(call: Callable[[], _Returned], seconds: float | None = None) -> _Returned:
     """Return what a call returns, with a timeout; a stalled call is abandoned."""
-    return BackgroundCall(call).result(seconds or limits.BLOCK_SECONDS)
+    return BackgroundCall(call).result(seconds or BLOCK_SECONDS)
 
 
 def with_retries(
@@ -78,8 +242,8 @@ def with_retries(
         except Exception as error:  # noqa: BLE001 - libraries of stores raise any type
             reason = classify_error(error)
         stalls += reason.kind is TimeoutError
-        most = min(tries or limits.TRIES, count + limits.STALL_TRIES - stalls)
-        pause = limits.PAUSE_SECONDS * 2 ** (count - 1) * random.uniform(0.5, 1.5)
+        most = min(tries or TRIES, count + STALL_TRIES - stalls)
+        pause = PAUSE_SECONDS * 2 ** (count - 1) * random.uniform(0.5, 1.5)
         pause = max(pause, reason.pause)
         if reason.permanent or count >= most or closed.is_set():
             break

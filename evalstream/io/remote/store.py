@@ -1,11 +1,20 @@
-"""The interface of all stores, the properties of their objects, and checks of byte ranges."""
+"""The interface of all stores, checks of byte ranges, and the stores that fsspec opens."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from functools import partial
+from importlib import import_module
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from evalstream.io.remote import limits
-from evalstream.io.remote.errors import CHANGED, FailureReason, StoreError
+from evalstream.io.remote import retry
+from evalstream.io.remote.retry import (
+    CHANGED,
+    FOLDER,
+    BackgroundCall,
+    FailureReason,
+    StoreError,
+    with_timeout,
+)
 
 ETAG: Final = "ETag"
 GENERATION: Final = "generation"
@@ -54,8 +63,8 @@ class Store(Protocol):
     All methods raise StoreError or exceptions of their libraries.
     """
 
-    pins: bool
-    is_immutable: bool
+    pins: bool = False
+    is_immutable: bool = False
 
     def get_info(self) -> ObjectInfo:
         """Request the properties of the object."""
@@ -68,6 +77,7 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release what `get_info` left open for `stream`, if that was not called."""
+        return  # mypy takes a method without a body for an abstract one
 
 
 def version_marks(reported: Mapping[str, Any]) -> dict[str, str]:
@@ -141,7 +151,7 @@ async def read_range(read: Callable[[int], Awaitable[bytes]], size: int) -> byte
     """Read a body that should have `size` bytes, and at most one byte more."""
     pieces: list[bytes] = []
     left = size
-    while left >= 0 and (piece := await read(min(left + 1, limits.PIECE_BYTES))):
+    while left >= 0 and (piece := await read(min(left + 1, retry.PIECE_BYTES))):
         pieces.append(piece)
         left -= len(piece)
     return check_length(b"".join(pieces), size)
@@ -154,3 +164,148 @@ def check_length(data: bytes, size: int) -> bytes:
             FailureReason(f"the server sent {len(data):,} of the {size:,} bytes of a block")
         )
     return data
+
+
+_Returned = TypeVar("_Returned")
+
+
+def open_filesystem(url: str, **options: Any) -> tuple[Any, str]:
+    """Return the fsspec file system of a URL, and the path in it."""
+    found: tuple[Any, str] = import_module("fsspec.core").url_to_fs(
+        url, use_listings_cache=False, **options
+    )
+    return found
+
+
+def fsspec_settings(scheme: str, option: str) -> dict[str, Any]:
+    """Return the user's fsspec settings of an option, which our own value would replace."""
+    return dict(import_module("fsspec.config").conf.get(scheme, {}).get(option, {}))
+
+
+def run_on(
+    loop: Any,
+    function: Callable[..., Awaitable[_Returned]],
+    *arguments: Any,
+    seconds: float | None = None,
+) -> _Returned:
+    """Run a coroutine on the event loop of fsspec, with a timeout."""
+    returned: _Returned = import_module("fsspec.asyn").sync(
+        loop, function, *arguments, timeout=seconds or retry.BLOCK_SECONDS
+    )
+    return returned
+
+
+def object_info(found: Mapping[str, Any]) -> ObjectInfo:
+    """Return the properties of an object from the answer of a file system."""
+    if found.get("type") == "directory":
+        raise StoreError(FOLDER)
+    size = found.get("size")
+    return ObjectInfo(size, size is not None, version_marks(found))
+
+
+class AnyObject(Store):
+    """An object in a store of any kind."""
+
+    def __init__(self, url: str, _scheme: str) -> None:
+        self._files, self._path = open_filesystem(url)
+        self._options: dict[str, Any] = {}
+        if not self._files.async_impl:
+            self._options["cache_type"] = "none"
+
+    def get_info(self) -> ObjectInfo:
+        """Request the properties of the object."""
+        self._files.invalidate_cache()
+        request = partial(self._files.info, self._path)
+        return object_info(with_timeout(request, retry.INFO_SECONDS))
+
+    def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
+        """Request a byte range, of the opened generation where the store has generations."""
+        options = dict(self._options)
+        known = self._files.protocol
+        is_google = "gs" in ((known,) if isinstance(known, str) else known)
+        if is_google and GENERATION in opened.marks:
+            options[GENERATION] = opened.marks[GENERATION]
+        data = with_timeout(partial(self._files.cat_file, self._path, start, end, **options))
+        return check_length(data, end - start)
+
+    def stream(self, opened: ObjectInfo) -> ObjectStream:
+        """Open the object as a file."""
+        del opened
+        return _FileStream(with_timeout(partial(self._files.open, self._path, "rb")))
+
+
+class _FileStream:
+    """A file of fsspec, read from its first byte."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def read(self) -> bytes:
+        """Return the next bytes."""
+        piece: bytes = with_timeout(partial(self._file.read, retry.PIECE_BYTES))
+        return piece
+
+    def close(self) -> None:
+        """Close the file, in the background because it may stall."""
+        BackgroundCall(self._file.close)
+
+
+class S3Object(Store):
+    """An object in S3, or in a store with the same protocol."""
+
+    pins = True
+
+    def __init__(self, url: str, scheme: str) -> None:
+        self._files, self._path = open_s3(url, scheme)
+        bucket, key, version = self._files.split_path(self._path)
+        self._names = {"Bucket": bucket, "Key": key}
+        if version:
+            self._names["VersionId"] = version
+
+    def get_info(self) -> ObjectInfo:
+        """Request the head of the object."""
+        found = self._files.info(self._path, refresh=True, timeout=retry.INFO_SECONDS)
+        return object_info(found)
+
+    def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
+        """Request a byte range, only of the opened object.
+
+        The condition is its ETag, because requesting a version needs a permission that readers may
+        lack.
+        """
+        request = {**self._names, "Range": f"bytes={start}-{end - 1}"}
+        if ETAG in opened.marks:
+            request["IfMatch"] = opened.marks[ETAG]
+        answer = self._files.call_s3("get_object", timeout=retry.BLOCK_SECONDS, **request)
+        return run_on(self._files.loop, _read_part, answer, start, end, opened)
+
+    def stream(self, opened: ObjectInfo) -> ObjectStream:
+        """Raise StoreError: range requests are part of the protocol."""
+        del opened
+        raise StoreError(
+            FailureReason("the server does not report the size of the object", permanent=True)
+        )
+
+
+def open_s3(url: str, scheme: str) -> tuple[Any, str]:
+    """Return the fsspec file system of a URL, and the path in it."""
+    # Attempts are counted in one place, not in three layers of libraries.
+    config = {
+        "connect_timeout": retry.STALL_SECONDS,
+        "read_timeout": retry.STALL_SECONDS,
+        "retries": {"total_max_attempts": 1},
+    }
+    files, path = open_filesystem(
+        url, config_kwargs=config | fsspec_settings(scheme, "config_kwargs")
+    )
+    files.retries = 1
+    return files, path
+
+
+async def _read_part(answer: Any, start: int, end: int, opened: ObjectInfo) -> bytes:
+    try:
+        check_marks(version_marks(answer), opened.marks)
+        check_range(answer.get("ContentRange"), start, end, opened.size)
+        return await read_range(answer["Body"].read, end - start)
+    finally:
+        answer["Body"].close()

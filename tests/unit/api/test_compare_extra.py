@@ -12,8 +12,7 @@ from paths import EXAMPLES
 
 import evalstream
 from evalstream.api import compare as comparing
-from evalstream.model.errors import MissingExtra
-from evalstream.model.extras import install_command
+from evalstream.model.errors import MissingExtra, install_command
 
 TWO = EXAMPLES / "compare" / "data" / "tiny_sums" / "acme"
 WITHOUT = """

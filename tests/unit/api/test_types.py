@@ -16,9 +16,8 @@ from paths import EXAMPLES
 import evalstream
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.comparison import ComparedRun, Comparison, Flip
-from evalstream.model.data_class import declared_fields
+from evalstream.model.data_class import declared_fields, docs_of
 from evalstream.model.finding import KnownFinding
-from evalstream.model.introspection import docs_of
 from evalstream.model.report import Totals
 from evalstream.model.run_summary import VERDICTS, Checked, Verdict, Verified
 

@@ -14,7 +14,7 @@ from evalstream.batch import packing, scheduler
 from evalstream.batch.packing import RunBundle, StoredResult, bundle_small_runs, check_bundle
 from evalstream.batch.plan import PlannedRun
 from evalstream.batch.results import load_summary
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.model.options import Options
 from evalstream.model.report import Report
 from evalstream.model.run import NoInput, Run
@@ -123,7 +123,7 @@ def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
 
 
 def test_what_is_small_is_what_is_checked_by_one_process() -> None:
-    assert scheduler.WORTH_A_POOL_BYTES == block_tasks.WORTH_A_POOL_BYTES
+    assert scheduler.WORTH_A_POOL_BYTES == row_pass.WORTH_A_POOL_BYTES
 
 
 def test_the_bytes_of_a_summary_are_made_once_and_without_links(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from remote_stores import CREDENTIALS, SECRETS, Store, bucket, quick_retries, s3
 import evalstream
 from evalstream.discovery.inputs import find_runs
 from evalstream.discovery.unrecognised import Unrecognised
-from evalstream.io.file_names import NO_ENDING
-from evalstream.io.remote import Listed, limits, list_objects, listing, read_each
+from evalstream.io.names import NO_ENDING
+from evalstream.io.remote import Listed, list_objects, read_each, reader, retry
 from evalstream.model.run import NoInput, Run
 
 fsspec = pytest.importorskip("fsspec")
@@ -311,14 +311,14 @@ def test_a_pattern_in_a_store_that_refuses_is_told(s3: Store) -> None:
 
 
 def test_names_that_cannot_be_kept_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "open_url", lambda *_: iter([[Listed("a\0b.jsonl")]]))
+    monkeypatch.setattr(reader, "open_url", lambda *_: iter([[Listed("a\0b.jsonl")]]))
     with pytest.raises(OSError, match="NUL"):
         list(list_objects("memory://x"))
 
 
 def test_objects_are_read_some_at_once_in_order(s3: Store) -> None:
     urls = []
-    for number in range(listing.READERS * 2 + 3):
+    for number in range(reader.READERS * 2 + 3):
         s3.keep(f"each/{number}", b"x" * number)
         urls.append(f"{s3.prefix}/each/{number}")
     urls.insert(5, f"{s3.prefix}/each/none")
@@ -328,7 +328,7 @@ def test_objects_are_read_some_at_once_in_order(s3: Store) -> None:
 
 
 def test_a_whole_prefix_is_checked(s3: Store) -> None:
-    assert limits.TRIES
+    assert retry.TRIES
     s3.keep("checked/x.jsonl", b"not json\n")
     report = evalstream.check(f"{s3.prefix}/checked/", select=("ES0", "ES1"), jobs=1)
     assert report.exit_code == 1

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from rows import DETAILS, aggregate_of, bounded, bytes_of, mutants, sound_rows
 
 import evalstream
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.io import codecs
-from evalstream.model.extras import install_command
+from evalstream.model.errors import install_command
 from evalstream.model.finding import Finding
 
 GOOD = bytes_of(sound_rows())
@@ -77,7 +77,7 @@ def test_the_checksum_may_be_of_stored_or_unpacked_bytes(
 def test_packed_rows_give_the_findings_of_plain_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 2000)
     odd = GOOD + b"{torn\n\n[1]\n" + GOOD[:-1]
     plain = tmp_path / "rows.jsonl"
     plain.write_bytes(odd)
@@ -167,7 +167,7 @@ def test_elements_give_the_findings_of_lines(
     data = as_array(rows, indent)
     (folder / "array.json").write_bytes(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(block_tasks, "BLOCK_BYTES", 2000)
+        patch.setattr(row_pass, "BLOCK_BYTES", 2000)
         options: dict[str, Any] = {"jobs": jobs, "max_findings": 0, "ignore": ABOUT_FILES}
         lines = evalstream.check(folder / "rows.jsonl", **options)
         array = evalstream.check(folder / "array.json", **options)

@@ -21,9 +21,8 @@ from hypothesis import strategies as st
 from row_rewriters import BAD, NEW, OLD, REASON, RENAMING, Deadly, Meddling, Renaming, Unchanged
 from rows import bounded
 
-from evalstream.engine import block_tasks
-from evalstream.engine.block_rewriting import BlockRewriter, RewrittenBlock
-from evalstream.engine.line_repairs import LeftRow, LineRepairs
+from evalstream.engine import row_pass
+from evalstream.engine.block_rewriting import BlockRewriter, LeftRow, LineRepairs, RewrittenBlock
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.executors import pool
 from evalstream.model.changes import ARRAY_TO_LINES, BLANK_LINES, FINAL_NEWLINE, LINE_ENDS, Change
@@ -55,9 +54,9 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def cut_at(patch: pytest.MonkeyPatch, size: int) -> None:
     """Cut small inputs into blocks of a size, and give them to workers."""
-    patch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 0)
-    patch.setattr(block_tasks, "SMALLEST_BLOCK_BYTES", size)
-    patch.setattr(block_tasks, "BLOCK_BYTES", size)
+    patch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
+    patch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", size)
+    patch.setattr(row_pass, "BLOCK_BYTES", size)
 
 
 class Run:
@@ -104,7 +103,7 @@ def test_only_work_for_threads_is_tried_on_a_sample(
     auto = Options(jobs=2)
     asked = {}
     for least in (0, len(ROWS) + 1):
-        monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", least)
+        monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", least)
         for name, options in (("serial", SERIAL), ("pool", POOL), ("auto", auto)):
             rewriter = Asked()
             assert rewrite_rows(str(source), None, rewriter, options).rows == 400
@@ -269,7 +268,6 @@ def test_a_broken_array_is_not_whole(tmp_path: Path) -> None:
         (ARRAY, "the rows are in a JSON array", {"repairs": LineRepairs(array_to_lines=False)}),
         (ROWS.decode().encode("utf-16"), "UTF-16", {}),
         (ROWS.decode().encode("utf-32-le"), "UTF-32", {}),
-        (b'{"claims": []}', "an aggregate", {"of_aggregates": ["claims"]}),
     ],
 )
 def test_what_does_not_hold_rows_on_lines_is_not_rewritten(

@@ -16,7 +16,7 @@ from rows import bytes_of, sound_rows, write_run
 from worker_tasks import blocks, check_or_die, deadly, deadly_once, failing, slow_at_first
 
 import evalstream
-from evalstream.engine import block_tasks, row_pass
+from evalstream.engine import row_pass
 from evalstream.executors import pool
 from evalstream.executors.base import SERIAL, Backend, SerialExecutor, run_in_order
 from evalstream.model.block import Block
@@ -112,8 +112,8 @@ def test_rows_whose_worker_is_lost_do_not_pass(
 ) -> None:
     rows, aggregate = write_run(tmp_path, bytes_of(sound_rows(count=12)))
     monkeypatch.setattr(row_pass, "check_block", check_or_die)
-    monkeypatch.setattr(block_tasks, "SMALLEST_BLOCK_BYTES", 4000)
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 4000)
+    monkeypatch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", 4000)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 4000)
     report = evalstream.check(rows, aggregate=aggregate, jobs=2, executor="pool")
     assert report.exit_code == 3
     assert not report.passed

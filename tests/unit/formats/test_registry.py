@@ -10,7 +10,7 @@ import pytest
 from each import each
 
 from evalstream.discovery.inputs import OPTIONS
-from evalstream.engine.harness_logs import FOREIGN, FORMATS_OF_LOGS
+from evalstream.engine.layout import FOREIGN, FORMATS_OF_LOGS
 from evalstream.formats.base import AnyFormat, other_formats
 from evalstream.formats.registry import (
     CATALOGUE,

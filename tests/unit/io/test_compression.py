@@ -26,8 +26,7 @@ from evalstream.io import compression
 from evalstream.io.codecs import detect_compression
 from evalstream.io.compression import PIECE_BYTES, DecompressingReader
 from evalstream.model.block import MEBIBYTE
-from evalstream.model.errors import BrokenCompression, MissingExtra
-from evalstream.model.extras import install_command
+from evalstream.model.errors import BrokenCompression, MissingExtra, install_command
 
 ROWS = b"".join(
     b'{"sample_id":"%d","sample_hash":"%s"}\n'

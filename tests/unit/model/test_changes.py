@@ -28,7 +28,7 @@ def applied(change: Change, where: str = "/a") -> Applied:
 def tallied(rows: list[list[Change]]) -> ChangeTally:
     tally = ChangeTally()
     for line, changes in enumerate(rows, 1):
-        tally.add_row(map(applied, changes), line)
+        tally.add_each(map(applied, changes), line)
     return tally
 
 
@@ -53,16 +53,15 @@ def test_it_does_not_matter_where_rows_are_cut(
         assert seen.lines == tuple(lines[:MOST_PLACES])
 
 
-def test_documents_have_no_lines_and_classes_do_not_mix() -> None:
+def test_changes_of_documents_have_no_lines() -> None:
     decided = Change(ChangeKind("x", ChangeClass.DECIDED, "x"), "/x")
     tally = ChangeTally()
     assert not tally
-    tally.add_document([applied(CHANGES[0]), applied(CHANGES[0], "/other"), applied(decided)])
-    tally.add_document([applied(decided)])
+    tally.add_each([applied(CHANGES[0]), applied(CHANGES[0], "/other"), applied(decided)])
+    tally.add_each([applied(decided)])
     assert tally
-    (mechanical,) = tally.of_class(ChangeClass.MECHANICAL)
-    assert mechanical[1].times == 1
-    assert mechanical[1].example == Example("/a", "null", None)
-    assert mechanical[1].lines == ()
-    assert [seen.times for _, seen in tally.of_class(ChangeClass.DECIDED)] == [2]
-    assert list(tally.of_class(ChangeClass.FILLED)) == []
+    mechanical = tally.seen[CHANGES[0]]
+    assert mechanical.times == 1
+    assert mechanical.example == Example("/a", "null", None)
+    assert mechanical.lines == ()
+    assert tally.seen[decided].times == 2

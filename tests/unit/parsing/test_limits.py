@@ -19,7 +19,7 @@ from rows import aggregate_of, bounded, bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.formats.eee import aggregate_check
-from evalstream.io import document as documents_of
+from evalstream.io import readers as documents_of
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import MORE, Violation
 from evalstream.model.signals import STOPPING, Stopped

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rows import ENGINES, bounded, bytes_of, sound_rows
 
 import evalstream
-from evalstream.io.file_names import Exclusion
+from evalstream.io.names import Exclusion
 from evalstream.model.errors import UsageError
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.linear_regex import Undecided, bounded_search, linear_search

@@ -15,8 +15,7 @@ from depth import some
 from each import each
 from paths import EXAMPLES
 
-from evalstream.model.errors import CannotCheck, MissingExtra
-from evalstream.model.extras import install_command
+from evalstream.model.errors import CannotCheck, MissingExtra, install_command
 from evalstream.parsing import type_definitions as module
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.schema_files import builtin_schema

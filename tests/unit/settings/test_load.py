@@ -10,8 +10,7 @@ import pytest
 import evalstream
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
-from evalstream.settings.declared import SETTINGS
-from evalstream.settings.load import NO_SETTINGS, find_settings, resolve_settings
+from evalstream.settings.load import NO_SETTINGS, SETTINGS, find_settings, resolve_settings
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstream.model.errors import UsageError
-from evalstream.settings.declared import SETTINGS
-from evalstream.settings.load import Settings, resolve_settings, settings_lines
+from evalstream.settings.load import SETTINGS, Settings, resolve_settings, settings_lines
 from evalstream.settings.values import TomlTable, allowed_values, read_values
 
 OPTIONS = list(SETTINGS.values())

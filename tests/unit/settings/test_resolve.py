@@ -6,8 +6,7 @@ from typing import Any
 
 from each import each
 
-from evalstream.settings.declared import SETTINGS
-from evalstream.settings.load import Settings, resolve_settings
+from evalstream.settings.load import SETTINGS, Settings, resolve_settings
 
 OPTIONS = SETTINGS.values()
 

@@ -15,7 +15,7 @@ from paths import REPOSITORY
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.parsing.json_schema import compile_schema
-from evalstream.settings.declared import SETTINGS
+from evalstream.settings.load import SETTINGS
 from evalstream.settings.values import (
     LONGEST_TEXT,
     MOST_TEXTS,

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rows import REPORTERS, Row, bounded, bytes_of, line_of, reported, sound_rows, write_run
 
 import evalstream
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.model.row_record import ABSENT, RowRecords, pack
 from evalstream.parsing.native.binding import library
 from evalstream.stats import coverage, duplicate_index
@@ -381,7 +381,7 @@ def test_a_report_is_the_same_with_any_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, most: int
 ) -> None:
     rows, aggregate = write_run(tmp_path, _repeats())
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 5000)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 5000)
     plenty = reported(rows, tmp_path, form, aggregate, max_findings=most, jobs=1)
     for limit in (1, 10 * BYTES_PER_ROW, 30 * BYTES_PER_ROW):
         little = reported(

@@ -12,7 +12,7 @@ from made_store import make_record, make_store, object_at, uuid_of, write_record
 import evalstream
 from evalstream.api.store import admit, verify
 from evalstream.io.remote import hub as hub_files
-from evalstream.io.remote import limits
+from evalstream.io.remote import retry
 from evalstream.io.remote.hub import parse_hub
 from evalstream.io.remote.store import ETAG
 from evalstream.store import verify as verify_module
@@ -32,7 +32,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
     monkeypatch.setenv("HF_ENDPOINT", f"http://{served.address}")
     monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.setattr(hub_files, "_KNOWN", hub_files._Listings())
-    monkeypatch.setattr(limits, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(retry, "PAUSE_SECONDS", 0.01)
     yield served
     served.close()
 
@@ -114,7 +114,7 @@ def test_a_limit_without_end_is_not_waited_for_without_end(
     monkeypatch.setattr(hub_files, "MOST_PAUSE_SECONDS", 0.01)
     hub.limits = [headers] * 100
     report = verify(hub.url)
-    assert (report.exit_code, len(hub.paths)) == (3, limits.TRIES)
+    assert (report.exit_code, len(hub.paths)) == (3, retry.TRIES)
 
 
 def test_a_hub_that_breaks_down_amid_the_files_leaves_the_check_incomplete(
@@ -129,7 +129,7 @@ def test_a_hub_that_breaks_down_amid_the_files_leaves_the_check_incomplete(
     monkeypatch.setattr(FakeHub, "_send", send_or_fail)
     report = verify(hub.url)
     assert (report.exit_code, set(report.counts)) == (3, {"ES001"})
-    assert hub.count("/flat/objects/") <= limits.TRIES * files_in(hub.folder, "flat/objects")
+    assert hub.count("/flat/objects/") <= retry.TRIES * files_in(hub.folder, "flat/objects")
 
 
 def test_a_hub_that_answers_nothing_more_ends_the_check(

@@ -56,7 +56,7 @@ class InlineSamples:
         tally = ChangeTally()
         for number, score in enumerate(scores, 1):
             change = make_applied(INLINE_SCORES, "/evaluation/score", None, str(score))
-            tally.add_row([change], number)
+            tally.add_each([change], number)
         data = "".join(f"{line}\n" for line in lines).encode()
         return RewrittenBlock(data, len(lines), tally)
 

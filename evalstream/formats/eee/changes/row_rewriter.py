@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Any, Final
 
-from evalstream.engine.block_rewriting import RewrittenBlock
-from evalstream.engine.line_repairs import LeftRow
+from evalstream.engine.block_rewriting import LeftRow, RewrittenBlock
 from evalstream.formats.eee.changes.places import other_ids, repair_place
 from evalstream.formats.eee.changes.rows import (
     RowMigration,
@@ -118,7 +117,7 @@ class _ExactRows:
         except ValueError as error:
             self.left.append(LeftRow(number, _reason(line, error)))
             return
-        self.tally.add_row(applied, number)
+        self.tally.add_each(applied, number)
         self.lines.append(f"{text}\n".encode())
         self.rows += 1
 

@@ -28,8 +28,7 @@ from evalstream.formats.eee.datastore import TargetPlace, new_name, path_to_decl
 from evalstream.formats.eee.versions import TARGETS
 from evalstream.model.changes import DIGEST, MARK_REMOVED, Applied, ChangeKind, Need, make_applied
 from evalstream.model.errors import UsageError
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
-from evalstream.model.text import describe_unknown
+from evalstream.model.text import ALGORITHM_OF_LENGTH, describe_unknown
 from evalstream.parsing.json import UTF8_MARK, shorten, text_or_none
 from evalstream.parsing.json_edit import set_members
 from evalstream.parsing.json_tree import Splices

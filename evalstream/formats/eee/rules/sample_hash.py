@@ -11,7 +11,7 @@ from evalstream.formats.eee.facts import RowContext, RunFacts
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
+from evalstream.model.text import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
 from evalstream.rules.base import Repair, RepairAction, Rule, declare_rule
 from evalstream.stats.duplicates import DuplicateKind
 from evalstream.stats.tally import Tally

@@ -9,9 +9,9 @@ from typing import Any, Final
 from evalstream.formats.eee.aggregate import DETAILS, USUAL_ALGORITHMS, Aggregate
 from evalstream.formats.eee.datastore import parse_path, path_to_declare
 from evalstream.formats.eee.facts import LOOKED_AT, RunFacts
-from evalstream.io.file_names import is_packed_name
+from evalstream.io.names import is_packed_name
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
+from evalstream.model.text import ALGORITHM_OF_LENGTH
 from evalstream.parsing.json import fast, member, pointer, resolve
 from evalstream.rules.base import Repair, RepairAction, declare_rule
 from evalstream.rules.catalogue import DATASTORE, FLAT

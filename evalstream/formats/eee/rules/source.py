@@ -9,7 +9,7 @@ from typing import Any, Final
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.hex_digest import is_hex_digest
+from evalstream.model.text import is_hex_digest
 from evalstream.parsing.json import member
 from evalstream.rules.base import declare_rule
 

@@ -613,7 +613,7 @@ def linked(data: bytes, folder: Path, **settings: Any) -> list[dict[str, Any]]:
 def test_both_speeds_and_all_block_sizes_gather_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalstream.engine import block_tasks
+    from evalstream.engine import row_pass
 
     rows = sound_rows(count=800) + sound_rows("0.3.0", count=200)
     rows[5]["input"]["choices"] = ["a", "ü"]
@@ -622,7 +622,7 @@ def test_both_speeds_and_all_block_sizes_gather_the_same(
     data = bytes_of(rows)
     slowly = linked(data, tmp_path, engine="portable")
     assert linked(data, tmp_path) == slowly
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 10_000)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 10_000)
     monkeypatch.setattr(links_module, "IN_MEMORY_BYTES", 1000)
     assert linked(data, tmp_path) == slowly
     assert sum(len(decode_words(one["words"])) for one in slowly[1:]) == 1000 * 32

@@ -7,7 +7,7 @@ import pytest
 
 from evalstream.batch.ledger import run_state
 from evalstream.batch.ledger.run_state import CompanionFinder
-from evalstream.io.file_names import rows_named_like
+from evalstream.io.names import rows_named_like
 
 
 def in_the_past(folder: Path) -> None:

@@ -31,7 +31,7 @@ def written(rows: str, lines: int = 2) -> Outcome:
     for line in range(1, lines + 1):
         null = Applied(Change(NULL_DROPPED, "/x"), Example("/x", "null", None))
         own = Applied(Change(DECIDED, "/id"), Example("/id", f'"{SECRET}"', '"b"'))
-        outcome.row_changes.add_row([null, own], line)
+        outcome.row_changes.add_each([null, own], line)
     outcome.row_changes.add(Change(BLANK_LINES), lines=(3,))
     return outcome
 

@@ -30,16 +30,21 @@ from worker_tasks import (
     slow_at_first,
 )
 
-from evalstream.engine import block_tasks
-from evalstream.engine.block_tasks import backend_for
+from evalstream.engine import row_pass
 from evalstream.engine.open_rows import open_rows
+from evalstream.engine.row_pass import backend_for
 from evalstream.executors.base import SERIAL, run_in_order
 from evalstream.executors.dask import backend as dask
 from evalstream.executors.dask import cluster as connection
 from evalstream.executors.dask import worker
 from evalstream.model.block import Block
-from evalstream.model.errors import ExecutorLost, MissingExtra, UsageError, WorkerLost
-from evalstream.model.extras import install_command
+from evalstream.model.errors import (
+    ExecutorLost,
+    MissingExtra,
+    UsageError,
+    WorkerLost,
+    install_command,
+)
 from evalstream.model.options import Options
 
 pytestmark = needs_dask
@@ -364,7 +369,7 @@ def test_who_checks_a_small_file_is_what_the_options_say(
 def test_a_large_file_stays_in_one_process_if_that_is_wanted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 0)
+    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
     rows = tmp_path / "rows.jsonl"
     rows.write_bytes(bytes_of(sound_rows()))
     for executor, name in (("serial", None), ("auto", "pool")):

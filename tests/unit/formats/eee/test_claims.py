@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 
 import evalstream
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.formats.eee.claims import Claims, read_claims
 from evalstream.model.claim import State
 from evalstream.model.finding import Severity
@@ -679,9 +679,9 @@ def test_uneven_repeats_are_reported_and_leave_uncertainty_open(tmp_path: Path) 
 def test_the_report_is_the_same_for_any_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, size: int
 ) -> None:
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", size)
-    monkeypatch.setattr(block_tasks, "SMALLEST_BLOCK_BYTES", size)
-    monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 0)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", size)
+    monkeypatch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", size)
+    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
     rows = scored([0.1 * (number % 7) for number in range(60)])
     report = run(tmp_path, rows, {SCORE: 0.29}, jobs=jobs)
     (claim,) = report.runs[0].claims

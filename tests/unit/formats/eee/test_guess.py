@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rows import PREFERRED, Row, bounded, bytes_of, hashed, sound_rows, write_run
 
 import evalstream
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.formats.eee import probe
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.probe import Guess, guessed_context, probe_context
@@ -65,7 +65,7 @@ def reports(folder: Path, data: bytes, library: str | None) -> tuple[Any, Any]:
     document["eval_library"] = {"name": library or "other", "version": "1"}
     aggregate.write_text(json.dumps(document))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(block_tasks, "BLOCK_BYTES", SMALL_BLOCK_BYTES)
+        patch.setattr(row_pass, "BLOCK_BYTES", SMALL_BLOCK_BYTES)
         patch.setattr(probe, "PROBED_ROWS", PROBED)
         patch.setattr(probe, "UNANIMOUS", PROBED - 1)
         guessed = as_told(evalstream.check(path, aggregate=aggregate, jobs=1))

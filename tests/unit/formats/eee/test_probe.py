@@ -27,8 +27,8 @@ from rows import (
 import evalstream
 from evalstream.formats.eee.probe import PROBED_ROWS, UNANIMOUS, _votes
 from evalstream.formats.eee.sample_hash import RECIPES, matching_recipes
-from evalstream.model.hex_digest import is_hex_digest, normalise_digest
 from evalstream.model.report import Report
+from evalstream.model.text import is_hex_digest, normalise_digest
 
 ALGORITHMS = ("sha256", "md5")
 TEXTS = st.one_of(

@@ -9,7 +9,7 @@ import pytest
 from compared_records import Collected, collected, compared
 from each import each
 
-from evalstream.engine import block_tasks
+from evalstream.engine import row_pass
 from evalstream.formats.harpia.values import is_lower_better, iterate_scores
 from evalstream.model.comparison import Answered, CompareVerdict
 from evalstream.model.sample_record import SampleFlag
@@ -233,7 +233,7 @@ def test_an_output_alone_has_no_scores_of_samples(tmp_path: Path) -> None:
 def test_lines_and_offsets_are_those_of_the_file_whatever_its_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 256)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 256)
     log = [record(number / 100, number) for number in range(100)]
     found = checked(tmp_path / "a", log, by="sample_id")
     assert found.scores("M / result") == {n + 1: n / 100 for n in range(100)}

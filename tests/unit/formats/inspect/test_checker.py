@@ -21,8 +21,7 @@ from rows import bounded
 
 import evalstream
 from evalstream.model.claim import State, confirms_score
-from evalstream.model.errors import UsageError
-from evalstream.model.extras import install_command
+from evalstream.model.errors import UsageError, install_command
 from evalstream.model.run_summary import RunSummary
 
 Log = dict[str, Any]

@@ -32,18 +32,9 @@ from remote_stores import (
     web,
 )
 
-from evalstream.io.remote import (
-    RemoteReader,
-    exists,
-    is_remote,
-    limits,
-    read_whole,
-    reader,
-    redact_url,
-    retry,
-)
-from evalstream.model.errors import MissingExtra
-from evalstream.model.extras import install_command
+from evalstream.io.names import is_remote, redact_url
+from evalstream.io.remote import RemoteReader, exists, read_whole, reader, retry
+from evalstream.model.errors import MissingExtra, install_command
 
 __all__ = ["bucket", "quick_retries", "s3", "site", "store", "web"]
 
@@ -56,7 +47,7 @@ OTHER = random.Random(8).randbytes(len(DATA))
 def wrong(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """What goes wrong; only stalls are given up soon, as a busy machine may seem to stall."""
     if request.param == "stalls":
-        monkeypatch.setattr(limits, "STALL_SECONDS", 0.15)
+        monkeypatch.setattr(retry, "STALL_SECONDS", 0.15)
     return str(request.param)
 
 
@@ -146,7 +137,7 @@ def test_reads_every_byte_in_order(store: Store, sizes: list[int]) -> None:
 
 
 def test_returns_pieces_of_bounded_size(web: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "PIECE_BYTES", 300)
+    monkeypatch.setattr(retry, "PIECE_BYTES", 300)
     url = web.url()
     pieces = list(iter(RemoteReader(url).read, b""))
     assert max(map(len, pieces)) == 300
@@ -194,7 +185,7 @@ def test_tries_again_after_a_fault(store: Store, wrong: str) -> None:
 def test_gives_up_in_the_end(
     store: Store, wrong: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "TRIES", 2)
+    monkeypatch.setattr(retry, "TRIES", 2)
     url = store.url()
     reader = RemoteReader(url)
     setattr(store.faults, wrong, 1000)
@@ -207,7 +198,7 @@ def test_gives_up_in_the_end(
 
 def test_gives_up_a_block_that_trickles(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = RemoteReader(store.url())
-    monkeypatch.setattr(limits, "BLOCK_SECONDS", 0.2)
+    monkeypatch.setattr(retry, "BLOCK_SECONDS", 0.2)
     store.faults.spares = 2
     store.faults.stalls = 2
     assert b"".join(iter(reader.read, b"")) == DATA
@@ -234,8 +225,8 @@ def test_tells_that_an_object_is_not_there(store: Store) -> None:
 
 
 def test_tells_that_a_server_cannot_be_reached(s3: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "TRIES", 2)
-    monkeypatch.setattr(limits, "STALL_SECONDS", 0.7)
+    monkeypatch.setattr(retry, "TRIES", 2)
+    monkeypatch.setattr(retry, "STALL_SECONDS", 0.7)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     for url in (f"s3://{BUCKET}/a", f"http://u:{SECRETS[2]}@127.0.0.1:9/a?sig={SECRETS[1]}"):
         assert str(error_of(partial(RemoteReader, url))).startswith("cannot reach the server")
@@ -248,7 +239,7 @@ def test_tells_that_there_are_no_credentials(
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
-    monkeypatch.setattr(limits, "STALL_SECONDS", 0.8)
+    monkeypatch.setattr(retry, "STALL_SECONDS", 0.8)
     error = error_of(lambda: RemoteReader(s3.url()))
     assert type(error) is PermissionError
     assert str(error) == "no credentials found"
@@ -303,7 +294,7 @@ def test_says_that_an_object_is_gone(store: Store) -> None:
 def test_trusts_the_marks_of_blocks_where_the_end_cannot_be_asked(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "TRIES", 1)
+    monkeypatch.setattr(retry, "TRIES", 1)
     reader = RemoteReader(store.url())
     assert b"".join(iter(reader.read, b"")) == DATA
     store.faults.status = 500
@@ -313,7 +304,7 @@ def test_trusts_the_marks_of_blocks_where_the_end_cannot_be_asked(
 def test_says_that_a_change_cannot_be_ruled_out(
     web: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "TRIES", 1)
+    monkeypatch.setattr(retry, "TRIES", 1)
     web.faults.hides_marks = True
     reader = RemoteReader(web.url())
     web.faults.status = 500
@@ -391,7 +382,7 @@ def test_holds_few_blocks_at_once(store: Store) -> None:
     for taken in range(1, 6):
         reader.read()
         time.sleep(0.03)
-        assert len(store.server.asked) - looks <= taken + limits.WORKERS
+        assert len(store.server.asked) - looks <= taken + retry.WORKERS
     reader.close()
 
 
@@ -407,7 +398,7 @@ def test_waits_for_the_next_block(web: Store) -> None:
 
 
 def test_stops_when_it_is_closed(web: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "PAUSE_SECONDS", 60.0)
+    monkeypatch.setattr(retry, "PAUSE_SECONDS", 60.0)
     reader = RemoteReader(web.url())
     web.faults.refuses = 1000
     assert not reader.wait(0.1)
@@ -465,7 +456,7 @@ class _Stuck:
 
 
 def test_leaves_a_call_behind_that_never_returns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "BLOCK_SECONDS", 0.02)
+    monkeypatch.setattr(retry, "BLOCK_SECONDS", 0.02)
     monkeypatch.setattr(reader, "find_store", lambda _: _Stuck())
     assert "did not answer in time" in str(error_of(lambda: RemoteReader("memory://a")))
     _Stuck.ended.set()
@@ -514,7 +505,7 @@ def test_names_the_schemes_where_one_is_unknown() -> None:
 def test_leaves_no_word_of_credentials_behind(
     web: Store, s3: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "TRIES", 2)
+    monkeypatch.setattr(retry, "TRIES", 2)
     address = web.url().removeprefix("http://")
     signed = f"http://user:{SECRETS[2]}@{address}?sig={SECRETS[1]}"
     for url, one in ((signed, web), (s3.url(), s3)):
@@ -527,10 +518,10 @@ def test_leaves_no_word_of_credentials_behind(
 PROGRAM = """
 import sys
 import threading
-from evalstream.io.remote import RemoteReader, limits
-from evalstream.model.extras import install_command
-limits.BLOCK_BYTES, limits.PAUSE_SECONDS = 1000, 0.001
-limits.STALL_SECONDS = float(sys.argv[2])
+from evalstream.io.remote import RemoteReader, retry
+from evalstream.model.errors import install_command
+retry.BLOCK_BYTES, retry.PAUSE_SECONDS = 1000, 0.001
+retry.STALL_SECONDS = float(sys.argv[2])
 reader = RemoteReader(sys.argv[1])
 print(reader.wait(0.1))
 while sys.argv[3:] and reader.read():
@@ -571,9 +562,9 @@ def test_leaves_no_word_of_credentials_in_what_a_process_prints(web: Store, s3: 
 NOTICING = """
 import sys
 import threading
-from evalstream.io.remote import RemoteReader, limits
-limits.PAUSE_SECONDS, limits.TRIES, limits.NOTICE_SECONDS = 0.001, 2, 0.2
-limits.STALL_SECONDS = 1.0
+from evalstream.io.remote import RemoteReader, retry
+retry.PAUSE_SECONDS, retry.TRIES, retry.NOTICE_SECONDS = 0.001, 2, 0.2
+retry.STALL_SECONDS = 1.0
 try:
     RemoteReader(sys.argv[1]).read()
 except OSError as error:

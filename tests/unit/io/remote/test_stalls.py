@@ -9,7 +9,7 @@ import pytest
 from depth import deep
 
 import evalstream
-from evalstream.io.remote import limits, retry
+from evalstream.io.remote import retry
 from evalstream.model.exit_codes import ExitCode
 
 pytest.importorskip("aiohttp")
@@ -62,7 +62,7 @@ def notices(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("NOTICE_SECONDS", 0.05),
         ("PAUSE_SECONDS", 0.001),
     ):
-        monkeypatch.setattr(limits, name, value)
+        monkeypatch.setattr(retry, name, value)
     told: list[str] = []
     monkeypatch.setattr(retry, "notify", told.append)
     return told

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
 
-from evalstream.io.readers import MOST_AHEAD, ReadAhead
+from evalstream.io.stream import MOST_AHEAD, ReadAhead
 from evalstream.model.errors import BrokenCompression
 
 

@@ -12,8 +12,8 @@ import pytest
 from each import each
 from paths import REPOSITORY
 
-from evalstream.model import extras
-from evalstream.model.extras import install_command
+from evalstream.model import errors
+from evalstream.model.errors import install_command
 
 METADATA = """Metadata-Version: 2.4
 Name: evalstream
@@ -37,9 +37,9 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], 
     other.mkdir(parents=True)
     (other / "METADATA").write_text(METADATA)
     (other / "direct_url.json").write_text('{"url": "file:///other.whl", "archive_info": {}}')
-    monkeypatch.setattr(extras, "PACKAGE", str(packages / "evalstream"))
+    monkeypatch.setattr(errors, "PACKAGE", str(packages / "evalstream"))
     monkeypatch.setattr(sys, "path", [str(other.parent), str(packages)])
-    monkeypatch.setattr(extras, "_pip", lambda: "pip")
+    monkeypatch.setattr(errors, "_pip", lambda: "pip")
 
     def make(origin: Any) -> None:
         folder = packages / "evalstream-0.1.0.dist-info"

@@ -16,8 +16,8 @@ from depth import some
 from paths import EXAMPLES
 
 import evalstream
-from evalstream.engine import harness_logs
-from evalstream.engine.harness_logs import detect_log
+from evalstream.engine import layout
+from evalstream.engine.layout import detect_log
 from evalstream.io.beginning import PEEK_BYTES, Beginning
 
 INSPECT_EVAL = {"run_id": "r", "created": "2026-01-01", "task": "sums", "model": "acme/acorn",
@@ -130,7 +130,7 @@ def test_a_log_is_one_finding_with_the_way_to_convert_it(
 
 def test_every_sign_has_an_example() -> None:
     shown = {detect_log(Beginning(name, data)) for name, data, _, _ in LOGS}
-    assert {(sign.harness, sign.what) for sign in harness_logs._SIGNS} <= shown - {None}
+    assert {(sign.harness, sign.what) for sign in layout._SIGNS} <= shown - {None}
 
 
 @pytest.mark.parametrize(("name", "data", "harness", "_command"), LOGS)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
 
-from evalstream.engine.line_repairs import CleanLines, LineRepairs, clean_lines
+from evalstream.engine.block_rewriting import CleanLines, LineRepairs, clean_lines
 from evalstream.model.block import Lines
 from evalstream.model.changes import (
     BLANK_LINES,
