@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from evalstream.engine.row_lookup import pick_elements
-from evalstream.formats.infereval.documents import ITEMS, NAME
 from evalstream.formats.infereval.files import RereadDocument, comes_once
+from evalstream.formats.infereval.format import ITEMS, NAME
 from evalstream.formats.infereval.views import Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus
 from evalstream.io.names import is_remote

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_mover, move_behind, part_locator, place_violations
 from evalstream.engine.row_pass import BREAKS
-from evalstream.formats.infereval.documents import EVALUATION, ITEMS
+from evalstream.formats.infereval.format import EVALUATION, ITEMS
 from evalstream.formats.infereval.rules import evaluations
 from evalstream.formats.infereval.rules.benchmarks import INF201, INF202, INF208
 from evalstream.formats.infereval.rules.evaluations import (

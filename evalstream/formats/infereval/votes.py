@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evalstream.formats.infereval.documents import ITEMS
+from evalstream.formats.infereval.format import ITEMS
 from evalstream.model.claim import JudgedClaim, Reason, State
 from evalstream.model.text import count_noun
 from evalstream.parsing.json_values import is_number, object_or_empty
