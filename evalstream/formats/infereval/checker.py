@@ -26,6 +26,7 @@ from evalstream.formats.infereval.format import (
 from evalstream.formats.infereval.items import ItemPass, parse_envelope
 from evalstream.formats.infereval.rules import benchmarks, evaluations
 from evalstream.formats.infereval.rules.benchmarks import INF101
+from evalstream.formats.infereval.rules.samples import INF308, open_votes
 from evalstream.formats.infereval.schema import document_validator, is_valid, schema_violations
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Evaluation
 from evalstream.io.names import printable
@@ -203,7 +204,7 @@ class EvaluationCheck:
             self._documents.note_all(rule.apply(evaluation))
         benchmark, items = evaluation.benchmark, self._items
         if items is not None:
-            self._documents.note_all(evaluations.open_votes(items.tally.claims()))
+            self._documents.note_all(open_votes(items.tally.claims()))
             self._documents.note_all(items.usual.report())
         if benchmark is None or items is None:
             return
@@ -216,7 +217,7 @@ class EvaluationCheck:
         items = self._items
         if items is None or not items.samples:
             return
-        collector, code = self._documents.collector, evaluations.INF308.code
+        collector, code = self._documents.collector, INF308.code
         if evaluation.reading is None or code not in collector.context.enabled_codes:
             yield Checked("no verdict compared with its response", None)
             return

@@ -89,7 +89,7 @@ class InferevalFormat(PairedFormat):
     title = "infereval: a benchmark of inferences, and a model's verdicts on it"
     prefix = "INF"
     noun = "item"
-    rule_modules = ("benchmarks", "evaluations")
+    rule_modules = ("benchmarks", "evaluations", "samples")
     versions: Mapping[str, Sequence[str]] = {VERSION: (BENCHMARK, EVALUATION)}
     places: ClassVar[Mapping[str, Place]] = {EVALUATION: "rows", BENCHMARK: "aggregate"}
     compared = frozenset({"files", "answers", "paths"})
