@@ -29,8 +29,6 @@ from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
 
-BATCH_SAMPLES: Final = 1000
-
 _LOWER_IS_BETTER: Final = frozenset(
     {
         *("wer_score", "mer_score", "wip_score", "cer_score", "absolute_value_difference"),
@@ -71,7 +69,7 @@ class EntrySamples:
 
     def __init__(self, samples: RunSamples, request: SampleRequest) -> None:
         self._samples, self._request = samples, request
-        self._batch, self._unidentified = sample_digests.SampleBatch(), 0
+        self._collector = sample_digests.SampleCollector(samples)
         self._inputs = SpillTable(_INPUTS)
 
     def close(self) -> None:
@@ -96,21 +94,11 @@ class EntrySamples:
             row = row._replace(question=question, input=shown, prompt=prompt, cluster=cluster)
             if self._request.by == "input":
                 row = row._replace(high=high, low=low)
-        self._unidentified += not sample_digests.has_identity(row)
-        for name, stat in zip(found.names, found.stats, strict=True):
-            if not is_score(name) or not stat.count:
-                continue
-            score = stat.sum / stat.count
-            flags = {1.0: SampleFlag.RIGHT, 0.0: SampleFlag.WRONG}.get(score, SampleFlag(0))
-            label = GroupLabel(None, str(name._replace(name="")).removeprefix(":"), name.name)
-            self._batch.add(label, row._replace(score=score, flags=int(flags)))
-        if len(self._batch) >= BATCH_SAMPLES:
-            self._samples.take(self._batch.take(), 0)
+        self._collector.add(row, _iterate_scores(found))
 
     def finish(self, run_spec: Mapping[str, Any], adapter: Mapping[str, Any]) -> None:
         """Pass on what waits, and describe the run."""
-        self._samples.take(self._batch.take(), 0)
-        self._samples.unidentified = self._unidentified
+        self._collector.finish()
         labels, scenario = self._samples.labels, _describe_scenario(run_spec)
         found = {key: value for key, value in adapter.items() if key not in _MODEL_MEMBERS}
         settings = flatten_settings("adapter_spec", found)
@@ -140,6 +128,19 @@ def _describe_scenario(run_spec: Mapping[str, Any]) -> str:
     name, args = member(spec, "class_name"), member(spec, "args")
     parts = [f"{key}={setting_text(value)}" for key, value in sorted((args or {}).items())]
     return ",".join([str(name or "").rpartition(".")[2], *parts])
+
+
+def _iterate_scores(entry: InstanceEntry) -> Iterator[tuple[GroupLabel, float, SampleFlag]]:
+    """Yield the scores of an entry: the metric, the mean, and whether it is right or wrong."""
+    for name, stat in zip(entry.names, entry.stats, strict=True):
+        if is_score(name) and stat.count:
+            score = stat.sum / stat.count
+            flags = {1.0: SampleFlag.RIGHT, 0.0: SampleFlag.WRONG}.get(score, SampleFlag(0))
+            yield (
+                GroupLabel(None, str(name._replace(name="")).removeprefix(":"), name.name),
+                score,
+                flags,
+            )
 
 
 def answers(

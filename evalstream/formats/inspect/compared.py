@@ -33,8 +33,6 @@ from evalstream.stats.claims.reducers import is_missing
 from evalstream.stats.run_links import LogLinks
 from evalstream.stats.run_samples import RunSamples
 
-BATCH_SAMPLES: Final = 1000
-
 _GRADED: Final = "model_graded"
 """What the names of scorers begin with that ask a model."""
 
@@ -47,7 +45,7 @@ class LogSamples:
     def __init__(self, samples: RunSamples, request: SampleRequest, log: LogView) -> None:
         self._samples, self._request = samples, request
         self._task = text_or_none(log.eval.get("task")) or ""
-        self._batch, self._unidentified = sample_digests.SampleBatch(), 0
+        self._collector = sample_digests.SampleCollector(samples)
 
     def add(self, sample: SampleView, line: int, offset: int) -> None:
         """Add a sample, by its number or line and its byte offset in the log."""
@@ -57,23 +55,22 @@ class LogSamples:
         )
         if self._request.cluster is not None:
             row = row._replace(cluster=sample_digests.read_cluster(self._request, value))
-        self._unidentified += not sample_digests.has_identity(row)
-        is_stopped = member(value.get("limit"), "type") in _STOPS
+        self._collector.add(row, self._iterate_scores(sample))
+
+    def _iterate_scores(self, sample: SampleView) -> Iterator[tuple[GroupLabel, float, SampleFlag]]:
+        """Yield the scores of a sample: the scorer, the value, and whether it is right or wrong."""
+        is_stopped = member(sample.value.get("limit"), "type") in _STOPS
         failed = SampleFlag.FAILED if sample.has_failed or is_stopped else SampleFlag(0)
         for name, scored in _scores(sample):
             flags = failed
             if isinstance(scored, str):
                 flags |= _RIGHT.get(scored, SampleFlag(0))
             score = nan if is_missing(scored) else score_to_float(scored)
-            label = GroupLabel(None, self._task, name)
-            self._batch.add(label, row._replace(score=score, flags=int(flags)))
-        if len(self._batch) >= BATCH_SAMPLES:
-            self._samples.take(self._batch.take(), 0)
+            yield GroupLabel(None, self._task, name), score, flags
 
     def finish(self, log: LogView) -> None:
         """Pass on the last batch, and describe the run."""
-        self._samples.take(self._batch.take(), 0)
-        self._samples.unidentified = self._unidentified
+        self._collector.finish()
         labels = self._samples.labels
         generation = {
             **flatten_settings("model_generate_config", log.eval.get("model_generate_config")),
