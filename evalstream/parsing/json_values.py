@@ -159,6 +159,11 @@ def setting_text(value: Any) -> str:
     return f"{text[:MOST_SETTING]}… (sha256 {digest[:8]}…)"
 
 
+def setting_texts(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the settings that are not null as texts by name."""
+    return {name: setting_text(value) for name, value in settings.items() if value is not None}
+
+
 def _flatten(name: str, value: Any, found: dict[str, str]) -> None:
     if isinstance(value, dict) and value:
         for key, one in value.items():

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evalstream.engine.log_reading import UNREADABLE, iterate_elements, parse_text
 from evalstream.formats.helm.claims import is_score
-from evalstream.formats.helm.format import REQUESTS, STATE, find_beside
+from evalstream.formats.helm.format import NAME, REQUESTS, STATE, find_beside
 from evalstream.formats.helm.requests import Request, find_malformed, read_request, text_of
 from evalstream.formats.helm.rules.documents import check_entry
 from evalstream.formats.helm.statistics import InstanceEntry, instance_key, make_entry
@@ -24,7 +24,7 @@ from evalstream.model.sample_record import GroupLabel, SampleFlag
 from evalstream.parsing.array_elements import Element
 from evalstream.parsing.array_splitter import ArraySplitter
 from evalstream.parsing.json import member
-from evalstream.parsing.json_values import flatten_settings, setting_text
+from evalstream.parsing.json_values import flatten_settings, setting_text, setting_texts
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
@@ -111,14 +111,12 @@ class EntrySamples:
             )
             for label in labels
         ]
-        deployment = adapter.get("model_deployment")
         self._samples.description = RunDescription(
             model if isinstance(model, str) else None,
             scenario,
             metrics,
             [settings for _ in labels],
-            {"harness": "helm"}
-            | ({} if deployment is None else {"model_deployment": setting_text(deployment)}),
+            setting_texts({"harness": NAME, "model_deployment": adapter.get("model_deployment")}),
         )
 
 

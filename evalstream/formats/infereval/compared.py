@@ -20,7 +20,7 @@ from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag
 from evalstream.parsing import json
 from evalstream.parsing.array_elements import Element
 from evalstream.parsing.json import member, text_or_none
-from evalstream.parsing.json_values import flatten_settings, object_or_empty, setting_text
+from evalstream.parsing.json_values import flatten_settings, object_or_empty, setting_texts
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
@@ -185,7 +185,7 @@ def describe_evaluation(evaluation: Evaluation, labels: Sequence[GroupLabel]) ->
         text_or_none(document.get("id")),
         [MetricName(label.name or "", label.result, minimum=0.0, maximum=1.0) for label in labels],
         [generation for _ in labels],
-        {name: setting_text(value) for name, value in settings.items() if value is not None},
+        setting_texts(settings),
     )
 
 

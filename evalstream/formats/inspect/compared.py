@@ -26,6 +26,7 @@ from evalstream.parsing.json_values import (
     list_or_empty,
     object_or_empty,
     setting_text,
+    setting_texts,
 )
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.stats import sample_digests
@@ -89,7 +90,7 @@ class LogSamples:
             text_or_none(log.eval.get("eval_id")),
             [MetricName(label.name or "", label.result) for label in labels],
             [generation for _ in labels],
-            {name: setting_text(value) for name, value in settings.items() if value is not None},
+            setting_texts(settings),
             [_scoring(label.result or "", log) for label in labels],
         )
 
