@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from evalstream.api.arguments import Input, require_paths
 from evalstream.formats.evalguard.checker import checked_folder
-from evalstream.formats.evalguard.documents import NAME
 from evalstream.formats.evalguard.files import iterate_files
+from evalstream.formats.evalguard.format import NAME
 from evalstream.formats.evalguard.responses import find_thresholds
 from evalstream.formats.registry import detect_kind
 from evalstream.io.names import printable

@@ -137,12 +137,7 @@ class Format(Protocol):
         return _make_catalogue(self.prefix, self.rules)
 
     def detect_kind(self, file: Beginning) -> str | None:
-        """Return the kind of document of a file, or None for a file of another format.
-
-        `documents.detect_kind` does it.
-        """
-        kind: str | None = self.load("documents").detect_kind(file)
-        return kind
+        """Return the kind of document of a file, or None for a file of another format."""
 
     def detect_late(self, _file: Beginning, /) -> str | None:
         """Return the kind of a document whose beginning does not show it, or None.
@@ -160,12 +155,10 @@ class Format(Protocol):
         return False
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-        """Find the runs of one input and of the documents named beside it: `files.find_runs`.
+        """Find the runs of one input and of the documents named beside it.
 
         Raises UsageError if they do not belong together.
         """
-        runs: Iterator[Run | NoInput] = self.load("files").find_runs(path, aggregate, inputs)
-        return runs
 
     def check(
         self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
@@ -307,10 +300,7 @@ class PairedFormat(Format, Protocol):
         """Pair documents, given by kind and path each time that `documents` is called.
 
         With `named`, documents that were named in one call are paired although their ids differ.
-        `files.pair_documents` does it.
         """
-        runs: Iterator[Run | NoInput] = self.load("files").pair_documents(documents, named=named)
-        return runs
 
 
 class FolderFormat(Format, Protocol):

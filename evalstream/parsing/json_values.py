@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
@@ -157,6 +157,11 @@ def setting_text(value: Any) -> str:
         return text
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
     return f"{text[:MOST_SETTING]}… (sha256 {digest[:8]}…)"
+
+
+def setting_texts(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the settings that are not null as texts by name."""
+    return {name: setting_text(value) for name, value in settings.items() if value is not None}
 
 
 def _flatten(name: str, value: Any, found: dict[str, str]) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from xxhash import xxh64_intdigest
 
 from evalstream.io.digest import digest128
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.options import SampleRequest
-from evalstream.model.sample_record import UNKNOWN, BlockSamples, GroupLabel, SampleRow
+from evalstream.model.sample_record import UNKNOWN, BlockSamples, GroupLabel, SampleFlag, SampleRow
 from evalstream.parsing import json
+
+if TYPE_CHECKING:
+    from evalstream.stats.run_samples import RunSamples
 
 APART: Final = b"\xff"
 """A byte that UTF-8 does not use, between texts that are digested together."""
@@ -214,3 +217,28 @@ class SampleBatch:
         block = BlockSamples(tuple(self._groups), b"".join(self._rows))
         self._groups, self._rows = {}, []
         return block
+
+
+BATCH_SAMPLES: Final = 1000
+
+
+class SampleCollector:
+    """Hands the samples of records on to those of their run, many at once."""
+
+    def __init__(self, samples: RunSamples) -> None:
+        self._samples, self._batch, self._unidentified = samples, SampleBatch(), 0
+
+    def add(
+        self, record: SampleRow, scores: Iterable[tuple[GroupLabel, float, SampleFlag]]
+    ) -> None:
+        """Add a record with its scores: the group, the value and the flags of each."""
+        self._unidentified += not has_identity(record)
+        for label, score, flags in scores:
+            self._batch.add(label, record._replace(score=score, flags=int(flags)))
+        if len(self._batch) >= BATCH_SAMPLES:
+            self._samples.take(self._batch.take(), 0)
+
+    def finish(self) -> None:
+        """Pass on what waits, and the number of records without an identity."""
+        self._samples.take(self._batch.take(), 0)
+        self._samples.unidentified = self._unidentified

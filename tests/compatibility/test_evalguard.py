@@ -25,8 +25,8 @@ from recognition import read_beginning, shown
 from schema_texts import descriptions, spelled, stripped
 
 import evalstream
-from evalstream.formats.evalguard.documents import SCHEMAS as SCHEMAS_OF
-from evalstream.formats.evalguard.documents import detect_kind
+from evalstream.formats.evalguard.format import FORMAT
+from evalstream.formats.evalguard.format import SCHEMAS as SCHEMAS_OF
 from evalstream.formats.evalguard.rules.documents import climbs, is_absolute
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Severity
@@ -928,7 +928,7 @@ def test_all_reporters_report(how: str, folder: Path) -> None:
 
 def test_documents_are_recognised(folder: Path, tmp_path: Path) -> None:
     def kind(path: Path) -> str | None:
-        return detect_kind(read_beginning(str(path)))
+        return FORMAT.detect_kind(read_beginning(str(path)))
 
     assert kind(folder / "tasks" / "sums.yaml") == "task"
     assert kind(folder / "metrics" / "accuracy.yaml") == "metric"

@@ -25,13 +25,13 @@ from recognition import read_beginning, shown
 from schema_texts import descriptions, load, spelled, stripped
 
 import evalstream
-from evalstream.formats.infereval import documents as infereval
 from evalstream.formats.infereval.benchmark_hash import (
     compute_hashes,
     framework,
     normal_item,
     normalise_benchmark,
 )
+from evalstream.formats.infereval.format import FORMAT
 from evalstream.formats.infereval.views import date_time, is_date
 from evalstream.formats.infereval.votes import vote, voting
 from evalstream.io.beginning import Beginning
@@ -810,12 +810,12 @@ def test_documents_that_do_not_go_together() -> None:
 
 
 def test_recognition() -> None:
-    assert infereval.detect_kind(read_beginning(str(BENCHMARK))) == "benchmark"
-    assert infereval.detect_kind(read_beginning(str(EVALUATION))) == "evaluation"
+    assert FORMAT.detect_kind(read_beginning(str(BENCHMARK))) == "benchmark"
+    assert FORMAT.detect_kind(read_beginning(str(EVALUATION))) == "evaluation"
     assert shown(str(EXAMPLE)) == ["infereval"]
     lines = b'{"bearers": {}, "analysts": []}\n{}'
-    assert infereval.detect_kind(Beginning("x.jsonl", lines)) is None
-    assert infereval.detect_kind(Beginning("x.json", b'{"evaluation_results": []}')) is None
+    assert FORMAT.detect_kind(Beginning("x.jsonl", lines)) is None
+    assert FORMAT.detect_kind(Beginning("x.json", b'{"evaluation_results": []}')) is None
 
 
 @pytest.mark.parametrize("aggregate", [None, BENCHMARK])

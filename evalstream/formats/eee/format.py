@@ -19,6 +19,7 @@ from evalstream.rules.base import RepairAction, Rule
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
+    from evalstream.io.beginning import Beginning
     from evalstream.rules.cross_run import CrossRunRules
 
 
@@ -84,6 +85,9 @@ class EeeFormat(RowFormat):
         from evalstream.rules.schema import RULES
 
         return (*RULES, *super().rules())
+
+    def detect_kind(self, file: Beginning) -> str | None:
+        return documents.detect_kind(file)
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         if inputs is not None:

@@ -11,7 +11,9 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.base import Detector, other_formats
 from evalstream.formats.evalguard import views
 from evalstream.formats.evalguard.document import conform, in_one, true_pointer, with_spelling
-from evalstream.formats.evalguard.documents import (
+from evalstream.formats.evalguard.files import beside_config
+from evalstream.formats.evalguard.format import (
+    FORMAT,
     METRIC,
     REPORT,
     TASK,
@@ -19,8 +21,6 @@ from evalstream.formats.evalguard.documents import (
     is_manifest,
     schema_name,
 )
-from evalstream.formats.evalguard.files import beside_config
-from evalstream.formats.evalguard.format import FORMAT
 from evalstream.formats.evalguard.reader import FolderReader, ReadFile
 from evalstream.formats.evalguard.report import is_of_harness
 from evalstream.formats.evalguard.responses import claims_of_response, judge_figures

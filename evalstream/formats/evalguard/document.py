@@ -10,8 +10,20 @@ from typing import Any, Final, NamedTuple
 from evalstream.engine.layout import FOREIGN, LM_EVAL, LOGS_OF_FORMATS
 from evalstream.engine.positions import json_locator
 from evalstream.formats.base import Detector
-from evalstream.formats.evalguard import documents
 from evalstream.formats.evalguard.files import File
+from evalstream.formats.evalguard.format import (
+    JSON_ENDING,
+    LEGACY_IMPACT,
+    NAME,
+    REPORT,
+    RESPONSE,
+    THRESHOLD,
+    detect_endpoint,
+    is_response,
+    kind_of_folder,
+    kind_of_members,
+    likely_kind,
+)
 from evalstream.formats.evalguard.report import FLAT, is_flat
 from evalstream.formats.evalguard.rules.documents import EVG101
 from evalstream.formats.evalguard.views import is_legacy
@@ -74,7 +86,7 @@ def read(file: File, text: bytes, max_depth: int) -> Reading:
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
         violations.append(PlacedViolation(ES102.violation(BEGINS_WITH_MARK), 1))
-    is_named_json = file.path.lower().endswith(documents.JSON_ENDING)
+    is_named_json = file.path.lower().endswith(JSON_ENDING)
     if is_named_json or text[:_START].lstrip()[:1] in _BRACKETS or text[:_START].isspace():
         refuse_many_values(text)
     is_json = is_named_json or _is_sound_json(file.path, text)
@@ -99,7 +111,7 @@ def is_of_another(file: File, text: bytes, detect: Detector) -> bool:
         log = LOGS_OF_FORMATS.get(f"{kind.format} {kind.document}")
         is_kept = kind.format == FOREIGN and kind.document.startswith(LM_EVAL)
         is_kept = is_kept or (log is not None and log.harness == LM_EVAL)
-        return kind.format != documents.NAME and not is_kept
+        return kind.format != NAME and not is_kept
     found = whole.document
     return _kind(file, found if isinstance(found, dict) else None) is None
 
@@ -170,21 +182,13 @@ def _violation(issue: SyntaxIssue) -> Violation:
 
 def _kind(file: File, value: dict[str, Any] | None) -> str | None:
     """Return the kind of a document: by its folder, else by its members."""
-    within = documents.kind_of_folder(file.folders)
+    within = kind_of_folder(file.folders)
     if within is not None:
         return within
     keys = frozenset(value or ())
-    if value and (
-        documents.is_response(value)
-        if file.is_found
-        else documents.detect_endpoint(value) is not None
-    ):
-        return documents.RESPONSE
-    return (
-        documents.kind_of_members(keys)
-        or documents.kind_of_folder((file.root,))
-        or documents.likely_kind(keys)
-    )
+    if value and (is_response(value) if file.is_found else detect_endpoint(value) is not None):
+        return RESPONSE
+    return kind_of_members(keys) or kind_of_folder((file.root,)) or likely_kind(keys)
 
 
 def unread_document(file: File, violation: Violation) -> Reading:
@@ -240,10 +244,10 @@ def conform(kind: str, value: dict[str, Any]) -> dict[str, Any]:
     The last threshold example of the specification has `label` instead of `impact`; its report
     example lists tasks without a name around each.
     """
-    if kind == documents.THRESHOLD and isinstance(value.get("thresholds"), dict):
+    if kind == THRESHOLD and isinstance(value.get("thresholds"), dict):
         thresholds = {metric: _with_impacts(items) for metric, items in value["thresholds"].items()}
         return {**value, "thresholds": thresholds}
-    if kind == documents.REPORT and isinstance(value.get("tasks"), list):
+    if kind == REPORT and isinstance(value.get("tasks"), list):
         return {
             **value,
             "tasks": [{FLAT: item} if is_flat(item) else item for item in value["tasks"]],
@@ -253,7 +257,7 @@ def conform(kind: str, value: dict[str, Any]) -> dict[str, Any]:
 
 def true_pointer(kind: str, value: dict[str, Any], place: str | None) -> str | None:
     """Return the pointer in a document for a pointer in its conformed shape."""
-    found = re.match(r"/tasks/([0-9]+)(/[^/]*)", place or "") if kind == documents.REPORT else None
+    found = re.match(r"/tasks/([0-9]+)(/[^/]*)", place or "") if kind == REPORT else None
     if (
         place is None
         or found is None
@@ -273,5 +277,5 @@ def _with_impacts(items: Any) -> Any:
 
 
 def _with_impact(item: dict[str, Any]) -> dict[str, Any]:
-    kept = {member: value for member, value in item.items() if member != documents.LEGACY_IMPACT}
+    kept = {member: value for member, value in item.items() if member != LEGACY_IMPACT}
     return {**kept, "impact": _ANY_IMPACT}

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from evalstream.formats.base import other_formats
-from evalstream.formats.evalguard.documents import (
+from evalstream.formats.evalguard.format import (
     ENDINGS,
-    NAME,
     SCHEMA_ENDING,
     file_stem,
     is_document_name,
@@ -18,8 +17,7 @@ from evalstream.formats.evalguard.documents import (
 )
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.names import Exclusion, is_local, is_remote
-from evalstream.model.errors import UsageError
-from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.run import STDIN
 
 NOT_OURS: Final = f"documents of EvalGuard end in {', '.join(ENDINGS)}; {other_formats()}"
 EMPTY: Final = f"no file in the folder has an ending of EvalGuard's ({', '.join(ENDINGS)})"
@@ -52,23 +50,6 @@ class File(NamedTuple):
     def is_schema(self) -> bool:
         """Whether the file is a schema by its name or its folder."""
         return file_stem(self.path).endswith(SCHEMA_ENDING) or SCHEMAS in (self.root, *self.folders)
-
-
-def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-    """Find the run of one input: a folder, or one document.
-
-    `aggregate` is the folder, or a document, that it refers to. Raises UsageError for `inputs`,
-    which EvalGuard's documents do not have.
-    """
-    if inputs is not None:
-        raise UsageError(f"--inputs-file does not go with files of {NAME}")
-    if path == STDIN and aggregate == STDIN:
-        raise UsageError("standard input can be named only once")
-    reason = describe_empty(path)
-    if reason is not None:
-        yield NoInput(path, reason, format=NAME)
-        return
-    yield Run(path, aggregate, format=NAME)
 
 
 def iterate_files(path: str, exclude: Iterable[str] = ()) -> Iterator[File]:

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import json_locator
 from evalstream.formats.evalguard.document import LARGEST_DOCUMENT, read_bytes
-from evalstream.formats.evalguard.documents import MANIFEST, MANIFEST_FILE, is_manifest, schema_name
 from evalstream.formats.evalguard.files import iterate_files
+from evalstream.formats.evalguard.format import MANIFEST, MANIFEST_FILE, is_manifest, schema_name
 from evalstream.formats.evalguard.rules.documents import EVG601, EVG602, EVG603, EVG604
 from evalstream.io.names import printable
 from evalstream.io.readers import Watch, document_bytes

@@ -19,7 +19,8 @@ from evalstream.formats.evalguard.document import (
     read_bytes,
     unread_document,
 )
-from evalstream.formats.evalguard.documents import (
+from evalstream.formats.evalguard.files import File, iterate_files, kind_of_part
+from evalstream.formats.evalguard.format import (
     KINDS,
     MANIFEST_FILE,
     METRIC,
@@ -31,7 +32,6 @@ from evalstream.formats.evalguard.documents import (
     is_manifest,
     kind_of_folder,
 )
-from evalstream.formats.evalguard.files import File, iterate_files, kind_of_part
 from evalstream.formats.evalguard.manifest import Digest, FolderManifest, make_digest
 from evalstream.formats.evalguard.responses import Response, make_response
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.evalguard.documents import METRIC, TASK, is_harness_output
+from evalstream.formats.evalguard.format import METRIC, TASK, is_harness_output
 from evalstream.formats.evalguard.views import Document, FolderItem, as_number, text_member
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.evalguard import report
-from evalstream.formats.evalguard.documents import (
+from evalstream.formats.evalguard.format import (
     LISTS,
     METRICS,
     POLICY,

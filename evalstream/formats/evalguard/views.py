@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.evalguard.documents import (
+from evalstream.formats.evalguard.format import (
     GUARDRAIL,
     HIGHER_IS_BETTER,
     KINDS,

@@ -10,6 +10,7 @@ from evalstream.engine.collector import Collector
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.layout import JSON_ARRAY
 from evalstream.engine.record_engine import RecordContext
+from evalstream.formats.base import other_formats
 from evalstream.formats.harpia.claims import JudgedScores, judge_scores
 from evalstream.formats.harpia.documents import (
     INPUT,
@@ -20,8 +21,7 @@ from evalstream.formats.harpia.documents import (
     read_member,
     spread_records,
 )
-from evalstream.formats.harpia.files import NOT_OURS
-from evalstream.formats.harpia.format import FORMAT
+from evalstream.formats.harpia.format import FORMAT, NOT_OURS
 from evalstream.formats.harpia.log_tally import LogTally, collect_known
 from evalstream.formats.harpia.rules import input as about_input
 from evalstream.formats.harpia.rules import results
@@ -110,7 +110,7 @@ def _check_log(
         odd = spread_records(head)
         if not odd and holds_records(head):
             return True
-        documents.note(ES005.violation(odd or f"this is {NOT_OURS}"))
+        documents.note(ES005.violation(odd or f"this is {NOT_OURS}; {other_formats()}"))
         documents.cannot(f"{documents.name} could not be read as a log of HarpIA Lab")
         return False
 

@@ -19,7 +19,6 @@ from evalstream.parsing.json import UTF8_MARK, pointer
 from evalstream.parsing.json_values import parse_or_none
 
 NAME: Final = "harpia"
-TITLE: Final = "HarpIA Lab: the input of an evaluation, its output and its log"
 
 INPUT: Final = "input"
 OUTPUT: Final = "output"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evalstream.engine.log_reading import UNREADABLE, iterate_elements, parse_text
 from evalstream.formats.helm.claims import is_score
-from evalstream.formats.helm.format import REQUESTS, STATE, find_beside
+from evalstream.formats.helm.format import NAME, REQUESTS, STATE, find_beside
 from evalstream.formats.helm.requests import Request, find_malformed, read_request, text_of
 from evalstream.formats.helm.rules.documents import check_entry
 from evalstream.formats.helm.statistics import InstanceEntry, instance_key, make_entry
@@ -24,12 +24,10 @@ from evalstream.model.sample_record import GroupLabel, SampleFlag
 from evalstream.parsing.array_elements import Element
 from evalstream.parsing.array_splitter import ArraySplitter
 from evalstream.parsing.json import member
-from evalstream.parsing.json_values import flatten_settings, setting_text
+from evalstream.parsing.json_values import flatten_settings, setting_text, setting_texts
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
-
-BATCH_SAMPLES: Final = 1000
 
 _LOWER_IS_BETTER: Final = frozenset(
     {
@@ -71,7 +69,7 @@ class EntrySamples:
 
     def __init__(self, samples: RunSamples, request: SampleRequest) -> None:
         self._samples, self._request = samples, request
-        self._batch, self._unidentified = sample_digests.SampleBatch(), 0
+        self._collector = sample_digests.SampleCollector(samples)
         self._inputs = SpillTable(_INPUTS)
 
     def close(self) -> None:
@@ -96,21 +94,11 @@ class EntrySamples:
             row = row._replace(question=question, input=shown, prompt=prompt, cluster=cluster)
             if self._request.by == "input":
                 row = row._replace(high=high, low=low)
-        self._unidentified += not sample_digests.has_identity(row)
-        for name, stat in zip(found.names, found.stats, strict=True):
-            if not is_score(name) or not stat.count:
-                continue
-            score = stat.sum / stat.count
-            flags = {1.0: SampleFlag.RIGHT, 0.0: SampleFlag.WRONG}.get(score, SampleFlag(0))
-            label = GroupLabel(None, str(name._replace(name="")).removeprefix(":"), name.name)
-            self._batch.add(label, row._replace(score=score, flags=int(flags)))
-        if len(self._batch) >= BATCH_SAMPLES:
-            self._samples.take(self._batch.take(), 0)
+        self._collector.add(row, _iterate_scores(found))
 
     def finish(self, run_spec: Mapping[str, Any], adapter: Mapping[str, Any]) -> None:
         """Pass on what waits, and describe the run."""
-        self._samples.take(self._batch.take(), 0)
-        self._samples.unidentified = self._unidentified
+        self._collector.finish()
         labels, scenario = self._samples.labels, _describe_scenario(run_spec)
         found = {key: value for key, value in adapter.items() if key not in _MODEL_MEMBERS}
         settings = flatten_settings("adapter_spec", found)
@@ -123,14 +111,12 @@ class EntrySamples:
             )
             for label in labels
         ]
-        deployment = adapter.get("model_deployment")
         self._samples.description = RunDescription(
             model if isinstance(model, str) else None,
             scenario,
             metrics,
             [settings for _ in labels],
-            {"harness": "helm"}
-            | ({} if deployment is None else {"model_deployment": setting_text(deployment)}),
+            setting_texts({"harness": NAME, "model_deployment": adapter.get("model_deployment")}),
         )
 
 
@@ -140,6 +126,19 @@ def _describe_scenario(run_spec: Mapping[str, Any]) -> str:
     name, args = member(spec, "class_name"), member(spec, "args")
     parts = [f"{key}={setting_text(value)}" for key, value in sorted((args or {}).items())]
     return ",".join([str(name or "").rpartition(".")[2], *parts])
+
+
+def _iterate_scores(entry: InstanceEntry) -> Iterator[tuple[GroupLabel, float, SampleFlag]]:
+    """Yield the scores of an entry: the metric, the mean, and whether it is right or wrong."""
+    for name, stat in zip(entry.names, entry.stats, strict=True):
+        if is_score(name) and stat.count:
+            score = stat.sum / stat.count
+            flags = {1.0: SampleFlag.RIGHT, 0.0: SampleFlag.WRONG}.get(score, SampleFlag(0))
+            yield (
+                GroupLabel(None, str(name._replace(name="")).removeprefix(":"), name.name),
+                score,
+                flags,
+            )
 
 
 def answers(

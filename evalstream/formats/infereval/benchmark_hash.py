@@ -10,8 +10,8 @@ from contextlib import closing
 from typing import Any, Final
 
 from evalstream.formats.infereval.compact import compact_benchmark
-from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, kind_by_members
 from evalstream.formats.infereval.files import RereadDocument, whole_document
+from evalstream.formats.infereval.format import BENCHMARK, EVALUATION, kind_by_members
 from evalstream.formats.infereval.schema import document_validator, is_valid, schema_violations
 from evalstream.io.names import printable
 from evalstream.io.readers import document_bytes

@@ -10,20 +10,23 @@ from typing import Any, Final, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_locator, json_locator
 from evalstream.engine.row_pass import describe_error
+from evalstream.formats.base import other_formats
 from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
 from evalstream.formats.infereval.compact import compact_benchmark, is_plain
-from evalstream.formats.infereval.documents import (
+from evalstream.formats.infereval.files import RereadDocument
+from evalstream.formats.infereval.format import (
     BENCHMARK,
     EVALUATION,
+    FORMAT,
     ITEMS,
+    NOT_OURS,
     VERSION,
     kind_by_members,
 )
-from evalstream.formats.infereval.files import NOT_OURS, RereadDocument
-from evalstream.formats.infereval.format import FORMAT
 from evalstream.formats.infereval.items import ItemPass, parse_envelope
 from evalstream.formats.infereval.rules import benchmarks, evaluations
 from evalstream.formats.infereval.rules.benchmarks import INF101
+from evalstream.formats.infereval.rules.samples import INF308, open_votes
 from evalstream.formats.infereval.schema import document_validator, is_valid, schema_violations
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Evaluation
 from evalstream.io.names import printable
@@ -163,7 +166,7 @@ class EvaluationCheck:
             return False
         if kind == EVALUATION or (breaks_off and found.keys() == {ITEMS}):
             return True
-        reason = f"this is {NOT_OURS}"
+        reason = f"this is {NOT_OURS}; {other_formats()}"
         self._documents.refuse(ES005.violation(reason), None, reason)
         return False
 
@@ -201,7 +204,7 @@ class EvaluationCheck:
             self._documents.note_all(rule.apply(evaluation))
         benchmark, items = evaluation.benchmark, self._items
         if items is not None:
-            self._documents.note_all(evaluations.open_votes(items.tally.claims()))
+            self._documents.note_all(open_votes(items.tally.claims()))
             self._documents.note_all(items.usual.report())
         if benchmark is None or items is None:
             return
@@ -214,7 +217,7 @@ class EvaluationCheck:
         items = self._items
         if items is None or not items.samples:
             return
-        collector, code = self._documents.collector, evaluations.INF308.code
+        collector, code = self._documents.collector, INF308.code
         if evaluation.reading is None or code not in collector.context.enabled_codes:
             yield Checked("no verdict compared with its response", None)
             return
@@ -296,7 +299,7 @@ def read_text(documents: DocumentCheck, text: bytes, name: str) -> ReadBenchmark
         return ReadBenchmark(None)
     value = reading.value
     if kind_by_members(value.keys()) != BENCHMARK:
-        violation = ES005.violation(f"this is {NOT_OURS}")
+        violation = ES005.violation(f"this is {NOT_OURS}; {other_formats()}")
         documents.refuse(violation, name, f"{name} is not a benchmark")
         return ReadBenchmark(None)
     shape = schema_violations(document_validator(BENCHMARK, documents.options.engine), value)

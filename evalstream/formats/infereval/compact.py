@@ -11,7 +11,7 @@ from itertools import chain, groupby
 from typing import Any, ClassVar, Final
 
 from evalstream.engine.positions import envelope_locator, part_locator
-from evalstream.formats.infereval.documents import BENCHMARK, ITEMS, kind_by_members
+from evalstream.formats.infereval.format import BENCHMARK, ITEMS, kind_by_members
 from evalstream.formats.infereval.schema import document_validator, fits, item_validator
 from evalstream.formats.infereval.views import Benchmark
 from evalstream.model.finding import Position

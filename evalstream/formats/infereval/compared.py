@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from evalstream.engine.row_lookup import pick_elements
-from evalstream.formats.infereval.documents import ITEMS, NAME
 from evalstream.formats.infereval.files import RereadDocument, comes_once
+from evalstream.formats.infereval.format import ITEMS, NAME
 from evalstream.formats.infereval.views import Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus
 from evalstream.io.names import is_remote
@@ -20,7 +20,7 @@ from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag
 from evalstream.parsing import json
 from evalstream.parsing.array_elements import Element
 from evalstream.parsing.json import member, text_or_none
-from evalstream.parsing.json_values import flatten_settings, object_or_empty, setting_text
+from evalstream.parsing.json_values import flatten_settings, object_or_empty, setting_texts
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
@@ -34,8 +34,6 @@ Its mean is p_o of infereval's cohens_kappa with consensus_reference.
 COVERAGE: Final = "coverage"
 """Whether the verdict is not abstain; its mean is infereval's coverage."""
 
-BATCH_ITEMS: Final = 1000
-
 
 class ItemSamples:
     """Collects the items of an evaluation, each with a score for its agreement and its coverage."""
@@ -43,7 +41,7 @@ class ItemSamples:
     def __init__(self, samples: RunSamples, request: SampleRequest, evaluation: Evaluation) -> None:
         self._samples, self._request = samples, request
         self._evaluation, self._inputs = evaluation, Inputs(evaluation)
-        self._batch, self._unidentified = sample_digests.SampleBatch(), 0
+        self._collector = sample_digests.SampleCollector(samples)
         name = text_or_none(evaluation.document.get("benchmark_id")) or ""
         self._agreement = GroupLabel(None, name, AGREEMENT)
         self._coverage = GroupLabel(None, name, COVERAGE)
@@ -54,24 +52,20 @@ class ItemSamples:
         row = sample_digests.record_sample(self._request, item.get("id"), shown, line, offset)
         if self._request.cluster is not None:
             row = row._replace(cluster=self._cluster(item))
-        self._unidentified += not sample_digests.has_identity(row)
         if not self._inputs.are_texts:
             # Ids of bearers show which inputs are the same, but not which ones differ.
             row = row._replace(question=UNKNOWN, input=UNKNOWN)
             if self._request.cluster is None:
                 row = row._replace(cluster=UNKNOWN)
         agreement, coverage, flags = read_scores(item)
-        self._batch.add(self._agreement, row._replace(score=agreement, flags=int(flags)))
         # An abstention is not wrong, so coverage says nothing of right and wrong.
-        failed = int(flags & SampleFlag.FAILED)
-        self._batch.add(self._coverage, row._replace(score=coverage, flags=failed))
-        if len(self._batch) >= BATCH_ITEMS:
-            self._samples.take(self._batch.take(), 0)
+        failed = flags & SampleFlag.FAILED
+        scores = (self._agreement, agreement, flags), (self._coverage, coverage, failed)
+        self._collector.add(row, scores)
 
     def finish(self) -> None:
         """Pass on what waits, and describe the run."""
-        self._samples.take(self._batch.take(), 0)
-        self._samples.unidentified = self._unidentified
+        self._collector.finish()
         self._samples.description = describe_evaluation(self._evaluation, self._samples.labels)
 
     def _cluster(self, item: Mapping[str, Any]) -> int:
@@ -191,7 +185,7 @@ def describe_evaluation(evaluation: Evaluation, labels: Sequence[GroupLabel]) ->
         text_or_none(document.get("id")),
         [MetricName(label.name or "", label.result, minimum=0.0, maximum=1.0) for label in labels],
         [generation for _ in labels],
-        {name: setting_text(value) for name, value in settings.items() if value is not None},
+        setting_texts(settings),
     )
 
 

@@ -6,20 +6,19 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import closing
-from typing import IO, Any, Final
+from typing import IO, Any
 
 from xxhash import xxh3_128
 
 from evalstream.engine.log_reading import begun, copy_to_disk, open_log
-from evalstream.formats.base import other_formats
-from evalstream.formats.infereval import documents
+from evalstream.formats.infereval.format import EVALUATION, ITEMS, kind_by_members, kind_by_signs
 from evalstream.io.beginning import ARRAY, PEEK_BYTES, Peek, peek
-from evalstream.io.names import is_remote, printable
+from evalstream.io.names import is_remote
 from evalstream.io.readers import DescriptorReader, Watch
 from evalstream.model.block import ByteStream
-from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
-from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import UTF8_MARK, fast
 from evalstream.parsing.limits import MOST_JSON_BYTES, is_device, refuse_many_values, too_many_bytes
@@ -104,41 +103,15 @@ class RereadDocument:
         return open_log(self._path)[0]
 
 
-def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-    """Find the runs of one input, with the documents that were named with it.
-
-    `aggregate` is the benchmark of the one evaluation that is named. A benchmark alone counts as an
-    aggregate, as it has no rows. Raises UsageError if they do not belong together.
-    """
-    if inputs is not None:
-        raise UsageError(f"--inputs-file does not go with files of {documents.NAME}")
-    if path == STDIN and aggregate == STDIN:
-        raise UsageError("standard input can be named only once")
-    if path != STDIN and os.path.isdir(path):
-        raise UsageError("--aggregate needs exactly one evaluation, not a folder")
-    kind = _kind(path)
-    if kind is None:
-        yield NoInput(path, f"this is {NOT_OURS}", format=documents.NAME)
-    elif kind == documents.BENCHMARK and aggregate is not None:
-        name = printable(path)
-        raise UsageError(
-            f"--aggregate names the benchmark of an evaluation, but {name} is not an evaluation"
-        )
-    elif kind == documents.BENCHMARK:
-        yield Run(None, path, format=documents.NAME)
-    else:
-        yield Run(path, aggregate, format=documents.NAME)
-
-
-def _kind(path: str) -> str | None:
+def detect_named(path: str) -> str | None:
     """Return the kind of an input; an input of unknown kind counts as an evaluation."""
     try:
         # An input that can be read only once is examined when it is checked.
         is_once = path == STDIN or (not is_remote(path) and comes_once(path))
-        return documents.EVALUATION if is_once else detect_declared(path)
+        return EVALUATION if is_once else detect_declared(path)
     except (OSError, ValueError, CannotCheck):
         # The check reports why it cannot be read.
-        return documents.EVALUATION
+        return EVALUATION
 
 
 def detect_declared(path: str) -> str | None:
@@ -150,14 +123,11 @@ def detect_declared(path: str) -> str | None:
     seen = peek_file(path)
     if seen.kind == ARRAY:
         return None
-    kind = documents.kind_by_signs(seen.keys)
+    kind = kind_by_signs(seen.keys)
     if kind is None:
         members = outline(path, "benchmark_id")
-        kind = documents.kind_by_members(members.keys()) or documents.kind_by_members(seen.keys)
+        kind = kind_by_members(members.keys()) or kind_by_members(seen.keys)
     return kind
-
-
-NOT_OURS: Final = f"not a benchmark or an evaluation of {documents.NAME}; {other_formats()}"
 
 
 def peek_file(path: str) -> Peek:
@@ -173,7 +143,7 @@ def peek_file(path: str) -> Peek:
 
 def outline(path: str, wanted: str) -> dict[str, Any]:
     """Return the members of a document except its items, up to a wanted one."""
-    members = ObjectSplitter(documents.ITEMS, Options().max_line_bytes)
+    members = ObjectSplitter(ITEMS, Options().max_line_bytes)
     with closing(RereadDocument(path)) as document:
         for piece in document.pieces():
             had_begun = members.has_begun

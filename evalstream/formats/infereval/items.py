@@ -12,19 +12,28 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_mover, move_behind, part_locator, place_violations
 from evalstream.engine.row_pass import BREAKS
-from evalstream.formats.infereval.documents import EVALUATION, ITEMS
-from evalstream.formats.infereval.rules import evaluations
+from evalstream.formats.infereval.claims import VerdictTally
+from evalstream.formats.infereval.format import EVALUATION, ITEMS
 from evalstream.formats.infereval.rules.benchmarks import INF201, INF202, INF208
-from evalstream.formats.infereval.rules.evaluations import (
+from evalstream.formats.infereval.rules.evaluations import INF301, has_same_fields
+from evalstream.formats.infereval.rules.samples import (
+    INF303,
+    INF304,
+    INF305,
+    INF306,
+    INF308,
+    INF309,
     OK,
     REQUEST,
-    has_same_fields,
+    UsualVerdicts,
     has_text,
     is_plausible,
+    iterate_answers,
+    wrong_number_of_samples,
 )
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.views import Evaluation, Item
-from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, VerdictTally, vote
+from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, vote
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import ArrayError, Element
@@ -95,10 +104,7 @@ def _explain_issues(issues: list[SyntaxIssue]) -> list[PlacedViolation]:
 ID_DIGEST_BYTES: Final = 16
 """The kept length of an item's id: about 150 bytes with its number, 1.5 GB for ten million."""
 
-OF_ITEMS: Final = (
-    *(INF201, INF202, evaluations.INF301, evaluations.INF303, evaluations.INF304),
-    *(evaluations.INF305, evaluations.INF306, evaluations.INF308, evaluations.INF309),
-)
+OF_ITEMS: Final = (*(INF201, INF202, INF301, INF303, INF304), *(INF305, INF306, INF308, INF309))
 """The rules that check an item."""
 
 
@@ -126,7 +132,7 @@ class ItemPass:
         self._seen: dict[bytes, int] = {}
         self._verdicts: int | None = None
         self.tally = VerdictTally()
-        self.usual = evaluations.UsualVerdicts(evaluation.usual_reading)
+        self.usual = UsualVerdicts(evaluation.usual_reading)
         # The numbers and lines of items without samples: an evaluation may lack them all.
         self._unsampled = array("Q")
         self._samples = self._sample_collector()
@@ -208,7 +214,7 @@ class ItemPass:
         if self.links is None or not isinstance(name, str):
             return
         self.links.add_samples([(name, None)])
-        for index, response, _ in evaluations.iterate_answers(value):
+        for index, response, _ in iterate_answers(value):
             time = value["samples"][index].get("wall_time_ms")
             if isinstance(time, float) and not time.is_integer():
                 self.links.add_answer(name, index, response, time)
@@ -267,7 +273,7 @@ class ItemPass:
         if self._verdicts is None and isinstance(verdicts, list):
             self._verdicts = len(verdicts)
         self.samples += sum(1 for _ in objects(value.get("samples")))
-        self.answered += sum(1 for _ in evaluations.iterate_answers(value))
+        self.answered += sum(1 for _ in iterate_answers(value))
         self._count_said(value)
         if self.samples:
             self._report_unsampled()
@@ -282,11 +288,11 @@ class ItemPass:
         refuted = set()
         for rule in OF_ITEMS:
             for violation in rule.apply(item):
-                if violation.code == evaluations.INF303.code and not item.value.get("samples"):
+                if violation.code == INF303.code and not item.value.get("samples"):
                     if not self.samples:
                         self._unsampled.extend((self.count, line))
                         continue
-                elif violation.code == evaluations.INF304.code:
+                elif violation.code == INF304.code:
                     refuted.add((violation.pointer or "").split("/")[1])
                 yield violation
         self.tally.add(item, refuted)
@@ -296,7 +302,7 @@ class ItemPass:
         number = self._evaluation.samples
         if self._unsampled and number is not None:
             for place, line in zip(self._unsampled[::2], self._unsampled[1::2], strict=True):
-                violation = evaluations.wrong_number_of_samples(0, number)
+                violation = wrong_number_of_samples(0, number)
                 self._show(violation._replace(pointer=f"/{ITEMS}/{place}{violation.pointer}"), line)
             self._unsampled = array("Q")
 

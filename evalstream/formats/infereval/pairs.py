@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from evalstream.engine.row_pass import describe_error
 from evalstream.formats.infereval.benchmark_hash import benchmark_hashes
-from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, kind_by_signs
 from evalstream.formats.infereval.files import outline, peek_file
+from evalstream.formats.infereval.format import BENCHMARK, EVALUATION, NAME, kind_by_signs
 from evalstream.io.names import is_json_name, is_local, printable
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.errors import CannotCheck

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, VERSION
+from evalstream.formats.infereval.format import BENCHMARK, EVALUATION, NAME, VERSION
 from evalstream.formats.infereval.rules.benchmarks import INF101, INF102, INF207
 from evalstream.model.finding import Violation
 from evalstream.parsing.json_schema import compile_schema

@@ -1,20 +1,12 @@
-"""The verdicts of models: how responses are read and counted, and the claims about them."""
+"""The verdicts of models: how responses are read, and how verdicts are counted."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from evalstream.formats.infereval.documents import ITEMS
-from evalstream.model.claim import JudgedClaim, Reason, State
-from evalstream.model.text import count_noun
-from evalstream.parsing.json_values import is_number, object_or_empty
-
-if TYPE_CHECKING:
-    from evalstream.formats.infereval.views import Item
+from evalstream.parsing.json_values import object_or_empty
 
 GOOD: Final = "good"
 BAD: Final = "bad"
@@ -142,110 +134,3 @@ def _by_words(*forms: str) -> Reading:
         return ABSTAIN
 
     return read
-
-
-VERDICT: Final = "model_verdict"
-VOTE: Final = "majority_vote"
-KIND: Final = "majority vote"
-
-Verdicts = Mapping[str, int]
-"""The number of items, or of samples, by verdict."""
-
-
-@dataclass(slots=True)
-class _Group:
-    """The claims of one member that are in one state: how many, and over how many samples."""
-
-    items: int = 0
-    samples: int = 0
-    claimed: Counter[str] = field(default_factory=Counter)
-    recomputed: Counter[str] = field(default_factory=Counter)
-
-
-class VerdictTally:
-    """Counts the claims of items by member, state and reason; claims of one kind become one."""
-
-    def __init__(self) -> None:
-        self._groups: dict[tuple[str, State, Reason | None], _Group] = {}
-        self._confirmed: Counter[tuple[str, int, tuple[int, ...]]] = Counter()
-
-    def add_confirmed(self, value: Mapping[str, Any]) -> None:
-        """Add an item whose vote and verdict are those of its samples."""
-        votes = value[VOTE]
-        counts = tuple([votes.get(name, 0) for name in VERDICTS])
-        self._confirmed[value[VERDICT], len(value["samples"]), counts] += 1
-
-    def _add_all_confirmed(self) -> None:
-        """Add the confirmed items, those that are alike together."""
-        for (verdict, samples, votes), items in self._confirmed.items():
-            counts = {name: items * number for name, number in zip(VERDICTS, votes, strict=True)}
-            for member, found in ((VERDICT, {verdict: items}), (VOTE, counts)):
-                self._add(member, State.CONFIRMED, None, found, found, samples, items)
-        self._confirmed.clear()
-
-    def add(self, item: Item, refuted: Collection[str]) -> None:
-        """Add the claims of an item, of which some members are `refuted`."""
-        samples, tie_break = item.samples, item.evaluation.tie_break
-        outcome = vote(voting(samples or []), tie_break or ABSTAIN)
-        reason = None
-        if not samples:
-            reason = Reason.UNREAD if samples is None else Reason.NO_ROWS
-        elif tie_break is None and outcome.tie_broken:
-            reason = Reason.UNSURE
-        verdict, votes = item.value.get(VERDICT), object_or_empty(item.value.get(VOTE))
-        claims: list[tuple[str, Verdicts, Verdicts]] = []
-        if verdict in VERDICTS:
-            claims.append((VERDICT, {verdict: 1}, {outcome.verdict: 1}))
-        if votes:
-            counts = {name: votes.get(name, 0) for name in VERDICTS}
-            claims.append((VOTE, {k: n for k, n in counts.items() if is_number(n)}, outcome.counts))
-        for member, claimed, recomputed in claims:
-            state = State.OPEN if reason else State.CONFIRMED
-            if member in refuted:
-                state = State.REFUTED
-            why = reason if state is State.OPEN else None
-            self._add(
-                member, state, why, claimed, recomputed if samples else {}, len(samples or ())
-            )
-
-    def _add(
-        self,
-        member: str,
-        state: State,
-        reason: Reason | None,
-        claimed: Verdicts,
-        recomputed: Verdicts,
-        samples: int,
-        items: int = 1,
-    ) -> None:
-        group = self._groups.setdefault((member, state, reason), _Group())
-        group.items += items
-        group.samples += items * samples
-        group.claimed.update(claimed)
-        group.recomputed.update(recomputed)
-
-    def claims(self) -> Iterator[JudgedClaim]:
-        """Yield a claim for each member, state and reason, which covers all of its items."""
-        self._add_all_confirmed()
-        for (member, state, reason), group in sorted(self._groups.items(), key=_order):
-            yield JudgedClaim(
-                f"/{ITEMS}",
-                f"{member} of {count_noun(group.items, 'item')}",
-                KIND,
-                _counts(group.claimed),
-                _counts(group.recomputed) if group.samples else None,
-                state,
-                None if reason is None else reason.value,
-                group.samples,
-                # The counts of a vote are no score.
-                is_score=member == VERDICT,
-            )
-
-
-def _order(entry: tuple[tuple[str, State, Reason | None], _Group]) -> tuple[int, int, str]:
-    (member, state, reason), _ = entry
-    return member != VERDICT, list(State).index(state), "" if reason is None else reason.value
-
-
-def _counts(verdicts: Counter[str]) -> dict[str, int]:
-    return {verdict: verdicts[verdict] for verdict in VERDICTS}

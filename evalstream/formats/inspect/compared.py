@@ -26,14 +26,13 @@ from evalstream.parsing.json_values import (
     list_or_empty,
     object_or_empty,
     setting_text,
+    setting_texts,
 )
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.stats import sample_digests
 from evalstream.stats.claims.reducers import is_missing
 from evalstream.stats.run_links import LogLinks
 from evalstream.stats.run_samples import RunSamples
-
-BATCH_SAMPLES: Final = 1000
 
 _GRADED: Final = "model_graded"
 """What the names of scorers begin with that ask a model."""
@@ -47,7 +46,7 @@ class LogSamples:
     def __init__(self, samples: RunSamples, request: SampleRequest, log: LogView) -> None:
         self._samples, self._request = samples, request
         self._task = text_or_none(log.eval.get("task")) or ""
-        self._batch, self._unidentified = sample_digests.SampleBatch(), 0
+        self._collector = sample_digests.SampleCollector(samples)
 
     def add(self, sample: SampleView, line: int, offset: int) -> None:
         """Add a sample, by its number or line and its byte offset in the log."""
@@ -57,23 +56,22 @@ class LogSamples:
         )
         if self._request.cluster is not None:
             row = row._replace(cluster=sample_digests.read_cluster(self._request, value))
-        self._unidentified += not sample_digests.has_identity(row)
-        is_stopped = member(value.get("limit"), "type") in _STOPS
+        self._collector.add(row, self._iterate_scores(sample))
+
+    def _iterate_scores(self, sample: SampleView) -> Iterator[tuple[GroupLabel, float, SampleFlag]]:
+        """Yield the scores of a sample: the scorer, the value, and whether it is right or wrong."""
+        is_stopped = member(sample.value.get("limit"), "type") in _STOPS
         failed = SampleFlag.FAILED if sample.has_failed or is_stopped else SampleFlag(0)
         for name, scored in _scores(sample):
             flags = failed
             if isinstance(scored, str):
                 flags |= _RIGHT.get(scored, SampleFlag(0))
             score = nan if is_missing(scored) else score_to_float(scored)
-            label = GroupLabel(None, self._task, name)
-            self._batch.add(label, row._replace(score=score, flags=int(flags)))
-        if len(self._batch) >= BATCH_SAMPLES:
-            self._samples.take(self._batch.take(), 0)
+            yield GroupLabel(None, self._task, name), score, flags
 
     def finish(self, log: LogView) -> None:
         """Pass on the last batch, and describe the run."""
-        self._samples.take(self._batch.take(), 0)
-        self._samples.unidentified = self._unidentified
+        self._collector.finish()
         labels = self._samples.labels
         generation = {
             **flatten_settings("model_generate_config", log.eval.get("model_generate_config")),
@@ -92,7 +90,7 @@ class LogSamples:
             text_or_none(log.eval.get("eval_id")),
             [MetricName(label.name or "", label.result) for label in labels],
             [generation for _ in labels],
-            {name: setting_text(value) for name, value in settings.items() if value is not None},
+            setting_texts(settings),
             [_scoring(label.result or "", log) for label in labels],
         )
 

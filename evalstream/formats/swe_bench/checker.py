@@ -13,9 +13,13 @@ from evalstream.formats.swe_bench.claims import (
     judge_report,
     judge_results,
 )
-from evalstream.formats.swe_bench.documents import NAME, REPORT_OF_INSTANCE
-from evalstream.formats.swe_bench.files import is_plain_file, list_folders
-from evalstream.formats.swe_bench.format import FORMAT
+from evalstream.formats.swe_bench.format import (
+    FORMAT,
+    NAME,
+    REPORT_OF_INSTANCE,
+    is_plain_file,
+    list_folders,
+)
 from evalstream.formats.swe_bench.reader import OUTPUT, RunReader, find_failed
 from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from evalstream.formats.swe_bench.documents import NAME
+from evalstream.formats.swe_bench.format import NAME
 from evalstream.formats.swe_bench.views import Submitted
 from evalstream.model.comparison import MetricName, RunDescription
 from evalstream.model.options import SampleRequest

@@ -1,12 +1,275 @@
-"""The format swe_bench, as the `Format` protocol requires it."""
+"""The documents of SWE-bench, and how they go together: by run report, submission and folder.
+
+The members are those of swebench 2.0.0 to 5.0.2 (harness/reporting.py, harness/grading.py) and of
+the repository SWE-bench/experiments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import ClassVar, Final
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
 
-from evalstream.formats.base import PairedFormat, Place
-from evalstream.formats.swe_bench import documents
+from evalstream.formats.base import PairedFormat, Place, other_formats
+from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
+from evalstream.io.names import is_local
+from evalstream.model.errors import UsageError
+from evalstream.model.run import NoInput, Run
+from evalstream.parsing.lazy_regex import LazyPattern
+
+NAME: Final = "swe_bench"
+
+REPORT: Final = "report"
+INSTANCE: Final = "instance"
+PREDICTIONS: Final = "predictions"
+RESULTS: Final = "results"
+DETAILS: Final = "details"
+GROUPS: Final = "groups"
+SETTINGS: Final = "settings"
+METADATA: Final = "metadata"
+REPORT_FILE: Final = "report.json"
+DETAILS_FILE: Final = "per_instance_details.json"
+METADATA_FILES: Final = ("metadata.yaml", "metadata.yml")
+
+NOUNS: Final = {
+    REPORT: "a run report",
+    INSTANCE: "the report of an instance",
+    PREDICTIONS: "a file of predictions",
+    RESULTS: "the results of a submission",
+    DETAILS: "details of instances",
+    GROUPS: "resolved instances by group",
+    SETTINGS: "the settings of a run",
+    METADATA: "the metadata of a submission",
+}
+"""The kinds of document, as messages call them."""
+
+LOG_FOLDERS: Final = ("run_evaluation", "run_instance_logs")
+"""The folders of logs, which have those of a run, a model and an instance; the second is of 2.0."""
+
+_LOGS: Final = ("logs/run_evaluation", "run_instance_logs")
+"""Where the harness writes the logs of runs; the second is that of swebench 2.0."""
+
+_OF_SUBMISSIONS: Final = (
+    "results/results.json",
+    "results/resolved_by_repo.json",
+    "results/resolved_by_time.json",
+    DETAILS_FILE,
+    "all_preds.jsonl",
+    "preds.json",
+)
+
+REPORT_OF_INSTANCE: Final = LazyPattern(
+    rf"(?:^|/)(?:{'|'.join(LOG_FOLDERS)})/[^/]+/[^/]+/[^/]+/report\.json$"
+)
+
+OUTCOME_MEMBERS: Final = frozenset({"patch_successfully_applied", "resolved"})
+"""Members of an instance's report."""
+
+_PREDICTION: Final = frozenset({"instance_id", "model_patch"})
+_REPORT_LISTS: Final = frozenset({"resolved_ids", "completed_ids"})
+_RESULTS: Final = frozenset({"resolved", "no_generation"})
+_DETAIL: Final = frozenset({"resolved", "api_calls"})
+_GROUP: Final = frozenset({"resolved", "total"})
+_SETTINGS: Final = frozenset({"dataset", "split", "task_repo", "created_at"})
+_METADATA: Final = LazyPattern(rb"^info[ \t]*:[ \t]*$", flags=re.MULTILINE)
+_MODEL: Final = LazyPattern(rb'"model_name_or_path"\s*:\s*("(?:[^"\\]|\\.)*")', flags=0)
+
+
+def detect_kind(file: Beginning) -> str | None:
+    """Return the kind of a file, or None for a file of another format."""
+    seen = file.seen
+    if seen.keys >= _PREDICTION and seen.kind in (OBJECT, LINES, ARRAY):
+        return PREDICTIONS
+    if os.path.basename(file.name) in METADATA_FILES and _METADATA.search(file.head):
+        return METADATA
+    if seen.kind != OBJECT:
+        return None
+    names = {one.rpartition("/")[2] for one in seen.inner}
+    is_named = os.path.basename(file.name) == DETAILS_FILE
+    signs = (
+        (REPORT, "total_instances" in seen.keys and bool(seen.keys & _REPORT_LISTS)),
+        (INSTANCE, (seen.keys if len(seen.keys) > 1 else names) >= OUTCOME_MEMBERS),
+        (RESULTS, seen.keys >= _RESULTS),
+        (SETTINGS, seen.keys >= _SETTINGS),
+        (PREDICTIONS, names >= _PREDICTION),
+        (DETAILS, names >= _DETAIL or (is_named and "resolved" in names)),
+        (GROUPS, names == _GROUP and len(seen.inner) == len(_GROUP) * len(seen.keys)),
+    )
+    return next((kind for kind, is_shown in signs if is_shown), None)
+
+
+def is_outcome(value: Any) -> bool:
+    """Tell whether a JSON value is the report of an instance, as its members show."""
+    inner = value
+    if isinstance(value, dict) and len(value) == 1:
+        (inner,) = value.values()
+    return isinstance(inner, dict) and inner.keys() >= OUTCOME_MEMBERS
+
+
+def kind_of_file(path: str) -> str | None:
+    """Return the kind of a local file, or None for a file of another format."""
+    return detect_kind(read_beginning(path))
+
+
+def first_model(path: str) -> str | None:
+    """Return the model that the first prediction of a local file names, None where it names none.
+
+    It is written as the harness writes it into names of files: with `__` for `/`.
+    """
+    found = _MODEL.search(read_beginning(path).head)
+    try:
+        return None if found is None else model_folder(json.loads(found[1]))
+    except ValueError:
+        return None
+
+
+def model_folder(model: str) -> str:
+    """Return the name of the folder that the harness makes for a model."""
+    return model.replace("/", "__")
+
+
+class _Files:
+    def __init__(self) -> None:
+        self._by_kind: dict[str, dict[str, None]] = {}
+
+    def add(self, path: str, kind: str) -> None:
+        """Add a file once."""
+        self._by_kind.setdefault(kind, {})[os.path.normpath(path) if is_local(path) else path] = (
+            None
+        )
+
+    def add_neighbours(self) -> None:
+        """Add the files that lie where the harness or a submission has them."""
+        for path in self._of(REPORT):
+            for logs in _LOGS:
+                self._add_logs(os.path.join(os.path.dirname(path), logs), os.path.basename(path))
+        for folder in self._submissions():
+            for name in _OF_SUBMISSIONS:
+                self._add_found(os.path.join(folder, name))
+            self._add_reports(os.path.join(folder, "logs"))
+
+    def _add_logs(self, logs: str, report: str) -> None:
+        for run in list_folders(logs):
+            for model in list_folders(run):
+                if _report_name(model) == report:
+                    self._add_reports(model)
+
+    def _add_reports(self, folder: str) -> None:
+        for instance in list_folders(folder):
+            path = os.path.join(instance, REPORT_FILE)
+            if is_plain_file(path):
+                self.add(path, INSTANCE)
+
+    def _add_found(self, path: str) -> None:
+        kind = kind_of_file(path) if is_local(path) and is_plain_file(path) else None
+        if kind is not None:
+            self.add(path, kind)
+
+    def runs(self) -> Iterator[Run]:
+        """Iterate over the runs."""
+        logs = self._logs()
+        predictions = self._of(PREDICTIONS)
+        used: set[str] = set()
+        reports = self._of(REPORT)
+        submissions = self._submissions()
+        for folder in submissions:
+            own = [path for path in predictions if os.path.dirname(path) == folder]
+            used.update(own)
+            yield self._submission(folder, own, logs.pop(os.path.join(folder, "logs"), []))
+        for report in reports:
+            name = os.path.basename(report)
+            own_logs = _nearest(report, [one for one in logs if _report_name(one) == name])
+            if own_logs is None and len(reports) == len(logs) == 1:
+                own_logs = next(iter(logs))
+            rows = _find_predictions(report, predictions, is_only=len(reports) == 1)
+            used.update(() if rows is None else (rows,))
+            beside = [] if own_logs is None else logs.pop(own_logs)
+            yield Run(rows, report, format=NAME, beside=tuple(beside))
+        for first, *rest in logs.values():
+            yield Run(first, None, format=NAME, beside=tuple(rest))
+        alone = [path for path in predictions if path not in used]
+        alone += [path for path in self._of(METADATA) if os.path.dirname(path) not in submissions]
+        yield from (Run(path, None, format=NAME) for path in alone)
+
+    def _submission(self, folder: str, predictions: list[str], logs: list[str]) -> Run:
+        others = (RESULTS, DETAILS, GROUPS)
+        about = [path for kind in others for path in self._of(kind) if _root(path) == folder]
+        named = (os.path.join(folder, name) for name in METADATA_FILES)
+        metadata = [path for path in named if is_local(path) and is_plain_file(path)]
+        rows = predictions[0] if len(predictions) == 1 else None
+        unused = predictions if rows is None else []
+        beside = (*about[1:], *metadata, *unused, *logs)
+        return Run(rows, about[0], format=NAME, beside=beside)
+
+    def _submissions(self) -> list[str]:
+        paths = (path for kind in (RESULTS, DETAILS, GROUPS) for path in self._of(kind))
+        return list(dict.fromkeys(map(_root, paths)))
+
+    def _logs(self) -> dict[str, list[str]]:
+        """Return the reports of instances by the folder that has those of one model and run."""
+        folders: dict[str, list[str]] = {}
+        for path in self._of(INSTANCE):
+            folders.setdefault(os.path.dirname(os.path.dirname(path)), []).append(path)
+        return folders
+
+    def _of(self, kind: str) -> list[str]:
+        return list(self._by_kind.get(kind, ()))
+
+
+def _find_predictions(report: str, predictions: list[str], *, is_only: bool) -> str | None:
+    """Return the predictions that a run report is about, by the model that both name."""
+    name = os.path.basename(report)
+    models = {path: first_model(path) for path in predictions if is_local(path)}
+    fitting = [path for path, model in models.items() if model and name.startswith(f"{model}.")]
+    found = _nearest(report, fitting)
+    if found is None and is_only and len(predictions) == 1:
+        return predictions[0]
+    return found
+
+
+def _nearest(path: str, others: Iterable[str]) -> str | None:
+    """Return the path that shares most folders with another, None if two share equally many."""
+    shared = sorted(((_count_shared(path, one), one) for one in others), reverse=True)
+    if len(shared) > 1 and shared[0][0] == shared[1][0]:
+        return None
+    return shared[0][1] if shared else None
+
+
+def _count_shared(one: str, other: str) -> int:
+    same = [a == b for a, b in zip(one.split("/")[:-1], other.split("/"), strict=False)]
+    return [*same, False].index(False)
+
+
+def _report_name(folder: str) -> str:
+    """Return the name of the run report about the logs in a folder RUN_ID/MODEL."""
+    run, model = os.path.split(folder)
+    return f"{model}.{os.path.basename(run)}.json"
+
+
+def _root(path: str) -> str:
+    """Return the folder of a submission from one of its documents."""
+    folder = os.path.dirname(path)
+    return os.path.dirname(folder) if os.path.basename(folder) == "results" else folder
+
+
+def list_folders(folder: str) -> list[str]:
+    """Return the folders in a local folder, sorted, without links; none where it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(one.path for one in entries if one.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+
+
+def is_plain_file(path: str) -> bool:
+    """Return whether a local path is that of a file, and not of a link to one."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 class SweBenchFormat(PairedFormat):
@@ -14,28 +277,60 @@ class SweBenchFormat(PairedFormat):
 
     __slots__ = ()
 
-    name = documents.NAME
+    name = NAME
     label = "SWE-bench"
     title = "SWE-bench: run reports, reports of instances, predictions, and submissions"
     prefix = "SWE"
     noun = "instance"
     rule_modules = ("documents", "instances")
     places: ClassVar[Mapping[str, Place]] = {
-        documents.PREDICTIONS: "rows",
-        documents.INSTANCE: "rows",
-        documents.REPORT: "aggregate",
-        documents.RESULTS: "aggregate",
-        documents.DETAILS: "aggregate",
-        documents.GROUPS: "aggregate",
-        documents.SETTINGS: "inputs",
-        documents.METADATA: "aggregate",
+        PREDICTIONS: "rows",
+        INSTANCE: "rows",
+        REPORT: "aggregate",
+        RESULTS: "aggregate",
+        DETAILS: "aggregate",
+        GROUPS: "aggregate",
+        SETTINGS: "inputs",
+        METADATA: "aggregate",
     }
     compared = frozenset({"answers", "paths"})
     has_answers = False
     has_yaml = True
 
+    def detect_kind(self, file: Beginning) -> str | None:
+        return detect_kind(file)
+
     def kind_by_path(self, path: str, has_neighbour: Callable[[], bool], /) -> str | None:
-        return documents.kind_by_path(path, has_neighbour)
+        if REPORT_OF_INSTANCE.search(path):
+            return INSTANCE
+        return METADATA if os.path.basename(path) in METADATA_FILES and has_neighbour() else None
+
+    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+        if inputs is not None:
+            raise UsageError("SWE-bench has no document for --inputs-file")
+        if not is_local(path) or not os.path.isfile(path):
+            yield Run(path, aggregate, format=NAME)
+            return
+        named = [(kind_of_file(one), one) for one in (path, aggregate) if one is not None]
+        known = [(kind, one) for kind, one in named if kind is not None]
+        if len(known) < len(named):
+            reason = f"this is not a document of SWE-bench; {other_formats()}"
+            yield NoInput(path, reason, format=NAME)
+            return
+        yield from self.pair(lambda: iter(known), named=True)
+
+    def pair(
+        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
+    ) -> Iterator[Run | NoInput]:
+        # What the harness writes beside a document that was `named` belongs to its run, too.
+        # Predictions that belong to nothing are a run of their own; settings of runs make none.
+        given = dict.fromkeys((path, kind) for kind, path in documents())
+        files = _Files()
+        for path, kind in given:
+            files.add(path, (kind_of_file(path) or kind) if named and is_local(path) else kind)
+        if named:
+            files.add_neighbours()
+        yield from files.runs()
 
 
 FORMAT: Final[PairedFormat] = SweBenchFormat()

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.swe_bench import views
-from evalstream.formats.swe_bench.documents import (
+from evalstream.formats.swe_bench.format import (
     DETAILS,
     GROUPS,
     INSTANCE,

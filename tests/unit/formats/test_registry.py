@@ -44,12 +44,7 @@ def test_a_format_is_known_by_the_name_of_its_folder(one: AnyFormat) -> None:
     assert FORMATS[one.name] is one
 
 
-PARTS = {
-    "find": ("files", "find_runs"),
-    "pair": ("files", "pair_documents"),
-    "check": ("checker", "check"),
-    "answers": ("compared", "answers"),
-}
+PARTS = {"check": ("checker", "check"), "answers": ("compared", "answers")}
 """The modules and functions that the methods of formats call, where a format has no such method."""
 
 

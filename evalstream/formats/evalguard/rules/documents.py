@@ -6,7 +6,17 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstream.formats.evalguard import documents, report, views
+from evalstream.formats.evalguard import report, views
+from evalstream.formats.evalguard.format import (
+    GUARDRAIL,
+    LEGACY_IMPACT,
+    METRIC,
+    MODEL,
+    POLICY,
+    REPORT,
+    TASK,
+    THRESHOLD,
+)
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty, numbered_texts, objects
@@ -15,7 +25,7 @@ from evalstream.rules.base import declare_rule
 
 def _targets(subject: views.FolderItem) -> Iterator[Violation]:
     document, folder = subject
-    if document.kind != documents.GUARDRAIL:
+    if document.kind != GUARDRAIL:
         return
     targets = list_or_empty(document.value.get("targets"))
     if not folder.followed:
@@ -31,19 +41,19 @@ def _target(
     target: dict[str, object], path: tuple[str | int, ...], folder: views.Folder
 ) -> Iterator[Violation]:
     task, model = views.text_member(target, "task"), views.text_member(target, "model")
-    if task is not None and not folder.knows(documents.TASK, task):
+    if task is not None and not folder.knows(TASK, task):
         message = "no task document has this id"
         yield EVG207.violation(message, pointer=pointer((*path, "task")), found=task)
     for index, name in numbered_texts(target.get("metrics")):
         place = pointer((*path, "metrics", index))
-        if not folder.knows(documents.METRIC, name):
+        if not folder.knows(METRIC, name):
             yield EVG207.violation("no metric document has this id", pointer=place, found=name)
         elif task is not None and not folder.lists(task, name):
             message = f"the task {task[:80]} does not list this metric"
             yield EVG207.violation(message, pointer=place, found=name, severity=Severity.WARNING)
     # The layout of the specification has no documents of models.
-    has_models = folder.owners[documents.MODEL] or folder.unread[documents.MODEL]
-    if model is not None and has_models and not folder.knows(documents.MODEL, model):
+    has_models = folder.owners[MODEL] or folder.unread[MODEL]
+    if model is not None and has_models and not folder.knows(MODEL, model):
         message = "no model document has this id"
         yield EVG207.violation(message, pointer=pointer((*path, "model")), found=model)
 
@@ -66,27 +76,27 @@ def _check_form(subject: views.FolderItem) -> Iterator[Violation]:
             yield EVG101.violation(
                 message, pointer=pointer(path), keyword="pattern", expected=PATTERN, found=name
             )
-    if document.kind == documents.REPORT and report.is_of_harness(document):
+    if document.kind == REPORT and report.is_of_harness(document):
         yield EVG101.violation(report.describe_report(subject), pointer="", severity=Severity.INFO)
     for path, item in views.raw_ranges(document):
-        if document.kind == documents.THRESHOLD and views.is_legacy(item):
+        if document.kind == THRESHOLD and views.is_legacy(item):
             place = pointer(path)
-            message = f"{documents.LEGACY_IMPACT} in place of impact, as in early documents"
+            message = f"{LEGACY_IMPACT} in place of impact, as in early documents"
             yield EVG101.violation(
                 message,
-                pointer=f"{place}/{documents.LEGACY_IMPACT}",
-                found=item[documents.LEGACY_IMPACT],
+                pointer=f"{place}/{LEGACY_IMPACT}",
+                found=item[LEGACY_IMPACT],
                 severity=Severity.WARNING,
             )
 
 
 def _checked_ids(document: views.Document, *, alone: bool) -> Iterator[tuple[_Path, str]]:
     """Yield the ids that a document defines and, where it is `alone`, those of others in it."""
-    if document.kind == documents.REPORT and not report.is_of_harness(document):
+    if document.kind == REPORT and not report.is_of_harness(document):
         yield from _ids_of_results(document)
-    if document.kind in (documents.TASK, documents.METRIC, documents.THRESHOLD, documents.POLICY):
+    if document.kind in (TASK, METRIC, THRESHOLD, POLICY):
         for path, name in _ids(document):
-            if document.kind in (documents.TASK, documents.METRIC) if path == ("id",) else alone:
+            if document.kind in (TASK, METRIC) if path == ("id",) else alone:
                 yield path, name
 
 
@@ -167,21 +177,21 @@ def climbs(path: str, depth: int) -> bool:
 def _ids(document: views.Document) -> Iterator[tuple[_Path, str]]:
     """Yield every id in a document, its own and those of others."""
     value = document.value
-    if document.kind not in (documents.THRESHOLD, documents.REPORT):
+    if document.kind not in (THRESHOLD, REPORT):
         yield from _texts(value.get("id"), ("id",))
-    if document.kind == documents.TASK:
+    if document.kind == TASK:
         for index, name in numbered_texts(value.get("metrics")):
             yield ("metrics", index), name
-    if document.kind == documents.THRESHOLD:
+    if document.kind == THRESHOLD:
         yield from _texts(value.get("task"), ("task",))
     for table in views.iterate_tables(document):
-        if document.kind == documents.POLICY and table.task is not None:
+        if document.kind == POLICY and table.task is not None:
             yield table.path, table.task
         for name in table.metrics:
             yield (*table.path, name), name
-    if document.kind == documents.GUARDRAIL:
+    if document.kind == GUARDRAIL:
         yield from _ids_of_guardrail(document)
-    if document.kind == documents.REPORT:
+    if document.kind == REPORT:
         yield from _ids_of_report(document)
 
 
@@ -210,7 +220,7 @@ def _ids_of_results(document: views.Document) -> Iterator[tuple[_Path, str]]:
 
 
 def _data_paths(document: views.Document) -> Iterator[tuple[_Path, str]]:
-    if document.kind == documents.REPORT:
+    if document.kind == REPORT:
         for entry in report.entry_tasks(document):
             for task in entry:
                 if isinstance(task.value.get("dataset_path"), str):

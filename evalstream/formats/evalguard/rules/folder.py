@@ -8,7 +8,16 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.formats.evalguard import documents
+from evalstream.formats.evalguard.format import (
+    GUARDRAIL,
+    LISTS,
+    METRIC,
+    MODEL,
+    POLICY,
+    REPORT,
+    TASK,
+    THRESHOLD,
+)
 from evalstream.formats.evalguard.views import POLICIES, SPECIFICATION, FolderItem, iterate_tables
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
@@ -22,7 +31,7 @@ from evalstream.rules.schema import explain_schema
 
 def _unknown_metric_of_task(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
-    if document.kind != documents.TASK:
+    if document.kind != TASK:
         return
     names = list_or_empty(document.value.get("metrics"))
     if not folder.followed:
@@ -30,7 +39,7 @@ def _unknown_metric_of_task(subject: FolderItem) -> Iterator[Violation]:
             yield _not_followed(EVG201, "/metrics", "the metrics of the task")
         return
     for index, name in enumerate(names):
-        if isinstance(name, str) and not folder.knows(documents.METRIC, name):
+        if isinstance(name, str) and not folder.knows(METRIC, name):
             message = "no metric document has this id"
             yield EVG201.violation(message, pointer=f"/metrics/{index}", found=name)
 
@@ -38,9 +47,9 @@ def _unknown_metric_of_task(subject: FolderItem) -> Iterator[Violation]:
 def _unknown_task(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
     tasks: list[tuple[str, str, str | None]] = []
-    if document.kind == documents.THRESHOLD and document.id is not None:
+    if document.kind == THRESHOLD and document.id is not None:
         tasks = [("/task", document.id, document.id)]
-    elif document.kind == documents.POLICY:
+    elif document.kind == POLICY:
         thresholds = document.value.get("thresholds")
         names = thresholds if isinstance(thresholds, dict) else ()
         # The key is the name, so that there is no value to show.
@@ -50,7 +59,7 @@ def _unknown_task(subject: FolderItem) -> Iterator[Violation]:
             yield _not_followed(EVG202, place, "the task and its metrics")
         return
     for place, name, found in tasks:
-        if not folder.knows(documents.TASK, name):
+        if not folder.knows(TASK, name):
             which = "this id" if found is not None else f"the id {name}"
             yield EVG202.violation(f"no task document has {which}", pointer=place, found=found)
 
@@ -62,7 +71,7 @@ def _unknown_metric_of_threshold(subject: FolderItem) -> Iterator[Violation]:
     for table in iterate_tables(document):
         for name in table.metrics:
             severity = None
-            if not folder.knows(documents.METRIC, name):
+            if not folder.knows(METRIC, name):
                 message = f"no metric document has the id {name}"
             elif table.task is not None and not folder.lists(table.task, name):
                 message, severity = f"the task does not list the metric {name}", Severity.WARNING
@@ -75,7 +84,7 @@ def _unknown_metric_of_threshold(subject: FolderItem) -> Iterator[Violation]:
 def _several_thresholds(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
     owner = folder.owner(document)
-    if document.kind == documents.THRESHOLD and owner is not document:
+    if document.kind == THRESHOLD and owner is not document:
         message = f"the task has other thresholds, too: {owner.name}"
         yield EVG204.violation(message, pointer="/task", found=document.id)
 
@@ -85,13 +94,13 @@ def _repeated_id(subject: FolderItem) -> Iterator[Violation]:
     if document.kind not in (*_UNIQUE, *_LATER) or document.id is None:
         return
     owner = folder.owner(document)
-    is_copy = document.kind == documents.REPORT and owner.value == document.value
+    is_copy = document.kind == REPORT and owner.value == document.value
     if owner is not document and not is_copy:
         message = f"another document has this id: {owner.name}"
         severity = Severity.WARNING if document.kind in _LATER else None
         yield EVG205.violation(message, pointer="/id", found=document.id, severity=severity)
     is_named = document.stem is None or document.is_named_after_id
-    if document.kind != documents.REPORT and not is_named:
+    if document.kind != REPORT and not is_named:
         message = "the file is not named after the id in it"
         yield EVG205.violation(
             message,
@@ -107,10 +116,10 @@ def _not_followed(rule: Rule, place: str, what: str) -> Violation:
     return rule.violation(message, pointer=place, severity=Severity.WARNING)
 
 
-_UNIQUE: Final = (documents.TASK, documents.METRIC, documents.REPORT)
+_UNIQUE: Final = (TASK, METRIC, REPORT)
 """Kinds whose ids the specification calls unique (sections 4.1.2, 4.2.2 and 4.4.2)."""
 
-_LATER: Final = (documents.GUARDRAIL, documents.POLICY, documents.MODEL)
+_LATER: Final = (GUARDRAIL, POLICY, MODEL)
 """Kinds that the specification does not have, and whose texts say nothing about their ids."""
 
 
@@ -121,7 +130,7 @@ def paging(endpoint: str, response: Mapping[str, Any]) -> Iterator[Violation]:
     """Compare the paging of a response with the entries that it has."""
     page = object_or_empty(response.get("pagination"))
     total, limit, offset = (_count(page.get(name)) for name in ("total", "limit", "offset"))
-    if endpoint not in documents.LISTS or total is None or limit is None or offset is None:
+    if endpoint not in LISTS or total is None or limit is None or offset is None:
         return
     shown = len(list_or_empty(response.get(endpoint)))
     if shown > limit:

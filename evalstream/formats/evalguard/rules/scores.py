@@ -8,7 +8,8 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Final
 
-from evalstream.formats.evalguard import documents, report
+from evalstream.formats.evalguard import report
+from evalstream.formats.evalguard.format import HIGHER_IS_BETTER, IMPACTS, METRIC, REPORT, TASK
 from evalstream.formats.evalguard.report import is_known_metric
 from evalstream.formats.evalguard.views import FolderItem, Range, Ranges, as_number
 from evalstream.model.finding import Severity, Violation, at_least, at_most
@@ -48,12 +49,10 @@ def _direction(subject: FolderItem) -> Iterator[Violation]:
         direction = subject.folder.direction(metric)
         if direction is None:
             continue
-        ranked = [one for one in ranges if one.impact in documents.IMPACTS]
+        ranked = [one for one in ranges if one.impact in IMPACTS]
         for lower, higher in pairwise(ranked):
-            steps = documents.IMPACTS.index(higher.impact or "") - documents.IMPACTS.index(
-                lower.impact or ""
-            )
-            if steps > 0 if direction == documents.HIGHER_IS_BETTER else steps < 0:
+            steps = IMPACTS.index(higher.impact or "") - IMPACTS.index(lower.impact or "")
+            if steps > 0 if direction == HIGHER_IS_BETTER else steps < 0:
                 message = (
                     f"{higher.text} has impact {higher.impact} and the lower {lower.text} has impact "
                     f"{lower.impact}, but the metric is {direction}"
@@ -71,7 +70,7 @@ def _percentages(subject: FolderItem) -> Iterator[Violation]:
         if subject.folder.is_percentage(metric):
             for one in ranges:
                 yield from _limits(one, pointer((*table.path, metric, one.number)))
-    if subject.document.kind != documents.REPORT:
+    if subject.document.kind != REPORT:
         return
     for reported in report.iterate_values(subject.document):
         value = reported.value
@@ -109,7 +108,7 @@ _ROUNDING: Final = 1e-9
 
 def _check_report(subject: FolderItem) -> Iterator[Violation]:
     document, folder = subject
-    if document.kind != documents.REPORT:
+    if document.kind != REPORT:
         return
     of_harness = report.is_of_harness(document)
     entries = [list(report.harness_tasks(document))] if of_harness else report.entry_tasks(document)
@@ -142,7 +141,7 @@ def _check_report(subject: FolderItem) -> Iterator[Violation]:
 def _check_task(task: report.ReportedTask, subject: FolderItem) -> Iterator[Violation]:
     folder = subject.folder
     is_named = task.id is not None and not report.is_of_harness(subject.document)
-    if folder.followed and is_named and not folder.knows(documents.TASK, task.id or ""):
+    if folder.followed and is_named and not folder.knows(TASK, task.id or ""):
         # The specification calls task_ref a reference, and not the name round a task.
         refers = "task_ref" in task.value
         yield EVG401.violation(
@@ -174,7 +173,7 @@ def _check_left_out(subject: FolderItem) -> Iterator[Violation]:
     for task in report.pairing(document) or ():
         listed = folder.listed(task) if task is not None else ()
         left_out = set(listed) - found.get(task or "", set())
-        for metric in sorted(one for one in left_out if folder.knows(documents.METRIC, one)):
+        for metric in sorted(one for one in left_out if folder.knows(METRIC, one)):
             message = f"no value of {metric[:80]}, which the task {(task or '')[:80]} lists"
             yield EVG401.violation(message, pointer="/results", severity=Severity.WARNING)
 
@@ -189,7 +188,7 @@ def _check_value(reported: report.Reported, subject: FolderItem) -> Iterator[Vio
         return
     if report.is_of_harness(subject.document) and not is_known_metric(subject, reported):
         return  # one info counts them: the harness measures more than a folder describes
-    if not folder.knows(documents.METRIC, reported.metric):
+    if not folder.knows(METRIC, reported.metric):
         message = "no metric document has this id"
         yield EVG401.violation(message, pointer=reported.pointer, found=reported.metric)
     elif reported.task is not None and not folder.lists(reported.task, reported.metric):
@@ -225,7 +224,7 @@ def _check_share(reported: report.Reported, subject: FolderItem) -> Iterator[Vio
 def _impact(subject: FolderItem) -> Iterator[Violation]:
     """Report the range of each value of a report, in the thresholds and in each policy."""
     document, folder = subject
-    if document.kind != documents.REPORT or not folder.followed:
+    if document.kind != REPORT or not folder.followed:
         return
     of_harness = report.is_of_harness(document)
     for reported in report.iterate_values(document):

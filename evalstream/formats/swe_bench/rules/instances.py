@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from evalstream.formats.swe_bench.documents import LOG_FOLDERS, model_folder
+from evalstream.formats.swe_bench.format import LOG_FOLDERS, model_folder
 from evalstream.formats.swe_bench.rules.documents import LISTS
 from evalstream.formats.swe_bench.views import (
     DECIDING_TESTS,

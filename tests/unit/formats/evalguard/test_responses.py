@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from paths import EXAMPLES
 
 import evalstream
-from evalstream.formats.evalguard.documents import detect_endpoint, is_response
+from evalstream.formats.evalguard.format import detect_endpoint, is_response
 
 PAGE = {"total": 1, "limit": 20, "offset": 0, "has_more": False}
 REPORT = {

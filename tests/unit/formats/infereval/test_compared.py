@@ -11,11 +11,11 @@ from compared_records import Collected, collected, compared
 from each import each
 
 from evalstream.formats.infereval.benchmark_hash import compute_hashes
-from evalstream.formats.infereval.compared import BATCH_ITEMS, read_scores
+from evalstream.formats.infereval.compared import read_scores
 from evalstream.formats.infereval.votes import consensus
 from evalstream.model.comparison import Answered
 from evalstream.model.sample_record import UNKNOWN, SampleFlag
-from evalstream.stats.sample_digests import bytes_digest, text_identity
+from evalstream.stats.sample_digests import BATCH_SAMPLES, bytes_digest, text_identity
 
 EXAMPLES = Path(__file__).parents[4] / "examples/infereval"
 BENCHMARK = json.loads((EXAMPLES / "benchmark.json").read_text())
@@ -238,10 +238,10 @@ def test_the_verdicts_of_items_are_read_again(tmp_path: Path, indent: int | None
 def test_many_items_are_handed_on_in_parts(tmp_path: Path) -> None:
     many = {
         **EVALUATION,
-        "items": [{**EVALUATION["items"][0], "id": f"{n}"} for n in range(BATCH_ITEMS + 7)],
+        "items": [{**EVALUATION["items"][0], "id": f"{n}"} for n in range(BATCH_SAMPLES + 7)],
     }
     found = checked(tmp_path / "a", many, by="sample_id")
-    assert len(found.scores(COVERAGE)) == BATCH_ITEMS + 7
+    assert len(found.scores(COVERAGE)) == BATCH_SAMPLES + 7
 
 
 def test_repeated_ids_are_one_sample_with_several_rows(tmp_path: Path) -> None:

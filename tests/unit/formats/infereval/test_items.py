@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstream.formats.infereval.items import OF_ITEMS, is_sound
-from evalstream.formats.infereval.rules.evaluations import INF309, has_same_fields
+from evalstream.formats.infereval.rules.evaluations import has_same_fields
+from evalstream.formats.infereval.rules.samples import INF309
 from evalstream.formats.infereval.views import Benchmark, Evaluation, Item
 
 ORIGINAL = {"id": "i", "premises": ["a", "b"], "conclusions": ["c"], "analyst_verdicts": ["good"]}
