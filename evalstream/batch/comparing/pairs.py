@@ -86,7 +86,7 @@ def joined_pair(
         tally.add_copies(copies.groups())
         alignments = [
             one.alignment(drifts[DriftKind.DRIFT], drifts[DriftKind.RELABELLED])
-            for one, drifts in zip(tally.metrics, finder.by_metric, strict=True)
+            for one, drifts in zip(tally.metrics, finder.by_metric, strict=False)  # one where none
         ]
         list_drifts(finder, tally, a, b, options, report)
     unread = [*flips.read_answers(a, b, options), *_under_two_names(a, b, tally, options)]

@@ -311,7 +311,10 @@ def _is_same(value: Any, derived: Any) -> bool:
 
 def _is_shown(text: Any, shares: Sequence[float]) -> bool:
     """Return whether a text shows some shares; numpy leaves out the middle of many."""
-    shown = _parse_numbers(text)
+    try:
+        shown = _parse_numbers(text)
+    except (OverflowError, TypeError, ValueError):
+        return False
     if len(shown) != len(shares):
         return "..." in str(text)
     return all(abs(one - two) <= TEXT_DIGITS for one, two in zip(shown, shares, strict=True))

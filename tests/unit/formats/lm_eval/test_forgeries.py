@@ -211,6 +211,10 @@ def change_probabilities(log: Log) -> None:
     row["brier_score"][1] = "[0.25 0.25 0.25 0.25]"
 
 
+def word_probabilities(log: Log) -> None:
+    log.of("quads")[0]["brier_score"][1] = "[a quarter each]"
+
+
 def change_target(log: Log) -> None:
     for row in log.of("quads"):
         row["target"] = "1"
@@ -252,6 +256,7 @@ ROWS: dict[str, tuple[str, Callable[[Log], object], str]] = {
     "likelihood of a text": ("rolling", change_sum, "LME210"),
     "pairs": ("pairs", change_pair, "LME210"),
     "probabilities": ("quads", change_probabilities, "LME210"),
+    "probabilities in words": ("quads", word_probabilities, "LME210"),
     "prediction": ("translate", change_prediction, "LME210"),
     "targets": ("quads", change_target, "LME210"),
     "answers": ("voted", answer_other, "LME211"),
