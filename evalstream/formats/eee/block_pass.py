@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.engine.result import BlockResult, LineStatus, LineViolations, TakenRows
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.row_groups import is_aggregated_notice, notice_key
-from evalstream.formats.eee.row_view import answer_digest, choices_digest, record, sample_digest
+from evalstream.formats.eee.row_view import answer_digest, choices_digest
 from evalstream.formats.eee.rules import habits
 from evalstream.formats.eee.rules.source import compare_log
 from evalstream.formats.eee.rules.version import ES216
@@ -338,7 +338,7 @@ class BlockPass:
 
     def _identify(self, entry: _Entry) -> None:
         row, group = entry.row, entry.group
-        key = sample_digest(row.get("sample_id"), group)
+        key = group.sample_digest(row.get("sample_id"))
         if key is None:
             self._tally.doubtful += 1
         else:
@@ -353,7 +353,7 @@ class BlockPass:
             self._output(row) if self._engine.compares_answers else 0,
             score if entry.scored else None,
         )
-        entry.record = record(entry.number, entry.offset, entry.line, key, group, content)
+        entry.record = group.record(entry.number, entry.offset, entry.line, key, content)
 
     def _sample(self, entry: _Entry, request: SampleRequest) -> None:
         """Add a row to those of a comparison with other runs."""
