@@ -19,7 +19,7 @@ from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import judge
-from evalstream.stats.claims.judgement import PERCENT, Claim, Judgement, confirm, leave_open
+from evalstream.stats.claims.judgement import Claim, Judgement, confirm, leave_open
 from evalstream.stats.claims.kinds import ClaimKind
 from evalstream.stats.claims.rounding import Agreement, agreement, as_float
 from evalstream.stats.coverage import Coverage, ResultCoverage
@@ -173,37 +173,11 @@ def _judge_result(
         found = judge(claim, evidence)
         if claim.is_score:
             score = found = _or_mean(claim, found, evidence)
-            if found.claim.state is State.REFUTED and (is_shared or _is_over_parts(made, evidence)):
-                reason = Reason.EVIDENCE if is_shared else Reason.FORMULA
-                score = found = leave_open(claim, reason, evidence.rows)
+            if found.claim.state is State.REFUTED and is_shared:
+                score = found = leave_open(claim, Reason.EVIDENCE, evidence.rows)
         elif claim.kind in _SPREADS and found.claim.state is State.REFUTED:
             found = _unless_of_other_figure(claim, found, score, result)
         yield found
-
-
-def _is_over_parts(made: list[Claim], evidence: Evidence) -> bool:
-    """Tell whether a score is the mean of the figures of parts that its details have.
-
-    Their mean with the sizes of the parts as weights, that of the rows, lies between them.
-    """
-    parts: dict[str, list[Decimal]] = {}
-    for claim in made[1:]:
-        path, _, name = claim.label.rpartition("/")
-        if path and isinstance(claim.value, Decimal):
-            parts.setdefault(name, []).append(claim.value)
-    value, mean = made[0].value, evidence.mean
-    return (
-        isinstance(value, Decimal)
-        and mean is not None
-        and any(
-            len(figures) > 1
-            and min(figures) <= mean * scale <= max(figures)
-            and agreement(value, sum(map(Fraction, figures), Fraction(0)) / len(figures))
-            is Agreement.FULL
-            for figures in parts.values()
-            for scale in (1, PERCENT)
-        )
-    )
 
 
 def _or_mean(claim: Claim, found: Judgement, evidence: Evidence) -> Judgement:
