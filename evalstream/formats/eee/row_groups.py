@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import xxhash
 
-from evalstream.formats.eee import row_view, versions
+from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Join, Result
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.facts import RowContext
+from evalstream.formats.eee.row_view import (
+    content_digest,
+    mark_digest,
+    repeat_mark,
+    sample_scope,
+    to_double,
+)
 from evalstream.formats.eee.rules.habits import STRAINS
 from evalstream.io.digest import digest128
 from evalstream.model.block import Bytes
@@ -62,7 +69,7 @@ class RowGroup:
             version if isinstance(version, str) and version in versions.KNOWN_VERSIONS else None
         )
         self.evaluation = xxhash.xxh3_64_intdigest(f"{row.get('evaluation_id')}\x1e".encode())
-        self.name = xxhash.xxh3_64_intdigest(row_view.sample_scope(row).encode())
+        self.name = xxhash.xxh3_64_intdigest(sample_scope(row).encode())
         self.unnamed = result is None
         self.result = 0 if result is None else xxhash.xxh3_64_intdigest(f"{result}".encode())
         self.place = join.place(row)
@@ -124,8 +131,8 @@ class RowGroup:
         answer, 0 if they are not compared; and the score.
         """
         question, metadata, output, score = content
-        ids = self.place, offset, self.name, row_view.to_double(score)
-        digest = row_view.content_digest(line)
+        ids = self.place, offset, self.name, to_double(score)
+        digest = content_digest(line)
         if key is None:
             return pack(number, digest128(line), ABSENT, digest, 0, 0, 0, *ids)
         return pack(
@@ -134,7 +141,7 @@ class RowGroup:
             ABSENT if question is None else digest128(question, self.evaluation),
             digest,
             output,
-            row_view.mark_digest(row_view.repeat_mark(metadata)),
+            mark_digest(repeat_mark(metadata)),
             self.result,
             *ids,
         )
