@@ -141,7 +141,6 @@ FLIPS: Final = 20
 FEWEST_RESAMPLES: Final = 100
 """Fewer resamples give no percentiles."""
 
-
 SMALLEST_EFFECT: Final = 1e-9
 """No number of samples finds a smaller difference of scores."""
 
@@ -179,22 +178,21 @@ def compare(
     Each input is one run: a rows file, an aggregate, a folder with one run, or a URL. With `matrix`
     the inputs may hold any number of runs, and only their samples are compared. With `leaderboard`,
     too, they may; each two of those that pass their check are compared, and ranks that the data do
-    not separate share a group. `reference` is a
-    label (A, B, …) or an input as it is named; the first run without it. `by` is what identifies a
-    sample: `input`, `sample_hash` or `sample_id`; `cluster` is the JSON Pointer to the value by
-    which samples are clustered. `min_delta` is a share of the range of the metric, `min_overlap`
-    the share of samples that both runs must have. `fail_if` are conditions: `regression`, `drift`,
-    `overlap`. `flips` is how many samples are shown that two runs judge differently, 0 for all.
-    Without `verify`, runs that fail their check are compared, too. `allow_different` are settings
-    of scoring (`metric_config/metric_parameters`, `scorer`, `filter`) that may differ, each with
-    all below it; `unit` lets shares meet percent, `score` one answer have two scores.
-    `same_result` are texts A=B: the result, or result / metric, that is named B in some runs is A
-    in others. `pairs` is `reference`, to compare each run with the reference, or `all`. `effect`
-    is a difference on the scale of the scores whose power is wanted. `outputs`
-    are files that the caller writes meanwhile; no input may be one of them. `options` sets workers
-    and limits. The report goes to `reporter`, flip by flip; without one the flips are in the
-    report. `baseline`, `overlap` and `fail_on` are former names of `reference`, `min_overlap` and
-    `fail_if`.
+    not separate share a group. `reference` is a label (A, B, …) or an input as it is named; the
+    first run without it. `by` is what identifies a sample: `input`, `sample_hash` or `sample_id`;
+    `cluster` is the JSON Pointer to the value by which samples are clustered. `min_delta` is a
+    share of the range of the metric, `min_overlap` that of samples which both have. `fail_if` are
+    conditions: `regression`, `drift`, `overlap`. `flips` is how many samples are shown that two
+    runs judge differently, 0 for all. Without `verify`, runs that fail their check are compared,
+    too. `allow_different` are settings of scoring (`metric_config/metric_parameters`, `scorer`,
+    `filter`) that may differ, each with all below it; `unit` lets shares meet percent, `score` one
+    answer have two scores. `same_result` are texts A=B: the result, or result / metric, that is
+    named B in some runs is A in others. `pairs` is `reference`, to compare each run with the
+    reference, or `all`. `effect` is a difference on the scale of the scores whose power is wanted.
+    `outputs` are files that the caller writes meanwhile; no input may be one of them. `options`
+    sets workers and limits. The report goes to `reporter`, flip by flip; without one the flips are
+    in the report. `baseline`, `overlap` and `fail_on` are former names of `reference`,
+    `min_overlap` and `fail_if`.
 
     Raises UsageError for a call that makes no sense, MissingExtra without the extra `compare`,
     CannotCheck for an input without a run, and OSError where temporary files cannot be written.
@@ -228,9 +226,8 @@ def compare(
     with ExitStack() as stack:
         runs = _all_runs(names, chosen) if finds_runs else [one_run(name, chosen) for name in names]
         written = Outputs([os.fspath(name) for name in outputs])
-        runs = [
-            run for run in without_overlap(runs, written, chosen.routing) if isinstance(run, Run)
-        ]
+        apart = without_overlap(runs, written, chosen.routing)
+        runs = [run for run in apart if isinstance(run, Run)]
         bar = stack.enter_context(Progress(shown=progress))
         checked = []
         for run, label in zip(runs, make_labels(len(runs)), strict=True):
@@ -238,7 +235,7 @@ def compare(
             stack.callback(checked[-1].close)
         if matrix:
             report = compare_samples(checked, settings, metric)
-            _write_report(report, (), reporter)
+            _write(report, (), reporter)
             return ComparisonReport(**vars(report))
         named = [same_result] if isinstance(same_result, str) else same_result
         _join_names(checked, named)
@@ -257,13 +254,11 @@ def compare(
             )
         if reporter is None:
             compared.report.flips = tuple(compared.flips())
-        _write_report(compared.report, compared.flips(), reporter)
+        _write(compared.report, compared.flips(), reporter)
         return ComparisonReport(**vars(compared.report))
 
 
-def _write_report(
-    report: Outcome, flips: Iterable[Flip], reporter: ComparisonReporter | None
-) -> None:
+def _write(report: Outcome, flips: Iterable[Flip], reporter: ComparisonReporter | None) -> None:
     if reporter is not None:
         reporter.write(report, flips)
 

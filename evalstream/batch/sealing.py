@@ -9,9 +9,9 @@ from evalstream.batch.single import check_any, check_safely
 from evalstream.engine.row_pass import describe_error
 from evalstream.engine.sealed_document import seal_diff, write
 from evalstream.formats.registry import FORMATS, MAIN
+from evalstream.io.inputs import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
-from evalstream.io.readers import document_bytes
 from evalstream.model.changes import SealedText
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError

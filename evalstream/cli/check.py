@@ -24,8 +24,8 @@ from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.reporters import ReportOptions
 from evalstream.reporters.base import Reporter
-from evalstream.settings.load import LEDGER
 from evalstream.settings.options import read_schema_text
+from evalstream.settings.resolve import LEDGER
 
 STREAMING: Final = ("concise", "jsonl", "github")
 """The report formats that write each finding as it comes."""

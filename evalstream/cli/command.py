@@ -15,8 +15,8 @@ from evalstream.model.finding import Severity
 from evalstream.model.option_fields import Option, OptionText
 from evalstream.model.options import OPTIONS
 from evalstream.reporters import REPORT_OPTIONS, ReportOptions
-from evalstream.settings.load import is_setting
 from evalstream.settings.options import CHOICES, options_from
+from evalstream.settings.resolve import is_setting
 
 PROGRAM: Final = "evalstream"
 

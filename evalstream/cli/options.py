@@ -12,14 +12,15 @@ from evalstream.model.exit_codes import ExitCode
 from evalstream.model.option_fields import Group, Option, OptionText
 from evalstream.model.options import OPTIONS
 from evalstream.reporters import REPORT_OPTIONS
-from evalstream.settings.load import (
+from evalstream.settings.options import CHECKS_LESS
+from evalstream.settings.resolve import (
     NO_SETTINGS,
     Chosen,
-    find_settings,
+    may_have_settings,
     resolve_settings,
     settings_key,
+    settings_lines,
 )
-from evalstream.settings.options import CHECKS_LESS
 
 
 class ArgumentText(NamedTuple):
@@ -116,8 +117,12 @@ def resolved_values(
     """
     options = list(options)
     settings = NO_SETTINGS
-    if reads_settings:
-        settings = find_settings(line.get(CONFIG.name), isolated=line.get(ISOLATED.name, False))
+    file, isolated = line.get(CONFIG.name), line.get(ISOLATED.name, False)
+    if reads_settings and may_have_settings(file, isolated=isolated):
+        # Most calls have no settings file.
+        from evalstream.settings.load import find_settings
+
+        settings = find_settings(file, isolated=isolated)
     chosen = resolve_settings(options, line, settings)
     if line.get(SHOW_SETTINGS.name):
         _show(options, chosen, settings.file)
@@ -135,8 +140,6 @@ def _announce(file: str, options: Iterable[Option], chosen: Mapping[str, Chosen]
 
 
 def _show(options: Iterable[Option], chosen: Mapping[str, Chosen], file: str | None) -> None:
-    from evalstream.settings.load import settings_lines
-
     with guard_output():
         sys.stdout.writelines(f"{line}\n" for line in settings_lines(options, chosen, file))
         sys.stdout.flush()

@@ -20,7 +20,7 @@ from evalstream.model.options import OPTIONS, Options
 from evalstream.model.text import describe_unknown, split_codes
 from evalstream.parsing.json import dumps
 from evalstream.reporters import ReportOptions
-from evalstream.settings.load import LEDGER
+from evalstream.settings.resolve import LEDGER
 from evalstream.store.snapshot import CHANGED, CHANGES, diff_snapshots
 from evalstream.store.verify import LEVELS
 

@@ -14,9 +14,10 @@ from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass, describe_error
 from evalstream.io.codecs import detect_compression
 from evalstream.io.digest import XXH3
+from evalstream.io.inputs import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
-from evalstream.io.readers import Watch, document_bytes
+from evalstream.io.readers import Watch
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Finding, Locator, PlacedViolation, Violation

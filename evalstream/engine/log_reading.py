@@ -13,7 +13,8 @@ from evalstream.engine.positions import move_behind, place_in_part
 from evalstream.engine.row_pass import BREAKS
 from evalstream.io.codecs import detect_compression
 from evalstream.io.compression import DecompressingReader
-from evalstream.io.readers import FileReader, PrefixedReader, Watch, open_stored
+from evalstream.io.inputs import open_stored
+from evalstream.io.readers import FileReader, PrefixedReader, Watch
 from evalstream.model.block import ByteStream
 from evalstream.model.finding import Position, Violation
 from evalstream.model.signals import STOPPING

@@ -16,6 +16,7 @@ from evalstream.io import readers
 from evalstream.io.codecs import detect_compression
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource
+from evalstream.io.inputs import is_regular, open_stored
 from evalstream.io.names import is_remote
 from evalstream.model.block import Block, ByteStream
 from evalstream.model.data_class import DataClass
@@ -238,7 +239,7 @@ def _must_stream(path: str, options: Options) -> bool:
     """Tell whether rows are not read as those of a plain file."""
     routing = options.routing
     wanted = routing.splits_rows or routing.follow or options.skip_noise
-    return wanted or path == STDIN or is_remote(path) or not readers.is_regular(path)
+    return wanted or path == STDIN or is_remote(path) or not is_regular(path)
 
 
 def open_bytes(path: str, options: Options) -> ByteStream:
@@ -247,7 +248,7 @@ def open_bytes(path: str, options: Options) -> ByteStream:
         from evalstream.io.file import FollowedFile
 
         return FollowedFile(path, options.routing.idle_timeout)
-    return readers.open_stored(path)
+    return open_stored(path)
 
 
 def _open_stream(

@@ -8,16 +8,13 @@ import os
 import select
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any, Final
 
-from evalstream.io.names import is_remote
 from evalstream.model.block import MEBIBYTE, Bytes, ByteStream
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.limits import MOST_JSON_BYTES, read_bounded, read_regular
 
 YOUNG_NANOSECONDS: Final = 2_000_000_000
 """A file that changed within this time may change again with the same timestamps.
@@ -294,57 +291,3 @@ class PrefixedReader:
     def wait(self, seconds: float) -> bool:
         """Tell whether bytes can be read within some seconds."""
         return bool(self._data) or self._reader.wait(seconds)
-
-
-def open_stored(path: str) -> ByteStream:
-    """Open the stored bytes of a file, wherever it is. Raises OSError and MissingExtra."""
-    if path == STDIN:
-        from evalstream.io.standard_input import stream_at
-
-        return stream_at(path).reader()
-    if is_remote(path):
-        from evalstream.io.remote import RemoteReader
-
-        return RemoteReader(path)
-    if is_regular(path):
-        return FileReader(path)
-    # Opening a named pipe waits for a writer.
-    with STOPPING.interruptible():
-        return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
-
-
-def is_regular(path: str) -> bool:
-    """Tell whether a path can be opened as a regular file; True if it does not exist."""
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return True
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
-
-
-def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JSON_BYTES) -> bytes:
-    """Return the bytes of a document, from a local or remote file or standard input.
-
-    The state of a local file is added to `watch`. Raises OSError, CannotCheck (also for more than
-    `most` bytes), and Stopped.
-    """
-    if is_remote(path):
-        from evalstream.io.remote import read_whole
-
-        return read_whole(path, most)
-    if path == STDIN:
-        from evalstream.io.standard_input import stream_at
-
-        return read_bounded(stream_at(path).reader(), most)
-    # Opening a named pipe blocks until a writer opens it.
-    with nullcontext() if os.path.isfile(path) else STOPPING.interruptible():
-        descriptor = os.open(path, os.O_RDONLY)
-    try:
-        status = os.fstat(descriptor)
-        if watch is not None:
-            watch.add(path, status)
-        if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
-            return read_regular(descriptor, status, most)
-        return read_bounded(DescriptorReader(descriptor), most)
-    finally:
-        os.close(descriptor)

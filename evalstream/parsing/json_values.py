@@ -7,10 +7,12 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, canonical, fast, is_finite
+from evalstream.parsing.lazy_regex import LazyPattern
 
 
 def parse_or_none(text: bytes) -> Any:
@@ -170,3 +172,32 @@ def _flatten(name: str, value: Any, found: dict[str, str]) -> None:
             _flatten(f"{name}/{key}", one, found)
     elif value is not None:
         found[name] = setting_text(value)
+
+
+_EPOCH = LazyPattern(r"[0-9]{9,10}(?:\.[0-9]*)?|[0-9]{13}|[0-9]{16}")
+"""A time since 1970: in seconds, milliseconds or microseconds."""
+
+
+def read_seconds(value: Any) -> float | None:
+    """Return a time as seconds since 1970: a number, or a date with a time as ISO 8601 has it."""
+    return _parse_seconds(value) if isinstance(value, str) else None
+
+
+@lru_cache(maxsize=64)
+def _parse_seconds(value: str) -> float | None:
+    """Return the time in a text; several rules and results read the same texts."""
+    text = value.strip()
+    if _EPOCH.fullmatch(text):
+        return float(text) / 1000.0 ** (max(len(text.partition(".")[0]) - 10, 0) // 3)
+    return parse_date(text) if "T" in text or ":" in text else None
+
+
+def parse_date(text: str) -> float | None:
+    """Return the seconds since 1970 of a date as ISO 8601 has it, in UTC if it names no zone."""
+    from datetime import UTC, datetime
+
+    try:
+        known = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (known if known.tzinfo else known.replace(tzinfo=UTC)).timestamp()

@@ -1,151 +1,305 @@
-"""Settings files: the options that they may set, their values, and how the values are shown."""
+"""Load the nearest settings file: its values, their JSON Schema, and mistakes in them."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
+import stat
+from collections.abc import Callable, Mapping
+from glob import escape
 from typing import Any, Final
 
-from evalstream.io.names import printable
+from evalstream.batch.per_file_ignores import STDIN_NAMES
+from evalstream.formats.registry import CATALOGUE
+from evalstream.io.names import is_remote, printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
-from evalstream.model.option_fields import Group, Option, OptionText, declared_options
-from evalstream.model.options import ROUTING_OPTIONS, Options
-from evalstream.reporters import REPORT_OPTIONS
+from evalstream.model.option_fields import Option
+from evalstream.model.options import Options
+from evalstream.model.text import describe_unknown
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.settings import resolve
 from evalstream.settings.options import options_from, read_schema_text
 
-OWN_NAME: Final = "evalstream.toml"
-PROJECT_NAME: Final = "pyproject.toml"
-"""A file that many tools share; its settings are in the table `tool.evalstream`."""
+TOOL: Final = "evalstream"
 
-LEDGER: Final = OptionText(
-    "Remember in this file what was checked, and skip what has not changed.",
-    Group.EXECUTION,
-    "FILE",
-    named_only=True,
+MOST_BYTES: Final = 1 << 20
+"""The largest file that is read."""
+
+MOST_KEY_PARTS: Final = 16
+"""The most parts of a dotted key: parsing takes time by the square of their number."""
+
+_DEEP_KEY: Final = LazyPattern(
+    rb"""(?:\.[ \t]*+(?:[\w-]++|"(?:[^"\\\n]++|\\[^\n])*+"|'[^'\n]*+')[ \t]*+){%d}"""
+    % MOST_KEY_PARTS
 )
 
-OF_ONE_CALL: Final = frozenset(
-    {
-        *("output", "write_baseline", "expect_ids", "expect_digests", "sample_digests", "source"),
-        *("attestation", "trust", "require", "attestation_only"),
-        *("exit_zero", "exit_codes"),
-    }
-)
-"""Options that no file sets: each call says what it writes and what its exit code means."""
 
-PATHS: Final = frozenset({"schema", "ledger", "baseline", "dask_scheduler_file"})
-"""The settings that are paths, relative to the folder of their file."""
+class TomlTable(NamedTuple):
+    """The settings of a file as TOML has them, and the path of the file."""
 
-CODES: Final = frozenset({"select", "ignore"})
-"""The settings that are lists of rules."""
-
-PER_FILE: Final = "per_file_ignores"
-"""The setting that is a table: lists of rules by the pattern of files."""
+    file: str
+    values: Mapping[str, Any]
 
 
-def settings_key(option: Option) -> str:
-    """Return the key of an option in a settings file: its long flag without dashes."""
-    flags = option.text.flags or (f"--{option.name.replace('_', '-')}",)
-    return next(one for one in flags if one.startswith("--")).partition("/")[0][2:]
+def find_table() -> TomlTable | None:
+    """Return the settings of the nearest folder that has some: the working directory or above.
+
+    A `pyproject.toml` without the table is passed over. Raises UsageError for a file that cannot
+    be read or is not valid.
+    """
+    return next(filter(None, map(_table, resolve.settings_files())), None)
 
 
-def _settings() -> dict[str, Option]:
-    options = (
-        *declared_options(Options).values(),
-        *REPORT_OPTIONS.values(),
-        Option("ledger", str | None, None, LEDGER),
+def read_table(file: str) -> TomlTable:
+    """Return the settings of a file. Raises UsageError if it has none."""
+    found = _table(file)
+    if found is None:
+        missing = f"has no table [tool.{TOOL}]" if os.path.lexists(file) else "file not found"
+        raise UsageError(f"{printable(file)}: {missing}")
+    return found
+
+
+def _table(file: str) -> TomlTable | None:
+    """Return the settings of a file, None if it has none."""
+    is_project = os.path.basename(file) == resolve.PROJECT_NAME
+    return _project_table(file) if is_project else _own_table(file)
+
+
+def _own_table(file: str) -> TomlTable | None:
+    """Return the settings of a file that has nothing else, None if there is no such file."""
+    text = _bytes(file)
+    return None if text is None else TomlTable(file, _parse_toml(file, text))
+
+
+def _project_table(file: str) -> TomlTable | None:
+    """Return the settings of a file that tools share, None if it has none."""
+    text = _bytes(file)
+    if text is None or TOOL.encode() not in text:
+        return None
+    tools = _parse_toml(file, text).get("tool")
+    if not isinstance(tools, Mapping) or TOOL not in tools:
+        return None
+    if not isinstance(tools[TOOL], Mapping):
+        raise UsageError(f"{printable(file)}: tool.{TOOL} must be a table")
+    return TomlTable(file, tools[TOOL])
+
+
+def _bytes(file: str) -> bytes | None:
+    """Return the content of a file, None if it does not exist. Raises UsageError."""
+    try:
+        # The first look opens no device; the second is at what was opened.
+        is_regular = stat.S_ISREG(os.stat(file).st_mode)
+        if is_regular:
+            with open(file, "rb", opener=_open_at_once) as opened:
+                is_regular = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
+                text = opened.read(MOST_BYTES + 1) if is_regular else b""
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a valid file name"
+        raise _unreadable(file, reason) from error
+    if not is_regular:
+        raise _unreadable(file, "not a regular file")
+    if len(text) > MOST_BYTES:
+        raise _unreadable(file, f"larger than {MOST_BYTES:,} bytes")
+    return text
+
+
+def _open_at_once(file: str, flags: int) -> int:
+    """Open a file; a FIFO does not wait for its writer."""
+    return os.open(file, flags | os.O_NONBLOCK)
+
+
+def _unreadable(file: str, reason: str | None) -> UsageError:
+    return UsageError(
+        f"{printable(file)}: the settings cannot be read: {reason}; --config FILE takes those of "
+        "another file, --isolated reads none"
     )
-    return {settings_key(one): one for one in options if one.name not in OF_ONE_CALL}
 
 
-SETTINGS: Final[Mapping[str, Option]] = MappingProxyType(_settings())
-"""The options that a settings file may set, by key."""
+def _parse_toml(file: str, text: bytes) -> dict[str, Any]:
+    """Parse TOML. Raises UsageError with the line and the column of a mistake."""
+    # Most calls have no settings file.
+    import tomllib
 
-KEYS_OF_ONE_CALL: Final = frozenset(
-    settings_key(one)
-    for one in (
-        *declared_options(Options).values(),
-        *REPORT_OPTIONS.values(),
-        *ROUTING_OPTIONS.values(),
-    )
-    if one.name in OF_ONE_CALL or one.name in ROUTING_OPTIONS
-)
-"""What the keys of the other options would be."""
+    deep = _DEEP_KEY.search(text)
+    if deep is not None:
+        line = text.count(b"\n", 0, deep.start()) + 1
+        reason = f"a key has more than {MOST_KEY_PARTS} parts (at line {line})"
+        raise UsageError(f"{printable(file)}: {reason}")
+    try:
+        return tomllib.loads(text.decode())
+    except UnicodeDecodeError as error:
+        before = text[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        reason = f"not valid UTF-8 (at line {line}, byte {column})"
+    except tomllib.TOMLDecodeError as error:
+        reason = f"not valid TOML: {_sentence(str(error), text)}"
+    except RecursionError:
+        reason = "not valid TOML: nested too deeply"
+    raise UsageError(f"{printable(file)}: {reason}")
 
 
-def settings_files() -> Iterator[str]:
-    """Iterate over files that may have settings: of the working directory, then of those above it.
+def _sentence(message: str, text: bytes) -> str:
+    """Return the message of a TOML error, with line and column in any case."""
+    lines = text.decode().split("\n")
+    end = f"(at line {len(lines)}, column {len(lines[-1]) + 1})"
+    return f"{message[:1].lower()}{message[1:]}".replace("(at end of document)", end)
 
-    Paths are relative to the working directory. In one folder `evalstream.toml` comes first.
+
+NAMES_OF_TYPES: Final = {
+    bool: "a boolean",
+    int: "an integer",
+    float: "a float",
+    str: "a string",
+    list: "an array",
+    dict: "a table",
+}
+"""How TOML calls types; what has another type is a date or a time."""
+
+LONGEST: Final = 60
+"""How many characters of a wrong value a message shows."""
+
+LONGEST_TEXT: Final = 4_096
+"""How many characters a value may have."""
+
+MOST_TEXTS: Final = 1_000
+"""How many values an array, or patterns a table may have: each is compared with each file."""
+
+TEXT: Final = f"a string of 1 to {LONGEST_TEXT:,} characters"
+LISTS: Final = f"an array of at most {MOST_TEXTS:,} strings of 1 to {LONGEST_TEXT:,} characters"
+TABLES: Final = f"a table of at most {MOST_TEXTS:,} patterns with {LISTS} each"
+
+
+def read_values(table: TomlTable) -> dict[str, Any]:
+    """Return the values of options by the names of their fields.
+
+    Raises UsageError that names the file, the key and what was expected.
     """
     try:
-        depth = os.getcwd().rstrip("/").count("/")
-    except FileNotFoundError:
-        return
-    for level in range(depth + 1):
-        for name in (OWN_NAME, PROJECT_NAME):
-            file = "../" * level + name
-            try:
-                os.stat(file)
-            except FileNotFoundError:
-                continue
-            except OSError:
-                pass  # Whoever reads it reports why that fails.
-            yield file
+        values = typed_values(table.values)
+        for name in sorted(resolve.CODES & values.keys()):
+            _check_codes(name, values[name])
+        for pattern, codes in values.get(resolve.PER_FILE, {}).items():
+            _check_codes(f"per-file-ignores.{pattern!r}", codes)
+    except UsageError as error:
+        raise UsageError(f"{printable(table.file)}: {error.on_command_line}") from error
+    folder = os.path.dirname(table.file)
+    for name in resolve.PATHS & values.keys():
+        values[name] = _below(folder, values[name])
+    if resolve.PER_FILE in values:
+        values[resolve.PER_FILE] = tuple(
+            f"{_pattern_below(folder, pattern)}:{','.join(codes)}"
+            for pattern, codes in values[resolve.PER_FILE].items()
+            if codes
+        )
+    return values
 
 
-def is_setting(option: Option) -> bool:
-    """Tell whether a settings file may set an option."""
-    return SETTINGS.get(settings_key(option)) == option
+def typed_values(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of the right types by the names of their fields. Raises UsageError.
 
-
-class Settings(NamedTuple):
-    """The values of options by the names of their fields, and the file that sets them, if any.
-
-    The author of the data may have written a file that was found. A file that the user named
-    (`is_named`) is trusted.
+    What JSON Schema can say about settings is checked here, and nothing else.
     """
+    values = {}
+    for key, value in table.items():
+        if key in resolve.KEYS_OF_ONE_CALL:
+            raise UsageError(f"{key}: only the command line can set it, as --{key}")
+        if key not in resolve.SETTINGS:
+            raise UsageError(describe_unknown("setting", key, resolve.SETTINGS))
+        option = resolve.SETTINGS[key]
+        try:
+            values[option.name] = _convert_value(option, value)
+        except ValueError as error:
+            raise UsageError(f"{key}: {error}") from None
+    return values
 
-    values: Mapping[str, Any]
-    file: str | None = None
-    is_named: bool = False
+
+def _convert_value(option: Option, value: Any) -> Any:
+    """Return the value of a field. Raises ValueError that says what was expected."""
+    if option.name == resolve.PER_FILE:
+        return _require(_is_table, value, TABLES)
+    if option.type == tuple[str, ...]:
+        return tuple(_require(_is_list, value, LISTS))
+    if option.type is bool:
+        on = _require(lambda given: isinstance(given, bool), value, "true or false")
+        return not on if option.text.negates else on
+    if option.type is int:
+        return _number(value, resolve.least(option))
+    choices = resolve.allowed_values(option)
+    if choices and value not in choices:
+        if isinstance(value, str):
+            raise ValueError(describe_unknown("value", value, choices))
+        raise ValueError(_describe_expected(f"one of {', '.join(choices)}", value))
+    text = _require(_is_text, value, TEXT)
+    return Severity[text.upper()] if option.type in (Severity, Severity | None) else text
 
 
-NO_SETTINGS: Final = Settings({})
+def _number(value: int, at_least: int | None) -> int:
+    _require(lambda given: type(given) is int, value, "an integer")
+    if at_least is not None and value < at_least:
+        raise ValueError(f"expected at least {at_least}, found {value}")
+    return value
 
 
-def find_settings(file: str | None = None, *, isolated: bool = False) -> Settings:
+def _require(fits: Callable[[Any], bool], value: Any, wanted: str) -> Any:
+    if not fits(value):
+        raise ValueError(_describe_expected(wanted, value))
+    return value
+
+
+def _describe_expected(wanted: str, value: Any) -> str:
+    found = NAMES_OF_TYPES.get(type(value), "a date or time")
+    if isinstance(value, (bool, int, float, str)):
+        found = f"{found} {json.dumps(value, ensure_ascii=False)[:LONGEST]}"
+    return f"expected {wanted}, found {found}"
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= LONGEST_TEXT
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) and len(value) <= MOST_TEXTS and all(map(_is_text, value))
+
+
+def _is_table(value: Any) -> bool:
+    is_table = isinstance(value, dict) and len(value) <= MOST_TEXTS and all(map(_is_text, value))
+    return is_table and all(map(_is_list, value.values()))
+
+
+def _check_codes(key: str, codes: list[str]) -> None:
+    for code in codes:
+        try:
+            CATALOGUE.find_rules(code)
+        except UsageError as error:
+            raise UsageError(f"{key}: {error}") from error
+
+
+def _below(folder: str, path: str) -> str:
+    return path if is_remote(path) else os.path.join(folder, path)
+
+
+def _pattern_below(folder: str, pattern: str) -> str:
+    """Return a pattern from the working directory; one of names stays as it is."""
+    if "/" not in pattern or pattern in STDIN_NAMES:
+        return pattern
+    return _below(escape(folder), pattern)
+
+
+def find_settings(file: str | None = None, *, isolated: bool = False) -> resolve.Settings:
     """Return the settings of a file, else those of the working directory unless `isolated`.
 
     Raises UsageError for settings that are not valid.
     """
-    # Most calls have no settings file.
-    if file is None and (isolated or not any(settings_files())):
-        return NO_SETTINGS
-    from evalstream.settings.values import find_table, read_table, read_values
-
+    if not resolve.may_have_settings(file, isolated=isolated):
+        return resolve.NO_SETTINGS
     table = find_table() if file is None else read_table(file)
     if table is None:
-        return NO_SETTINGS
-    return Settings(read_values(table), table.file, is_named=file is not None)
-
-
-def refuse_found(option: Option, settings: Settings) -> None:
-    """Raise UsageError for an option that only a named file sets, if the file was found."""
-    if settings.is_named or settings.file is None or not option.text.named_only:
-        return
-    import shlex
-
-    file, key = printable(settings.file), settings_key(option)
-    raise UsageError(
-        f"{file}: {key}: a settings file that was found cannot set {key}, as whoever wrote the "
-        f"data may have written the file; give --{key} on the command line, name the file with "
-        f"--config {shlex.quote(file)} if you trust it, or read no settings with --isolated"
-    )
+        return resolve.NO_SETTINGS
+    return resolve.Settings(read_values(table), table.file, is_named=file is not None)
 
 
 def load_settings(path: str | os.PathLike[str] | None = None) -> Options:
@@ -160,108 +314,68 @@ def load_settings(path: str | os.PathLike[str] | None = None) -> Options:
     """
     settings = find_settings(None if path is None else os.fspath(path))
     values = dict(settings.values)
-    for option in SETTINGS.values():
+    for option in resolve.SETTINGS.values():
         if option.name in values:
-            refuse_found(option, settings)
+            resolve.refuse_found(option, settings)
     if values.get("schema") is not None:
         values["schema"] = read_schema_text(values["schema"])
     return options_from(values)
 
 
-DEFAULT: Final = "default"
-COMMAND_LINE: Final = "command line"
+NAMED_ONLY: Final = "Only a file that --config names sets it."
 
-RIVALS: Final[Mapping[str, tuple[str, ...]]] = {
-    "verbose": ("quiet", "min_severity"),
-    "quiet": ("verbose",),
-    "min_severity": ("verbose",),
-    "schema": ("schema_version",),
-    "schema_version": ("schema",),
-    "dask_address": ("dask_scheduler_file",),
-    "dask_scheduler_file": ("dask_address",),
-    "shard": ("form", "verbose", "statistics", "min_severity"),
-    **dict.fromkeys(ROUTING_OPTIONS, ("ledger",)),
+_TEXT: Final = {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}
+_LIST: Final = {"type": "array", "items": _TEXT, "maxItems": MOST_TEXTS}
+_LISTS: Final = {
+    "type": "object",
+    "propertyNames": {"minLength": 1, "maxLength": LONGEST_TEXT},
+    "additionalProperties": _LIST,
+    "maxProperties": MOST_TEXTS,
 }
-"""The settings that an option of the command line puts aside, as they contradict it."""
-
-OF_DASK: Final = ("dask_address", "dask_insecure", "dask_scheduler_file")
 
 
-class Chosen(NamedTuple):
-    """The value of an option, and where it comes from: a file, or one of the constants above."""
-
-    value: Any
-    source: str
-
-
-def resolve_settings(
-    options: Iterable[Option], line: Mapping[str, Any], settings: Settings
-) -> dict[str, Chosen]:
-    """Return the value of each option by name; `line` has those of the command line.
-
-    A setting that contradicts an option of the command line does not hold. Raises UsageError for
-    one that would hold and that a found file may not set.
-    """
-    moot = {name for given, names in RIVALS.items() if line.get(given) for name in names}
-    if line.get("executor") not in (None, "dask"):
-        moot.update(OF_DASK)
-    found = {}
-    for one in options:
-        if one.name in line:
-            found[one.name] = Chosen(line[one.name], COMMAND_LINE)
-        elif one.name in settings.values and one.name not in moot and is_setting(one):
-            refuse_found(one, settings)
-            found[one.name] = Chosen(settings.values[one.name], settings.file or "")
-        else:
-            found[one.name] = Chosen(one.default, DEFAULT)
-    return found
+def settings_schema() -> dict[str, Any]:
+    """Return the schema of `evalstream.toml` and of `[tool.evalstream]` in `pyproject.toml`."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Settings of evalstream",
+        "description": "evalstream.toml, and the table tool.evalstream in pyproject.toml.",
+        "type": "object",
+        "properties": {key: _property(one) for key, one in resolve.SETTINGS.items()},
+        "additionalProperties": False,
+    }
 
 
-def settings_lines(
-    options: Iterable[Option], chosen: Mapping[str, Chosen], file: str | None
-) -> Iterator[str]:
-    """Yield the lines: the file, then each setting of a command with its value and its source.
-
-    An option without a value is a comment, as TOML has no value for it.
-    """
-    yield f"# settings file: {'none' if file is None else _comment(file)}"
-    own = [one for one in options if is_setting(one)]
-    for one in own:
-        value, source = chosen[one.name]
-        if one.name == PER_FILE:
-            continue
-        if value is None:
-            yield f"# {settings_key(one)} is not set  # {_comment(source)}"
-        else:
-            yield f"{settings_key(one)} = {_toml(one, value)}  # {_comment(source)}"
-    if any(one.name == PER_FILE for one in own):
-        from evalstream.batch.per_file_ignores import parse_per_file_ignore
-
-        value, source = chosen[PER_FILE]
-        yield f"[per-file-ignores]  # {_comment(source)}"
-        for pattern, codes in map(parse_per_file_ignore, value):
-            yield f"{_text(pattern)} = {_array(codes)}"
+def settings_schema_text() -> str:
+    """Return the text of the schema's file."""
+    return json.dumps(settings_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _toml(option: Option, value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value is not option.text.negates).lower()
-    if isinstance(value, Severity):
-        return _text(value.label)
-    if isinstance(value, tuple):
-        return _array(value)
-    return str(value) if isinstance(value, int) else _text(value)
+def describe_option(option: Option) -> str:
+    """Return what users read of a setting."""
+    text = option.text.help.format(choices=", ".join(resolve.allowed_values(option))).replace(
+        " (repeatable)", ""
+    )
+    return f"{text} {NAMED_ONLY}" if option.text.named_only else text
 
 
-def _comment(text: str) -> str:
-    return _text(text)[1:-1]
+def _property(option: Option) -> dict[str, Any]:
+    default = resolve.default_in_toml(option)
+    shown = {} if default is None else {"default": default}
+    return {"description": describe_option(option), **_type(option), **shown}
 
 
-def _array(texts: Iterable[str]) -> str:
-    return f"[{', '.join(map(_text, texts))}]"
-
-
-def _text(text: str) -> str:
-    """Return a text as a TOML string, in which all characters print."""
-    encoded = json.dumps(printable(text), ensure_ascii=False)
-    return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in encoded)
+def _type(option: Option) -> dict[str, Any]:
+    if option.name == resolve.PER_FILE:
+        return _LISTS
+    if option.type == tuple[str, ...]:
+        return _LIST
+    if option.type is bool:
+        return {"type": "boolean"}
+    if option.type is int:
+        return {
+            "type": "integer",
+            **({} if resolve.least(option) is None else {"minimum": resolve.least(option)}),
+        }
+    choices = resolve.allowed_values(option)
+    return {"enum": list(choices)} if choices else _TEXT

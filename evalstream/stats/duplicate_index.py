@@ -372,7 +372,27 @@ class DuplicateIndex:
 
         store, self._store = self._store, RowStore()
         self._samples, self._inputs = SampleIndex(self._store), InputIndex(self._store)
-        spill = Spill(max(1, self._limit // _MOST_BYTES_PER_ROW))
+        capacity = max(1, self._limit // _MOST_BYTES_PER_ROW)
+        spill = Spill(capacity, _search_samples, _search_inputs)
         for shift, block in store.release():
             spill.add(block, shift)
         return spill
+
+
+def _search_samples(block: RowRecords, coverage: Coverage) -> list[DuplicateMatch]:
+    """Find the matches of the samples of some rows alone, and add these to `coverage`."""
+    index = SampleIndex(_store_block(block))
+    matches = index.add(block, 0)
+    coverage.merge(index.coverage)
+    return matches
+
+
+def _search_inputs(block: RowRecords) -> list[DuplicateMatch]:
+    """Find the matches of the inputs of some rows alone."""
+    return InputIndex(_store_block(block)).add(block, 0)
+
+
+def _store_block(block: RowRecords) -> RowStore:
+    store = RowStore()
+    store.add(block, 0)
+    return store

@@ -21,7 +21,6 @@ from evalstream.model.row_record import (
     RowRecords,
 )
 from evalstream.stats.coverage import Coverage
-from evalstream.stats.duplicate_index import InputIndex, RowStore, SampleIndex
 from evalstream.stats.duplicates import (
     DuplicateKind,
     DuplicateMatch,
@@ -41,6 +40,12 @@ Pieces = Callable[[], Iterator[bytes]]
 
 Search = Callable[[Pieces], Iterable[DuplicateMatch]]
 """Searches the records of one part, and returns the matches in the order of their lines."""
+
+SampleSearch = Callable[[RowRecords, Coverage], Iterable[DuplicateMatch]]
+"""Searches rows in memory for samples that several score, and adds them to the coverage."""
+
+InputSearch = Callable[[RowRecords], Iterable[DuplicateMatch]]
+"""Searches rows in memory for inputs that are shown under several samples."""
 
 
 class RowDigest(NamedTuple):
@@ -202,18 +207,27 @@ _INPUT: Final = RowDigest(INPUT_AT, DIGEST_BYTES)
 class Spill:
     """Row records on disk, added in the order of their lines and searched at the end.
 
-    At most `capacity` rows are searched in memory at a time.
+    At most `capacity` rows are searched in memory at a time, as `search_samples` and
+    `search_inputs` do it.
     """
 
-    def __init__(self, capacity: int) -> None:
-        self.coverage = Coverage()
+    def __init__(
+        self, capacity: int, search_samples: SampleSearch, search_inputs: InputSearch
+    ) -> None:
+        self.coverage = coverage = Coverage()
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
         self._by_sample = Partitions(
-            capacity, _SAMPLE, self._search_samples, partial(search_sample, capacity, self.coverage)
+            capacity,
+            _SAMPLE,
+            lambda pieces: search_samples(_join_records(pieces), coverage),
+            partial(search_sample, capacity, coverage),
         )
         self._by_input = Partitions(
-            capacity, _INPUT, _search_inputs, partial(search_input, capacity)
+            capacity,
+            _INPUT,
+            lambda pieces: search_inputs(_join_records(pieces)),
+            partial(search_input, capacity),
         )
 
     def add(self, block: RowRecords, shift: int) -> None:
@@ -241,23 +255,9 @@ class Spill:
         self._by_sample.extend(data)
         self._by_input.extend(data)
 
-    def _search_samples(self, pieces: Pieces) -> list[DuplicateMatch]:
-        records, store = _store_pieces(pieces)
-        index = SampleIndex(store)
-        matches = index.add(records, 0)
-        self.coverage.merge(index.coverage)
-        return matches
 
-
-def _search_inputs(pieces: Pieces) -> list[DuplicateMatch]:
-    records, store = _store_pieces(pieces)
-    return InputIndex(store).add(records, 0)
-
-
-def _store_pieces(pieces: Pieces) -> tuple[RowRecords, RowStore]:
-    records, store = RowRecords(b"".join(pieces())), RowStore()
-    store.add(records, 0)
-    return records, store
+def _join_records(pieces: Pieces) -> RowRecords:
+    return RowRecords(b"".join(pieces()))
 
 
 _CONTENT: Final = RowDigest(CONTENT_AT, KEY_BYTES)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalstream.model.option_fields import Group, Option
-from evalstream.settings.load import SETTINGS
-from evalstream.settings.values import describe_option, settings_schema
+from evalstream.settings.load import describe_option, settings_schema
+from evalstream.settings.resolve import SETTINGS
 from reference.markdown import code, fence, table
 
 INTRODUCTION = """# Settings

@@ -27,8 +27,8 @@ from evalstream.model.options import Options
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.schema_files import report_schemas, schema_documents
 from evalstream.parsing.schema_files import schema_text as text_of_schema
-from evalstream.settings.load import SETTINGS
-from evalstream.settings.values import settings_schema
+from evalstream.settings.load import settings_schema
+from evalstream.settings.resolve import SETTINGS
 
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 

@@ -56,9 +56,10 @@ from rows import (
 
 import evalstream
 from evalstream.formats.eee import fast_block, versions
+from evalstream.formats.eee.exact_path import RowReader
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.fast_path import fast_path_for
-from evalstream.formats.eee.row_engine import RowEngine, RowReader
+from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.scan_results import ScannedRows, TakenViolations
 from evalstream.model.block import Block
 from evalstream.model.data_class import replace

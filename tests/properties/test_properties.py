@@ -40,8 +40,9 @@ import evalstream
 from evalstream.engine import row_pass
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.exact_path import RowReader
 from evalstream.formats.eee.probe import probe_context
-from evalstream.formats.eee.row_engine import EngineContext, RowReader
+from evalstream.formats.eee.row_engine import EngineContext
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io import readers
 from evalstream.io.file import FileSource

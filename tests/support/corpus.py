@@ -11,7 +11,8 @@ import pytest
 from paths import SHARED
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.row_engine import EngineContext, RowReader
+from evalstream.formats.eee.exact_path import RowReader
+from evalstream.formats.eee.row_engine import EngineContext
 from evalstream.formats.eee.rules.version import MISSING
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding, Violation

@@ -13,11 +13,12 @@ from rows import PREFERRED, VERSIONS, Row, aggregate_of, at, bytes_of, sample_ha
 from evalstream.engine.result import BlockFindings
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.exact_path import ExactPath
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.fast_block import FastBlock
 from evalstream.formats.eee.fast_path import ScanPlan, fast_path_for
 from evalstream.formats.eee.probe import probe_context
-from evalstream.formats.eee.row_engine import RowEngine, RowReader
+from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.options import Options, SampleRequest
@@ -101,9 +102,15 @@ def engine_of(within: RowContext) -> RowEngine:
 
 
 @lru_cache(maxsize=512)
+def exact_path_of(within: RowContext) -> ExactPath:
+    """Return what takes the other rows of a context."""
+    return ExactPath(within)
+
+
+@lru_cache(maxsize=512)
 def fast_path_of(within: RowContext) -> ScanPlan:
     """Return what takes the usual rows of a context."""
-    found = fast_path_for(within, RowReader(within))
+    found = fast_path_for(within, exact_path_of(within).reader)
     assert found is not None
     return found
 
@@ -139,7 +146,7 @@ def passed_over(within: RowContext, line: bytes) -> Tally | None:
     tally = Tally()
     subject = FastBlock(
         fast_path_of(within),
-        engine_of(within).groups(),
+        exact_path_of(within).groups(),
         tally,
         BlockFindings(within.options, within.selection),
         Lines(line + b"\n"),

@@ -19,7 +19,7 @@ from paths import EXAMPLES, PAIRS
 
 import evalstream
 from evalstream.formats.eee.block_pass import parse
-from evalstream.formats.eee.row_engine import RowReader
+from evalstream.formats.eee.exact_path import RowReader
 from evalstream.io.output import Output
 from evalstream.model.options import Options
 from evalstream.reporters.json import JsonReporter

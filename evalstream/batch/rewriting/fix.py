@@ -18,10 +18,11 @@ from evalstream.engine.block_rewriting import LineRepairs
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.formats.rewriting import RunRepair
+from evalstream.io.inputs import document_bytes
 from evalstream.io.names import is_remote, printable
 from evalstream.io.output import Output, sync_file, sync_folder
 from evalstream.io.progress import Progress
-from evalstream.io.readers import READ_BYTES, document_bytes
+from evalstream.io.readers import READ_BYTES
 from evalstream.model.data_class import DataClass, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
 from evalstream.model.finding import Finding

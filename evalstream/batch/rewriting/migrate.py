@@ -17,10 +17,11 @@ from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.formats.registry import main_format
 from evalstream.formats.rewriting import Migrator, RunMigration
 from evalstream.io.codecs import COMPRESSIONS
+from evalstream.io.inputs import document_bytes
 from evalstream.io.names import is_remote, printable
 from evalstream.io.output import sync_file, sync_folder
 from evalstream.io.progress import Progress
-from evalstream.io.readers import document_bytes, file_state
+from evalstream.io.readers import file_state
 from evalstream.model.data_class import DataClass, field, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
 from evalstream.model.exit_codes import ExitCode

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from evalstream.formats.eee.claims import Claims, is_qualified, metric_kind, read_claims
+from evalstream.formats.eee.claims import Claims, read_claims
+from evalstream.formats.eee.metrics import METRIC_NAMES, is_qualified, metric_kind
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.row_record import UNJOINED
 from evalstream.model.text import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalise_digest
@@ -26,13 +27,6 @@ USUAL_ALGORITHMS: Final = ("sha256",)
 """The digests of a rows file whose aggregate declares none."""
 
 SOURCE_DATA: Final = "source_data"
-
-LEVELS: Final = "levels"
-UNKNOWN_LEVEL: Final = -1
-"""The score of an unknown level, if has_unknown_level is true."""
-
-METRIC_NAMES: Final = ("metric_name", "metric_id", "metric_kind")
-"""The members of a metric that name it, best first."""
 
 
 class Figures(NamedTuple):

@@ -15,8 +15,9 @@ from evalstream.formats.eee.rules.aggregate import ES702
 from evalstream.formats.eee.rules.datastore import ES902
 from evalstream.formats.eee.rules.seal import ES502, ES503, ES505
 from evalstream.formats.eee.rules.version import ES215, MISSING, fits_another, null_bounds
+from evalstream.io.inputs import document_bytes
 from evalstream.io.names import printable
-from evalstream.io.readers import Watch, document_bytes
+from evalstream.io.readers import Watch
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import PlacedViolation, Violation, expect_one

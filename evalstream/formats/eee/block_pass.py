@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.result import BlockResult, LineStatus, LineViolations, TakenRows
 from evalstream.formats.eee import row_view
+from evalstream.formats.eee.exact_path import ExactPath, Row
 from evalstream.formats.eee.row_groups import is_aggregated_notice, notice_key
-from evalstream.formats.eee.row_view import answer_digest, choices_digest, record, sample_digest
+from evalstream.formats.eee.row_view import answer_digest, choices_digest
 from evalstream.formats.eee.rules import habits
 from evalstream.formats.eee.rules.source import compare_log
 from evalstream.formats.eee.rules.version import ES216
@@ -34,7 +35,8 @@ from evalstream.rules.syntax import (
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
-    from evalstream.formats.eee.row_engine import RowEngine
+    from evalstream.formats.eee.fast_block import FastBlock
+    from evalstream.formats.eee.fast_path import ScanPlan
     from evalstream.model.options import SampleRequest
 
 
@@ -49,9 +51,6 @@ BATCH_LINES: Final = 1_000
 LONGEST_BLANK: Final = 64
 BLANKS: Final = LazyPattern(rb"(?:[ \t]{0,%d}+\n){16,}+" % (LONGEST_BLANK - 1))
 """Many consecutive blank lines."""
-
-
-Row = dict[str, Any]
 
 
 class _Entry:
@@ -75,17 +74,23 @@ class _Entry:
 class BlockPass:
     """One pass over one block; `slow_lines` counts those that Python looked at."""
 
-    def __init__(self, engine: RowEngine, lines: Lines) -> None:
-        self._engine, self._lines = engine, lines
-        self._options = engine.context.options
+    def __init__(self, exact_path: ExactPath, fast_path: ScanPlan | None, lines: Lines) -> None:
+        self._exact_path, self._lines = exact_path, lines
+        self._options = exact_path.context.options
         self._offsets = array("Q", lines.places)[1::2].tolist() if lines.places else None
-        self._noted = engine.findings(lines)
+        self._noted = exact_path.findings(lines)
         self._tally = Tally()
         self.slow_lines = 0
         self._records: list[bytes] = []
         self._found: list[LineViolations] = []
-        self._groups = engine.groups()
-        self._taking = engine.taking(self._groups, self._tally, self._noted, lines, self._offsets)
+        self._groups = exact_path.groups()
+        self._taking: FastBlock | None = None
+        if fast_path is not None and not lines.overlong:
+            from evalstream.formats.eee.fast_block import FastBlock
+
+            self._taking = FastBlock(
+                fast_path, self._groups, self._tally, self._noted, lines, self._offsets
+            )
 
     def result(self) -> BlockResult:
         """Check every line once: rows that the scanner takes together, the others in batches."""
@@ -231,7 +236,7 @@ class BlockPass:
         """Parse lines and check them against the schema; return those that are rows."""
         for entry in batch:
             entry.row = parse(entry.line)
-        sound = [self._engine.reader.is_valid(entry.row) for entry in batch]
+        sound = [self._exact_path.reader.is_valid(entry.row) for entry in batch]
         rows = [
             entry for entry, fits in zip(batch, sound, strict=True) if fits or self._explain(entry)
         ]
@@ -241,7 +246,7 @@ class BlockPass:
     def _apply_rules(self, rows: list[_Entry]) -> None:
         """Apply the rules beyond the schema to rows; notices are only counted."""
         tally, of = self._tally, self._groups.of
-        checks = self._engine.checks
+        checks = self._exact_path.checks
         for entry in rows:
             entry.group = group = of(entry.row, entry.number)
             group.rows += 1
@@ -261,15 +266,15 @@ class BlockPass:
         self._check_hashes(rows)
 
     def _check_hashes(self, rows: list[_Entry]) -> None:
-        tally, check_hash = self._tally, self._engine.check_hash
+        tally, check_hash = self._tally, self._exact_path.check_hash
         for entry in rows:
             wrong_hash = check_hash(entry.hashed or entry.row, entry.number, tally)
             if wrong_hash is not None:
                 entry.violations = [*entry.violations, wrong_hash]
-            form = compare_log(entry.row) if self._engine.compares_log else None
+            form = compare_log(entry.row) if self._exact_path.compares_log else None
             if form is not None:
                 tally.hash_forms.add(form, entry.number)
-            for habit, keeps in self._engine.habits:
+            for habit, keeps in self._exact_path.habits:
                 kept = keeps(entry.row)
                 if kept is not None:
                     tally.habits.add((habit, entry.group.strain, kept), entry.number)
@@ -279,12 +284,12 @@ class BlockPass:
         if not entry.line.strip(JSON_BLANK):
             entry.row, entry.violations = None, [ES110.violation("a blank line")]
             return False
-        if self._engine.is_noise(entry.line):
+        if self._exact_path.is_noise(entry.line):
             entry.row = None
             self._tally.noise.add(None, entry.number)
             self._noted.fates[entry.number] = LineStatus.NOISE
             return False
-        entry.row, violations = self._engine.reader.explain(
+        entry.row, violations = self._exact_path.reader.explain(
             entry.line, torn=entry.torn, read=entry.row, offset=entry.offset
         )
         entry.violations = violations
@@ -329,7 +334,7 @@ class BlockPass:
             )
         scores[key] = scores.get(key, 0) + 1
         is_right = habits.judgement(*key[:2], failed=key[2])
-        if is_right is not None and self._engine.judges:
+        if is_right is not None and self._exact_path.judges:
             answered = habits.is_reference(row)
             if answered is not None:
                 strain = habits.STRAINS * habits.has_several_references(row) + group.strain
@@ -338,7 +343,7 @@ class BlockPass:
 
     def _identify(self, entry: _Entry) -> None:
         row, group = entry.row, entry.group
-        key = sample_digest(row.get("sample_id"), group)
+        key = group.sample_digest(row.get("sample_id"))
         if key is None:
             self._tally.doubtful += 1
         else:
@@ -350,10 +355,10 @@ class BlockPass:
         content = (
             row_view.input_text(entry.hashed or row),
             row.get("metadata"),
-            self._output(row) if self._engine.compares_answers else 0,
+            self._output(row) if self._exact_path.compares_answers else 0,
             score if entry.scored else None,
         )
-        entry.record = record(entry.number, entry.offset, entry.line, key, group, content)
+        entry.record = group.record(entry.number, entry.offset, entry.line, key, content)
 
     def _sample(self, entry: _Entry, request: SampleRequest) -> None:
         """Add a row to those of a comparison with other runs."""
@@ -368,7 +373,7 @@ class BlockPass:
         """Digest what copies of a sample share: the choices and the model's output."""
         sample = row.get("input")
         choices = sample.get("choices") if sample.__class__ is dict else None
-        answer = row_view.row_answer(row, self._engine.context.choose_version(row))
+        answer = row_view.row_answer(row, self._exact_path.context.choose_version(row))
         return choices_digest(row_view.choices_text(choices)) ^ answer_digest(answer)
 
     def _link(self, entry: _Entry) -> None:

@@ -8,19 +8,19 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import LEVELS, RESULTS, UNKNOWN_LEVEL, Aggregate, Join, Result
-from evalstream.formats.eee.claims import RESAMPLED, Claims
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, Result
+from evalstream.formats.eee.claims import Claims, read_details
+from evalstream.formats.eee.metrics import LEVELS, UNKNOWN_LEVEL
 from evalstream.model.claim import Reason, State
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.row_record import UNJOINED
-from evalstream.parsing.json import member, pointer, resolve
-from evalstream.parsing.json_values import parse_or_none
+from evalstream.parsing.json import member, resolve
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import judge
 from evalstream.stats.claims.judgement import Claim, Judgement, confirm, leave_open
-from evalstream.stats.claims.kinds import ClaimKind, kind_named
+from evalstream.stats.claims.kinds import ClaimKind
 from evalstream.stats.claims.rounding import Agreement, agreement, as_float
 from evalstream.stats.coverage import Coverage, ResultCoverage
 from evalstream.stats.score_sums import ScoreSums
@@ -50,45 +50,6 @@ _MEANS: Final = frozenset(
 
 _PERCENT: Final = frozenset({"%", "percent", "percentage"})
 _COUNT: Final = "count"
-_FIGURE: Final = LazyPattern(
-    r"(?<![a-z])(?:auc|auroc|bleu|chrf|elo|f1|mcc|mrr|ndcg|pass@|perplexity|precision|recall"
-    r"|rouge|rougel|score|wer)(?![a-z])"
-)
-"""Words in the names of details that make a number a figure without a formula."""
-
-_WORD: Final = LazyPattern(r"[a-z]+")
-_OF_OTHERS: Final = frozenset(
-    {
-        *("calls", "characters", "chars", "cost", "duration", "latency", "length", "ms", "price"),
-        *("seconds", "steps", "time", "token", "tokens", "turns", "usd", "words"),
-    }
-)
-_AVERAGES: Final = frozenset({"avg", "average", "mean", "median"})
-"""Words of averages of other things than scores, such as avg_tokens."""
-
-_NUMBER: Final = LazyPattern(r"\s*[-+]?[.,]?[0-9]")
-"""The start of a text that is a number, perhaps with a unit or an error."""
-
-CLUSTERED: Final = "cluster"
-
-_SETTINGS: Final = ("args", "config", "options", "params", "parameters", "settings")
-"""The names of objects with settings, such as bootstrap_stderr_params of Inspect's converter."""
-
-_PERCENT_NAME: Final = LazyPattern(r"(?i:percent|pct|%)")
-
-Path = tuple[Any, ...]
-"""Keys and indices below score_details."""
-
-_UNCERTAINTY: Final = ("uncertainty",)
-_KNOWN: Final[Mapping[Path, frozenset[str]]] = {
-    (): frozenset({"score"}),
-    _UNCERTAINTY: frozenset({"standard_deviation", "num_samples", "num_bootstrap_samples"}),
-    (*_UNCERTAINTY, "standard_error"): frozenset({"value", "method"}),
-    (*_UNCERTAINTY, "confidence_interval"): frozenset(
-        {"lower", "upper", "confidence_level", "method"}
-    ),
-}
-"""The members of score_details that the format knows, by the path of the object that has them."""
 
 
 class RowTotals(NamedTuple):
@@ -155,94 +116,12 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
             more["level"] = float(claims.level)
         yield claim(INTERVAL, kinds.INTERVAL, (claims.lower, claims.upper), **more)
     details = member(document, "score_details")
-    for path, place, value in _iterate_details(details):
-        kind, number = _read_detail(path, value, result)
-        if kind is not None:
-            where = f"{RESULTS}/{result.place}/score_details{place}"
-            name = "/".join(map(str, path)).removeprefix("details/")
-            more = _read_method(path, details) if kind in _SPREADS else {}
-            yield Claim(where, f"{label}: {name}", kind, number, value, **more)
-
-
-def _iterate_details(
-    value: Any, path: Path = (), place: str | None = None
-) -> Iterator[tuple[Path, str, Any]]:
-    """Yield path, pointer and value of what score_details holds beside the defined members.
-
-    From 0.2.1 on details are texts, and migration writes an object as its JSON: the pointer is that
-    of the text.
-    """
-    if value.__class__ is str and value[:1] in {"{", "["}:
-        place = place or pointer(path)
-        value = parse_or_none(value.encode("utf-8", "surrogatepass")) or value
-    if isinstance(value, dict):
-        for key, part in value.items():
-            if key not in _KNOWN.get(path, ()) and not key.casefold().endswith(_SETTINGS):
-                yield from _iterate_details(part, (*path, key), place)
-    elif isinstance(value, list):
-        for index, part in enumerate(value):
-            yield from _iterate_details(part, (*path, index), place)
-    else:
-        yield path, place or pointer(path), value
-
-
-def _read_detail(path: Path, value: Any, result: Result) -> tuple[ClaimKind | None, Decimal | None]:
-    """Return the kind and the number of a figure in the details of a score.
-
-    The kind is None for what is no figure: details hold settings as well (HELM's num_train_trials),
-    so only names of figures count. The number is None for a text with more than a number. A figure
-    below another member may be of a part of the samples, one in percent may be on another scale
-    than the scores, and a whole number is perhaps a count: they are of an unknown kind.
-    """
-    text = str(value).strip()
-    names = [part for part in path if part.__class__ is str and part != "value"]
-    kind = _kind_of_name(names[-1]) if names else None
-    if kind is None or value.__class__ not in {int, float, str} or not _NUMBER.match(text):
-        return None, None
-    is_percent = text.endswith("%") or _PERCENT_NAME.search(names[-1]) is not None
-    is_scaled = is_percent and not _is_in_percent(result)
-    number = _decimal(text.removesuffix("%"), -2 if is_scaled else 0)
-    is_own = len(path) == (2 if path[0] in {"details", "uncertainty"} else 1)
-    is_count = kind is kinds.AVERAGE and number is not None and 1 < number == int(number)
-    return kind if is_own and not is_percent and not is_count else kinds.UNKNOWN, number
-
-
-def _read_method(path: Path, details: Any) -> dict[str, Any]:
-    """Return how an uncertainty in the details is computed, as its name says.
-
-    The converter of Inspect's logs keeps a second error as `bootstrap_stderr`, and beside it as
-    JSON the parameters of that metric.
-    """
-    method = next((one for one in (RESAMPLED, CLUSTERED) if path[-1].startswith(one)), None)
-    settings = resolve(details, (*path[:-1], f"{path[-1]}_params"))
-    if settings.__class__ is str:
-        settings = parse_or_none(settings.encode("utf-8", "surrogatepass"))
-    draws = member(settings, "num_samples")
-    return {"method": method, "draws": draws if draws.__class__ is int else None}
-
-
-def _kind_of_name(name: str) -> ClaimKind | None:
-    """Return the kind of a figure in the details.
-
-    The least and the greatest may be those that are possible, and averages of tokens or times are
-    figures of other things than the scores.
-    """
-    words = frozenset(_WORD.findall(name.lower()))
-    if words & _OF_OTHERS and words & _AVERAGES and not words & kinds.AVERAGES - _AVERAGES:
-        return None
-    kind = kind_named(name)
-    if kind in {kinds.LEAST, kinds.GREATEST}:
-        return kind._replace(is_exact=False, bounds=kinds.UNKNOWN.bounds)
-    return kinds.UNKNOWN if kind is None and _FIGURE.search(name.lower()) else kind
-
-
-def _decimal(text: str, exponent: int) -> Decimal | None:
-    """Return the number that a text is, times a power of ten; None for another text."""
-    try:
-        number = Decimal(text).scaleb(exponent)
-    except ArithmeticError:
-        return None
-    return number if number.is_finite() and abs(number.adjusted()) < 300 else None
+    for detail in read_details(details, is_in_percent=_is_in_percent(result)):
+        where = f"{RESULTS}/{result.place}/score_details{detail.place}"
+        more = detail.read_method(details) if detail.kind in _SPREADS else {}
+        yield Claim(
+            where, f"{label}: {detail.name}", detail.kind, detail.number, detail.value, **more
+        )
 
 
 def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCoverage) -> Evidence:

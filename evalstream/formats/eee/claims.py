@@ -11,11 +11,12 @@ from typing import Any, Final
 import jiter
 
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.json import member, text_or_none
-from evalstream.parsing.json_values import read_decimals
+from evalstream.parsing.json import member, pointer, resolve, text_or_none
+from evalstream.parsing.json_values import parse_or_none, read_decimals
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judgement import Method, method_named
-from evalstream.stats.claims.kinds import ClaimKind, is_plain_name, kind_named
+from evalstream.stats.claims.kinds import ClaimKind, kind_named
 from evalstream.stats.claims.rounding import (
     CERTAIN,
     CERTAIN_DIGITS,
@@ -205,58 +206,149 @@ def _count(holder: Any, name: str) -> int | None:
     return int(float(number)) if float(number).is_integer() else None
 
 
-_NAMES: Final = ("metric_name", "metric_id")
-_FAMILY: Final = "metric_kind"
-_LEVELS: Final = "levels"
+_FIGURE: Final = LazyPattern(
+    r"(?<![a-z])(?:auc|auroc|bleu|chrf|elo|f1|mcc|mrr|ndcg|pass@|perplexity|precision|recall"
+    r"|rouge|rougel|score|wer)(?![a-z])"
+)
+"""Words in the names of details that make a number a figure without a formula."""
+
+_WORD: Final = LazyPattern(r"[a-z]+")
+_OF_OTHERS: Final = frozenset(
+    {
+        *("calls", "characters", "chars", "cost", "duration", "latency", "length", "ms", "price"),
+        *("seconds", "steps", "time", "token", "tokens", "turns", "usd", "words"),
+    }
+)
+_AVERAGES: Final = frozenset({"avg", "average", "mean", "median"})
+"""Words of averages of other things than scores, such as avg_tokens."""
+
+_NUMBER: Final = LazyPattern(r"\s*[-+]?[.,]?[0-9]")
+"""The start of a text that is a number, perhaps with a unit or an error."""
+
+CLUSTERED: Final = "cluster"
+
+_SETTINGS: Final = ("args", "config", "options", "params", "parameters", "settings")
+"""The names of objects with settings, such as bootstrap_stderr_params of Inspect's converter."""
+
+_PERCENT_NAME: Final = LazyPattern(r"(?i:percent|pct|%)")
+
+Path = tuple[Any, ...]
+"""Keys and indices below score_details."""
+
+_UNCERTAINTY: Final = ("uncertainty",)
+_KNOWN: Final[Mapping[Path, frozenset[str]]] = {
+    (): frozenset({"score"}),
+    _UNCERTAINTY: frozenset({"standard_deviation", "num_samples", "num_bootstrap_samples"}),
+    (*_UNCERTAINTY, "standard_error"): frozenset({"value", "method"}),
+    (*_UNCERTAINTY, "confidence_interval"): frozenset(
+        {"lower", "upper", "confidence_level", "method"}
+    ),
+}
+"""The members of score_details that the format knows, by the path of the object that has them."""
 
 
-def metric_kinds(metric: Mapping[str, Any], evaluation_name: str | None) -> list[ClaimKind]:
-    """Return the kinds that the names of a metric say, best first; empty if they say none."""
-    found = (kind_named(name) for name in _names(metric, evaluation_name))
-    return list(dict.fromkeys(kind for kind in found if kind is not None))
+class Detail(NamedTuple):
+    """A figure in the details of a score: its path and pointer, its kind, and its number."""
+
+    path: Path
+    place: str
+    kind: ClaimKind
+    number: Decimal | None
+    value: Any
+
+    @property
+    def name(self) -> str:
+        """The name of the figure among those of the details."""
+        return "/".join(map(str, self.path)).removeprefix("details/")
+
+    def read_method(self, details: Any) -> dict[str, Any]:
+        """Return how an uncertainty in the details is computed, as its name says.
+
+        The converter of Inspect's logs keeps a second error as `bootstrap_stderr`, and beside it as
+        JSON the parameters of that metric.
+        """
+        method = next(
+            (one for one in (RESAMPLED, CLUSTERED) if self.path[-1].startswith(one)), None
+        )
+        settings = resolve(details, (*self.path[:-1], f"{self.path[-1]}_params"))
+        if settings.__class__ is str:
+            settings = parse_or_none(settings.encode("utf-8", "surrogatepass"))
+        draws = member(settings, "num_samples")
+        return {"method": method, "draws": draws if draws.__class__ is int else None}
 
 
-def is_qualified(metric: Mapping[str, Any], evaluation_name: str | None) -> bool:
-    """Return whether the name that decides the kind of a metric has further words.
+def read_details(details: Any, *, is_in_percent: bool) -> Iterator[Detail]:
+    """Yield the figures in score_details; `is_in_percent` says that the scores are."""
+    for path, place, value in _iterate_details(details):
+        kind, number = _read_detail(path, value, is_in_percent=is_in_percent)
+        if kind is not None:
+            yield Detail(path, place, kind, number, value)
 
-    Such a metric may be over a part of the samples, or over another value than the score of a row.
+
+def _iterate_details(
+    value: Any, path: Path = (), place: str | None = None
+) -> Iterator[tuple[Path, str, Any]]:
+    """Yield path, pointer and value of what score_details holds beside the defined members.
+
+    From 0.2.1 on details are texts, and migration writes an object as its JSON: the pointer is that
+    of the text.
     """
-    names = (name for name in _names(metric, evaluation_name) if kind_named(name) is not None)
-    name = next(names, None)
-    return name is not None and not is_plain_name(name)
+    if value.__class__ is str and value[:1] in {"{", "["}:
+        place = place or pointer(path)
+        value = parse_or_none(value.encode("utf-8", "surrogatepass")) or value
+    if isinstance(value, dict):
+        for key, part in value.items():
+            if key not in _KNOWN.get(path, ()) and not key.casefold().endswith(_SETTINGS):
+                yield from _iterate_details(part, (*path, key), place)
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _iterate_details(part, (*path, index), place)
+    else:
+        yield path, place or pointer(path), value
 
 
-def metric_kind(metric: Mapping[str, Any], evaluation_name: str | None) -> ClaimKind:
-    """Return the kind of a metric.
+def _read_detail(
+    path: Path, value: Any, *, is_in_percent: bool
+) -> tuple[ClaimKind | None, Decimal | None]:
+    """Return the kind and the number of a figure in the details of a score.
 
-    Its names decide, then metric_kind, then score_type. A metric that has no name at all is an
-    average, as all scores of the first versions are; one with another name is of an unknown kind.
+    The kind is None for what is no figure: details hold settings as well (HELM's num_train_trials),
+    so only names of figures count. The number is None for a text with more than a number. A figure
+    below another member may be of a part of the samples, one in percent may be on another scale
+    than the scores, and a whole number is perhaps a count: they are of an unknown kind.
     """
-    named = metric_kinds(metric, evaluation_name)
-    if named:
-        return named[0]
-    family = text_or_none(metric.get(_FAMILY))
-    kind = kind_named(family) if family else None
-    if kind is not None:
-        return kind
-    if metric.get("score_type") == _LEVELS:
-        return kinds.LEVEL
-    return kinds.UNKNOWN if any(_names(metric, evaluation_name)) or family else kinds.MEAN
+    text = str(value).strip()
+    names = [part for part in path if part.__class__ is str and part != "value"]
+    kind = _kind_of_name(names[-1]) if names else None
+    if kind is None or value.__class__ not in {int, float, str} or not _NUMBER.match(text):
+        return None, None
+    is_percent = text.endswith("%") or _PERCENT_NAME.search(names[-1]) is not None
+    is_scaled = is_percent and not is_in_percent
+    number = _parse_decimal(text.removesuffix("%"), -2 if is_scaled else 0)
+    is_own = len(path) == (2 if path[0] in {"details", "uncertainty"} else 1)
+    is_count = kind is kinds.AVERAGE and number is not None and 1 < number == int(number)
+    return kind if is_own and not is_percent and not is_count else kinds.UNKNOWN, number
 
 
-def _names(metric: Mapping[str, Any], evaluation_name: str | None) -> Iterator[str]:
-    """Yield the names of a metric: its own, and those in texts as converters write them.
+def _kind_of_name(name: str) -> ClaimKind | None:
+    """Return the kind of a figure in the details.
 
-    They describe a metric as `accuracy from scorer choice` or `exact_match (filter: number)`, and
-    name a result `accuracy on arc_easy for scorer choice`.
+    The least and the greatest may be those that are possible, and averages of tokens or times are
+    figures of other things than the scores.
     """
-    for key in _NAMES:
-        name = text_or_none(metric.get(key))
-        if name:
-            yield name
-    described = text_or_none(metric.get("evaluation_description")) or ""
-    named = (evaluation_name or "").partition(" on ")
-    for text in (described, named[0] if named[1] else ""):
-        name = text.partition(" from scorer ")[0].partition(" (filter")[0].strip()
-        if name and " " not in name:
-            yield name
+    words = frozenset(_WORD.findall(name.lower()))
+    if words & _OF_OTHERS and words & _AVERAGES and not words & kinds.AVERAGES - _AVERAGES:
+        return None
+    kind = kind_named(name)
+    if kind in {kinds.LEAST, kinds.GREATEST}:
+        return kind._replace(is_exact=False, bounds=kinds.UNKNOWN.bounds)
+    return kinds.UNKNOWN if kind is None and _FIGURE.search(name.lower()) else kind
+
+
+def _parse_decimal(text: str, exponent: int) -> Decimal | None:
+    """Return the number that a text is, times a power of ten; None for another text."""
+    try:
+        number = Decimal(text).scaleb(exponent)
+    except ArithmeticError:
+        return None
+    return number if number.is_finite() and abs(number.adjusted()) < 300 else None

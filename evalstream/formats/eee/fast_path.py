@@ -46,7 +46,7 @@ from evalstream.rules.base import RowCheck, Rule
 if TYPE_CHECKING:
     from ctypes import CDLL
 
-    from evalstream.formats.eee.row_engine import RowReader
+    from evalstream.formats.eee.exact_path import RowReader
 
 
 _TYPES: Final = Discriminator("interaction_type", row_view.INTERACTION_TYPES)

@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import xxhash
 
-from evalstream.formats.eee import row_view, versions
+from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Join, Result
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.facts import RowContext
+from evalstream.formats.eee.row_view import (
+    content_digest,
+    mark_digest,
+    repeat_mark,
+    sample_scope,
+    to_double,
+)
 from evalstream.formats.eee.rules.habits import STRAINS
+from evalstream.io.digest import digest128
+from evalstream.model.block import Bytes
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.row_record import ABSENT, pack
 from evalstream.rules.base import RowCheck
 from evalstream.stats.score_sums import FEW_VALUES, ScoreSums
 from evalstream.stats.tally import Tally
@@ -23,6 +33,8 @@ if TYPE_CHECKING:
     from evalstream.stats.run_links import LinkKey
 
 Row = Mapping[str, Any]
+
+_MODULUS: Final = 1 << 64
 
 
 class RowGroup:
@@ -57,7 +69,7 @@ class RowGroup:
             version if isinstance(version, str) and version in versions.KNOWN_VERSIONS else None
         )
         self.evaluation = xxhash.xxh3_64_intdigest(f"{row.get('evaluation_id')}\x1e".encode())
-        self.name = xxhash.xxh3_64_intdigest(row_view.sample_scope(row).encode())
+        self.name = xxhash.xxh3_64_intdigest(sample_scope(row).encode())
         self.unnamed = result is None
         self.result = 0 if result is None else xxhash.xxh3_64_intdigest(f"{result}".encode())
         self.place = join.place(row)
@@ -85,6 +97,54 @@ class RowGroup:
     def strain(self) -> int:
         """The strain of the rows, as habits know it."""
         return self.name % STRAINS
+
+    def sample_digest(self, sample: Any) -> bytes | None:
+        """Return the digest of a sample_id within its evaluation, None if it cannot have one.
+
+        A row whose evaluation_name is not text has none either, as its evaluation is unknown. The
+        second half of a digest does not depend on the evaluation_name.
+        """
+        if not self.is_named:
+            return None
+        if sample.__class__ is str:
+            return digest128(sample.encode(errors="surrogatepass"), self.name, self.evaluation)
+        if isinstance(sample, float) and sample.is_integer():
+            sample = int(sample)  # JSON Schema counts 1.0 as an integer
+        if isinstance(sample, int):
+            # The integer 1 and the text "1" are different samples.
+            seeds = ~self.name % _MODULUS, ~self.evaluation % _MODULUS
+            return digest128(f"{sample}".encode(), *seeds)
+        return None
+
+    def record(
+        self,
+        number: int,
+        offset: int,
+        line: Bytes,
+        key: bytes | None,
+        content: tuple[bytes | None, Any, int, Any],
+    ) -> bytes:
+        """Pack one row: its line and offset, and digests of its score, input and output.
+
+        `key` digests its sample, None if the row has no sample id. `content` has a text that is
+        equal for rows with the same input, None without one; the metadata; a digest of choices and
+        answer, 0 if they are not compared; and the score.
+        """
+        question, metadata, output, score = content
+        ids = self.place, offset, self.name, to_double(score)
+        digest = content_digest(line)
+        if key is None:
+            return pack(number, digest128(line), ABSENT, digest, 0, 0, 0, *ids)
+        return pack(
+            number,
+            key,
+            ABSENT if question is None else digest128(question, self.evaluation),
+            digest,
+            output,
+            mark_digest(repeat_mark(metadata)),
+            self.result,
+            *ids,
+        )
 
     def sums(self, name: Any) -> ScoreSums:
         """Return the exact sums of the counted scores."""

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import xxhash
 from xxhash import xxh3_128_hexdigest
 
 from evalstream.formats.eee.sample_hash import Reference
 from evalstream.formats.eee.versions import OLDEST
-from evalstream.io.digest import digest128
 from evalstream.model.block import Bytes
-from evalstream.model.row_record import ABSENT, pack
 from evalstream.parsing import json
 from evalstream.parsing.json import canonical
 from evalstream.parsing.lazy_regex import LazyPattern
-
-if TYPE_CHECKING:
-    from evalstream.formats.eee.row_groups import RowGroup
-
 
 SINGLE_TURN: Final = "single_turn"
 MULTI_TURN: Final = "multi_turn"
@@ -133,29 +127,8 @@ def mark_digest(mark: str) -> int:
     return xxhash.xxh64_intdigest(mark.encode(errors="surrogatepass")) if mark else 0
 
 
-_MODULUS: Final = 1 << 64
-
 _LONG_BYTES: Final = 241
 """XXH3 computes the digests of texts from this length on in one way, which the scanner knows."""
-
-
-def sample_digest(sample: Any, group: RowGroup) -> bytes | None:
-    """Return the digest of a sample_id within its evaluation, None if it cannot have one.
-
-    A row whose evaluation_name is not text has none either, as its evaluation is unknown. The
-    second half of a digest does not depend on the evaluation_name.
-    """
-    if not group.is_named:
-        return None
-    if sample.__class__ is str:
-        return digest128(sample.encode(errors="surrogatepass"), group.name, group.evaluation)
-    if isinstance(sample, float) and sample.is_integer():
-        sample = int(sample)  # JSON Schema counts 1.0 as an integer
-    if isinstance(sample, int):
-        # The integer 1 and the text "1" are different samples.
-        seeds = ~group.name % _MODULUS, ~group.evaluation % _MODULUS
-        return digest128(f"{sample}".encode(), *seeds)
-    return None
 
 
 def answer_digest(answer: Any) -> int:
@@ -166,36 +139,6 @@ def answer_digest(answer: Any) -> int:
 def choices_digest(choices: str) -> int:
     """Return a number that is equal for rows with the same choices, 0 for none."""
     return xxhash.xxh64_intdigest(choices.encode(errors="surrogatepass")) if choices else 0
-
-
-def record(
-    number: int,
-    offset: int,
-    line: Bytes,
-    key: bytes | None,
-    group: RowGroup,
-    content: tuple[bytes | None, Any, int, Any],
-) -> bytes:
-    """Pack one row: its line and offset, and digests of its score, input and output.
-
-    `key` digests its sample, None if the row has no sample id. `content` has a text that is equal
-    for rows with the same input, None without one; the metadata; a digest of choices and answer, 0
-    if they are not compared; and the score.
-    """
-    question, metadata, output, score = content
-    ids = group.place, offset, group.name, to_double(score)
-    if key is None:
-        return pack(number, digest128(line), ABSENT, content_digest(line), 0, 0, 0, *ids)
-    return pack(
-        number,
-        key,
-        ABSENT if question is None else digest128(question, group.evaluation),
-        content_digest(line),
-        output,
-        mark_digest(repeat_mark(metadata)),
-        group.result,
-        *ids,
-    )
 
 
 def content_digest(line: Bytes) -> int:

@@ -19,8 +19,8 @@ from evalstream.formats.eee.datastore import parse_path
 from evalstream.formats.eee.facts import LOOKED_AT, RowContext, RunFacts
 from evalstream.formats.eee.file_violations import FileViolations, unmet_expectations, violation_key
 from evalstream.formats.eee.rules.seal import Digests
+from evalstream.io.inputs import document_bytes
 from evalstream.io.names import is_remote, printable
-from evalstream.io.readers import document_bytes
 from evalstream.model.changes import SealedText
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation

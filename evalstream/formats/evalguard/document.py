@@ -28,8 +28,9 @@ from evalstream.formats.evalguard.report import FLAT, is_flat
 from evalstream.formats.evalguard.rules.documents import EVG101
 from evalstream.formats.evalguard.views import is_legacy
 from evalstream.io.beginning import PEEK_BYTES, Beginning
+from evalstream.io.inputs import document_bytes
 from evalstream.io.names import is_yaml_name
-from evalstream.io.readers import Watch, document_bytes
+from evalstream.io.readers import Watch
 from evalstream.model.finding import Excerpt, Locator, PlacedViolation, Severity, Violation
 from evalstream.model.text import count_noun, with_article
 from evalstream.parsing import yaml

@@ -15,8 +15,9 @@ from evalstream.formats.evalguard.document import LARGEST_DOCUMENT, read_bytes
 from evalstream.formats.evalguard.files import iterate_files
 from evalstream.formats.evalguard.format import MANIFEST, MANIFEST_FILE, is_manifest, schema_name
 from evalstream.formats.evalguard.rules.documents import EVG601, EVG602, EVG603, EVG604
+from evalstream.io.inputs import document_bytes
 from evalstream.io.names import printable
-from evalstream.io.readers import Watch, document_bytes
+from evalstream.io.readers import Watch
 from evalstream.model.changes import SealedText
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation

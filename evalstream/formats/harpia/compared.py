@@ -12,7 +12,7 @@ from evalstream.engine.row_lookup import find_objects
 from evalstream.formats.harpia.documents import read_member
 from evalstream.formats.harpia.values import identifier, is_lower_better, iterate_scores
 from evalstream.formats.harpia.views import Input, InputMetric, view_input, view_metric
-from evalstream.io.readers import document_bytes
+from evalstream.io.inputs import document_bytes
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options, SampleRequest

@@ -27,8 +27,8 @@ from evalstream.formats.helm.format import (
 from evalstream.formats.helm.requests import Request
 from evalstream.formats.helm.rules.documents import find_malformed_member
 from evalstream.formats.helm.statistics import InstanceEntry, Name, make_name
+from evalstream.io.inputs import document_bytes
 from evalstream.io.names import printable
-from evalstream.io.readers import document_bytes
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options

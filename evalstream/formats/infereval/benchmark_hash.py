@@ -13,8 +13,8 @@ from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.files import RereadDocument, whole_document
 from evalstream.formats.infereval.format import BENCHMARK, EVALUATION, kind_by_members
 from evalstream.formats.infereval.schema import document_validator, is_valid, schema_violations
+from evalstream.io.inputs import document_bytes
 from evalstream.io.names import printable
-from evalstream.io.readers import document_bytes
 from evalstream.model.changes import SealedText
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options

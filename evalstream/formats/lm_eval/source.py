@@ -25,8 +25,8 @@ from evalstream.formats.lm_eval.format import (
 )
 from evalstream.formats.lm_eval.row import HASHES, hashed_prompt, iterate_metrics
 from evalstream.formats.lm_eval.views import Results
+from evalstream.io.inputs import document_bytes
 from evalstream.io.names import printable
-from evalstream.io.readers import document_bytes
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.source_log import (

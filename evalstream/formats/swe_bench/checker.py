@@ -25,9 +25,9 @@ from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.formats.swe_bench.rules.documents import check_list_figures
 from evalstream.formats.swe_bench.views import TESTS, PlacedInFile, Prediction, list_successes
+from evalstream.io.inputs import document_bytes
 from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
-from evalstream.io.readers import document_bytes
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity

@@ -16,7 +16,7 @@ from paths import REPOSITORY
 
 from evalstream.cli.command import COMMANDS, load_command, option_spellings
 from evalstream.model.exit_codes import PIPE_CLOSED
-from evalstream.settings.load import is_setting
+from evalstream.settings.resolve import is_setting
 
 ROWS = (REPOSITORY / "examples" / "run.jsonl").read_bytes()
 

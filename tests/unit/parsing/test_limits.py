@@ -19,7 +19,7 @@ from rows import aggregate_of, bounded, bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.formats.eee import aggregate_check
-from evalstream.io import readers as documents_of
+from evalstream.io import inputs
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import MORE, Violation
 from evalstream.model.signals import STOPPING, Stopped
@@ -102,7 +102,7 @@ def test_a_document_that_is_too_large_is_not_checked(
         path.write_text(json.dumps({"items": [], "id": "b", "metrics": [0] * 600_000}))
     else:
         path.write_text(json.dumps({"items": [], "id": "b", "version": "x" * 9_000_000}))
-        monkeypatch.setitem(documents_of.document_bytes.__kwdefaults__, "most", 8 << 20)
+        monkeypatch.setitem(inputs.document_bytes.__kwdefaults__, "most", 8 << 20)
         monkeypatch.setattr("evalstream.formats.evalguard.document.LARGEST_DOCUMENT", 8 << 20)
         monkeypatch.setattr("evalstream.formats.infereval.files.MOST_JSON_BYTES", 8 << 20)
     report = evalstream.check(**DOCUMENTS[input_format](path, rows))
@@ -120,7 +120,7 @@ def test_a_device_without_an_end_is_read_up_to_the_bound(
     if not os.path.exists(device):
         pytest.skip("no such device here")
     rows, _ = write_run(tmp_path, ROWS)
-    monkeypatch.setitem(documents_of.document_bytes.__kwdefaults__, "most", 4 << 20)
+    monkeypatch.setitem(inputs.document_bytes.__kwdefaults__, "most", 4 << 20)
     monkeypatch.setattr("evalstream.formats.infereval.files.MOST_JSON_BYTES", 4 << 20)
     report = evalstream.check(rows, aggregate=device)
     assert (report.exit_code, report.counts.get("ES001")) == (3, 1)

@@ -10,7 +10,8 @@ import pytest
 import evalstream
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
-from evalstream.settings.load import NO_SETTINGS, SETTINGS, find_settings, resolve_settings
+from evalstream.settings.load import find_settings
+from evalstream.settings.resolve import NO_SETTINGS, SETTINGS, resolve_settings
 
 
 @pytest.fixture(autouse=True)

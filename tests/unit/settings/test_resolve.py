@@ -6,7 +6,7 @@ from typing import Any
 
 from each import each
 
-from evalstream.settings.load import SETTINGS, Settings, resolve_settings
+from evalstream.settings.resolve import SETTINGS, Settings, resolve_settings
 
 OPTIONS = SETTINGS.values()
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import LEVELS, RESULTS, Join, Result
+from evalstream.formats.eee import metrics
+from evalstream.formats.eee.aggregate import RESULTS, Join, Result
 from evalstream.formats.eee.facts import RowContext, RunFacts
 from evalstream.formats.eee.rules.habits import (
     chooses_right,
@@ -21,7 +22,6 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import parse_or_none
-from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import RowCheck, declare_rule
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.rounding import agrees, as_float
@@ -33,43 +33,6 @@ CALLED_BOTH: Final = 3
 
 BEST_IS_WRONG: Final = 4
 """The bit of a score of 1 that rows call wrong."""
-
-BINARY: Final = "binary"
-"""The score_type of metrics that have two scores."""
-
-_GRADED: Final = (
-    *("rouge", "bleu", "chrf", "meteor", "bertscore", "bert_score", "similarity", "perplexity"),
-    *("brier", "calibration", "match@", "judge", "rubric", "rating", "reward", "credit"),
-)
-_GRADED_WORDS: Final = (
-    *("f1", "iou", "precision", "recall", "wer", "cer", "ter", "ece", "mcc", "bits_per_byte"),
-)
-_GRADED_WORD = LazyPattern(rf"(?<![a-z])(?:{'|'.join(_GRADED_WORDS)})(?![a-z])")
-"""Metrics that grade, and those over several completions.
-
-Converters never mark such a score as correct, not even the best one.
-"""
-
-_OF_CORRECTNESS = LazyPattern(r"acc|correct|exact|match|pass")
-_OF_RIGHT_ANSWERS = LazyPattern(r"acc|correct|exact|match|pass|succe|solve|(?<![a-z])em(?![a-z])")
-_OF_QUALITY = LazyPattern(
-    r"attack|bias|coheren|complian|creativ|diversity|faithful|fluen|format|grounded|hallucin|harm"
-    r"|helpful|jailbreak|prefer|quality|refus|relevan|safe|stereotyp|style|sycophan|toxic|win_?rate"
-)
-"""Words of metrics that may say something else of an answer than whether it is correct.
-
-Rows may have is_correct of the sample beside them, or false for want of a better value.
-"""
-
-_OTHERWISE_JUDGED = LazyPattern(
-    r"grade|llm|gpt|robust|consisten|worst|circular|group|pair|relaxed|toleran"
-)
-"""Metrics of which judges decide, several answers at once, or how near an answer is."""
-
-_OF_ONE_ANSWER = LazyPattern(
-    r"(?i:(?:[\w-]+[./])?(?:exact[ _-]?match|em|acc|accuracy|correct|correctness)(?::[\w-]*)*)"
-)
-"""Metrics that say whether one answer is the reference."""
 
 _SCORED_BY_HELM: Final = "helm"
 _NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
@@ -91,14 +54,14 @@ def read_scale(result: Result | None) -> Scale | None:
     if result is None:
         return Scale()
     lowest, highest = result.minimum, result.maximum
-    if _OF_ONE_ANSWER.fullmatch(result.metric or ""):
+    if metrics.OF_ONE_ANSWER.fullmatch(result.metric or ""):
         # An infinite bound says nothing of an accuracy.
         lowest, highest = (
             None if one in {_INFINITE, -_INFINITE} else one for one in (lowest, highest)
         )
-    if result.score_type == BINARY and lowest is None and highest is None:
+    if result.score_type == metrics.BINARY and lowest is None and highest is None:
         lowest, highest = 0, 1
-    if result.score_type == LEVELS:
+    if result.score_type == metrics.LEVELS:
         return None
     if lowest is not None and highest is not None and lowest >= highest:
         return None
@@ -225,7 +188,9 @@ def _called_both(facts: RunFacts) -> Iterator[Violation]:
     for result in facts.context.results:
         scores = facts.tally.scores.get(result.place)
         name = result.metric or result.id or result.name
-        if scores is None or (name is not None and (_is_graded(name) or _is_of_quality(name))):
+        if scores is None or (
+            name is not None and (metrics.is_graded(name) or metrics.is_of_quality(name))
+        ):
             continue
         pointer = f"{RESULTS}/{result.place}"
         if scores.correct and scores.called & BEST_IS_WRONG and _is_unusual(result):
@@ -313,10 +278,10 @@ def _is_of_single_answers(result: Result, facts: RunFacts) -> bool:
         return False
     if result.metric is not None:
         exact = result.metric.removeprefix("quasi_").removeprefix("prefix_")
-        return _OF_ONE_ANSWER.fullmatch(exact) is not None
+        return metrics.OF_ONE_ANSWER.fullmatch(exact) is not None
     name = (result.id or result.name or "").casefold()
-    is_other = _is_graded(name) or _is_of_quality(name)
-    return not is_other and _OTHERWISE_JUDGED.search(name) is None
+    is_other = metrics.is_graded(name) or metrics.is_of_quality(name)
+    return not is_other and metrics.OTHERWISE_JUDGED.search(name) is None
 
 
 def _read_claimed(row: Row) -> tuple[bool, Any] | None:
@@ -338,7 +303,7 @@ def _contradiction(
     and 1 on a scale that does not say its bounds, or those only nearly.
     """
     scale = read_scale(result)
-    if scale is None or _is_of_quality(_metric_of(row, result)):
+    if scale is None or metrics.is_of_quality(_metric_of(row, result)):
         return None
     if score == (scale.worst if correct else scale.best):
         if _grades(row, result) and (scale.is_turned or not correct):
@@ -358,9 +323,9 @@ def _is_of_correctness(result: Result | None) -> bool:
 
     Writers of grades by a name of their own may call no answer correct.
     """
-    if result is None or result.metric is None or result.score_type == BINARY:
+    if result is None or result.metric is None or result.score_type == metrics.BINARY:
         return True
-    return _OF_RIGHT_ANSWERS.search(result.metric.casefold()) is not None
+    return metrics.OF_RIGHT_ANSWERS.search(result.metric.casefold()) is not None
 
 
 def _is_extreme(score: Any, scale: Scale) -> bool:
@@ -384,28 +349,12 @@ def _grades(row: Row, result: Result | None) -> bool:
     name = row.get("evaluation_result_id")
     if result is not None:
         name = result.metric or result.id or result.name
-    return name.__class__ is str and _is_graded(name)
-
-
-def _is_graded(metric: str) -> bool:
-    """Tell whether the name of a metric says that it grades, or covers several completions."""
-    name = metric.casefold()
-    if any(part in name for part in _GRADED):
-        return True
-    return any(word in name for word in _GRADED_WORDS) and _GRADED_WORD.search(name) is not None
+    return name.__class__ is str and metrics.is_graded(name)
 
 
 def _metric_of(row: Row, result: Result | None) -> Any:
     """Return the name or the id of a row's metric."""
     return row.get("evaluation_result_id") if result is None else result.metric or result.id
-
-
-def _is_of_quality(metric: Any) -> bool:
-    """Tell whether the name of a metric says that it is of something else than correctness."""
-    if metric.__class__ is not str:
-        return False
-    name = metric.casefold()
-    return _OF_QUALITY.search(name) is not None and _OF_CORRECTNESS.search(name) is None
 
 
 def _scores_one_answer(row: Row, result: Result | None, library: str | None) -> bool:
@@ -414,10 +363,10 @@ def _scores_one_answer(row: Row, result: Result | None, library: str | None) -> 
     HELM's converter writes exact_match as the method of every metric.
     """
     if result is not None and result.metric is not None:
-        return _OF_ONE_ANSWER.fullmatch(result.metric) is not None
+        return metrics.OF_ONE_ANSWER.fullmatch(result.metric) is not None
     if (library or "").strip().casefold() == _SCORED_BY_HELM:
         return False
-    return not _grades(row, result) and not _is_of_quality(_metric_of(row, result))
+    return not _grades(row, result) and not metrics.is_of_quality(_metric_of(row, result))
 
 
 def _is_by_lm_eval(library: str | None) -> bool:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join
 from evalstream.formats.eee.facts import RowContext
-from evalstream.formats.eee.rules.evidence import BINARY
+from evalstream.formats.eee.metrics import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one, of_length
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
-from evalstream.parsing.json_values import object_or_empty, read_number, to_float
+from evalstream.parsing.json_values import (
+    object_or_empty,
+    parse_date,
+    read_number,
+    read_seconds,
+    to_float,
+)
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import RowCheck, declare_rule
-
-_EPOCH = LazyPattern(r"[0-9]{9,10}(?:\.[0-9]*)?|[0-9]{13}|[0-9]{16}")
-"""A time since 1970: in seconds, milliseconds or microseconds."""
 
 _YEAR = LazyPattern(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9]{5})")
 _DATE = LazyPattern(r"[-_@.]?(?:19|20)[0-9]{2}[-_.]?[0-9]{2}[-_.]?[0-9]{2}$|[-_@.]latest$")
@@ -71,9 +73,9 @@ def _evaluation_id_disagrees(aggregate: Aggregate) -> Iterator[Violation]:
     if not parts:
         return
     at: dict[str, Any] = {"pointer": "/evaluation_id", "found": identity}
-    known = [seconds for seconds in map(_seconds, _times(aggregate)) if seconds is not None]
+    known = [seconds for seconds in map(read_seconds, _times(aggregate)) if seconds is not None]
     for part in parts:
-        seconds = _seconds(part)
+        seconds = read_seconds(part)
         if seconds is not None and known and not any(abs(seconds - one) <= MINUTE for one in known):
             message = (
                 f"evaluation_id names the time {part}, which is neither retrieved_timestamp nor"
@@ -133,33 +135,9 @@ def _parts(text: str) -> set[str]:
     return _words(text) | {folded[at : at + _SHARED] for at in range(len(folded) - _SHARED + 1)}
 
 
-def _seconds(value: Any) -> float | None:
-    """Return a time as seconds since 1970: a number, or a date with a time as ISO 8601 has it."""
-    return _parse_seconds(value) if isinstance(value, str) else None
-
-
-@lru_cache(maxsize=64)
-def _parse_seconds(value: str) -> float | None:
-    """Return the time in a text; several rules and results read the same texts."""
-    text = value.strip()
-    if _EPOCH.fullmatch(text):
-        return float(text) / 1000.0 ** (max(len(text.partition(".")[0]) - 10, 0) // 3)
-    return _date(text) if "T" in text or ":" in text else None
-
-
-def _date(text: str) -> float | None:
-    from datetime import UTC, datetime
-
-    try:
-        known = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return (known if known.tzinfo else known.replace(tzinfo=UTC)).timestamp()
-
-
 def _implausible_member(aggregate: Aggregate) -> Iterator[Violation]:
     document = aggregate.document
-    retrieved = _seconds(document.get("retrieved_timestamp"))
+    retrieved = read_seconds(document.get("retrieved_timestamp"))
     yield from _long_ago(document, "retrieved_timestamp", "")
     yield from _beyond_today(document, "retrieved_timestamp", "")
     yield from _check_evaluated(document, "", retrieved)
@@ -216,7 +194,7 @@ def _foreign_name(model: Mapping[str, Any]) -> Iterator[Violation]:
 
 def _beyond_today(holder: Mapping[str, Any], name: str, where: str) -> Iterator[Violation]:
     """Report a time that is later than the clock of this computer, in any time zone."""
-    seconds = _seconds(holder.get(name))
+    seconds = read_seconds(holder.get(name))
     if seconds is not None and seconds > time.time() + DAY:
         message, pointer = f"{name} lies in the future", f"{where}/{name}"
         yield ES710.violation(message, pointer=pointer, found=holder[name])
@@ -225,7 +203,7 @@ def _beyond_today(holder: Mapping[str, Any], name: str, where: str) -> Iterator[
 def _long_ago(holder: Mapping[str, Any], name: str, where: str) -> Iterator[Violation]:
     """Report a time before the first models; a number that may be a year or a date is none."""
     value = holder.get(name)
-    seconds = _seconds(value)
+    seconds = read_seconds(value)
     if seconds is None and isinstance(value, str) and _is_a_number(value):
         seconds = None if _YEAR.search(value) else float(value)
     if seconds is not None and seconds < FIRST_MODELS:
@@ -241,11 +219,11 @@ def _check_evaluated(
         return
     at: dict[str, Any] = {"pointer": f"{where}/evaluation_timestamp", "found": value}
     yield from _long_ago(holder, "evaluation_timestamp", where)
-    seconds = _seconds(value)
+    seconds = read_seconds(value)
     if seconds is None and not _is_a_time(value):
         yield ES710.violation("evaluation_timestamp is no time", **at)
         return
-    seconds = _date(value.strip()) if seconds is None else seconds
+    seconds = parse_date(value.strip()) if seconds is None else seconds
     if retrieved is None:
         yield from _beyond_today(holder, "evaluation_timestamp", where)
     elif seconds is not None and seconds > retrieved + DAY:

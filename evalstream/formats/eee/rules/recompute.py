@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
-from evalstream.formats.eee.claims import metric_kinds
 from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.metrics import metric_kinds
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none

@@ -8,20 +8,11 @@ from contextlib import suppress
 from itertools import combinations
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import (
-    LEVELS,
-    RESULTS,
-    SOURCE_DATA,
-    UNKNOWN_LEVEL,
-    Aggregate,
-    Join,
-    Result,
-    is_alike,
-)
+from evalstream.formats.eee.aggregate import RESULTS, SOURCE_DATA, Aggregate, Join, Result, is_alike
 from evalstream.formats.eee.facts import RowContext, in_any_context
+from evalstream.formats.eee.metrics import BINARY, LEVELS, UNKNOWN_LEVEL
 from evalstream.formats.eee.rules import habits
 from evalstream.formats.eee.rules.attribution import Row, is_blank
-from evalstream.formats.eee.rules.evidence import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member

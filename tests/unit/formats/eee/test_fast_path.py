@@ -12,9 +12,10 @@ from rows import bytes_of, sound_rows
 
 import evalstream
 from evalstream.formats.eee import fast_path, row_engine, sample_hash, versions
+from evalstream.formats.eee.exact_path import RowReader
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.fast_path import ScanPlan
-from evalstream.formats.eee.row_engine import RowEngine, RowReader
+from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.model.data_class import replace
 from evalstream.parsing.native import binding
 from evalstream.parsing.native.schema_keywords import NotTabled

@@ -15,7 +15,7 @@ from fast_rows import (
     SOURCES,
     asking,
     context,
-    engine_of,
+    exact_path_of,
     fast_path_of,
     sound,
     written,
@@ -162,7 +162,7 @@ def test_a_known_row_gives_known_columns() -> None:
     data = b"".join(line + b"\n" for line in lines)
     swept = FastBlock(
         fast_path_of(within),
-        engine_of(within).groups(),
+        exact_path_of(within).groups(),
         Tally(),
         BlockFindings(within.options, within.selection),
         Lines(data),

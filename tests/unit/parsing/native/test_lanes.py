@@ -11,8 +11,8 @@ import pytest
 from fast_rows import SINGLE, SOURCES, context, fast_path_of, sound, written
 from fuzz.cases import case_of
 
+from evalstream.formats.eee.exact_path import RowReader
 from evalstream.formats.eee.fast_path import fast_path_for
-from evalstream.formats.eee.row_engine import RowReader
 from evalstream.formats.eee.row_view import content_digest
 from evalstream.model.row_record import CONTENT_AT, KEY_BYTES, RECORD_BYTES
 from evalstream.parsing.native import binding

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.formats.eee.rules.evidence import _is_graded
+from evalstream.formats.eee.metrics import is_graded
 from evalstream.formats.eee.rules.row import _has_organisation
 
 GRADED = re.compile(
@@ -33,14 +33,14 @@ PARTS = (
 
 @given(st.lists(st.sampled_from(PARTS), max_size=4).map("".join))
 def test_a_metric_grades_by_its_name(name: str) -> None:
-    assert _is_graded(name) == (GRADED.search(name) is not None)
+    assert is_graded(name) == (GRADED.search(name) is not None)
 
 
 @pytest.mark.parametrize(
     ("name", "grades"), [("macro_f1", True), ("WER", True), ("answer", False), ("accuracy", False)]
 )
 def test_words_of_graded_metrics_stand_alone(name: str, grades: bool) -> None:
-    assert _is_graded(name) is grades
+    assert is_graded(name) is grades
 
 
 @given(st.text(alphabet="ab/ \t\n\x1c\xa0é²", max_size=8))

@@ -17,9 +17,9 @@ from rows import VERSIONS, Row, aggregate_of, bounded, line_of, mutants, sound_r
 import evalstream
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.catalogue import ROW_RULES
+from evalstream.formats.eee.exact_path import RowReader
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.probe import probe_context
-from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_groups import notice_key
 from evalstream.formats.eee.rules.attribution import FOREIGN_SOURCE
 from evalstream.formats.eee.versions import INSTANCE_VERSIONS
@@ -1054,4 +1054,4 @@ def test_notices_are_counted_once_for_the_whole_file(tmp_path: Path) -> None:
     (finding,) = report
     assert (finding.count, finding.severity, finding.line) == (19, Severity.INFO, None)
     assert report.counts == {"ES301": 19}
-    assert valid_row(RowEngine(ALONE).reader, line_of(rows[0])) is not None
+    assert valid_row(RowReader(ALONE), line_of(rows[0])) is not None

@@ -1,19 +1,23 @@
-"""Standard input, whose first bytes can be peeked at, and standard streams that were closed."""
+"""Open inputs: files, objects, and standard input with a peek; protect the standard streams."""
 
 from __future__ import annotations
 
 import io
 import os
+import stat
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, Final, NoReturn
 
-from evalstream.io.readers import READ_BYTES, DescriptorReader, PrefixedReader
+from evalstream.io.names import is_remote
+from evalstream.io.readers import READ_BYTES, DescriptorReader, FileReader, PrefixedReader, Watch
 from evalstream.model.block import ByteStream
 from evalstream.model.errors import CannotWrite
-from evalstream.model.run import HeldInput
+from evalstream.model.run import STDIN, HeldInput
+from evalstream.model.signals import STOPPING
 from evalstream.model.text import on_own_lines
+from evalstream.parsing.limits import MOST_JSON_BYTES, read_bounded, read_regular
 
 
 class StandardInput:
@@ -82,6 +86,56 @@ def stream_at(path: str) -> StandardInput:
     """Return what the path of standard input stands for: it, or what the calling program holds."""
     stream: StandardInput = path.stream if isinstance(path, HeldInput) else STANDARD_INPUT
     return stream
+
+
+def open_stored(path: str) -> ByteStream:
+    """Open the stored bytes of a file, wherever it is. Raises OSError and MissingExtra."""
+    if path == STDIN:
+        return stream_at(path).reader()
+    if is_remote(path):
+        from evalstream.io.remote import RemoteReader
+
+        return RemoteReader(path)
+    if is_regular(path):
+        return FileReader(path)
+    # Opening a named pipe waits for a writer.
+    with STOPPING.interruptible():
+        return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
+
+
+def is_regular(path: str) -> bool:
+    """Tell whether a path can be opened as a regular file; True if it does not exist."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JSON_BYTES) -> bytes:
+    """Return the bytes of a document, from a local or remote file or standard input.
+
+    The state of a local file is added to `watch`. Raises OSError, CannotCheck (also for more than
+    `most` bytes), and Stopped.
+    """
+    if is_remote(path):
+        from evalstream.io.remote import read_whole
+
+        return read_whole(path, most)
+    if path == STDIN:
+        return read_bounded(stream_at(path).reader(), most)
+    # Opening a named pipe blocks until a writer opens it.
+    with nullcontext() if os.path.isfile(path) else STOPPING.interruptible():
+        descriptor = os.open(path, os.O_RDONLY)
+    try:
+        status = os.fstat(descriptor)
+        if watch is not None:
+            watch.add(path, status)
+        if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+            return read_regular(descriptor, status, most)
+        return read_bounded(DescriptorReader(descriptor), most)
+    finally:
+        os.close(descriptor)
 
 
 CLOSED: Final = "standard output is closed; write to a file with --output, or open it"

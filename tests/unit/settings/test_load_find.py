@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalstream.model.errors import UsageError
-from evalstream.settings.values import MOST_BYTES, find_table, read_table
+from evalstream.settings.load import MOST_BYTES, find_table, read_table
 
 OWN, PROJECT = "evalstream.toml", "pyproject.toml"
 

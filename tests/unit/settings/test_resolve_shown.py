@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstream.model.errors import UsageError
-from evalstream.settings.load import SETTINGS, Settings, resolve_settings, settings_lines
-from evalstream.settings.values import TomlTable, allowed_values, read_values
+from evalstream.settings.load import TomlTable, read_values
+from evalstream.settings.resolve import (
+    SETTINGS,
+    Settings,
+    allowed_values,
+    resolve_settings,
+    settings_lines,
+)
 
 OPTIONS = list(SETTINGS.values())
 

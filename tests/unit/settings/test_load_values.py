@@ -15,17 +15,16 @@ from paths import REPOSITORY
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.parsing.json_schema import compile_schema
-from evalstream.settings.load import SETTINGS
-from evalstream.settings.values import (
+from evalstream.settings.load import (
     LONGEST_TEXT,
     MOST_TEXTS,
     TomlTable,
-    allowed_values,
     read_values,
     settings_schema,
     settings_schema_text,
     typed_values,
 )
+from evalstream.settings.resolve import SETTINGS, allowed_values
 
 SCHEMA = compile_schema(settings_schema())
 

@@ -1,0 +1,123 @@
+"""What the names and types of a metric say: its kind, and what its scores judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evalstream.parsing.json import text_or_none
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.stats.claims import kinds
+from evalstream.stats.claims.kinds import ClaimKind, is_plain_name, kind_named
+
+LEVELS: Final = "levels"
+UNKNOWN_LEVEL: Final = -1
+"""The score of an unknown level, if has_unknown_level is true."""
+
+METRIC_NAMES: Final = ("metric_name", "metric_id", "metric_kind")
+"""The members of a metric that name it, best first."""
+
+BINARY: Final = "binary"
+"""The score_type of metrics that have two scores."""
+
+_GRADED: Final = (
+    *("rouge", "bleu", "chrf", "meteor", "bertscore", "bert_score", "similarity", "perplexity"),
+    *("brier", "calibration", "match@", "judge", "rubric", "rating", "reward", "credit"),
+)
+_GRADED_WORDS: Final = (
+    *("f1", "iou", "precision", "recall", "wer", "cer", "ter", "ece", "mcc", "bits_per_byte"),
+)
+_GRADED_WORD = LazyPattern(rf"(?<![a-z])(?:{'|'.join(_GRADED_WORDS)})(?![a-z])")
+"""Metrics that grade, and those over several completions.
+
+Converters never mark such a score as correct, not even the best one.
+"""
+
+_OF_CORRECTNESS = LazyPattern(r"acc|correct|exact|match|pass")
+OF_RIGHT_ANSWERS = LazyPattern(r"acc|correct|exact|match|pass|succe|solve|(?<![a-z])em(?![a-z])")
+_OF_QUALITY = LazyPattern(
+    r"attack|bias|coheren|complian|creativ|diversity|faithful|fluen|format|grounded|hallucin|harm"
+    r"|helpful|jailbreak|prefer|quality|refus|relevan|safe|stereotyp|style|sycophan|toxic|win_?rate"
+)
+"""Words of metrics that may say something else of an answer than whether it is correct.
+
+Rows may have is_correct of the sample beside them, or false for want of a better value.
+"""
+
+OTHERWISE_JUDGED = LazyPattern(
+    r"grade|llm|gpt|robust|consisten|worst|circular|group|pair|relaxed|toleran"
+)
+"""Metrics of which judges decide, several answers at once, or how near an answer is."""
+
+OF_ONE_ANSWER = LazyPattern(
+    r"(?i:(?:[\w-]+[./])?(?:exact[ _-]?match|em|acc|accuracy|correct|correctness)(?::[\w-]*)*)"
+)
+"""Metrics that say whether one answer is the reference."""
+
+
+def metric_kinds(metric: Mapping[str, Any], evaluation_name: str | None) -> list[ClaimKind]:
+    """Return the kinds that the names of a metric say, best first; empty if they say none."""
+    found = (kind_named(name) for name in _names(metric, evaluation_name))
+    return list(dict.fromkeys(kind for kind in found if kind is not None))
+
+
+def is_qualified(metric: Mapping[str, Any], evaluation_name: str | None) -> bool:
+    """Return whether the name that decides the kind of a metric has further words.
+
+    Such a metric may be over a part of the samples, or over another value than the score of a row.
+    """
+    names = (name for name in _names(metric, evaluation_name) if kind_named(name) is not None)
+    name = next(names, None)
+    return name is not None and not is_plain_name(name)
+
+
+def metric_kind(metric: Mapping[str, Any], evaluation_name: str | None) -> ClaimKind:
+    """Return the kind of a metric.
+
+    Its names decide, then metric_kind, then score_type. A metric that has no name at all is an
+    average, as all scores of the first versions are; one with another name is of an unknown kind.
+    """
+    named = metric_kinds(metric, evaluation_name)
+    if named:
+        return named[0]
+    family = text_or_none(metric.get("metric_kind"))
+    kind = kind_named(family) if family else None
+    if kind is not None:
+        return kind
+    if metric.get("score_type") == LEVELS:
+        return kinds.LEVEL
+    return kinds.UNKNOWN if any(_names(metric, evaluation_name)) or family else kinds.MEAN
+
+
+def _names(metric: Mapping[str, Any], evaluation_name: str | None) -> Iterator[str]:
+    """Yield the names of a metric: its own, and those in texts as converters write them.
+
+    They describe a metric as `accuracy from scorer choice` or `exact_match (filter: number)`, and
+    name a result `accuracy on arc_easy for scorer choice`.
+    """
+    for key in METRIC_NAMES[:2]:
+        name = text_or_none(metric.get(key))
+        if name:
+            yield name
+    described = text_or_none(metric.get("evaluation_description")) or ""
+    named = (evaluation_name or "").partition(" on ")
+    for text in (described, named[0] if named[1] else ""):
+        name = text.partition(" from scorer ")[0].partition(" (filter")[0].strip()
+        if name and " " not in name:
+            yield name
+
+
+def is_graded(metric: str) -> bool:
+    """Tell whether the name of a metric says that it grades, or covers several completions."""
+    name = metric.casefold()
+    if any(part in name for part in _GRADED):
+        return True
+    return any(word in name for word in _GRADED_WORDS) and _GRADED_WORD.search(name) is not None
+
+
+def is_of_quality(metric: Any) -> bool:
+    """Tell whether the name of a metric says that it is of something else than correctness."""
+    if metric.__class__ is not str:
+        return False
+    name = metric.casefold()
+    return _OF_QUALITY.search(name) is not None and _OF_CORRECTNESS.search(name) is None
