@@ -13,7 +13,14 @@ from evalstream.formats import registry
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace
-from evalstream.model.errors import CannotCheck, CannotWrite, ExecutorLost, MissingExtra, UsageError
+from evalstream.model.errors import (
+    CannotCheck,
+    CannotWrite,
+    ExecutorLost,
+    MissingExtra,
+    UsageError,
+    internal_error,
+)
 from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
@@ -71,8 +78,6 @@ def check_safely(
     except BaseException as error:
         if shown.failed:
             raise
-        from evalstream.model.errors import internal_error
-
         reason = str(internal_error(error))
         violation = ES010.violation(reason)
     return _broken_off(run, violation, reason, options, shown)

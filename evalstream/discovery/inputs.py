@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 from evalstream.engine.routing import one_run_for
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, NAMES, detect_kind, folder_format
-from evalstream.io.beginning import PEEK_BYTES
+from evalstream.io.beginning import PEEK_BYTES, Beginning, read_beginning
 from evalstream.io.names import WILD, is_remote, split_root
 from evalstream.io.overwriting import Outputs, is_same_file
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.errors import CannotCheck, UsageError, internal_error
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN, FaultyInput, HeldInput, NoInput, Run
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -99,8 +99,6 @@ def find_all(
     try:
         yield from _find_all(chain(first, given), aggregate, more, options)
     except BaseException as error:  # noqa: BLE001 - whatever a library raises
-        from evalstream.model.errors import internal_error
-
         yield FaultyInput(str(first[0]), f"the search for runs ended: {internal_error(error)}")
 
 
@@ -170,8 +168,6 @@ def format_shown_by(*paths: str | None) -> str:
 
 
 def _kind_at(path: str) -> Kind | None:
-    from evalstream.io.beginning import Beginning, read_beginning
-
     if not isinstance(path, HeldInput):
         return detect_kind(read_beginning(path))
     try:

@@ -15,7 +15,7 @@ from evalstream.engine.routing import Sink
 from evalstream.io import readers
 from evalstream.io.codecs import detect_compression
 from evalstream.io.digest import RunningDigest
-from evalstream.io.file import FileSource
+from evalstream.io.file import FileSource, FollowedFile
 from evalstream.io.inputs import is_regular, open_stored
 from evalstream.io.names import is_remote
 from evalstream.model.block import Block, ByteStream
@@ -245,8 +245,6 @@ def _must_stream(path: str, options: Options) -> bool:
 def open_bytes(path: str, options: Options) -> ByteStream:
     """Open the stored bytes of a file, which may grow. Raises OSError and MissingExtra."""
     if options.routing.follow and path != STDIN and not is_remote(path):
-        from evalstream.io.file import FollowedFile
-
         return FollowedFile(path, options.routing.idle_timeout)
     return open_stored(path)
 

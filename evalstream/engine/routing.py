@@ -21,7 +21,7 @@ from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN
 from evalstream.model.signals import Stopped
-from evalstream.model.text import on_one_line
+from evalstream.model.text import notify, on_one_line
 from evalstream.parsing.json import dumps
 from evalstream.parsing.lazy_regex import LazyPattern
 
@@ -252,8 +252,6 @@ class RowRouter:
                 raise CannotWrite(unwritable("standard output", error)) from error
             if self._routing.end_with_reader or not self._files:
                 raise
-            from evalstream.model.text import notify
-
             self._has_reader = False
             names = ", ".join(on_one_line(printable(path)) for path, _ in self._files)
             notify(f"the reader of the rows is gone; they still go to {names}")

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from evalstream.model.block import MEBIBYTE, Bytes
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import MissingExtra
+from evalstream.model.errors import MissingExtra, install_command
 
 XZ_MEMORY_BYTES: Final = 256 * MEBIBYTE
 ZSTANDARD_WINDOW_BYTES: Final = 128 * MEBIBYTE
@@ -92,8 +92,6 @@ def _gzip() -> Codec:
 
 def zstandard_library() -> ModuleType:
     """Return the library of zstandard. Raises MissingExtra if none is installed."""
-    from evalstream.model.errors import install_command
-
     library = _import_first("compression.zstd", "backports.zstd")
     if library is None:
         raise MissingExtra(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from evalstream.io.digest import BackgroundDigest, RunningDigest
+from evalstream.io.digest import BackgroundDigest, RunningDigest, explain_mismatch
 from evalstream.io.readers import READ_BYTES, FileReader, describe_change
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, ByteStream
 from evalstream.model.signals import STOPPING
@@ -102,8 +102,6 @@ class FileSource:
 
         The file is read again if it is small, or `grew`: if it may have more rows than were sealed.
         """
-        from evalstream.io.digest import explain_mismatch
-
         if self._digest is None:
             return None
         reopen, digest = partial(FileReader, self.path), self._digest.finish()

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Final
 
-from evalstream.io.digest import BackgroundDigest, RunningDigest
+from evalstream.io.digest import BackgroundDigest, RunningDigest, explain_end, explain_mismatch
 from evalstream.io.file import HEAD_LINES, SHORT_HEAD_BYTES
 from evalstream.io.readers import READ_BYTES
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Bytes, ByteStream
@@ -149,8 +149,6 @@ class StreamSource:
         A file or an object is read again if it is small, or `grew`: if it may have more rows than
         were sealed.
         """
-        from evalstream.io.digest import explain_end, explain_mismatch
-
         if self._digest is None:
             return None
         digest, known = self._digest.finish(), (declared, algorithm)

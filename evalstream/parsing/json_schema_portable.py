@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evalstream.model.errors import MissingExtra, UsageError, install_command
 from evalstream.parsing import schema_errors
-from evalstream.parsing.acceptor_code import ecma
+from evalstream.parsing.acceptor_code import acceptor_code, ecma
 from evalstream.parsing.json import is_accepted, is_finite, resolve
 from evalstream.parsing.linear_regex import bounded_search
 
@@ -193,8 +193,6 @@ def _members_of_error(error: Any, found: dict[str, Any], *, trusted: bool) -> li
 
 def _fast_check(schema: Any) -> Callable[[Any], bool] | None:
     """Return the fast check of a schema, or None where fastjsonschema generates invalid code."""
-    from evalstream.parsing.acceptor_code import acceptor_code
-
     module: dict[str, Any] = {}
     try:
         exec(acceptor_code(schema), module)  # noqa: S102 - the schema is one of the package

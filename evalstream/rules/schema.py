@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.model.finding import Violation
-from evalstream.model.text import count_noun
+from evalstream.model.text import count_noun, nearest_words
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import Repair, RepairAction, Rule, declare_rule
 
@@ -156,8 +156,6 @@ def _not_allowed(error: SchemaError) -> Explanation:
 
 
 def _explain_unknown(error: SchemaError) -> Explanation:
-    from evalstream.model.text import nearest_words
-
     near = nearest_words(str(error.member), error.known)
     hint = f"; did you mean {near[0]}?" if near else ""
     return ES205, f"unknown property {str(error.member)[:80]}{hint}"

@@ -11,7 +11,7 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
-from evalstream.model.text import split_codes, split_entries
+from evalstream.model.text import describe_unknown, split_codes, split_entries
 from evalstream.parsing import json
 from evalstream.parsing.limits import refuse_long_lines
 from evalstream.rules.catalogue import PROFILES
@@ -226,8 +226,6 @@ def _flag(name: str) -> str:
 
 def _refuse_unknown(name: str, value: str | None, choices: Sequence[str]) -> None:
     if value is not None and value not in choices:
-        from evalstream.model.text import describe_unknown
-
         noun = NOUNS.get(name, name)
         raise UsageError(describe_unknown(noun, value, choices))
 

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from evalstream.discovery.local import join_path
 from evalstream.io.names import HUB, is_remote, url_scheme
-from evalstream.io.readers import FileState, describe_change, file_state
+from evalstream.io.readers import YOUNG_NANOSECONDS, FileState, describe_change, file_state
 from evalstream.io.remote import Listed, RemoteReader, as_prefix, list_objects
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.block import MEBIBYTE
@@ -146,8 +146,6 @@ class LocalFiles:
     def mark(self, path: str) -> str | None:
         """Return size, times and inode, None while the file may change without a trace."""
         import time
-
-        from evalstream.io.readers import YOUNG_NANOSECONDS
 
         state = file_state(self.join(path)) or FileState([], None)
         is_old = (state.changed or 1 << 63) < time.time_ns() - YOUNG_NANOSECONDS

@@ -14,7 +14,13 @@ from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.rules.aggregate import ES702
 from evalstream.formats.eee.rules.datastore import ES902
 from evalstream.formats.eee.rules.seal import ES502, ES503, ES505
-from evalstream.formats.eee.rules.version import ES215, MISSING, fits_another, null_bounds
+from evalstream.formats.eee.rules.version import (
+    ES215,
+    MISSING,
+    fits_another,
+    null_bounds,
+    versions_that_fit,
+)
 from evalstream.io.inputs import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.readers import Watch
@@ -154,7 +160,6 @@ def _schema_violations(
 
 def _schema_errors(document: dict[str, Any], version: str, options: Options) -> Iterator[Violation]:
     """Report what the schema refuses, and the versions that a refused document fits."""
-    from evalstream.formats.eee.rules.version import versions_that_fit
     from evalstream.parsing.schema_errors import error_parts
 
     fails = False

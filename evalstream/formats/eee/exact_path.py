@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from evalstream.engine.result import BlockFindings
+from evalstream.engine.result import BlockFindings, SketchedFindings
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Join
 from evalstream.formats.eee.catalogue import bind_rules
@@ -17,7 +17,15 @@ from evalstream.formats.eee.rules.attribution import ES303, has_source
 from evalstream.formats.eee.rules.evidence import ES808
 from evalstream.formats.eee.rules.source import ALGORITHM, ES410
 from evalstream.formats.eee.rules.transcript import ES320, asks_question
-from evalstream.formats.eee.rules.version import ES215, ES216, KNOWN_NULLS, MISSING, fits_another
+from evalstream.formats.eee.rules.version import (
+    ES215,
+    ES216,
+    KNOWN_NULLS,
+    MISSING,
+    fits_another,
+    possible_versions,
+    versions_that_fit,
+)
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing import json
@@ -77,7 +85,6 @@ class ExactPath:
         """Return what collects the violations of a block, and its sketch if it is asked for."""
         if not self.context.options.sketches:
             return BlockFindings(self.context.options, self.context.selection, lines.unshown)
-        from evalstream.engine.result import SketchedFindings
         from evalstream.formats.eee.compared import row_figures
 
         return SketchedFindings(self.context, lines, row_figures)
@@ -153,8 +160,6 @@ class RowReader:
 
         The second value tells whether the other versions that fit were found by trying them.
         """
-        from evalstream.formats.eee.rules.version import possible_versions, versions_that_fit
-
         options = self._context.options
         if self._only is not None:
             version = "" if options.schema else options.schema_version

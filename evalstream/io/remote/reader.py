@@ -24,12 +24,15 @@ from evalstream.io.remote.store import (
     ETAG,
     GENERATION,
     MODIFIED,
+    AnyObject,
     Listed,
     ObjectInfo,
     ObjectStream,
+    S3Object,
     Store,
     difference,
     open_filesystem,
+    open_s3,
     version_marks,
 )
 from evalstream.model.block import ByteStream
@@ -83,11 +86,7 @@ def _open_store(url: str, scheme: str) -> Store:
 
         return HubObject(url, scheme)
     if scheme in S3:
-        from evalstream.io.remote.store import S3Object
-
         return S3Object(url, scheme)
-    from evalstream.io.remote.store import AnyObject
-
     return AnyObject(url, scheme)
 
 
@@ -323,8 +322,6 @@ def _iterate_pages(url: str, scheme: str) -> Iterator[list[Listed]]:
 
         return hub_pages(url)
     if scheme in S3:
-        from evalstream.io.remote.store import open_s3
-
         files, path = open_s3(url, scheme)
         bucket, key, _ = files.split_path(path)
         return _s3_pages(files, bucket, f"{key.strip('/')}/" if key.strip("/") else "")

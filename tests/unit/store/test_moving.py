@@ -28,10 +28,10 @@ from made_store import (
 
 import evalstream
 from evalstream.api.store import verify
-from evalstream.io import readers
 from evalstream.io.remote import Listed
 from evalstream.model.errors import EvalstreamError
 from evalstream.model.finding import SpilledList
+from evalstream.store import files
 from evalstream.store.files import LocalFiles
 from evalstream.store.memory import StoreMemory
 from evalstream.store.verify import Choice
@@ -52,7 +52,7 @@ def store(tmp_path: Path) -> Path:
 @pytest.fixture
 def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a place for a ledger that remembers files however young they are."""
-    monkeypatch.setattr(readers, "YOUNG_NANOSECONDS", 0)
+    monkeypatch.setattr(files, "YOUNG_NANOSECONDS", 0)
     return tmp_path / "ledger"
 
 

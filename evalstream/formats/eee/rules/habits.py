@@ -18,9 +18,7 @@ Row = Mapping[str, Any]
 PROMPT: Final = "prompt"
 SOURCE: Final = "source"
 ANSWER: Final = "answer"
-
-Habit = tuple[str | int, ...]
-"""A key of a tally: a habit, the strain of the row, and whether it keeps to it.
+"""Keys of a tally: a habit, the strain of the row, and whether it keeps to it.
 
 Of `ANSWER` the place of the row's result stands before the strain.
 """
