@@ -258,11 +258,14 @@ def _too_many_tokens(row: Row, most: float) -> Iterator[Violation]:
     """Find an output that is longer than it could be; reasoning may not count for the limit."""
     usage, output = row.get("token_usage"), row.get("output")
     used = to_float(member(usage, "output_tokens"))
-    texts, reasoned = member(output, "raw"), to_float(member(usage, "reasoning_tokens"))
+    reasoned = to_float(member(usage, "reasoning_tokens")) or member(output, "reasoning_trace")
+    if used is None or used <= most or reasoned:
+        return
+    texts = member(output, "raw")
     outputs = len(texts) if isinstance(texts, list) and texts else 1
     calls = max(outputs, row_view.count_calls(row))
     limit = most * calls
-    if used is None or used <= limit or reasoned or member(output, "reasoning_trace"):
+    if used <= limit:
         return
     message = "output_tokens is above max_tokens of generation_args"
     many = "outputs" if calls == outputs else "calls"
