@@ -59,7 +59,7 @@ def cases() -> list[Case]:
           for n, copies in ((90, 2), (80, 20), (12, 12))),
         *(Case(100, kind, dropped=a, failed=b, unscored=c, lower=lower) for kind in LIMITS
           for a, b, c, lower in ((4, 0, 0, False), (0, 5, 0, True), (0, 0, 6, False),
-                                 (3, 4, 5, True), (70, 0, 0, False))),
+                                 (3, 4, 5, True), (70, 0, 0, False), (9, 30, 9, False))),
         *(Case(120, kind, runs=runs, clusters=groups, copies=copies, dropped=2)
           for kind in ("binary", "free")
           for runs, groups, copies in ((3, 0, 1), (5, 0, 1), (4, 12, 1), (3, 0, 6))),
@@ -334,11 +334,10 @@ class Pair:
         total = 0.0
         for i in self.union:
             scores = [mean_of(rows.get(i, [None])) for rows in self.rows]
-            # Errors of samples that both score are missing scores, too.
             for side, fill in enumerate((of_a, of_b)):
-                is_lost = i in self.scored and is_failed(self.case, self.runs[side], i)
-                score = fill if scores[side] is None or is_lost else scores[side]
-                total += (score or 0.0) * (1 - 2 * side)
+                # The score of a row with an error is missing, too.
+                is_lost = scores[side] is None or is_failed(self.case, self.runs[side], i)
+                total += (fill if is_lost else scores[side] or 0.0) * (1 - 2 * side)
         return total / len(self.union)
 
 

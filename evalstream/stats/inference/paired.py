@@ -123,7 +123,7 @@ LARGEST: Final = 1e100
 _SMALLEST: Final = 1e-100
 """Differences that are all smaller give no statistics."""
 
-_ROUNDING: Final = 2.0**-50
+ROUNDING: Final = 2.0**-50
 
 
 def is_bit(scores: Array) -> Array:
@@ -301,7 +301,7 @@ class PairedScores:
     @property
     def rounding(self) -> float:
         """The size of differences that may come from the rounding of scores."""
-        return _ROUNDING * self._largest
+        return ROUNDING * self._largest
 
     @property
     def noise_floor(self) -> float | None:

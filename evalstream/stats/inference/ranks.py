@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from evalstream.model.comparison import Rank, Ranking
 from evalstream.stats.inference.difference_tests import generator, resample_sums, round_to_units
-from evalstream.stats.inference.paired import LARGEST
+from evalstream.stats.inference.paired import LARGEST, ROUNDING
 from evalstream.stats.samples.record_store import Array
 
 MOST_DRAWN: Final = 20_000
@@ -36,7 +37,7 @@ class RankedScores:
         self._origin = np.zeros(runs - 1)
         self._differing: list[Array] = []
         self._differ = 0
-        self._is_extreme = False
+        self._largest = 0.0
 
     def add(self, sums: ArrayLike, sizes: ArrayLike | None = None) -> None:
         """Add the sums of the finite scores of clusters: a row for each, a column for each run.
@@ -47,8 +48,8 @@ class RankedScores:
         rows = np.asarray(sums, np.float64)
         if rows.ndim != 2 or rows.shape[1] != len(self._sums):
             raise ValueError("each sample has one score in each run")
-        self._is_extreme |= bool(np.abs(rows).max(initial=0.0) > LARGEST)
-        if not len(rows) or self._is_extreme:
+        self._largest = float(np.abs(rows).max(initial=self._largest))
+        if not len(rows) or self._largest > LARGEST:
             return
         held = np.ones(len(rows)) if sizes is None else np.asarray(sizes, np.float64)
         gaps = rows[:, 1:] - rows[:, :1]
@@ -83,7 +84,7 @@ class RankedScores:
         normal distribution that they approach. All runs have the same samples, so that their sums
         have the order of their means.
         """
-        if not self.n or self._is_extreme:
+        if not self.n or self._largest > LARGEST:
             return None
         is_drawn = self._differ <= MOST_DRAWN
         observed, drawn = (self._resample_sums if is_drawn else self._normal)(resamples, seed)
@@ -113,14 +114,21 @@ class RankedScores:
         return errors
 
     def _resample_sums(self, resamples: int, seed: int) -> tuple[Array, Iterator[Array]]:
-        """Return the sums of differences, and those of resamples, as whole numbers."""
+        """Return the sums of differences, and those of resamples.
+
+        They are in a unit that is larger than what the rounding of scores adds up to, so that equal
+        sums tie.
+        """
         if not self._differ:
             same = np.zeros(len(self._sums), np.int64)
             return same, iter([np.tile(same, (resamples, 1))])
         cells, times = np.unique(np.concatenate(self._differing), axis=0, return_counts=True)
-        units, _ = round_to_units(cells, self._clusters)
+        units, k = round_to_units(cells, self._clusters)
         drawn = resample_sums(units, times, self._clusters, resamples, seed)
-        return _with_origin(times @ units), map(_with_origin, drawn)
+        unit = self._differ * (1 + math.ceil(math.ldexp(ROUNDING * self._largest, k)))
+        return _with_origin(np.rint(times @ units / unit)), (
+            _with_origin(np.rint(some / unit)) for some in drawn
+        )
 
     def _normal(self, resamples: int, seed: int) -> tuple[Array, Iterator[Array]]:
         """Return the mean differences, and those of resamples, in a small common unit."""

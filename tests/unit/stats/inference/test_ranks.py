@@ -53,6 +53,11 @@ def test_equal_runs_share_the_better_rank() -> None:
     assert [(one.label, one.rank) for one in lower.ranks] == [("B", 1), ("A", 2), ("C", 2)]
 
 
+def test_means_that_differ_by_rounding_tie() -> None:
+    found = ranked([[1 / 3, 1 / 3, 1.0], [1.0, 1.0, 2 / 3], [2 / 3, 1.0, 1.0]])
+    assert [(one.label, one.rank) for one in found.ranks] == [("B", 1), ("C", 1), ("A", 3)]
+
+
 def test_one_run_against_itself() -> None:
     column = [0.5, 1.0, 0.0]
     found = ranked([column, column])
