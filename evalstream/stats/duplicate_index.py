@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -117,16 +118,22 @@ class RowStore:
             self._file.close()
 
 
+class TooManyGrouped(Exception):
+    """More rows are in groups than memory is meant for."""
+
+
 class FirstSeenIndex:
     """Finds the first row with the same digest of its sample or of its input.
 
     `place` is the byte position of the digest in a record. A compiled table takes a sixth of the
     time of a dict, and at most half of the memory. `store` holds all rows added so far, including
-    the block that is being added, and `grouped` counts the rows that are in a group of several.
+    the block that is being added, and `grouped` counts the rows that are in a group of several;
+    above `most_grouped` of them, TooManyGrouped is raised.
     """
 
-    def __init__(self, place: int, store: RowStore) -> None:
+    def __init__(self, place: int, store: RowStore, most_grouped: float = math.inf) -> None:
         self.grouped = 0
+        self._most_grouped = most_grouped
         self._place, self._store, self._rows = place, store, 0
         self._known: dict[bytes, int] = {}
         self._table: Index | None = None
@@ -151,6 +158,12 @@ class FirstSeenIndex:
         """
         if self._table is not None:
             self._table.read_from(file)
+
+    def count_grouped(self) -> None:
+        """Count one more row in a group."""
+        self.grouped += 1
+        if self.grouped > self._most_grouped:
+            raise TooManyGrouped
 
     def find_firsts(self, block: RowRecords) -> list[int] | None:
         """Add rows, and return for each the number of the first row with the same digest.
@@ -179,8 +192,8 @@ def _table() -> Index | None:
 class SampleIndex(FirstSeenIndex):
     """Finds rows that score a sample which an earlier row scores."""
 
-    def __init__(self, store: RowStore) -> None:
-        super().__init__(SAMPLE_AT, store)
+    def __init__(self, store: RowStore, most_grouped: float = math.inf) -> None:
+        super().__init__(SAMPLE_AT, store, most_grouped)
         self.coverage = Coverage()
         self._groups: dict[bytes, SampleGroup] = {}
 
@@ -209,7 +222,7 @@ class SampleIndex(FirstSeenIndex):
         group = self._groups.get(record.sample)
         if group is None:
             group = self._groups[record.sample] = SampleGroup(*self._store.row(first))
-        self.grouped += 1
+        self.count_grouped()
         line = record.line + shift
         found = list(group.add(record, line))
         group.cover(record, word, self.coverage, is_repeated=is_repetition(found))
@@ -220,8 +233,8 @@ class SampleIndex(FirstSeenIndex):
 class InputIndex(FirstSeenIndex):
     """Finds rows whose input an earlier row shows under another sample_id or evaluation_name."""
 
-    def __init__(self, store: RowStore) -> None:
-        super().__init__(INPUT_AT, store)
+    def __init__(self, store: RowStore, most_grouped: float = math.inf) -> None:
+        super().__init__(INPUT_AT, store, most_grouped)
         self._same = _SameSampleRows()
         self._groups: dict[bytes, InputGroup] = {}
 
@@ -240,7 +253,7 @@ class InputIndex(FirstSeenIndex):
                     self._same.add(first, number)
                     continue
                 group = self._groups[shown] = self._group(first)
-            self.grouped += 1
+            self.count_grouped()
             record = block.record(number - start)
             line = record.line + shift
             for kind, earlier in group.add(record, line):
@@ -252,7 +265,7 @@ class InputIndex(FirstSeenIndex):
         group = InputGroup()
         for row in self._same.rows_as(first):
             list(group.add(*self._store.row(row)))
-            self.grouped += 1
+            self.count_grouped()
         return group
 
 
@@ -379,17 +392,23 @@ class DuplicateIndex:
         return spill
 
 
-def _search_samples(block: RowRecords, coverage: Coverage) -> list[DuplicateMatch]:
+def _search_samples(
+    block: RowRecords, most_grouped: float, coverage: Coverage
+) -> list[DuplicateMatch] | None:
     """Find the matches of the samples of some rows alone, and add these to `coverage`."""
-    index = SampleIndex(_store_block(block))
-    matches = index.add(block, 0)
-    coverage.merge(index.coverage)
-    return matches
+    index = SampleIndex(_store_block(block), most_grouped)
+    with suppress(TooManyGrouped):
+        matches = index.add(block, 0)
+        coverage.merge(index.coverage)
+        return matches
+    return None
 
 
-def _search_inputs(block: RowRecords) -> list[DuplicateMatch]:
+def _search_inputs(block: RowRecords, most_grouped: float) -> list[DuplicateMatch] | None:
     """Find the matches of the inputs of some rows alone."""
-    return InputIndex(_store_block(block)).add(block, 0)
+    with suppress(TooManyGrouped):
+        return InputIndex(_store_block(block), most_grouped).add(block, 0)
+    return None
 
 
 def _store_block(block: RowRecords) -> RowStore:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -31,6 +32,9 @@ from evalstream.stats.duplicates import (
 )
 
 PARTITIONS: Final = 64
+ROWS_WITHOUT_GROUPS: Final = 5
+"""How many rows take the memory of one row that is in a group, if none of them is in a group."""
+
 BUFFER_BYTES: Final = 1 << 14
 
 _MATCH = struct.Struct("<QQQQ")
@@ -41,11 +45,17 @@ Pieces = Callable[[], Iterator[bytes]]
 Search = Callable[[Pieces], Iterable[DuplicateMatch]]
 """Searches the records of one part, and returns the matches in the order of their lines."""
 
-SampleSearch = Callable[[RowRecords, Coverage], Iterable[DuplicateMatch]]
-"""Searches rows in memory for samples that several score, and adds them to the coverage."""
+BoundedSearch = Callable[[Pieces, float], Iterable[DuplicateMatch] | None]
+"""Searches likewise; returns None if more rows than a bound are in groups."""
 
-InputSearch = Callable[[RowRecords], Iterable[DuplicateMatch]]
-"""Searches rows in memory for inputs that are shown under several samples."""
+SampleSearch = Callable[[RowRecords, float, Coverage], Iterable[DuplicateMatch] | None]
+"""Searches rows in memory for samples that several score, and adds them to the coverage.
+
+It returns None, and adds nothing, if more rows than a bound are in groups.
+"""
+
+InputSearch = Callable[[RowRecords, float], Iterable[DuplicateMatch] | None]
+"""Searches rows in memory for inputs that are shown under several samples, with such a bound."""
 
 
 class RowDigest(NamedTuple):
@@ -64,39 +74,43 @@ class Partitions:
     """Records partitioned by a byte of their digest.
 
     Parts of more than `capacity` rows are partitioned again by the previous byte, so memory stays
-    bounded for any number of rows. Records that all have the same digest cannot be split: where
-    they are too many, `search_equal` (default: `search`) searches them.
+    bounded for any number of rows; `search` says of parts that are a few times as large whether so
+    few rows are in groups that all fit. Records that all have the same digest cannot be split:
+    where they are too many, `search_equal` (default: `search`) searches them.
     """
 
     def __init__(
         self,
         capacity: int,
         digest: RowDigest,
-        search: Search,
+        search: BoundedSearch,
         search_equal: Search | None = None,
         level: int = 0,
+        parts: int = PARTITIONS,
     ) -> None:
         self._capacity, self._digest, self._level = capacity, digest, level
-        self._search, self._search_equal = search, search_equal or search
-        self._parts = _Extents(PARTITIONS)
+        self._search = search
+        self._search_equal = search_equal or (lambda pieces: search(pieces, math.inf) or ())
+        self._parts = _Extents(parts)
 
     def extend(self, data: bytes) -> None:
         """Add records."""
         key = self._digest.place + self._digest.length - 1 - self._level
-        for part, records in enumerate(_split_records(data, key)):
+        for part, records in enumerate(_split_records(data, key, len(self._parts.buffers))):
             self._parts.buffers[part] += records
         self._parts.flush()
 
     def matches(self) -> Iterator[DuplicateMatch]:
         """Search part by part, and iterate over all matches, ordered by line."""
-        found = _Extents(PARTITIONS)
+        parts = range(len(self._parts.buffers))
+        found = _Extents(len(parts))
         try:
-            for part in range(PARTITIONS):
+            for part in parts:
                 for match in self._find_matches(part):
                     found.buffers[part] += _MATCH.pack(*match)
                     if len(found.buffers[part]) >= BUFFER_BYTES:
                         found.flush()
-            yield from heapq.merge(*(_make_matches(found, part) for part in range(PARTITIONS)))
+            yield from heapq.merge(*(_make_matches(found, part) for part in parts))
         finally:
             found.close()
 
@@ -106,15 +120,18 @@ class Partitions:
 
     def _find_matches(self, part: int) -> Iterable[DuplicateMatch]:
         rows = self._parts.size(part) // RECORD_BYTES
+        fits = rows <= self._capacity or self._level == self._digest.length - 1
 
         def pieces() -> Iterator[bytes]:
             return self._parts.read(part)
 
-        if rows <= self._capacity or self._level == self._digest.length - 1:
-            return self._search(pieces)
+        if fits or rows <= self._capacity * ROWS_WITHOUT_GROUPS:
+            found = self._search(pieces, math.inf if fits else self._capacity)
+            if found is not None:
+                return found
         if self._are_equal(pieces()):
             return self._search_equal(pieces)
-        return self._split_again(pieces())
+        return self._split_again(pieces(), rows)
 
     def _are_equal(self, pieces: Iterable[bytes]) -> bool:
         """Tell whether all records have the same digest."""
@@ -125,9 +142,14 @@ class Partitions:
                 return False
         return True
 
-    def _split_again(self, pieces: Iterable[bytes]) -> Iterator[DuplicateMatch]:
+    def _split_again(self, pieces: Iterable[bytes], rows: int) -> Iterator[DuplicateMatch]:
         smaller = Partitions(
-            self._capacity, self._digest, self._search, self._search_equal, self._level + 1
+            self._capacity,
+            self._digest,
+            self._search,
+            self._search_equal,
+            self._level + 1,
+            min(PARTITIONS, 2 + 2 * rows // self._capacity),
         )
         yield from search_partitions(smaller, pieces)
 
@@ -142,18 +164,18 @@ def search_partitions(partitions: Partitions, pieces: Iterable[bytes]) -> Iterat
         partitions.close()
 
 
-def _split_records(data: bytes, key: int) -> list[bytes]:
-    """Return the records of each partition, chosen by the byte at `key`."""
+def _split_records(data: bytes, key: int, count: int) -> list[bytes]:
+    """Return the records of each of `count` partitions, chosen by the byte at `key`."""
     from evalstream.parsing.native.binding import library
     from evalstream.parsing.native.record_index import split
 
     loaded = library()
     if loaded is not None:
-        return split(loaded, data, key, PARTITIONS)
-    parts = [bytearray() for _ in range(PARTITIONS)]
+        return split(loaded, data, key, count)
+    parts = [bytearray() for _ in range(count)]
     for start in range(0, len(data), RECORD_BYTES):
         record = data[start : start + RECORD_BYTES]
-        parts[record[key] % PARTITIONS] += record
+        parts[record[key] % count] += record
     return [bytes(part) for part in parts]
 
 
@@ -207,7 +229,7 @@ _INPUT: Final = RowDigest(INPUT_AT, DIGEST_BYTES)
 class Spill:
     """Row records on disk, added in the order of their lines and searched at the end.
 
-    At most `capacity` rows are searched in memory at a time, as `search_samples` and
+    At most `capacity` rows in groups are searched in memory at a time, as `search_samples` and
     `search_inputs` do it.
     """
 
@@ -220,13 +242,13 @@ class Spill:
         self._by_sample = Partitions(
             capacity,
             _SAMPLE,
-            lambda pieces: search_samples(_join_records(pieces), coverage),
+            lambda pieces, most: search_samples(_join_records(pieces), most, coverage),
             partial(search_sample, capacity, coverage),
         )
         self._by_input = Partitions(
             capacity,
             _INPUT,
-            lambda pieces: search_inputs(_join_records(pieces)),
+            lambda pieces, most: search_inputs(_join_records(pieces), most),
             partial(search_input, capacity),
         )
 
@@ -299,8 +321,8 @@ def search_input(capacity: int, pieces: Pieces) -> Iterator[DuplicateMatch]:
     )
 
 
-def _find_copies(pieces: Pieces) -> Iterator[DuplicateMatch]:
-    """Find the rows whose bytes an earlier row has."""
+def _find_copies(pieces: Pieces, _most: float) -> Iterator[DuplicateMatch]:
+    """Find the rows whose bytes an earlier row has; the rows without such take little memory."""
     lines: dict[int, int] = {}
     for record in _records(pieces()):
         earlier = lines.setdefault(record.content, record.line)
@@ -308,10 +330,15 @@ def _find_copies(pieces: Pieces) -> Iterator[DuplicateMatch]:
             yield DuplicateMatch(record.line, DuplicateKind.SAME_BYTES, record.offset, earlier)
 
 
-def _search_group(firsts: FirstUses, pieces: Pieces) -> Iterator[DuplicateMatch]:
+def _search_group(
+    firsts: FirstUses, pieces: Pieces, most: float
+) -> Iterator[DuplicateMatch] | None:
     """Search rows of some samples that show one input, whose first rows are known."""
-    group = InputGroup(firsts)
-    for record in _records(pieces()):
+    return _grow_group(InputGroup(firsts), pieces()) if most == math.inf else None
+
+
+def _grow_group(group: InputGroup, pieces: Iterable[bytes]) -> Iterator[DuplicateMatch]:
+    for record in _records(pieces):
         for kind, earlier in group.add(record, record.line):
             yield DuplicateMatch(record.line, kind, record.offset, earlier)
 
