@@ -256,9 +256,8 @@ class SourceCheck:
             return Unmatched(ES651.violation(message, "/sample_id", found=identity))
         key = None if result is None else self._scorers.get(result, result)
         if key is not None and key not in found[0].scores:
-            message = "the log has no such result for this sample"
             place = {"pointer": "/evaluation_result_id", "found": result}
-            return Unmatched(ES651.violation(message, **place))
+            return Unmatched(ES651.violation("the log has no such result for this sample", **place))
         for one in found:
             if self._free_bit(result, one) is not None:
                 return one
