@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import pickle
-import sqlite3
-import weakref
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
+from evalstream.io.spill_table import SpillTable
 from evalstream.model.finding import Finding
 from evalstream.model.report import RunSequence
 from evalstream.model.run_summary import RunSummary
 
 CHUNK: Final = 500
 """Number of findings stored together."""
+
+_TABLES: Final = """
+    CREATE TABLE runs (number INTEGER PRIMARY KEY, summary BLOB, note INTEGER);
+    CREATE TABLE findings (number INTEGER, chunk INTEGER, some BLOB,
+        PRIMARY KEY (number, chunk)) WITHOUT ROWID;
+"""
+_FIND: Final = "SELECT summary FROM runs WHERE number = ?"
 
 OnEmitted = Callable[[int, RunSummary, int], None]
 """Called with a run whose findings were all shown: number, summary, number of shown findings."""
@@ -44,19 +50,8 @@ class ResultStore:
         self._show, self._on_emitted = show, on_emitted
         self._numbers, self._waiting = iter(numbers), 0
         self._next = next(self._numbers, None)
-        self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._runs = Runs(self._base)
-        self._base.executescript(
-            """
-            PRAGMA journal_mode = OFF;
-            PRAGMA synchronous = OFF;
-            PRAGMA cache_size = -512;
-            CREATE TABLE runs (number INTEGER PRIMARY KEY, summary BLOB, note INTEGER);
-            CREATE TABLE findings (number INTEGER, chunk INTEGER, some BLOB,
-                PRIMARY KEY (number, chunk)) WITHOUT ROWID;
-            BEGIN;
-            """
-        )
+        self._table = SpillTable(_TABLES)
+        self._runs = Runs(self._table)
 
     def add(self, number: int, summary: RunSummary, findings: Iterable[Finding]) -> None:
         """Add the result of a run, once."""
@@ -75,11 +70,11 @@ class ResultStore:
         found = iter(findings)
         for chunk, chunk_findings in enumerate(iter(lambda: list(islice(found, CHUNK)), [])):
             data = pickle.dumps([tuple(finding) for finding in chunk_findings])
-            self._base.execute("INSERT INTO findings VALUES (?, ?, ?)", (number, chunk, data))
+            self._table.change("INSERT INTO findings VALUES (?, ?, ?)", [(number, chunk, data)])
 
     def add_last(self, summary: RunSummary) -> None:
         """Add a result after those of all runs; its findings were shown."""
-        ((last,),) = self._base.execute("SELECT coalesce(max(number), 0) FROM runs")
+        ((last,),) = self._table.rows("SELECT coalesce(max(number), 0) FROM runs")
         self._store(last + 1, pickle.dumps(summary), is_note=summary.is_note)
 
     def finish(self) -> None:
@@ -89,8 +84,7 @@ class ResultStore:
 
     def has(self, number: int) -> bool:
         """Tell whether the result of a run was added."""
-        found = self._base.execute("SELECT 1 FROM runs WHERE number = ?", (number,))
-        return found.fetchone() is not None
+        return bool(self._table.rows("SELECT 1 FROM runs WHERE number = ?", number))
 
     def amend(self, number: int, change: Callable[[RunSummary], None]) -> None:
         """Change the summary of a run that was added."""
@@ -105,37 +99,33 @@ class ResultStore:
     @property
     def count(self) -> int:
         """Number of runs and notes added."""
-        (count,) = self._base.execute("SELECT count(*) FROM runs").fetchone()
+        ((count,),) = self._table.rows("SELECT count(*) FROM runs")
         return int(count)
 
     def summaries(self) -> Iterator[RunSummary]:
         """Iterate over all summaries, notes included, in order."""
-        for (data,) in self._base.execute("SELECT summary FROM runs ORDER BY number"):
+        for (data,) in self._table.iterate("SELECT summary FROM runs ORDER BY number"):
             yield load_summary(data)
 
     def summary(self, number: int) -> RunSummary:
         """Return the summary of a run that was added."""
-        (data,) = self._base.execute(
-            "SELECT summary FROM runs WHERE number = ?", (number,)
-        ).fetchone()
+        ((data,),) = self._table.rows(_FIND, number)
         return load_summary(data)
 
     def _store(self, number: int, data: bytes, *, is_note: bool) -> None:
         row = (number, data, int(is_note))
-        self._base.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", row)
+        self._table.change("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", [row])
 
     def _advance(self) -> None:
         """Move past the current run, and emit the results after it that are already there."""
         self._next = next(self._numbers, None)
         while self._waiting and self._next is not None:
-            data = self._base.execute(
-                "SELECT summary FROM runs WHERE number = ?", (self._next,)
-            ).fetchone()
-            if data is None:
+            found = self._table.rows(_FIND, self._next)
+            if not found:
                 return
             self._waiting -= 1
-            self._emit(self._next, data[0], self._stored_findings(self._next))
-            self._base.execute("DELETE FROM findings WHERE number = ?", (self._next,))
+            self._emit(self._next, found[0][0], self._stored_findings(self._next))
+            self._table.change("DELETE FROM findings WHERE number = ?", [(self._next,)])
             self._next = next(self._numbers, None)
 
     def _emit(self, number: int, data: bytes, findings: Iterable[Finding]) -> None:
@@ -147,10 +137,8 @@ class ResultStore:
             self._on_emitted(number, load_summary(data), shown)
 
     def _stored_findings(self, number: int) -> Iterator[Finding]:
-        chunks = self._base.execute(
-            "SELECT some FROM findings WHERE number = ? ORDER BY chunk", (number,)
-        ).fetchall()
-        for (chunk_findings,) in chunks:
+        query = "SELECT some FROM findings WHERE number = ? ORDER BY chunk"
+        for (chunk_findings,) in self._table.rows(query, number):
             for fields in pickle.loads(chunk_findings):  # noqa: S301 - our own temporary database
                 yield Finding(*fields)
 
@@ -158,29 +146,27 @@ class ResultStore:
 class Runs(RunSequence):
     """The summaries of a check in order, read from disk on access.
 
-    They are part of the report, so the database is closed when they are no longer used.
+    They are part of the report, so the table is deleted when they are no longer used.
     """
 
-    def __init__(self, base: sqlite3.Connection) -> None:
-        self._base = base
-        weakref.finalize(self, base.close)
+    def __init__(self, table: SpillTable) -> None:
+        self._table = table
 
     def __len__(self) -> int:
         """Return the number of runs."""
-        (count,) = self._base.execute("SELECT count(*) FROM runs WHERE NOT note").fetchone()
+        ((count,),) = self._table.rows("SELECT count(*) FROM runs WHERE NOT note")
         return int(count)
 
     def __iter__(self) -> Iterator[RunSummary]:
         """Iterate over the runs."""
         query = "SELECT summary FROM runs WHERE NOT note ORDER BY number"
-        for (data,) in self._base.execute(query):
+        for (data,) in self._table.iterate(query):
             yield load_summary(data)
 
     def read_run(self, index: int) -> RunSummary:
         """Return the run at an index from 0."""
-        (data,) = self._base.execute(
-            "SELECT summary FROM runs WHERE NOT note ORDER BY number LIMIT 1 OFFSET ?", (index,)
-        ).fetchone()
+        query = "SELECT summary FROM runs WHERE NOT note ORDER BY number LIMIT 1 OFFSET ?"
+        ((data,),) = self._table.rows(query, index)
         return load_summary(data)
 
 

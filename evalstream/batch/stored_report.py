@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, count
 from typing import Any, Final, NoReturn
@@ -216,8 +215,6 @@ def read_stored(path: str, show: Callable[[Finding], None]) -> Report:
             contents.refuse(None, "it is empty")
         read = _read_lines if _LINES.match(head) else _read_document
         return read(contents, chain([head], pieces))
-    except sqlite3.Error as error:
-        raise CannotCheck(f"cannot write the temporary files of the report: {error}") from error
     finally:
         reader.close()
 

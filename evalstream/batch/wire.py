@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable
 from functools import partial
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 import msgspec
 
@@ -13,8 +11,8 @@ from evalstream.batch.packing import RunBundle, check_planned, planned_not_check
 from evalstream.batch.plan import PlannedRun
 from evalstream.batch.results import RunResult
 from evalstream.batch.serialize import (
-    decode_finding,
-    decode_run,
+    decode_stored_finding,
+    decode_stored_run,
     encode_run,
     restore_options,
     verdict_options,
@@ -24,21 +22,16 @@ from evalstream.io.progress import Progress
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import field_values, replace
 from evalstream.model.errors import CannotCheck
-from evalstream.model.finding import Finding
 from evalstream.model.options import Options
 from evalstream.model.run import Run
-from evalstream.model.run_summary import VERDICTS, RunSummary
 from evalstream.parsing.json import dumps_exactly, loads_exactly
-from evalstream.stats.run_links import GREATEST_HASH64, ROW_BYTES, LinkKey, RunLinks
+from evalstream.stats.run_links import ROW_BYTES, RunLinks, decode_links, encode_links
 
 MOST_LINK_BYTES: Final = 512 * MEBIBYTE
 """Most bytes of links in an answer, which a worker holds in memory: 16 million rows."""
 
 _OTHER_OPTIONS: Final = ("exclude", "links", "memory_limit", "sketches")
 """The options that a worker needs beside those that decide the verdict."""
-
-_NOT_SENT: Final = frozenset({"links", "samples"})
-"""The members of a summary that its JSON does not have."""
 
 
 class _SentRun(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
@@ -56,32 +49,14 @@ class _SentTask(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     runs: list[_SentRun]
 
 
-class _SentLinks(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """The links of a run; `rows` are chunks of the rows of groups."""
-
-    record: str | None
-    evaluation: int | None
-    is_array: bool
-    is_cut: bool
-    rows: list[tuple[LinkKey, bytes]]
-
-
 class _SentResult(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """The result of a run, summary and findings as JSON; or the type and message of an error."""
+    """The result of a run, as ledgers and parts have it; or the type and message of an error."""
 
     number: int
     summary: bytes = b""
     findings: bytes = b""
-    links: _SentLinks | None = None
+    links: list[dict[str, Any]] | None = None
     error: tuple[str, str] | None = None
-
-
-_SUMMARY: Final = msgspec.defstruct(
-    "_Summary",
-    [(name, kind) for name, kind in get_type_hints(RunSummary).items() if name not in _NOT_SENT],
-    forbid_unknown_fields=True,
-)
-"""The members of a summary with their types."""
 
 
 def remote_check(options: Options) -> RemoteFunction[RunBundle, list[RunResult]]:
@@ -161,38 +136,15 @@ def _decode_result(options: Options, planned: PlannedRun, sent: _SentResult) -> 
         reason = message if kind == CannotCheck.__name__ else f"{kind}: {message}"
         return planned_not_checked(planned, reason, options)
     try:
-        summary = decode_summary(loads_exactly(sent.summary))
-        summary.links = None if sent.links is None else _decode_links(sent.links)
-        findings = decode_findings(loads_exactly(sent.findings))
+        summary = decode_stored_run(loads_exactly(sent.summary))
+        summary.links = None if sent.links is None else decode_links(sent.links, memoryview)
+        findings = list(map(decode_stored_finding, loads_exactly(sent.findings)))
     except (*_NOT_VALID, AttributeError, RecursionError) as error:
         return planned_not_checked(planned, _not_valid(error), options)
     return RunResult(planned.number, summary, findings)
 
 
-def decode_summary(encoded: Any) -> RunSummary:
-    """Return a summary from its JSON, each member of its declared type.
-
-    Raises ValueError, KeyError, TypeError or AttributeError for anything else.
-    """
-    summary = decode_run(encoded)
-    sent = {name: value for name, value in field_values(summary).items() if name not in _NOT_SENT}
-    msgspec.convert(sent, _SUMMARY)
-    if summary.verdict not in VERDICTS or (summary.verdict != "failed" and summary.failing):
-        raise ValueError("its verdict contradicts its findings")
-    return summary
-
-
-def decode_findings(encoded: Any) -> list[Finding]:
-    """Return findings from their JSON. Raises what `decode_summary` raises."""
-    findings = list(map(decode_finding, encoded))
-    # A value that is found or expected may be anything, also what no schema has. As tuples, since
-    # what is a finding by its class is not looked at.
-    plain = [tuple(finding._replace(expected=None, found=None)) for finding in findings]
-    msgspec.convert(plain, list[Finding])
-    return findings
-
-
-def _encode_links(links: RunLinks) -> _SentLinks:
+def _encode_links(links: RunLinks) -> list[dict[str, Any]]:
     """Return links as they are sent. Raises CannotCheck where they are too many for one answer."""
     rows = sum(group.rows for group in links.groups())
     if rows * ROW_BYTES > MOST_LINK_BYTES:
@@ -200,31 +152,7 @@ def _encode_links(links: RunLinks) -> _SentLinks:
             f"it has {rows:,} rows, more than a worker can relate to those of other runs; check it "
             "with --executor pool"
         )
-    chunks = [
-        (group.link_key, chunk)
-        for group in links.groups()
-        for chunk in links.chunks(group.link_key)
-    ]
-    return _SentLinks(links.record, links.evaluation, links.is_array, links.is_cut, chunks)
-
-
-def _decode_links(sent: _SentLinks) -> RunLinks:
-    """Return links. Raises ValueError for numbers out of range, and for parts of rows."""
-    links = RunLinks()
-    links.record, links.evaluation = sent.record, sent.evaluation
-    for key, words in sent.rows:
-        _require_hashes(key)
-        if not words or len(words) % ROW_BYTES:
-            raise ValueError("its links end within a row")
-        links.append(key, array("Q", words))
-    _require_hashes(() if sent.evaluation is None else (sent.evaluation,))
-    links.is_array, links.is_cut = sent.is_array, sent.is_cut
-    return links
-
-
-def _require_hashes(numbers: Iterable[int]) -> None:
-    if not all(0 <= number <= GREATEST_HASH64 for number in numbers):
-        raise ValueError("a number of its links is out of range")
+    return encode_links(links, bytes)
 
 
 def _exact(value: Any) -> bytes:

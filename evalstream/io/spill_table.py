@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from evalstream.model.errors import CannotCheck
+
+BATCH: Final = 500
+"""How many rows wait to be written together."""
 
 
 class SpillTable:
     """Private tables on disk, changed in one transaction, with at most 2 MiB of them in memory.
 
-    They are deleted when closed, and at the latest when the process ends.
+    They are deleted when closed, and at the latest when nothing refers to them. All methods raise
+    CannotCheck where the disk is full.
     """
 
     def __init__(self, tables: str) -> None:
         # The results may be iterated over in another thread than the one that created them.
         self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {}
+        weakref.finalize(self, self._base.close)
         try:
             self._base.executescript(
                 f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {tables}; BEGIN;"
@@ -27,24 +34,52 @@ class SpillTable:
             raise
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows that a statement selects. Raises CannotCheck where the disk is full."""
+        """Return the rows that a statement selects."""
+        self._write()
         try:
             return self._base.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise _full(error) from error
 
-    def iterate(self, statement: str) -> Iterator[tuple[Any, ...]]:
-        """Iterate over the rows that a statement selects, as `rows` does."""
+    def iterate(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """Iterate over the rows that a statement selects; the tables may not change meanwhile."""
+        self._write()
         try:
-            yield from self._base.execute(statement)
+            yield from self._base.execute(statement, values)
         except sqlite3.Error as error:
             raise _full(error) from error
 
-    def change(self, statement: str, values: Iterable[tuple[Any, ...]]) -> int:
-        """Run a statement with each of some values, and return the number of changed rows.
+    def pages(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """Iterate over rows by a number above 0, their first column; the tables may change.
 
-        Raises CannotCheck where the disk is full.
+        The statement selects some of those above its first value, in their order.
         """
+        last = 0
+        while found := self.rows(statement, last, *values):
+            yield from found
+            last = found[-1][0]
+
+    def add(self, statement: str, values: Iterable[tuple[Any, ...]]) -> None:
+        """Run a statement with each of some values, at the latest before the next look."""
+        waiting = self._waiting.setdefault(statement, [])
+        waiting.extend(values)
+        if len(waiting) >= BATCH:
+            self._write()
+
+    def change(self, statement: str, values: Iterable[tuple[Any, ...]]) -> int:
+        """Run a statement with each of some values, and return the number of changed rows."""
+        self._write()
+        return self._run(statement, values)
+
+    def _write(self) -> None:
+        """Write what waits."""
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, {}
+        for statement, values in waiting.items():
+            self._run(statement, values)
+
+    def _run(self, statement: str, values: Iterable[tuple[Any, ...]]) -> int:
         try:
             return self._base.executemany(statement, values).rowcount
         except sqlite3.Error as error:
@@ -66,4 +101,5 @@ def decode_name(data: bytes) -> str:
 
 
 def _full(error: sqlite3.Error) -> CannotCheck:
-    return CannotCheck(f"cannot write to the folder for temporary files: {error}")
+    remedy = "set TMPDIR to a folder with more space"
+    return CannotCheck(f"cannot write to the folder for temporary files: {error}; {remedy}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.model import finding
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.finding import Severity, Violation
+from evalstream.parsing import json
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.tally import Tally
 
@@ -181,9 +182,12 @@ class Rule(NamedTuple):
     expects_data: bool = False
     status: finding.Status = finding.Status.STABLE
 
-    def violation(self, message: str, pointer: str | None = None, **details: Any) -> Violation:
-        """Return a violation of this rule at a JSON Pointer; `details` are further fields."""
-        return Violation(self.code, message, pointer, **details)
+    def violation(
+        self, message: str, pointer: str | tuple[str | int, ...] | None = None, **details: Any
+    ) -> Violation:
+        """Return a violation at a JSON Pointer or a path; `details` are further fields."""
+        place = json.pointer(pointer) if isinstance(pointer, tuple) else pointer
+        return Violation(self.code, message, place, **details)
 
     def apply(self, seen: Any) -> Iterable[Violation]:
         """Return what it finds in what a format without rows passes to it."""

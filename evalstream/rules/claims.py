@@ -30,8 +30,7 @@ def find_nothing_confirmed(
     message = (
         f"none of {scores:,} scores was confirmed" if scores else "there is no score to confirm"
     )
-    severity = Severity.INFO if is_info else None
-    yield ES805.violation(message, pointer=pointer, severity=severity)
+    yield ES805.violation(message, pointer, severity=Severity.INFO if is_info else None)
 
 
 def find_refuted(
@@ -68,4 +67,4 @@ def claim_violation(
 ) -> Violation:
     """Return the violation of a rule by a claim."""
     figures = {"expected": claim.recomputed, "found": claim.claimed}
-    return rule.violation(message, pointer=claim.pointer, severity=severity, **figures)
+    return rule.violation(message, claim.pointer, severity=severity, **figures)

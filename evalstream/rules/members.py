@@ -40,11 +40,10 @@ def check_members(
     for key, noun, accepts, expected, is_needed in requirements:
         if key not in value:
             if is_needed:
-                yield rule.violation(f"{key} is missing", pointer=place)
+                yield rule.violation(f"{key} is missing", place)
         elif not accepts(found := value[key]):
             message = f"{key} must be {noun}" + (f", not {type_name(found)}" if names_type else "")
-            where = place + pointer([key])
-            yield rule.violation(message, pointer=where, expected=expected, found=found)
+            yield rule.violation(message, place + pointer([key]), expected=expected, found=found)
 
 
 def is_a(*types: type) -> Callable[[Any], bool]:

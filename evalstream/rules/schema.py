@@ -83,7 +83,7 @@ def _null_for_absent(
     place = pointer(error.path)
     writer = f" ({known[place]})" if place in known else ""
     message = f"null{wanted}{where}{writer}; leave the field out or set a value"
-    return ES204.violation(message, pointer=place, keyword=error.keyword)
+    return ES204.violation(message, place, keyword=error.keyword)
 
 
 def _make_violation(

@@ -109,7 +109,7 @@ def explain(
         found: Excerpt | str | None = issue.found
         if issue.excerpt is not None:
             found = Excerpt(issue.excerpt, issue.caret)
-        yield rule.violation(message, pointer=issue.pointer, found=found)
+        yield rule.violation(message, issue.pointer, found=found)
 
 
 def _carriage_return(facts: FileFacts) -> Iterator[Violation]:

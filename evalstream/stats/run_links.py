@@ -7,7 +7,7 @@ import sys
 import weakref
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Final, NamedTuple, TypeGuard
 
 from xxhash import xxh64_intdigest
@@ -270,8 +270,43 @@ def _in_order(items: Iterable[tuple[LinkKey, bytes]]) -> list[tuple[LinkKey, arr
     return sorted(groups.items(), key=lambda group: group[1][2])
 
 
-def encode_links(links: RunLinks) -> list[dict[str, Any]]:
-    """Return the links as small JSON objects, which `decode_links` reads."""
+def encode_words(data: bytes) -> str:
+    """Return the words of some rows as a short text: zlib of their columns, in base64."""
+    words = array("Q", data)
+    columns = array("Q")
+    for column in range(WORDS):
+        columns.extend(words[column::WORDS])
+    return base64.b64encode(zlib.compress(_swap_to_little_endian(columns).tobytes(), 6)).decode()
+
+
+def decode_words(text: str) -> bytes:
+    """Return the words from their text. Raises ValueError or TypeError if it is not valid."""
+    unpacker = zlib.decompressobj()
+    try:
+        data = unpacker.decompress(base64.b64decode(text, validate=True), CHUNK_BYTES + 1)
+    except zlib.error as error:
+        raise ValueError("not encoded rows") from error
+    if not unpacker.eof or len(data) % ROW_BYTES:
+        raise ValueError("not encoded rows")
+    columns = _swap_to_little_endian(array("Q", data))
+    rows = len(columns) // WORDS
+    words = array("Q", bytes(len(data)))
+    for column in range(WORDS):
+        words[column::WORDS] = columns[column * rows : (column + 1) * rows]
+    return words.tobytes()
+
+
+def _swap_to_little_endian(words: array[int]) -> array[int]:
+    """Swap words between native byte order and little-endian."""
+    if sys.byteorder == "big":
+        words.byteswap()
+    return words
+
+
+def encode_links(
+    links: RunLinks, pack: Callable[[bytes], str | bytes] = encode_words
+) -> list[dict[str, Any]]:
+    """Return the links as small objects, JSON unless `pack` makes bytes of words."""
     header = {
         "record": links.record,
         "evaluation": links.evaluation,
@@ -279,15 +314,17 @@ def encode_links(links: RunLinks) -> list[dict[str, Any]]:
         "cut": links.is_cut,
     }
     words = (
-        {"ties": list(group.link_key), "words": encode_words(chunk)}
+        {"ties": list(group.link_key), "words": pack(chunk)}
         for group in links.groups()
         for chunk in links.chunks(group.link_key)
     )
     return [header, *words]
 
 
-def decode_links(items: Iterable[Mapping[str, Any]]) -> RunLinks:
-    """Return the links from their JSON objects.
+def decode_links(
+    items: Iterable[Mapping[str, Any]], unpack: Callable[[Any], bytes | memoryview] = decode_words
+) -> RunLinks:
+    """Return the links from their objects; `unpack` reads what `pack` made.
 
     Raises KeyError, TypeError, ValueError or OverflowError for anything else.
     """
@@ -305,42 +342,13 @@ def decode_links(items: Iterable[Mapping[str, Any]]) -> RunLinks:
     for entry in objects:
         evaluation, result, benchmark = array("Q", entry["ties"])
         # The words of a group are stored in their order.
-        words = array("Q", decode_words(entry["words"]))
+        data = unpack(entry["words"])
+        if not data or len(data) % ROW_BYTES:
+            raise ValueError("the links end within a row")
+        words = array("Q")
+        words.frombytes(data)
         links.append(LinkKey(evaluation, result, benchmark), words)
     return links
-
-
-def encode_words(data: bytes) -> str:
-    """Return the words of some rows as a short text: zlib of their columns, in base64."""
-    words = array("Q", data)
-    columns = array("Q")
-    for column in range(WORDS):
-        columns.extend(words[column::WORDS])
-    return base64.b64encode(zlib.compress(_swap_to_little_endian(columns).tobytes(), 6)).decode()
-
-
-def decode_words(text: str) -> bytes:
-    """Return the words from their text. Raises ValueError or TypeError if it is not valid."""
-    unpacker = zlib.decompressobj()
-    try:
-        data = unpacker.decompress(base64.b64decode(text, validate=True), CHUNK_BYTES + 1)
-    except zlib.error as error:
-        raise ValueError("not encoded rows") from error
-    if not unpacker.eof or not data or len(data) % ROW_BYTES:
-        raise ValueError("not encoded rows")
-    columns = _swap_to_little_endian(array("Q", data))
-    rows = len(columns) // WORDS
-    words = array("Q", bytes(len(data)))
-    for column in range(WORDS):
-        words[column::WORDS] = columns[column * rows : (column + 1) * rows]
-    return words.tobytes()
-
-
-def _swap_to_little_endian(words: array[int]) -> array[int]:
-    """Swap words between native byte order and little-endian."""
-    if sys.byteorder == "big":
-        words.byteswap()
-    return words
 
 
 ANSWER: Final = 1

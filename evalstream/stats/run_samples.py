@@ -117,7 +117,6 @@ class RowCounts:
             yield SampleRows(high, low, *counts)
 
 
-_BATCH: Final = 1000
 _SCORES: Final = """
     CREATE TABLE score (line INTEGER, offset INTEGER, sample BLOB, grp INTEGER, score BLOB);
 """
@@ -173,11 +172,9 @@ class RowPlaces:
             self._table.change("CREATE INDEX by_place ON score (line, offset, sample, grp)", [()])
             self._table.change(_RECORDS, [()])
             self._is_sorted = True
-        last = 0
         select = "SELECT rowid, line, offset, sample, time FROM record WHERE rowid > ?"
-        while found := self._table.rows(f"{select} ORDER BY rowid LIMIT ?", last, _BATCH):
-            for last, *record in found:  # noqa: B007 - goes on there
-                yield PlacedRecord(*record)
+        for _, *record in self._table.pages(f"{select} ORDER BY rowid LIMIT 1000"):
+            yield PlacedRecord(*record)
 
     def scores(self, record: PlacedRecord) -> list[bytes]:
         """Return the scores of a record as the bytes of doubles, by the number of their result."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.formats.registry import FORMATS
+from evalstream.io.spill_table import SpillTable
 from evalstream.model.comparison import Flip
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
@@ -94,9 +94,7 @@ class FlipStore:
         self._shown = most or -1
         self.most, self._rows = most and max(most, COMPARED), 0
         self.latest = NO_LIMIT
-        # An empty name is a database on disk that goes when it is closed.
-        self._base = sqlite3.connect("")
-        self._base.executescript(_TABLES)
+        self._table = SpillTable(_TABLES)
 
     def add(self, pairs: Iterable[SamplePair], *, is_loss: bool) -> None:
         """Add pairs that the reference has right and the other run wrong, or the other way."""
@@ -107,7 +105,7 @@ class FlipStore:
             )
             for pair in pairs
         ]  # fmt: skip
-        self._base.executemany(_ADD, added)
+        self._table.change(_ADD, added)
         self._rows += len(added)
         if self.most and self._rows > self.most + _TRIM_AT:
             self._trim()
@@ -128,7 +126,7 @@ class FlipStore:
 
         `a` and `b` are labels, and `metrics` are names by number.
         """
-        for row in self._base.execute(_IN_ORDER, (self._shown,)):
+        for row in self._table.iterate(_IN_ORDER, self._shown):
             yield _flip(row, a, b, metrics, show_values=show_values)
 
     def same_answers(self) -> dict[int, SameAnswers]:
@@ -136,21 +134,20 @@ class FlipStore:
 
         An answer counts that was read, says something, and is all that the scorer saw.
         """
-        found = self._base.execute(_SAME)
         return {
             metric: SameAnswers(same, compared, line)
-            for metric, compared, same, line in found
+            for metric, compared, same, line in self._table.rows(_SAME)
             if same
         }
 
     def close(self) -> None:
         """Delete the flips."""
-        self._base.close()
+        self._table.close()
 
     def _trim(self) -> None:
-        self._base.execute(_TRIM, (self.most,))
+        self._table.change(_TRIM, [(self.most,)])
         self._rows = self.most
-        kept, last = self._base.execute(_LAST).fetchone()
+        ((kept, last),) = self._table.rows(_LAST)
         self.latest = last if kept >= self.most else NO_LIMIT
 
     def _read(self, side: str, run: CheckedRun, options: Options) -> str | None:
@@ -158,7 +155,7 @@ class FlipStore:
         pending: deque[tuple[int, int, str]] = deque()
 
         def places() -> Iterator[tuple[int, int]]:
-            for line, offset, sample in self._base.execute(_PLACES.format(side=side)):
+            for line, offset, sample in self._table.iterate(_PLACES.format(side=side)):
                 pending.append((line, offset, sample))
                 yield line, offset
 
@@ -173,11 +170,11 @@ class FlipStore:
                 text = json.canonical([one.sample_id, one.answer]).decode(errors="replace")
                 is_said = one.is_whole and _says_something(one.answer)
                 whole = json.canonical(one.answer).decode(errors="replace") if is_said else None
-                self._base.execute(_ADD_ANSWER, (side, line, offset, text, whole))
+                self._table.add(_ADD_ANSWER, [(side, line, offset, text, whole)])
         except (OSError, CannotCheck) as error:
             return f"the rows cannot be read again ({error})"
         if run.has_changed:
-            self._base.execute("DELETE FROM answers WHERE side = ?", (side,))
+            self._table.change("DELETE FROM answers WHERE side = ?", [(side,)])
             return "the file changed after its check"
         return f"{count_noun(lost, 'row')} cannot be read again" if lost else None
 

@@ -139,7 +139,7 @@ def _schema_violations(
         if declared is not None and not versions.is_known(declared, instance=False):
             yield ES215.violation(
                 f"unknown version; the aggregate is checked against {version}",
-                pointer="/schema_version",
+                "/schema_version",
                 expected=expect_one(versions.DECLARED),
                 found=declared,
             )
@@ -212,6 +212,6 @@ def _unnamed_rows(aggregate: Aggregate) -> str | None:
 def _missing_violations(run: Run, missing: str, options: Options) -> Iterator[Violation]:
     """Report declared rows that are missing or not at a permitted place."""
     if run.leads_out is not None:
-        yield ES009.violation(OUTSIDE, pointer=FILE_PATH, found=printable(run.leads_out))
+        yield ES009.violation(OUTSIDE, FILE_PATH, found=printable(run.leads_out))
     elif ES902.code not in CATALOGUE.selection(options):
-        yield ES001.violation(missing, pointer=FILE_PATH if run.missing else DETAILS)
+        yield ES001.violation(missing, FILE_PATH if run.missing else DETAILS)

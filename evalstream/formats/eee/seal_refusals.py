@@ -98,7 +98,7 @@ def replaced_seal(
         return
     yield ES509.violation(
         "the aggregate seals other rows than these",
-        pointer=f"{DETAILS}/checksum",
+        f"{DETAILS}/checksum",
         expected=None if sealed is None else sealed.checksum,
         found=declared,
     )
@@ -191,9 +191,7 @@ def _total_rows(facts: RunFacts, state: Aggregate | None) -> Iterator[Violation]
         return
     if declared > rows:
         message = f"total_rows is already {declared:,}, but the file has {count_noun(rows, 'row')}"
-        yield ES503.violation(
-            message, pointer=f"{DETAILS}/total_rows", expected=rows, found=declared
-        )
+        yield ES503.violation(message, f"{DETAILS}/total_rows", expected=rows, found=declared)
 
 
 def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
@@ -215,7 +213,7 @@ def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
     if 0 < samples < rows:
         message += f", of {count_noun(samples, 'sample')}"
     pointer = f"{RESULTS}/{result.place}/score_details/uncertainty/num_samples"
-    yield _error(ES802.violation(message, pointer=pointer, expected=rows, found=claimed))
+    yield _error(ES802.violation(message, pointer, expected=rows, found=claimed))
 
 
 def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
@@ -239,8 +237,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     )
     if unlisted:
         message += f"; {count_noun(unlisted, 'row')} score others"
-    pointer = f"{RESULTS}/{result.place}/source_data/sample_ids"
-    yield _error(ES609.violation(message, pointer=pointer))
+    yield _error(ES609.violation(message, f"{RESULTS}/{result.place}/source_data/sample_ids"))
 
 
 def _row_counts(facts: RunFacts, scores: ScoreSums | None) -> tuple[int, ...]:

@@ -88,7 +88,6 @@ class SourceCheck:
             for sample in log.samples():
                 STOPPING.check()
                 self._store.add(sample, self._due(sample, log))
-            self._store.flush()
             if self._rows is not None:
                 self._compare_rows(log, self._rows)
             if self._aggregate is not None and log.results is not None:
@@ -204,7 +203,6 @@ class SourceCheck:
                 self._compare_row(log, row, line, offset)
             except RecursionError:
                 self._left["they are nested too deeply"] += 1
-        self._store.flush()
         own_fits = self._own <= self._reduced
         self._counts = SampleState.OWN_DIFFERS if own_fits else SampleState.REDUCED_DIFFERS
         self.violations += limit_findings(self._missing(log))
@@ -256,9 +254,8 @@ class SourceCheck:
             return Unmatched(ES651.violation(message, "/sample_id", found=identity))
         key = None if result is None else self._scorers.get(result, result)
         if key is not None and key not in found[0].scores:
-            message = "the log has no such result for this sample"
             place = {"pointer": "/evaluation_result_id", "found": result}
-            return Unmatched(ES651.violation(message, **place))
+            return Unmatched(ES651.violation("the log has no such result for this sample", **place))
         for one in found:
             if self._free_bit(result, one) is not None:
                 return one

@@ -202,8 +202,7 @@ def _compare_figures(
             continue
         if not any(is_same_figure(to_float(found), one) for one in known):
             message = f"the {noun} differs from the log's"
-            where = f"{at}/{place}"
-            yield ES656.violation(message, where, expected=known[0], found=found)
+            yield ES656.violation(message, f"{at}/{place}", expected=known[0], found=found)
 
 
 def _compare_members(
@@ -272,8 +271,7 @@ def _plain(value: Any) -> Any:
 
 def _report_unknown(place: int, result: Mapping[str, Any]) -> Violation:
     named = result.get("evaluation_result_id") or result.get("evaluation_name")
-    message = "the log has no such result"
-    return ES657.violation(message, f"{RESULTS}/{place}", found=named)
+    return ES657.violation("the log has no such result", f"{RESULTS}/{place}", found=named)
 
 
 def _match(result: Mapping[str, Any], left: Sequence[SourceResult]) -> SourceResult | None:

@@ -122,8 +122,7 @@ def report_uncompared(
         if not _is_added(place):
             where = f" of {count_noun(times, holder)}" if holder else ""
             message = f"{printable(place)}{where} cannot be compared: {_NOT_STATED}"
-            inner = at if holder else pointer(place.split("/"))
-            yield ES660.violation(message, inner, count=times)
+            yield ES660.violation(message, at if holder else pointer(place.split("/")), count=times)
     if added:
         message = f"{join_words(added)} cannot be compared: converters add this"
         yield ES662.violation(message, at, count=len(added))
@@ -230,11 +229,10 @@ def _compare_member(
             message = f"the {about.name} {about.verb} not that of the log"
             if expected is None:
                 message = f"the log has no {about.name} for this sample"
-            yield about.rule.violation(message, pointer(at), expected=expected, found=value)
+            yield about.rule.violation(message, at, expected=expected, found=value)
     if not found and about.is_required and not (known.has(None) or known.has("")):
         message = f"the row has no {about.name}, and the log has one"
-        missing = f"/{place.removesuffix('/*')}"
-        yield about.rule.violation(message, missing, expected=expected)
+        yield about.rule.violation(message, f"/{place.removesuffix('/*')}", expected=expected)
 
 
 def _compare_messages(row: Mapping[str, Any], known: Sequence[Known]) -> Iterator[Violation]:
@@ -247,7 +245,7 @@ def _compare_messages(row: Mapping[str, Any], known: Sequence[Known]) -> Iterato
             if key in own and not own[key].has(found) and (found or key in _REQUIRED):
                 yield ES653.violation(
                     f"the {noun} is not that of the log",
-                    pointer((name, index, key)),
+                    (name, index, key),
                     expected=own[key].beginning,
                     found=found,
                 )

@@ -19,8 +19,6 @@ SHORT: Final = 32
 NOTHING: Final = "-"
 """What stands for null, in the place of its digest."""
 
-_BATCH: Final = 500
-
 _TABLES: Final = """
     CREATE TABLE sample (
         number INTEGER PRIMARY KEY, id BLOB, part BLOB, place BLOB, due BLOB, seen BLOB,
@@ -112,9 +110,6 @@ class SourceStore:
     def __init__(self) -> None:
         self._table = SpillTable(_TABLES)
         self.count = 0
-        self._new: list[tuple[Any, ...]] = []
-        self._changed: dict[int, KnownSample] = {}
-        self._differences: list[tuple[Any, ...]] = []
 
     def close(self) -> None:
         """Delete the file."""
@@ -124,22 +119,8 @@ class SourceStore:
         """Keep a sample; `due` has a bit for each result that a row of it should score."""
         self.count += 1
         names = encode_name(sample.id), encode_name(sample.part), encode_name(sample.place)
-        self._new.append((self.count, *names, _bits(due), b"", 0, _pack_sample(sample)))
-        if len(self._new) >= _BATCH:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what waits."""
-        self._table.change("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self._new)
-        self._table.change(
-            "UPDATE sample SET seen = ?, state = ? WHERE number = ?",
-            [(_bits(one.seen), one.state, one.number) for one in self._changed.values()],
-        )
-        self._table.change(
-            "INSERT INTO difference (line, offset, condition, data) VALUES (?, ?, ?, ?)",
-            self._differences,
-        )
-        self._new, self._changed, self._differences = [], {}, []
+        row = (self.count, *names, _bits(due), b"", 0, _pack_sample(sample))
+        self._table.add("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
 
     def samples(self, identity: str, part: str | None) -> Iterator[KnownSample]:
         """Iterate over the samples of an id and a part, or of all parts, in the log's order."""
@@ -147,42 +128,35 @@ class SourceStore:
         values = (
             [encode_name(identity)] if part is None else [encode_name(identity), encode_name(part)]
         )
-        for row in self._table.rows(among, *values):
-            yield self._changed.get(row[0]) or _unpack_sample(row)
+        yield from map(_unpack_sample, self._table.rows(among, *values))
 
     def mark(self, sample: KnownSample, bit: int, state: int) -> None:
         """Note that a row has a sample, and how it differs."""
-        marked = sample._replace(seen=sample.seen | bit, state=sample.state | state)
-        self._changed[sample.number] = marked
-        if len(self._changed) >= _BATCH:
-            self.flush()
+        row = (_bits(sample.seen | bit), sample.state | state, sample.number)
+        self._table.add("UPDATE sample SET seen = ?, state = ? WHERE number = ?", [row])
 
     def differ(self, one: Difference) -> None:
         """Keep a difference; they come in the order of their lines."""
         found = one.violation
         data = [one.sample_id, found.code, found.message, found.pointer]
         data += [found.expected, shorten(found.found), found.severity]
-        self._differences.append((one.line, one.offset, one.condition, json.dumps(data)))
-        if len(self._differences) >= _BATCH:
-            self.flush()
+        row = (one.line, one.offset, one.condition, json.dumps(data))
+        query = "INSERT INTO difference (line, offset, condition, data) VALUES (?, ?, ?, ?)"
+        self._table.add(query, [row])
 
     def differences(self, counts: int) -> Iterator[Difference]:
         """Iterate over the differences without condition, and those whose bit `counts`."""
-        last = 0
-        while found := self._table.rows(
+        query = (
             "SELECT number, line, offset, condition, data FROM difference WHERE number > ? "
-            "AND (condition = 0 OR condition & ?) ORDER BY number LIMIT ?",
-            last,
-            counts,
-            _BATCH,
-        ):
-            for last, line, offset, condition, data in found:  # noqa: B007 - goes on there
-                sample, code, message, pointer, expected, shown, severity = json.loads(data)
-                grade = None if severity is None else Severity(severity)
-                violation = Violation(
-                    code, message, pointer, expected=expected, found=shown, severity=grade
-                )
-                yield Difference(line, offset, sample, violation, condition)
+            "AND (condition = 0 OR condition & ?) ORDER BY number LIMIT 500"
+        )
+        for _, line, offset, condition, data in self._table.pages(query, counts):
+            sample, code, message, pointer, expected, shown, severity = json.loads(data)
+            grade = None if severity is None else Severity(severity)
+            violation = Violation(
+                code, message, pointer, expected=expected, found=shown, severity=grade
+            )
+            yield Difference(line, offset, sample, violation, condition)
 
     def missing(self, *, by_result: bool) -> Iterator[tuple[str, str, str, int]]:
         """Iterate over the samples that lack rows: id, part, place, and the bits of results.
@@ -207,14 +181,8 @@ class SourceStore:
         return agreeing, left_open
 
     def _all(self, columns: str) -> Iterator[tuple[Any, ...]]:
-        last = 0
-        while found := self._table.rows(
-            f"SELECT {columns} FROM sample WHERE number > ? ORDER BY number LIMIT ?",  # noqa: S608
-            last,
-            _BATCH,
-        ):
-            yield from found
-            last = found[-1][0]
+        query = f"SELECT {columns} FROM sample WHERE number > ? ORDER BY number LIMIT 500"  # noqa: S608
+        return self._table.pages(query)
 
 
 def _bits(value: int) -> bytes:

@@ -162,9 +162,7 @@ def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
 def _no_object(seen: yaml.Yaml) -> Violation:
     kind = "empty" if seen.value is None else with_article(type_name(seen.value))
     message, expected = f"a document must be an object, not {kind}", {"type": "object"}
-    return EVG101.violation(
-        message, pointer="", keyword="type", expected=expected, found=seen.value
-    )
+    return EVG101.violation(message, "", keyword="type", expected=expected, found=seen.value)
 
 
 def _violation(issue: SyntaxIssue) -> Violation:
@@ -172,9 +170,7 @@ def _violation(issue: SyntaxIssue) -> Violation:
     if issue.name in (yaml.INVALID, yaml.OLDER):
         severity = Severity.WARNING if issue.name == yaml.OLDER else None
         found = Excerpt(issue.excerpt or "", issue.caret)
-        return EVG101.violation(
-            issue.message, pointer=issue.pointer, found=found, severity=severity
-        )
+        return EVG101.violation(issue.message, issue.pointer, found=found, severity=severity)
     (violation,) = explain([issue], torn=False)
     if issue.name == "byte-order-mark":
         violation = violation._replace(severity=Severity.ERROR)
@@ -229,7 +225,7 @@ def in_one(reading: Reading) -> Iterator[PlacedViolation]:
         message = (
             f"{count_noun(count, 'value')} {verb} not finite, so that no range can contain them"
         )
-        summed = EVG101.violation(message, pointer="/results", severity=Severity.WARNING)
+        summed = EVG101.violation(message, "/results", severity=Severity.WARNING)
         yield PlacedViolation(summed)
 
 

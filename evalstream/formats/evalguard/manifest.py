@@ -159,7 +159,7 @@ class FolderManifest:
                 unread += 1
             else:
                 message = "no such file is in the folder any more"
-                yield EVG603.violation(message, pointer=place, found=one["path"])
+                yield EVG603.violation(message, place, found=one["path"])
         if unread:
             documents.cannot(f"{count_noun(unread, 'document')} of {printable(self.path)} not read")
 
@@ -177,12 +177,10 @@ class FolderManifest:
 def _report_changed(digest: Digest, listed: Mapping[str, Any], index: int) -> Violation:
     path = listed["path"][:200]
     if digest.sha256 == listed["sha256"]:
-        message = f"{path} has {digest.size:,} bytes"
-        place = pointer(("documents", index, "size"))
-        return EVG602.violation(message, pointer=place, found=listed["size"])
+        place = ("documents", index, "size")
+        return EVG602.violation(f"{path} has {digest.size:,} bytes", place, found=listed["size"])
     message = f"{path} is not the document that was sealed: its SHA-256 is {digest.sha256}"
-    place = pointer(("documents", index, "sha256"))
-    return EVG602.violation(message, pointer=place, found=listed["sha256"])
+    return EVG602.violation(message, ("documents", index, "sha256"), found=listed["sha256"])
 
 
 def _faults(listed: list[dict[str, Any]]) -> Iterator[Violation]:
@@ -192,8 +190,7 @@ def _faults(listed: list[dict[str, Any]]) -> Iterator[Violation]:
         path, place = one["path"], pointer(("documents", index, "path"))
         parts = path.split("/")
         if "\0" in path or "\\" in path or {"", ".", ".."} & set(parts):
-            message = "not a path below the folder of the manifest"
-            yield EVG601.violation(message, pointer=place, found=path)
+            yield EVG601.violation("not a path below the folder of the manifest", place, found=path)
         elif path in seen:
-            yield EVG601.violation("the path is listed twice", pointer=place, found=path)
+            yield EVG601.violation("the path is listed twice", place, found=path)
         seen.add(path)

@@ -30,7 +30,7 @@ def require_one_spelling(
         found = documents.find_members(value, name)
         if len(found) > 1:
             keys = " and ".join(repr(short_text(entry.key)) for entry in found)
-            yield rule.violation(f"the same member in several spellings: {keys}", pointer=place)
+            yield rule.violation(f"the same member in several spellings: {keys}", place)
 
 
 def require_member(
@@ -39,7 +39,7 @@ def require_member(
     """Require a member of a type, which is given in words."""
     found = documents.find_member(value, name)
     if found is None:
-        yield rule.violation(f"{name} is missing", pointer=place)
+        yield rule.violation(f"{name} is missing", place)
     elif not _TYPES[wanted].accepts(found.value):
         yield wrong_type(rule, place, found, wanted)
 
@@ -50,9 +50,9 @@ def require_name(rule: Rule, metric: InputMetric) -> Iterator[Violation]:
         return
     found = documents.find_metric(metric.value)
     if found is None:
-        yield rule.violation("the metric is not named", pointer=metric.pointer)
+        yield rule.violation("the metric is not named", metric.pointer)
     elif isinstance(found.value, str):
-        yield rule.violation(f"{found.key} is empty", pointer=at(metric.pointer, found))
+        yield rule.violation(f"{found.key} is empty", at(metric.pointer, found))
     else:
         yield wrong_type(rule, metric.pointer, found, "a string")
 
@@ -62,12 +62,10 @@ def require_score(
 ) -> Iterator[Violation]:
     """Require a score or result; which values it has depends on the metric."""
     if found is None:
-        yield rule.violation(f"{name} is missing", pointer=metric.pointer)
+        yield rule.violation(f"{name} is missing", metric.pointer)
     elif is_empty(found.value):
         kind = "null" if found.value is None else f"an empty {type_name(found.value)}"
-        yield rule.violation(
-            f"{short_text(found.key)} is {kind}", pointer=at(metric.pointer, found)
-        )
+        yield rule.violation(f"{short_text(found.key)} is {kind}", at(metric.pointer, found))
 
 
 def require_texts(rule: Rule, place: str, items: Iterable[Any], key: str) -> Iterator[Violation]:
@@ -77,7 +75,7 @@ def require_texts(rule: Rule, place: str, items: Iterable[Any], key: str) -> Ite
             kind = type_name(item)
             message = f"an item of {short_text(key)} must be a string, not {with_article(kind)}"
             yield rule.violation(
-                message, pointer=f"{place}/{index}", expected={"type": "string"}, found=item
+                message, f"{place}/{index}", expected={"type": "string"}, found=item
             )
 
 
@@ -85,7 +83,7 @@ def no_object(rule: Rule, noun: str, place: str, value: Any) -> Violation:
     """Return the violation for a value that is not an object."""
     kind = type_name(value)
     message = f"{noun} must be an object, not {with_article(kind)}"
-    return rule.violation(message, pointer=place, expected={"type": "object"}, found=value)
+    return rule.violation(message, place, expected={"type": "object"}, found=value)
 
 
 def wrong_type(rule: Rule, place: str, found: documents.Member, wanted: str) -> Violation:
@@ -93,7 +91,7 @@ def wrong_type(rule: Rule, place: str, found: documents.Member, wanted: str) -> 
     kind = type_name(found.value)
     message = f"{short_text(found.key)} must be {wanted}, not {with_article(kind)}"
     return rule.violation(
-        message, pointer=at(place, found), expected={"type": _TYPES[wanted].name}, found=found.value
+        message, at(place, found), expected={"type": _TYPES[wanted].name}, found=found.value
     )
 
 

@@ -176,20 +176,15 @@ def _find_answers(path: str, options: Options, table: SpillTable) -> None:
 
 
 def _read_answers(table: SpillTable) -> Iterator[Answered | None]:
-    last = 0
-    while found := table.rows(_PAGE, last):
-        last = found[-1][0]
-        for _, id_, perturbation, trial, stats, said in found:
-            if id_ is None:
-                yield None
-                continue
-            name, texts = decode_name(id_), json.loads(said or "[]")
-            instance = [name, decode_name(perturbation), trial]
-            record = {"instance": instance, "answers": texts, "statistics": json.loads(stats)}
-            first = next(iter(texts), None)
-            yield Answered(
-                name, first, sample_digests.id_digest(name), is_whole=True, record=record
-            )
+    for _, id_, perturbation, trial, stats, said in table.pages(_PAGE):
+        if id_ is None:
+            yield None
+            continue
+        name, texts = decode_name(id_), json.loads(said or "[]")
+        instance = [name, decode_name(perturbation), trial]
+        record = {"instance": instance, "answers": texts, "statistics": json.loads(stats)}
+        first, digest = next(iter(texts), None), sample_digests.id_digest(name)
+        yield Answered(name, first, digest, is_whole=True, record=record)
 
 
 def read_entry(element: Element, options: Options) -> InstanceEntry | None:

@@ -102,9 +102,7 @@ class RunReader:
         )
         if not isinstance(value, list):
             if value is not UNREADABLE:
-                violation = about_documents.HLM101.violation(
-                    "statistics must be a list", pointer=""
-                )
+                violation = about_documents.HLM101.violation("statistics must be a list", "")
                 self._documents.note(violation, name)
             self._documents.cannot(f"{name} could not be read")
             return
@@ -181,7 +179,7 @@ class RunReader:
         found = parse_part(self._documents, envelope.text, "", move, name)
         if not envelope.is_whole or not isinstance(found, dict) or found.get(REQUESTS) != []:
             message = f"{REQUESTS} must be one list in an object"
-            violation = about_documents.HLM101.violation(message, pointer="")
+            violation = about_documents.HLM101.violation(message, "")
             self._documents.note(violation, name)
             self._miss(f"{name} could not be read as {NOUNS[STATE]}")
         else:

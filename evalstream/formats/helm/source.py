@@ -50,8 +50,6 @@ CORE: Final = (
 )
 """Prefixes of the names of metrics that converters write (converters/helm/metrics.py)."""
 
-_BATCH: Final = 1000
-
 MOST_IDS: Final = 100_000
 """Most ids of a data set that are compared."""
 
@@ -60,6 +58,7 @@ _TABLES: Final = """
     CREATE TABLE first (id BLOB PRIMARY KEY, data TEXT) WITHOUT ROWID;
     CREATE TABLE scored (result BLOB, id BLOB, PRIMARY KEY (result, id)) WITHOUT ROWID;
 """
+_ADD_SCORED: Final = "INSERT OR IGNORE INTO scored VALUES (?, ?)"
 
 
 class HelmSource:
@@ -96,21 +95,17 @@ class HelmSource:
         first: Request | None = None
         listed: list[str] = []
         time: float | None = None
-        ids: list[tuple[bytes, bytes]] = []
         for number, request in enumerate(iterate_requests(self._paths[STATE], self._options)):
             first = first or request
             name = request.instance.id
             if number <= MOST_IDS:
                 listed.append(name)
-            ids.append((b"", encode_name(name)))
+            self._table.add(_ADD_SCORED, [(b"", encode_name(name))])
             its_time = member(request.value.get("result"), "request_datetime")
             if isinstance(its_time, (int, float)) and its_time:
                 time = its_time if time is None else min(time, its_time)
-            if len(ids) >= _BATCH:
-                self._add_scored(ids)
             found = self._table.rows("SELECT data FROM first WHERE id = ?", encode_name(name))
             yield _sample(request, json.loads(found[0][0]) if found else {}, f"request {number:,}")
-        self._add_scored(ids)
         times = stated_values(time)
         data = self._state_data(listed if len(listed) <= MOST_IDS else None)
         settings = {} if first is None else _state_settings(first, self._adapter)
@@ -136,29 +131,13 @@ class HelmSource:
         path = self._paths.get(ENTRIES)
         if path is None:
             return
-        firsts: list[tuple[bytes, str]] = []
-        scored: list[tuple[bytes, bytes]] = []
         for element in iterate_elements(path, ArraySplitter(self._options.max_line_bytes)):
             entry = read_entry(element, self._options)
             if entry is None:
                 raise CannotCheck(f"an entry of {printable(path)} cannot be read")
             facts, key = _read_facts(entry), encode_name(entry.instance.id)
-            firsts.append((key, json.dumps(facts)))
-            scored += ((encode_name(result), key) for result in facts["scores"])
-            if len(firsts) >= _BATCH:
-                self._add_facts(firsts, scored)
-        self._add_facts(firsts, scored)
-
-    def _add_facts(
-        self, firsts: list[tuple[bytes, str]], scored: list[tuple[bytes, bytes]]
-    ) -> None:
-        self._table.change("INSERT OR IGNORE INTO first VALUES (?, ?)", firsts)
-        firsts.clear()
-        self._add_scored(scored)
-
-    def _add_scored(self, scored: list[tuple[bytes, bytes]]) -> None:
-        self._table.change("INSERT OR IGNORE INTO scored VALUES (?, ?)", scored)
-        scored.clear()
+            self._table.add("INSERT OR IGNORE INTO first VALUES (?, ?)", [(key, json.dumps(facts))])
+            self._table.add(_ADD_SCORED, ((encode_name(result), key) for result in facts["scores"]))
 
     def _count_scored(self, result: str) -> int:
         """Return how many ids have a score under a result; "" stands for the requests."""

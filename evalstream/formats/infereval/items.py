@@ -314,8 +314,7 @@ class ItemPass:
         digest = _digest(name)
         first = self._seen.setdefault(digest, self.count)
         if first != self.count:
-            message = f"the same id as item {first:,}"
-            yield INF208.violation(message, pointer="/id", found=name)
+            yield INF208.violation(f"the same id as item {first:,}", "/id", found=name)
         if benchmark is not None and name in benchmark.by_id:
             self.found.add(name)
 

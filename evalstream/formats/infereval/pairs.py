@@ -134,12 +134,9 @@ class _Documents:
                 yield Run(name, None, missing=missing or none or None, format=NAME)
 
     def _each(self, columns: str, kind: str | None = None) -> Iterator[Any]:
-        last = 0
         which = "" if kind is None else f"AND kind = '{kind}'"
         query = f"SELECT number, {columns} FROM document WHERE number > ? {which} LIMIT 500"  # noqa: S608 - ours
-        while found := self._kept.rows(query, last):
-            yield from found
-            last = found[-1][0]
+        return self._kept.pages(query)
 
     def _benchmarks(self, id_: bytes | None) -> list[str]:
         found = self._kept.rows(

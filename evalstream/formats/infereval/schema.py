@@ -70,7 +70,7 @@ def _make_violation(error: SchemaError) -> Violation:
     (explained,) = explain_schema([error], own=True)
     if _is_bare_reference(error):
         message = "a string in place of an object with this citation"
-        return INF102.violation(message, pointer=explained.pointer, found=error.found)
+        return INF102.violation(message, explained.pointer, found=error.found)
     is_kind = error.path[:1] == ("factor_kinds",) and error.keyword == "enum"
     return explained._replace(code=(INF207 if is_kind else INF101).code)
 

@@ -84,7 +84,7 @@ class ArchiveCheck:
             self._documents.note(
                 INS103.violation(
                     message + (", with the same content" if is_same else ""),
-                    pointer((name,)),
+                    (name,),
                     severity=Severity.WARNING if is_same else None,
                 )
             )
@@ -239,7 +239,7 @@ class ArchiveCheck:
             self._documents.note(
                 INS106.violation(
                     f"{START} has another value",
-                    pointer((HEADER, *path)),
+                    (HEADER, *path),
                     expected=expected,
                     found=found,
                     severity=(Severity.INFO if is_mock else Severity.WARNING) if is_live else None,
@@ -289,8 +289,7 @@ class ArchiveCheck:
         if found is None or found is UNREADABLE:
             return None
         if not isinstance(found, list):
-            place = pointer((REDUCTIONS,))
-            self._documents.note(INS107.violation("reductions must be a list", place))
+            self._documents.note(INS107.violation("reductions must be a list", (REDUCTIONS,)))
         return found
 
 

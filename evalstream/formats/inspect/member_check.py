@@ -71,8 +71,7 @@ class MemberCheck:
         place, is_sample = pointer((member.name,)), SAMPLE.fullmatch(member.name) is not None
         is_known = member.name in _NAMES or JOURNAL.fullmatch(member.name)
         if not (is_sample or is_known or _OTHERS.fullmatch(member.name)):
-            message = "a log has no member of this name"
-            self._documents.note(INS104.violation(message, place))
+            self._documents.note(INS104.violation("a log has no member of this name", place))
         is_last = not self.has_repeated or self.archive.is_last(member)
         is_content = is_sample and is_last
         text = self._unpack_member(

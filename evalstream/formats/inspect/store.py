@@ -79,9 +79,6 @@ class LogStore:
 
     def __init__(self) -> None:
         self._table = SpillTable(_TABLES)
-        self._samples: list[tuple[Any, ...]] = []
-        self._scores: list[tuple[Any, ...]] = []
-        self._meta: list[tuple[Any, ...]] = []
         self.count = 0
         self.failed = self.invalid = 0
         self._summarised = bytearray()
@@ -100,46 +97,28 @@ class LogStore:
         number = self.count
         uuid = None if facts.uuid is None else encode_name(facts.uuid)
         target = _text(facts.target)
-        self._samples.append(
-            (
-                number,
-                encode_name(facts.id),
-                facts.epoch,
-                facts.failed,
-                uuid,
-                target,
-                encode_name(facts.place),
-                _text(facts.told),
-                None if facts.event is None else encode_name(facts.event),
-            )
-        )
-        self._scores += [
+        event = None if facts.event is None else encode_name(facts.event)
+        key, place = (encode_name(facts.id), facts.epoch), encode_name(facts.place)
+        row = (number, *key, facts.failed, uuid, target, place, _text(facts.told), event)
+        self._table.add("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [row])
+        scores = (
             (number, encode_name(name), _text(one.value), one.answer and _text(one.answer))
             for name, one in facts.scores.items()
-        ]
-        self._meta += [
-            (number, encode_name(key), _text(value)) for key, value in facts.metadata.items()
-        ]
-        if len(self._samples) >= _BATCH:
-            self._write()
+        )
+        self._table.add("INSERT INTO score VALUES (?, ?, ?, ?)", scores)
+        meta = ((number, encode_name(key), _text(value)) for key, value in facts.metadata.items())
+        self._table.add("INSERT INTO meta VALUES (?, ?, ?)", meta)
 
     def flush(self) -> None:
-        """Write what waits, as all samples are there."""
+        """Index the samples, as all of them are there."""
         if self._is_indexed:
             return
         self._is_indexed = True
-        self._write()
         for index in _INDEXES:
             self._table.rows(f"CREATE INDEX {index}")
         self._summarised = bytearray(self.count)
         repeated = "SELECT 1 FROM sample GROUP BY id, epoch HAVING COUNT(*) > 1 LIMIT 1"
         self._has_repeated = bool(self._table.rows(repeated))
-
-    def _write(self) -> None:
-        self._table.change("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._samples)
-        self._table.change("INSERT INTO score VALUES (?, ?, ?, ?)", self._scores)
-        self._table.change("INSERT INTO meta VALUES (?, ?, ?)", self._meta)
-        self._samples, self._scores, self._meta = [], [], []
 
     def iterate_repeated(self) -> Iterator[tuple[str, int, str]]:
         """Iterate over the samples whose id and epoch an earlier one has: id, epoch, place."""

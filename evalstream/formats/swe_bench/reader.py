@@ -174,7 +174,7 @@ class RunReader:
         outcome = views.read_outcome(path, folder, value)
         if outcome is None:
             noun = NOUNS[INSTANCE]
-            violation = about_documents.SWE101.violation(f"this is not {noun}", pointer="")
+            violation = about_documents.SWE101.violation(f"this is not {noun}", "")
             name = printable(path)
             self._documents.refuse(violation, name, f"{name} could not be read as {noun}")
             return

@@ -55,7 +55,7 @@ class Lists:
 
     def about(self, rule: Rule, message: str, *path: str | int, **details: Any) -> PlacedInFile:
         """Return a violation at a path in the document."""
-        return PlacedInFile(self.path, rule.violation(message, pointer=pointer(path), **details))
+        return PlacedInFile(self.path, rule.violation(message, path, **details))
 
     def about_id(self, rule: Rule, name: str, one: str, message: str) -> PlacedInFile:
         """Return a violation about an id in a list; the message goes on after the id."""
@@ -89,7 +89,7 @@ class InstanceOutcome(NamedTuple):
     def about(self, rule: Rule, message: str, *path: str, **details: Any) -> PlacedInFile:
         """Return a violation at a path in the report."""
         where = self.place + pointer(path)
-        return PlacedInFile(self.path, rule.violation(message, pointer=where, **details))
+        return PlacedInFile(self.path, rule.violation(message, where, **details))
 
 
 class Prediction(NamedTuple):
@@ -110,7 +110,7 @@ class Prediction(NamedTuple):
     def about(self, rule: Rule, message: str, *path: str, **details: Any) -> PlacedInFile:
         """Return a violation at a path in the prediction."""
         where = self.place + pointer(path)
-        return PlacedInFile(self.path, rule.violation(message, pointer=where, **details), self.line)
+        return PlacedInFile(self.path, rule.violation(message, where, **details), self.line)
 
 
 class Submitted:

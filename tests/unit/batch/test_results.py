@@ -9,6 +9,7 @@ from rows import bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.batch.results import Runs
+from evalstream.io.spill_table import SpillTable
 
 
 @pytest.fixture
@@ -42,9 +43,9 @@ def test_runs_are_found_by_any_index_and_slice(runs: Runs) -> None:
 
 
 def test_the_database_is_closed_when_the_runs_are_gone() -> None:
-    base = sqlite3.connect(":memory:")
-    runs = Runs(base)
-    del runs
+    table = SpillTable("CREATE TABLE runs (number INTEGER PRIMARY KEY)")
+    base, runs = table._base, Runs(table)
+    del runs, table
     gc.collect()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         base.execute("SELECT 1")

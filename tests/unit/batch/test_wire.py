@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,19 +18,26 @@ from evalstream.batch import wire
 from evalstream.batch.packing import RunBundle, StoredResult, check_bundle
 from evalstream.batch.plan import PlannedRun
 from evalstream.batch.results import RunResult
-from evalstream.batch.serialize import encode_run
+from evalstream.batch.serialize import decode_stored_finding, decode_stored_run, encode_run
 from evalstream.model.claim import JudgedClaim, State
-from evalstream.model.finding import Excerpt, Finding, Severity
+from evalstream.model.finding import SAFE, UNSAFE, Excerpt, Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.run_summary import VERDICTS, Checked, RunSummary, Verified
 from evalstream.parsing.json import dumps_exactly, loads_exactly
-from evalstream.stats.run_links import GREATEST_HASH64, ROW_BYTES, LinkKey
+from evalstream.stats.run_links import (
+    GREATEST_HASH64,
+    ROW_BYTES,
+    WORDS,
+    LinkKey,
+    RunLinks,
+    decode_links,
+    encode_links,
+)
 
 LINKED = Options(links=True, sketches=True, exclude=("*.bak",), noise="^#", skip_noise=True)
 
-TEXTS = st.text(st.characters(codec=None), max_size=8)
-"""Texts with lone surrogates, as names of files have them."""
+TEXTS = st.text(max_size=8)
 
 NUMBERS = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False)
 VALUES = st.recursive(
@@ -38,15 +46,15 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 COUNTS = st.dictionaries(st.sampled_from(["ES103", "ES401", "INF302"]), st.integers(1, 2**40))
-SEVERITIES = st.dictionaries(st.sampled_from(Severity), st.integers(1, 2**40))
 FINDINGS = st.builds(
     Finding,
     code=st.sampled_from(["ES103", "ES401"]),
     name=TEXTS,
     severity=st.sampled_from(Severity),
     file=TEXTS,
-    line=st.none() | st.integers(1, 2**63),
-    offset=st.none() | st.integers(0, 2**63),
+    line=st.none() | st.integers(1, 2**63 - 1),
+    column=st.none() | st.integers(1, 2**63 - 1),
+    offset=st.none() | st.integers(0, 2**63 - 1),
     pointer=st.none() | TEXTS,
     keyword=st.none() | TEXTS,
     message=TEXTS,
@@ -54,6 +62,14 @@ FINDINGS = st.builds(
     found=st.none() | VALUES | st.builds(Excerpt, TEXTS, st.integers(0, 99)),
     sample_id=st.none() | TEXTS | st.integers(-(2**70), 2**70),
     count=st.none() | st.integers(1, 2**40),
+    fix=st.sampled_from([None, SAFE, UNSAFE]),
+)
+VERIFIED = st.builds(
+    Verified,
+    checksum=st.none() | st.booleans(),
+    row_count=st.none() | st.booleans(),
+    hashes=st.integers(0, 2**40),
+    rows=st.integers(0, 2**40),
 )
 CLAIMS = st.builds(
     JudgedClaim,
@@ -71,7 +87,10 @@ CLAIMS = st.builds(
 
 @st.composite
 def summaries(draw: st.DrawFn) -> RunSummary:
-    failing = draw(COUNTS)
+    counts = draw(COUNTS)
+    failing = {code: draw(st.integers(1, counts[code])) for code in list(counts)[:1]}
+    reason = draw(st.none() | TEXTS)
+    verdicts = ["incomplete"] if counts or reason is not None else VERDICTS
     return RunSummary(
         file=draw(st.none() | TEXTS),
         aggregate=draw(st.none() | TEXTS),
@@ -79,18 +98,18 @@ def summaries(draw: st.DrawFn) -> RunSummary:
         inputs=draw(st.none() | TEXTS),
         version=draw(st.none() | TEXTS),
         rows=draw(st.integers(0, 2**40)),
-        verdict="failed" if failing else draw(st.sampled_from(VERDICTS)),
+        verdict="failed" if failing else draw(st.sampled_from(verdicts)),
         failing=failing,
-        counts=draw(COUNTS),
-        severities=draw(SEVERITIES),
+        counts=counts,
+        severities={Severity.ERROR: sum(counts.values())} if counts else {},
         seconds=draw(st.integers(0, 10**6)) / 1000,
         bytes=draw(st.integers(0, 2**60)),
-        incomplete_reason=draw(st.none() | TEXTS),
+        incomplete_reason=reason,
         claims=draw(st.lists(CLAIMS, max_size=3)),
-        verified=draw(st.none() | st.builds(Verified, st.none() | st.booleans())),
+        verified=draw(st.none() | VERIFIED),
         checked=tuple(draw(st.lists(st.builds(Checked, TEXTS, st.none() | st.booleans())))),
         remark=draw(st.none() | TEXTS),
-        fixable=draw(COUNTS),
+        fixable=failing,
     )
 
 
@@ -99,9 +118,9 @@ def test_summaries_and_findings_come_back_as_they_were(
     summary: RunSummary, findings: list[Finding]
 ) -> None:
     sent = dumps_exactly(encode_run(summary)).encode()
-    assert wire.decode_summary(loads_exactly(sent)) == summary
+    assert decode_stored_run(loads_exactly(sent)) == summary
     sent = dumps_exactly([finding.as_dict() for finding in findings]).encode()
-    decoded = wire.decode_findings(loads_exactly(sent))
+    decoded = list(map(decode_stored_finding, loads_exactly(sent)))
     assert [one.as_dict() for one in decoded] == [one.as_dict() for one in findings]
 
 
@@ -223,13 +242,11 @@ def with_links(change: Callable[[list[Any]], None]) -> Callable[[bytes], bytes]:
 
 
 def first_key(links: list[Any], word: int) -> None:
-    key, words = links[4][0]
-    links[4][0] = [[word, *key[1:]], words]
+    links[1]["ties"][0] = word
 
 
 def cut_words(links: list[Any]) -> None:
-    key, words = links[4][0]
-    links[4][0] = [key, words[: ROW_BYTES - 1]]
+    links[1]["words"] = links[1]["words"][: ROW_BYTES - 1]
 
 
 WRONG_RESULTS = {
@@ -290,9 +307,10 @@ def test_links_that_do_not_fit_into_an_answer_leave_the_run_unchecked(
     )
 
 
-def test_the_greatest_hashes_come_back(bundle: RunBundle) -> None:
-    key = LinkKey(GREATEST_HASH64, 0, GREATEST_HASH64)
-    sent = wire._SentLinks("r", GREATEST_HASH64, False, False, [(key, b"\xff" * ROW_BYTES)])
-    encoded = msgspec.msgpack.encode(sent)
-    links = wire._decode_links(msgspec.msgpack.decode(encoded, type=wire._SentLinks))
-    assert wire._encode_links(links) == sent
+def test_the_greatest_hashes_come_back() -> None:
+    links = RunLinks()
+    links.record, links.evaluation = "r", GREATEST_HASH64
+    words = array("Q", [GREATEST_HASH64] * WORDS)
+    links.append(LinkKey(GREATEST_HASH64, 0, GREATEST_HASH64), words)
+    sent = msgspec.msgpack.decode(msgspec.msgpack.encode(encode_links(links, bytes)))
+    assert decode_links(sent, memoryview).__getstate__() == links.__getstate__()

@@ -42,7 +42,7 @@ def _aggregate_score(aggregate: Aggregate) -> Iterator[Violation]:
             expected = at_most(metric["max_score"])
             found: Place = {"found": metric["min_score"], "expected": expected}
             pointer = f"{RESULTS}/{place}/metric_config/min_score"
-            yield ES701.violation("min_score is above max_score", pointer=pointer, **found)
+            yield ES701.violation("min_score is above max_score", pointer, **found)
             continue
         if score is None or metric.get("score_type") == LEVELS:
             continue
@@ -79,8 +79,7 @@ def _check_spread(figures: Figures) -> Iterator[Violation]:
         if known is not None and (known < 0 or not math.isfinite(known)):
             name = member.partition("/")[0]
             message = f"{name} is {'negative' if known < 0 else 'not finite'}"
-            pointer = f"{_uncertainty_pointer(figures)}/{member}"
-            yield ES702.violation(message, pointer=pointer, found=value)
+            yield ES702.violation(message, f"{_uncertainty_pointer(figures)}/{member}", found=value)
 
 
 def _interval(figures: Figures, aggregate: Aggregate) -> Iterator[Violation]:
@@ -90,21 +89,19 @@ def _interval(figures: Figures, aggregate: Aggregate) -> Iterator[Violation]:
     level = to_float(interval.get("confidence_level"))
     if level is not None and not 0 <= level <= 1:
         pointer = f"{where}/confidence_level"
-        yield ES702.violation(
-            "confidence_level is not between 0 and 1", pointer=pointer, found=level
-        )
+        yield ES702.violation("confidence_level is not between 0 and 1", pointer, found=level)
     if lower is None or upper is None:
         return
     found = dict(interval)
     if not (math.isfinite(lower) and math.isfinite(upper)):
-        yield ES702.violation("a bound of the interval is not finite", pointer=where, found=found)
+        yield ES702.violation("a bound of the interval is not finite", where, found=found)
     elif lower > upper:
-        yield ES702.violation("lower is above upper", pointer=where, found=found)
+        yield ES702.violation("lower is above upper", where, found=found)
     elif _is_outside(figures, lower, upper, aggregate):
         message = "the score is outside its own confidence interval"
         if lower == -upper:
             message += "; the bounds look like distances from the score"
-        yield ES702.violation(message, pointer=where, found=found, severity=Severity.WARNING)
+        yield ES702.violation(message, where, found=found, severity=Severity.WARNING)
 
 
 def _is_outside(figures: Figures, lower: float, upper: float, aggregate: Aggregate) -> bool:
@@ -130,7 +127,7 @@ def _standard_error(aggregate: Aggregate) -> Iterator[Violation]:
             message = "standard_error is not standard_deviation / sqrt(num_samples)"
             pointer = f"{_uncertainty_pointer(figures)}/standard_error/value"
             found = _number_as_written(error)
-            yield ES703.violation(message, pointer=pointer, expected=expected, found=found)
+            yield ES703.violation(message, pointer, expected=expected, found=found)
 
 
 def _may_differ(uncertainty: Mapping[str, Any]) -> bool:
@@ -170,7 +167,7 @@ def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Violation]:
     retrieved = aggregate.document.get("retrieved_timestamp")
     if isinstance(retrieved, str) and not _EPOCH.fullmatch(retrieved):
         message = "retrieved_timestamp is not a number of seconds since 1970"
-        yield ES704.violation(message, pointer="/retrieved_timestamp", found=retrieved)
+        yield ES704.violation(message, "/retrieved_timestamp", found=retrieved)
 
 
 def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
@@ -181,16 +178,15 @@ def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
         for member in ("num_samples", "num_bootstrap_samples"):
             count = to_float(uncertainty.get(member))
             if count is not None and count <= 0 and count.is_integer():
-                message, pointer = (
-                    f"{member} is not positive",
-                    f"{_uncertainty_pointer(figures)}/{member}",
+                pointer = f"{_uncertainty_pointer(figures)}/{member}"
+                yield ES705.violation(
+                    f"{member} is not positive", pointer, found=uncertainty[member]
                 )
-                yield ES705.violation(message, pointer=pointer, found=uncertainty[member])
         if uncertainty.get("num_bootstrap_samples") is None and any(
             isinstance(name, str) and "bootstrap" in name.lower() for name in _methods(uncertainty)
         ):
             message = "num_bootstrap_samples is missing, though the method is a bootstrap"
-            yield ES705.violation(message, pointer=_uncertainty_pointer(figures))
+            yield ES705.violation(message, _uncertainty_pointer(figures))
 
 
 def _methods(uncertainty: Mapping[str, Any]) -> Iterator[Any]:
@@ -215,7 +211,7 @@ def _deployment(facts: RunFacts) -> Iterator[Violation]:
     is_required = ES706.code in PROFILES[facts.context.options.profile].severities
     severity = None if is_required or len(missing) == 1 else Severity.INFO
     message += "; required from 0.2.3 on"
-    yield ES706.violation(message, pointer="/model_info", severity=severity)
+    yield ES706.violation(message, "/model_info", severity=severity)
 
 
 def _demands_deployment(version: str) -> bool:
@@ -234,8 +230,7 @@ def _level_score(aggregate: Aggregate) -> Iterator[Violation]:
             message = f"the score is not an index of the {count_noun(len(levels), 'level')} in level_names"
             if score == UNKNOWN_LEVEL:
                 message += "; -1 requires has_unknown_level"
-            pointer = f"{RESULTS}/{place}/score_details/score"
-            yield ES708.violation(message, pointer=pointer, found=score)
+            yield ES708.violation(message, f"{RESULTS}/{place}/score_details/score", found=score)
 
 
 def _number_as_written(claim: Decimal) -> int | float:

@@ -60,7 +60,7 @@ def _terminal_answer(row: Row) -> Iterable[Violation]:
     if terminal == 1 or not all(mark.__class__ is bool for mark in marks):
         return ()
     message = f"{terminal} of {len(answers)} answers are terminal; exactly one must be"
-    return (ES301.violation(message, pointer="/answer_attribution"),)
+    return (ES301.violation(message, "/answer_attribution"),)
 
 
 def _attribution_turn(row: Row, version: str) -> Iterable[Violation]:
@@ -72,7 +72,7 @@ def _attribution_turn(row: Row, version: str) -> Iterable[Violation]:
     return [
         ES302.violation(
             "turn_idx is not 0" if single else "turn_idx is not a turn of the transcript",
-            pointer=f"/answer_attribution/{place}/turn_idx",
+            f"/answer_attribution/{place}/turn_idx",
             found=turn,
         )
         for place, answer in enumerate(answers)
@@ -97,7 +97,7 @@ def _attribution_source(row: Row, version: str) -> Iterable[Violation]:
             violations.append(
                 ES303.violation(
                     f"source is not where a {kind} row has its answers",
-                    pointer=f"/answer_attribution/{place}/source",
+                    f"/answer_attribution/{place}/source",
                     expected=OUTPUT_SOURCE if single else f"{key}[i].content of a turn",
                     found=source,
                 )
@@ -106,14 +106,13 @@ def _attribution_source(row: Row, version: str) -> Iterable[Violation]:
             wrong = _why_not_said(source, answer, transcript[1])
             if wrong is not None:
                 pointer = f"/answer_attribution/{place}/source"
-                violations.append(ES303.violation(wrong, pointer=pointer, found=source))
+                violations.append(ES303.violation(wrong, pointer, found=source))
         foreign = foreign or doubt is Severity.INFO
         lack = _why_not_in_output(answer, row) if source in _USUAL_PLACES else None
         if lack is not None:
             pointer = f"/answer_attribution/{place}/extracted_value"
             message = f"extracted_value is not in the output, {lack}"
-            found = answer["extracted_value"]
-            violations.append(ES303.violation(message, pointer=pointer, found=found))
+            violations.append(ES303.violation(message, pointer, found=answer["extracted_value"]))
     return [*violations, FOREIGN_SOURCE] if foreign else violations
 
 
@@ -262,13 +261,13 @@ ES303: Final = declare_rule(
 )
 
 NO_ANSWER: Final = ES301.violation(
-    "answer_attribution is empty", pointer="/answer_attribution", severity=Severity.INFO
+    "answer_attribution is empty", "/answer_attribution", severity=Severity.INFO
 )
 """The violation of a row without an attributed answer; rows that Inspect writes are like that."""
 
 FOREIGN_SOURCE: Final = ES303.violation(
     "the source of an answer is not one that the format names",
-    pointer="/answer_attribution",
+    "/answer_attribution",
     severity=Severity.INFO,
 )
 """The violation of answers from elsewhere; the format gives its two places only as examples."""

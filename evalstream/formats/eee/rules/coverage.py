@@ -34,7 +34,7 @@ def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
     for result in identified:
         if result.place in facts.rowless:
             pointer = f"{RESULTS}/{result.place}/evaluation_result_id"
-            yield ES604.violation("no row scores this result", pointer=pointer, found=result.id)
+            yield ES604.violation("no row scores this result", pointer, found=result.id)
 
 
 def _rows_without_result(facts: RunFacts) -> Iterator[Violation]:
@@ -70,7 +70,7 @@ def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
                 f"the rows of this result score {mine.samples:,} samples and those of result "
                 f"{widest.place} score {most.samples:,}; the samples differ"
             )
-            yield ES607.violation(message, pointer=f"{RESULTS}/{result.place}")
+            yield ES607.violation(message, f"{RESULTS}/{result.place}")
 
 
 def _uneven_repeats(facts: RunFacts) -> Iterator[Violation]:
@@ -81,11 +81,11 @@ def _uneven_repeats(facts: RunFacts) -> Iterator[Violation]:
                 f"{count_noun(cover.samples, 'sample')} of this result have {cover.repeats:,} repeats, "
                 "not all equally many; a sample with more repeats counts more"
             )
-            yield ES610.violation(message, pointer=f"{RESULTS}/{result.place}")
+            yield ES610.violation(message, f"{RESULTS}/{result.place}")
         elif result.place in facts.tally.scores and _are_judged(cover):
             chosen = _chosen_repeats(cover.samples, cover.marks or {})
             if chosen:
-                yield ES610.violation(chosen, pointer=f"{RESULTS}/{result.place}")
+                yield ES610.violation(chosen, f"{RESULTS}/{result.place}")
 
 
 def _are_judged(cover: ResultCoverage) -> bool:
@@ -161,9 +161,8 @@ def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Re
 def _sample_list(facts: RunFacts) -> Iterator[Violation]:
     for result in facts.context.results:
         if not result.lists_evenly:
-            message = "sample_ids lists some ids more often than others"
             pointer = f"{RESULTS}/{result.place}/{result.data_in}/sample_ids"
-            yield ES609.violation(message, pointer=pointer)
+            yield ES609.violation("sample_ids lists some ids more often than others", pointer)
         if facts.tally.is_whole and result.place in facts.tally.scores:
             yield from _samples_number(facts, result)
             yield from _sample_ids(facts, result)
@@ -183,7 +182,7 @@ def _samples_number(facts: RunFacts, result: Result) -> Iterator[Violation]:
     message = f"samples_number is {declared:,}, but the rows score {count_noun(samples, 'sample')}"
     pointer = f"{RESULTS}/{result.place}/{result.data_in}/samples_number"
     shown = int if result.data_in == SOURCE_DATA else str
-    yield ES609.violation(message, pointer=pointer, expected=shown(samples), found=shown(declared))
+    yield ES609.violation(message, pointer, expected=shown(samples), found=shown(declared))
 
 
 def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
@@ -198,10 +197,10 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     ]
     for count, line in unlisted:
         message = f"rows score samples that sample_ids does not list (first {facts.at(line)})"
-        yield ES609.violation(message, pointer=pointer, count=count)
+        yield ES609.violation(message, pointer, count=count)
     if not unlisted and samples < listed != count_samples_beside(facts, result):
         message = f"sample_ids lists {listed:,} samples, but the rows score {samples:,} of them"
-        yield ES609.violation(message, pointer=pointer)
+        yield ES609.violation(message, pointer)
 
 
 def _samples(facts: RunFacts, result: Result) -> int:
@@ -245,8 +244,7 @@ def _unknown_result(context: RowContext) -> RowCheck | None:
         if not ids and context.choose_version(row) in _WITHOUT_RESULT_IDS:
             return ()
         message = "evaluation_result_id is not the id of a result in the aggregate"
-        pointer = "/evaluation_result_id"
-        return (ES603.violation(message, pointer=pointer, expected=expected, found=found),)
+        return (ES603.violation(message, "/evaluation_result_id", expected=expected, found=found),)
 
     return check
 
@@ -299,7 +297,7 @@ def _result_mismatch(
     if name is None or name == found or _is_subtask(found, name):
         return ()
     message = f"evaluation_name is the name of result {ids[found]}, not of the result in evaluation_result_id"
-    return (ES605.violation(message, pointer="/evaluation_name", expected=name, found=found),)
+    return (ES605.violation(message, "/evaluation_name", expected=name, found=found),)
 
 
 def _is_subtask(name: str, result_name: str | None) -> bool:
@@ -325,7 +323,7 @@ def _repeated_result(aggregate: Aggregate) -> Iterator[Violation]:
             if source == "inspect_ai" and ":" in identity:
                 message = f"{message}: {REDUCERS}"
             pointer = f"{RESULTS}/{place}/evaluation_result_id"
-            yield ES606.violation(message, pointer=pointer, found=identity)
+            yield ES606.violation(message, pointer, found=identity)
 
 
 REDUCERS: Final = (
@@ -344,7 +342,7 @@ def _check_member(
         found = row.get(member)
         if found.__class__ is not str or found in valid:
             return ()
-        return (rule.violation(message, pointer=f"/{member}", expected=expected, found=found),)
+        return (rule.violation(message, f"/{member}", expected=expected, found=found),)
 
     return check
 

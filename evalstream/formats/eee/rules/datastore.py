@@ -83,7 +83,7 @@ def _violation(message: str, expected: str | None, found: str | None, **details:
 
 def _orphan(facts: RunFacts) -> Iterator[Violation]:
     if facts.missing is not None:
-        yield ES902.violation(facts.missing, pointer=f"{DETAILS}/file_path")
+        yield ES902.violation(facts.missing, f"{DETAILS}/file_path")
     elif are_undeclared(facts):
         if facts.aggregate is None:
             yield ES902.violation("these rows have no aggregate, neither by name nor by file_path")
@@ -158,7 +158,7 @@ def _unaddressable(address: datastore.Unaddressable, aggregate: Aggregate) -> It
         f"model_info.{address.member} does not stand for a directory of the datastore:"
         f" {address.reason}; write model_info.id as developer/name"
     )
-    yield ES910.violation(message, pointer=pointer, found=found)
+    yield ES910.violation(message, pointer, found=found)
 
 
 def _version_too_old(facts: RunFacts) -> Iterator[Violation]:
@@ -218,7 +218,7 @@ def overlapping_rows(samples: int, earlier: str, *, several: bool) -> Violation:
 def repeated_claim(earlier: str) -> Violation:
     """Return the violation for a second aggregate of an evaluation, if not both have rows."""
     message = f"the same evaluation as {earlier}; only rows of both could distinguish them"
-    return ES904.violation(message, pointer="/evaluation_id")
+    return ES904.violation(message, "/evaluation_id")
 
 
 def unlinked_rows(groups: int) -> Violation:
@@ -246,14 +246,13 @@ def drifted_sample(
     """Return the violation for a sample whose input differs in an earlier run."""
     there = position_namer("json" if was_array else "jsonl")(earlier_number)
     message = f"the input differs from that of the same sample {there} of {earlier}"
-    return ES905.violation(message, pointer=f"/{number - 1}" if is_array else None)
+    return ES905.violation(message, f"/{number - 1}" if is_array else None)
 
 
 def drifted_log(samples: int, earlier: str) -> Violation:
     """Return the violation for a log of which samples have other inputs in an earlier one."""
     which = "input of 1 sample differs" if samples == 1 else f"inputs of {samples:,} samples differ"
-    message = f"the {which} from those of the same ids in {earlier}"
-    return ES905.violation(message, count=samples)
+    return ES905.violation(f"the {which} from those of the same ids in {earlier}", count=samples)
 
 
 def drifted_like(samples: int, earlier: str) -> Violation:

@@ -86,7 +86,7 @@ def _correct_versus_score(context: RowContext) -> RowCheck:
         if severity is not Severity.WARNING:
             return ()
         message = f"is_correct is {str(correct).lower()}, but the score is {_show_score(score)}"
-        return (ES307.violation(message, pointer="/evaluation/is_correct", found=correct),)
+        return (ES307.violation(message, "/evaluation/is_correct", found=correct),)
 
     return check
 
@@ -110,7 +110,7 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
                 f"is_correct is {str(correct).lower()}, but the score is {_show_score(score)},"
                 f" the {extreme} of its metric"
             )
-            yield ES808.violation(message, pointer="/evaluation/is_correct", found=correct)
+            yield ES808.violation(message, "/evaluation/is_correct", found=correct)
             return
     score, scale = member(row.get("evaluation"), "score"), read_scale(result)
     kept = _read_metrics(row)
@@ -162,7 +162,7 @@ def _check_log(row: Row, kept: Mapping[str, Any]) -> Iterator[Violation]:
     logged = [one for one in scores if one.__class__ in _NUMBERS]
     if logged and score.__class__ in _NUMBERS and not _is_logged(score, logged):
         message = "the score is not that of the harness, which lm_eval_metrics keeps"
-        yield ES808.violation(message, pointer="/evaluation/score", expected=logged[0], found=score)
+        yield ES808.violation(message, "/evaluation/score", expected=logged[0], found=score)
 
 
 def _read_metrics(row: Row) -> Mapping[str, Any]:
@@ -201,13 +201,13 @@ def _called_both(facts: RunFacts) -> Iterator[Violation]:
                 "is_correct is false in some rows with the score 1, the best of its metric, and"
                 f" true in {count_noun(scores.correct, 'row')}"
             )
-            yield ES808.violation(message, pointer=pointer)
+            yield ES808.violation(message, pointer)
             continue
         if not scores.values or not {0, 1}.issuperset(scores.values):
             continue
         for score in called_both:
             message = f"is_correct is true in some rows with the score {score}, false in others"
-            yield ES808.violation(message, pointer=pointer, severity=Severity.WARNING)
+            yield ES808.violation(message, pointer, severity=Severity.WARNING)
 
 
 def _is_unusual(result: Result) -> bool:
@@ -243,7 +243,7 @@ def _half_right(facts: RunFacts) -> Iterator[Violation]:
                 f" {_show_score(scale.best)}"
             )
             pointer = f"{RESULTS}/{result.place}/metric_config/max_score"
-            yield ES808.violation(message, pointer=pointer, severity=Severity.WARNING)
+            yield ES808.violation(message, pointer, severity=Severity.WARNING)
 
 
 FEWEST_RIGHT: Final = 10
@@ -264,10 +264,7 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
                 f" {count_noun(found.agreed, 'row')}"
             )
             yield ES808.violation(
-                message,
-                pointer=f"{RESULTS}/{result.place}",
-                severity=Severity.WARNING,
-                count=found.rows,
+                message, f"{RESULTS}/{result.place}", severity=Severity.WARNING, count=found.rows
             )
 
 

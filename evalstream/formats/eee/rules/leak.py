@@ -83,11 +83,11 @@ def _answer_leak(row: Row, version: str) -> Iterable[Violation]:
     if raw.__class__ is not str:
         return ()
     if _has_answer(raw, row, version):
-        return (ES312.violation("input.raw contains the assistant's answer", pointer="/input/raw"),)
+        return (ES312.violation("input.raw contains the assistant's answer", "/input/raw"),)
     # Many questions end with their last choice, which may be the right one.
     references = () if sample.get("choices") else _texts(sample.get("reference"))
     if any(_ends_with(raw.rstrip(), text) for text in references):
-        return (ES312.violation("input.raw ends with the reference", pointer="/input/raw"),)
+        return (ES312.violation("input.raw ends with the reference", "/input/raw"),)
     return ()
 
 
@@ -146,7 +146,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _credential(row: Row) -> Iterable[Violation]:
     return [
-        ES316.violation(f"looks like {what}; revoke it and remove it from the row", pointer=place)
+        ES316.violation(f"looks like {what}; revoke it and remove it from the row", place)
         for place, what in _secrets(row)
     ]
 

@@ -177,9 +177,8 @@ def _loaded_model(model: Mapping[str, Any]) -> Iterator[Violation]:
     owners = _words(" ".join(name.partition("/")[0] for name in (loaded[1], known) if "/" in name))
     is_other = bool((names[0] ^ names[1]) - owners - {"hf"})
     if is_other and not _FOLDER.fullmatch(loaded[1]):
-        pointer = "/model_info/additional_details/model_args"
         message = "model_args load another model than model_info.id"
-        yield ES710.violation(message, pointer=pointer, found=arguments)
+        yield ES710.violation(message, "/model_info/additional_details/model_args", found=arguments)
 
 
 def _foreign_name(model: Mapping[str, Any]) -> Iterator[Violation]:
@@ -191,15 +190,14 @@ def _foreign_name(model: Mapping[str, Any]) -> Iterator[Violation]:
         return
     if all(parts := [_parts(name), _parts(known)]) and parts[0].isdisjoint(parts[1]):
         message = f"model_info.name has nothing in common with model_info.id: {known}"
-        yield ES710.violation(message, pointer="/model_info/name", found=name)
+        yield ES710.violation(message, "/model_info/name", found=name)
 
 
 def _beyond_today(holder: Mapping[str, Any], name: str, where: str) -> Iterator[Violation]:
     """Report a time that is later than the clock of this computer, in any time zone."""
     seconds = read_seconds(holder.get(name))
     if seconds is not None and seconds > time.time() + DAY:
-        message, pointer = f"{name} lies in the future", f"{where}/{name}"
-        yield ES710.violation(message, pointer=pointer, found=holder[name])
+        yield ES710.violation(f"{name} lies in the future", f"{where}/{name}", found=holder[name])
 
 
 def _long_ago(holder: Mapping[str, Any], name: str, where: str) -> Iterator[Violation]:
@@ -209,8 +207,7 @@ def _long_ago(holder: Mapping[str, Any], name: str, where: str) -> Iterator[Viol
     if seconds is None and isinstance(value, str) and _is_a_number(value):
         seconds = None if _YEAR.search(value) else float(value)
     if seconds is not None and seconds < FIRST_MODELS:
-        message, pointer = f"{name} lies before 2018", f"{where}/{name}"
-        yield ES710.violation(message, pointer=pointer, found=value)
+        yield ES710.violation(f"{name} lies before 2018", f"{where}/{name}", found=value)
 
 
 def _check_evaluated(
@@ -249,7 +246,7 @@ def _source_data(source: Mapping[str, Any], where: str) -> Iterator[Violation]:
     if isinstance(split, str) and split not in SPLITS:
         yield ES710.violation(
             "hf_split is none of the usual splits",
-            pointer=f"{where}/hf_split",
+            f"{where}/hf_split",
             expected=expect_one(SPLITS),
             found=split,
             severity=Severity.INFO,
@@ -259,7 +256,7 @@ def _source_data(source: Mapping[str, Any], where: str) -> Iterator[Violation]:
 
 def _address(value: Any, pointer: str) -> Iterator[Violation]:
     if isinstance(value, str) and not _URL.fullmatch(value.strip()):
-        yield ES710.violation("the address is no URL", pointer=pointer, found=value)
+        yield ES710.violation("the address is no URL", pointer, found=value)
 
 
 def _metric(metric: Mapping[str, Any], where: str) -> Iterator[Violation]:
@@ -279,8 +276,7 @@ def _metric(metric: Mapping[str, Any], where: str) -> Iterator[Violation]:
             f"level_metadata describes {count_noun(len(texts), 'level')}, and level_names has"
             f" {len(names):,}"
         )
-        pointer = f"{where}/level_metadata"
-        yield ES710.violation(message, pointer=pointer, expected=of_length(len(names)))
+        yield ES710.violation(message, f"{where}/level_metadata", expected=of_length(len(names)))
     scoring = object_or_empty(metric.get("llm_scoring"))
     judges = scoring.get("judges")
     if not isinstance(judges, list):
@@ -288,7 +284,7 @@ def _metric(metric: Mapping[str, Any], where: str) -> Iterator[Violation]:
     where = f"{where}/llm_scoring"
     if len(judges) > 1 and scoring.get("aggregation_method") is None:
         message = f"aggregation_method is missing, though there are {len(judges):,} judges"
-        yield ES710.violation(message, pointer=where)
+        yield ES710.violation(message, where)
     for place, judge in enumerate(judges):
         if isinstance(judge, dict):
             for name in ("weight", "temperature"):
@@ -302,8 +298,7 @@ def _share_below_zero(metric: Mapping[str, Any], where: str) -> Iterator[Violati
     names = [metric.get(key) for key in ("metric_name", "metric_id")]
     if any(isinstance(name, str) and _SHARE.fullmatch(name) for name in names):
         message = "min_score is below 0, though the metric is an accuracy"
-        pointer, found = f"{where}/min_score", metric["min_score"]
-        yield ES710.violation(message, pointer=pointer, expected=0, found=found)
+        yield ES710.violation(message, f"{where}/min_score", expected=0, found=metric["min_score"])
 
 
 def _generation(settings: Mapping[str, Any], where: str) -> Iterator[Violation]:
@@ -312,8 +307,7 @@ def _generation(settings: Mapping[str, Any], where: str) -> Iterator[Violation]:
         used, value = to_float(settings.get(name)), planned.get(name)
         if used is not None and read_number(value) not in {None, used}:
             message = f"{name} is not that of eval_plan.config"
-            pointer = f"{where}/{name}"
-            yield ES710.violation(message, pointer=pointer, expected=value, found=settings[name])
+            yield ES710.violation(message, f"{where}/{name}", expected=value, found=settings[name])
     yield from _range(settings, "temperature", where, least=0)
     yield from _range(settings, "top_p", where, least=0, most=1)
     yield from _range(settings, "max_attempts", where, least=0)

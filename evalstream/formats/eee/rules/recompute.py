@@ -88,9 +88,7 @@ def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:
         if len(found) > 1:
             shown = " and ".join(f"a {kind.name}" for kind in found)
             pointer = f"{RESULTS}/{figures.place}/metric_config"
-            yield ES807.violation(
-                f"the names of the metric make its score {shown}", pointer=pointer
-            )
+            yield ES807.violation(f"the names of the metric make its score {shown}", pointer)
         yield from _other_metric(figures.metric, figures.place)
     yield from _crossed_metrics(aggregate)
 
@@ -108,7 +106,7 @@ def _other_metric(metric: Mapping[str, Any], place: int) -> Iterator[Violation]:
     message = f"evaluation_description is of {described[1]}, and metric_name is another metric"
     pointer = f"{RESULTS}/{place}/metric_config/metric_name"
     at: dict[str, Any] = {"expected": described[1], "found": name}
-    yield ES807.violation(message, pointer=pointer, severity=Severity.WARNING, **at)
+    yield ES807.violation(message, pointer, severity=Severity.WARNING, **at)
 
 
 def _crossed_metrics(aggregate: Aggregate) -> Iterator[Violation]:
@@ -127,7 +125,7 @@ def _crossed_metrics(aggregate: Aggregate) -> Iterator[Violation]:
                     f"evaluation_result_id names {part}, and that of result {other} names {name}"
                 )
                 pointer = f"{RESULTS}/{place}/metric_config/metric_name"
-                yield ES807.violation(message, pointer=pointer, expected=part, found=name)
+                yield ES807.violation(message, pointer, expected=part, found=name)
 
 
 ES801: Final = declare_rule(

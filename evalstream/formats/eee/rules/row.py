@@ -148,7 +148,7 @@ def _uncounted_tokens(row: Row, usage: Mapping[str, Any]) -> Iterator[Violation]
         texts = output_texts(row)
         if not all(map(is_blank, texts)):
             message, pointer = "output_tokens is 0, though there is an output", "output_tokens"
-            yield ES309.violation(message, pointer=f"/token_usage/{pointer}", found=given)
+            yield ES309.violation(message, f"/token_usage/{pointer}", found=given)
     reasoned: Any = usage.get("reasoning_tokens")
     if not all(map(is_number, (total, taken, given, reasoned))) or reasoned <= given:
         return
@@ -156,7 +156,7 @@ def _uncounted_tokens(row: Row, usage: Mapping[str, Any]) -> Iterator[Violation]
         if total == taken + given:
             message = "reasoning_tokens is above output_tokens, and total_tokens leaves it out"
             pointer = "/token_usage/reasoning_tokens"
-            yield ES309.violation(message, pointer=pointer, expected=at_most(given), found=reasoned)
+            yield ES309.violation(message, pointer, expected=at_most(given), found=reasoned)
 
 
 def sums_up(usage: Mapping[str, Any]) -> bool:
@@ -187,7 +187,7 @@ def _timing(context: RowContext) -> RowCheck:
         return [
             ES310.violation(
                 f"{member} is above latency_ms",
-                pointer=f"/performance/{member}",
+                f"/performance/{member}",
                 expected=at_most(latency),
                 found=performance[member],
             )
@@ -212,12 +212,12 @@ def timed_members(context: RowContext) -> tuple[str, ...]:
 
 def _empty_identifier(row: Row) -> Iterable[Violation]:
     violations = [
-        ES311.violation(f"{name} is empty", pointer=f"/{name}")
+        ES311.violation(f"{name} is empty", f"/{name}")
         for name in _IDENTIFIERS
         if is_blank(row.get(name))
     ]
     if is_blank(member(row.get("input"), "raw")):
-        violations.append(ES311.violation("input.raw is empty", pointer="/input/raw"))
+        violations.append(ES311.violation("input.raw is empty", "/input/raw"))
     return violations
 
 
@@ -237,7 +237,7 @@ def _blank_members(holder: Any, names: Sequence[str], where: str) -> Iterator[Vi
         for name in names:
             value = holder.get(name)
             if value.__class__ is str and (not value or value.isspace()):
-                yield ES311.violation(f"{name} is empty", pointer=f"{where}/{name}")
+                yield ES311.violation(f"{name} is empty", f"{where}/{name}")
 
 
 def _reference_not_a_choice(row: Row) -> Iterable[Violation]:
@@ -258,7 +258,7 @@ def _error_yet_correct(row: Row) -> Iterable[Violation]:
     if error.__class__ is not str or not error or error.isspace():
         return ()
     if member(row.get("evaluation"), "is_correct") is True:
-        return (ES314.violation("error is set, but is_correct is true", pointer="/error"),)
+        return (ES314.violation("error is set, but is_correct is true", "/error"),)
     return ()
 
 
@@ -267,7 +267,7 @@ def _model_id_shape(row: Row) -> Iterable[Violation]:
     if model.__class__ is not str or is_blank(model) or _has_organisation(model):
         return ()
     message = "model_id does not have the form organisation/name"
-    return (ES317.violation(message, pointer="/model_id", found=model),)
+    return (ES317.violation(message, "/model_id", found=model),)
 
 
 def _has_organisation(model: str) -> bool:
@@ -348,7 +348,7 @@ ES317: Final = declare_rule(
 )
 
 NOT_A_CHOICE: Final = ES313.violation(
-    "choices are given, but the reference is not one of them", pointer="/input/reference"
+    "choices are given, but the reference is not one of them", "/input/reference"
 )
 
 RULES: Final = (ES308, ES309, ES310, ES311, ES313, ES314, ES317)

@@ -99,7 +99,7 @@ def _slow_check(context: RowContext) -> SlowCheck:
             return None
         if known is None:
             message = f"the recipe {primary} cannot hash an unpaired surrogate"
-            return ES401.violation(message, pointer=POINTER, found=digest)
+            return ES401.violation(message, POINTER, found=digest)
         return wrong_hash(context)._replace(expected=known[1], found=digest)
 
     return record
@@ -117,7 +117,7 @@ def wrong_hash(context: RowContext) -> Violation:
     """
     primary = context.recipes[0]
     message = f"not the {context.algorithm} of this row's input under the recipe {primary}"
-    return ES401.violation(message, pointer=POINTER)
+    return ES401.violation(message, POINTER)
 
 
 def hash_values(context: RowContext) -> Callable[[Mapping[str, Any]], Values]:
@@ -139,12 +139,12 @@ def hash_values(context: RowContext) -> Callable[[Mapping[str, Any]], Values]:
 def _check_form(bare: str, digest: str, context: RowContext) -> Violation | None:
     if not is_hex_digest(bare):
         message = "sample_hash is not a digest of 64 (sha256) or 32 (md5) hex digits"
-        return ES405.violation(message, pointer=POINTER, found=digest)
+        return ES405.violation(message, POINTER, found=digest)
     algorithm = ALGORITHM_OF_LENGTH[len(bare)]
     if algorithm == context.algorithm:
         return None
     message = f"sample_hash has the length of {algorithm}, not of {context.algorithm}"
-    return ES405.violation(message, pointer=POINTER, found=digest)
+    return ES405.violation(message, POINTER, found=digest)
 
 
 def file_recipe(facts: RunFacts) -> str | None:

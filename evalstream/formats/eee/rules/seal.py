@@ -12,7 +12,7 @@ from evalstream.formats.eee.facts import LOOKED_AT, RunFacts
 from evalstream.io.names import is_packed_name
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import ALGORITHM_OF_LENGTH
-from evalstream.parsing.json import fast, member, pointer, resolve
+from evalstream.parsing.json import fast, member, resolve
 from evalstream.rules.base import Repair, RepairAction, declare_rule
 from evalstream.rules.catalogue import DATASTORE, FLAT
 
@@ -86,8 +86,7 @@ def _checksum_mismatch(facts: RunFacts) -> Iterator[Violation]:
         message = "the file's bytes are not those that were sealed" + (
             f": {reason}" if reason else ""
         )
-    as_written = aggregate.claim("checksum")
-    yield ES501.violation(message, pointer=CHECKSUM, expected=actual, found=as_written)
+    yield ES501.violation(message, CHECKSUM, expected=actual, found=aggregate.claim("checksum"))
 
 
 def _malformed_checksum(facts: RunFacts) -> Iterator[Violation]:
@@ -97,15 +96,14 @@ def _malformed_checksum(facts: RunFacts) -> Iterator[Violation]:
         return
     if aggregate.checksum is None:
         message = "the checksum is not a digest of 64 (sha256) or 32 (md5) hex digits"
-        yield ES502.violation(message, pointer=CHECKSUM, found=declared)
+        yield ES502.violation(message, CHECKSUM, found=declared)
         return
     by_length = ALGORITHM_OF_LENGTH[len(aggregate.checksum)]
     algorithm = aggregate.hash_algorithm
     if declared != aggregate.checksum:
-        message = "the checksum is written in capitals, with a prefix or with blanks"
         yield ES502.violation(
-            message,
-            pointer=CHECKSUM,
+            "the checksum is written in capitals, with a prefix or with blanks",
+            CHECKSUM,
             found=declared,
             severity=Severity.WARNING,
             is_fixable=is_checksum_right(facts),
@@ -113,16 +111,15 @@ def _malformed_checksum(facts: RunFacts) -> Iterator[Violation]:
     if algorithm is None:
         is_missing = aggregate.claim("hash_algorithm") is None
         state = "missing" if is_missing else "unknown"
-        message = f"hash_algorithm is {state}; by its length the checksum is {by_length}"
         yield ES502.violation(
-            message,
-            pointer=DETAILS,
+            f"hash_algorithm is {state}; by its length the checksum is {by_length}",
+            DETAILS,
             severity=Severity.WARNING,
             is_fixable=is_missing and is_checksum_right(facts),
         )
     elif by_length != algorithm and facts.checksums.get(by_length) != aggregate.checksum:
         message = f"the checksum has the length of {by_length}, but hash_algorithm is {algorithm}"
-        yield ES502.violation(message, pointer=CHECKSUM, found=declared)
+        yield ES502.violation(message, CHECKSUM, found=declared)
 
 
 def _row_count_mismatch(facts: RunFacts) -> Iterator[Violation]:
@@ -152,10 +149,10 @@ def _format_mismatch(facts: RunFacts) -> Iterator[Violation]:
     pointer = f"{DETAILS}/format"
     if facts.layout == "json" and declared != "json":
         message = "the file is one JSON array, not one row per line"
-        yield ES505.violation(message, pointer=pointer if declared else None, found=declared)
+        yield ES505.violation(message, pointer if declared else None, found=declared)
     elif facts.layout == "jsonl" and declared == "json" and facts.tally.rows:
         message = "format is json, but the file has one row per line"
-        yield ES505.violation(message, pointer=pointer, expected="jsonl", found=declared)
+        yield ES505.violation(message, pointer, expected="jsonl", found=declared)
 
 
 def _check_sealed(facts: RunFacts) -> Iterator[Violation]:
@@ -175,8 +172,7 @@ def _check_sealed(facts: RunFacts) -> Iterator[Violation]:
         )
     elif missing:
         are = "is" if len(missing) == 1 else "are"
-        message = f"{' and '.join(missing)} {are} missing from the aggregate"
-        yield ES506.violation(message, pointer=DETAILS)
+        yield ES506.violation(f"{' and '.join(missing)} {are} missing from the aggregate", DETAILS)
 
 
 def _reason_without_aggregate(facts: RunFacts) -> str:
@@ -203,10 +199,9 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
             reason = "file_path is not the path of the rows relative to the datastore's root"
             expected = place.path
     if reason:
-        pointer = f"{DETAILS}/file_path"
         yield ES507.violation(
             reason,
-            pointer=pointer,
+            f"{DETAILS}/file_path",
             expected=expected,
             found=declared,
             is_fixable=facts.legacy_path is None
@@ -252,7 +247,7 @@ def _weak_algorithm(facts: RunFacts) -> Iterator[Violation]:
         message = (
             "md5 detects accidents, not tampering: two files with the same md5 are easy to make"
         )
-        yield ES508.violation(message, pointer=f"{DETAILS}/hash_algorithm", found="md5")
+        yield ES508.violation(message, f"{DETAILS}/hash_algorithm", found="md5")
 
 
 def _sealed_by_migrate(aggregate: Aggregate) -> Iterator[Violation]:
@@ -265,8 +260,7 @@ def _sealed_by_migrate(aggregate: Aggregate) -> Iterator[Violation]:
             return
         if member(origin, "sealed") is False:
             message = "sealed by migrate from an unsealed source"
-            place = pointer(MIGRATED_FROM)
-            yield ES509.violation(message, pointer=place, severity=Severity.INFO)
+            yield ES509.violation(message, MIGRATED_FROM, severity=Severity.INFO)
             return
         text = member(origin, MIGRATED_FROM[-1])
 

@@ -46,7 +46,7 @@ def _turn_order(row: Row, version: str) -> Iterable[Violation]:
         if number != place:
             pointer = f"/{key}/{place}/turn_idx"
             message = "turns are not numbered 0, 1, 2, … in order"
-            return (ES304.violation(message, pointer=pointer, expected=place, found=number),)
+            return (ES304.violation(message, pointer, expected=place, found=number),)
     return ()
 
 
@@ -65,8 +65,7 @@ def _tool_violations(key: str, turns: list[Any]) -> Iterator[Violation]:
             if identity in called:
                 pointer = f"/{key}/{place}/tool_calls/{number}/id"
                 message = "an earlier tool call has the same id"
-                severity = Severity.WARNING
-                yield ES305.violation(message, pointer=pointer, found=identity, severity=severity)
+                yield ES305.violation(message, pointer, found=identity, severity=Severity.WARNING)
             called.add(identity)
 
 
@@ -79,12 +78,12 @@ def _answer_violations(
     if not row_records and turn.get("role") == "tool":
         message = "tool_call_id is missing from a tool turn"
         place = pointer if "tool_call_id" in turn else pointer.rpartition("/")[0]
-        yield ES305.violation(message, pointer=place, severity=Severity.WARNING)
+        yield ES305.violation(message, place, severity=Severity.WARNING)
     for number, identity in enumerate(row_records):
         if identity.__class__ is str and identity not in called:
             where = f"{pointer}/{number}" if listed else pointer
             message = "tool_call_id is not the id of an earlier tool call"
-            yield ES305.violation(message, pointer=where, found=identity)
+            yield ES305.violation(message, where, found=identity)
 
 
 def _miscounted_turns(row: Row, version: str) -> Iterable[Violation]:
@@ -102,12 +101,12 @@ def _check_counts(evaluation: Row, turns: int, version: str) -> Iterator[Violati
     claimed, pointer = evaluation.get("num_turns"), "/evaluation/num_turns"
     if claimed.__class__ in _NUMBERS and claimed != turns:
         message = "num_turns is not the number of turns in the transcript"
-        yield ES306.violation(message, pointer=pointer, expected=turns, found=claimed)
+        yield ES306.violation(message, pointer, expected=turns, found=claimed)
     # Where null is not allowed, the schema reports it.
     null = "num_turns" in evaluation and version in versions.OLDEST
     if claimed is None and not null:
         message = "num_turns is missing, though the row has a transcript"
-        yield ES306.violation(message, pointer="/evaluation", expected=turns)
+        yield ES306.violation(message, "/evaluation", expected=turns)
 
 
 def _miscounted_calls(evaluation: Mapping[str, Any], turns: list[Any]) -> Iterator[Violation]:
@@ -115,7 +114,7 @@ def _miscounted_calls(evaluation: Mapping[str, Any], turns: list[Any]) -> Iterat
     calls = sum(len(tool_calls(turn)) for turn in turns)
     if claimed.__class__ in _NUMBERS and claimed != calls:
         message = "tool_calls_count is not the number of tool calls in the transcript"
-        yield ES306.violation(message, pointer=pointer, expected=calls, found=claimed)
+        yield ES306.violation(message, pointer, expected=calls, found=claimed)
 
 
 def _mislabelled_interaction(row: Row, version: str) -> Iterable[Violation]:
@@ -146,7 +145,7 @@ def _more_than_one_answer(row: Row) -> Iterable[Violation]:
         if claimed.__class__ in _NUMBERS and claimed > most:
             message = f"interaction_type is single_turn, but {name} is above {most}"
             pointer, expected = f"/evaluation/{name}", at_most(most)
-            yield ES315.violation(message, pointer=pointer, expected=expected, found=claimed)
+            yield ES315.violation(message, pointer, expected=expected, found=claimed)
 
 
 def _two_transcripts(row: Row, version: str) -> Iterable[Violation]:
@@ -155,7 +154,7 @@ def _two_transcripts(row: Row, version: str) -> Iterable[Violation]:
     own = row_view.transcript_key(version)
     other = next(key for key in row_view.TRANSCRIPT_KEYS if key != own)
     message = f"the row has both {own} and {other}; only {own} is checked in this version"
-    return (ES319.violation(message, pointer=f"/{other}"),)
+    return (ES319.violation(message, f"/{other}"),)
 
 
 def _question_not_asked(row: Row, version: str) -> Iterable[Violation]:
@@ -271,7 +270,7 @@ def _too_many_tokens(row: Row, most: float) -> Iterator[Violation]:
     message += f" for each of {calls:,} {many}" if calls > 1 else ""
     expected = at_most(int(limit) if limit.is_integer() else limit)
     pointer, found = "/token_usage/output_tokens", member(usage, "output_tokens")
-    yield ES321.violation(message, pointer=pointer, expected=expected, found=found)
+    yield ES321.violation(message, pointer, expected=expected, found=found)
 
 
 def _too_many_turns(key: str, turns: list[Any], most: float) -> Iterator[Violation]:
@@ -281,7 +280,7 @@ def _too_many_turns(key: str, turns: list[Any], most: float) -> Iterator[Violati
         last -= 1
     if last > most:
         message = f"the transcript has {len(turns):,} turns, more than message_limit of eval_limits"
-        yield ES321.violation(message, pointer=f"/{key}", expected={"maxItems": int(most)})
+        yield ES321.violation(message, f"/{key}", expected={"maxItems": int(most)})
 
 
 LONGEST_QUESTION: Final = 1000
@@ -346,8 +345,6 @@ ES321: Final = declare_rule(
     in_scanner=True,
 )
 
-NOT_ASKED: Final = ES320.violation(
-    "no turn of the transcript holds input.raw", pointer="/input/raw"
-)
+NOT_ASKED: Final = ES320.violation("no turn of the transcript holds input.raw", "/input/raw")
 
 RULES: Final = (ES304, ES305, ES306, ES315, ES319, ES320, ES321)

@@ -144,8 +144,7 @@ def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
                     f"{member} is null; a datastore requires a number,"
                     ' "Infinity" or "-Infinity" for a continuous metric'
                 )
-                where = f"{RESULTS}/{place}/metric_config/{member}"
-                yield ES212.violation(message, pointer=where)
+                yield ES212.violation(message, f"{RESULTS}/{place}/metric_config/{member}")
 
 
 def fits_another(
@@ -158,7 +157,7 @@ def fits_another(
     if fitting:
         way = _way_to(fitting[0], version, can_migrate=can_migrate)
         message = f"fits {_list_names(fitting)}, but not {version}; {way}"
-        yield ES216.violation(message, pointer="/schema_version", expected=expect_one(fitting))
+        yield ES216.violation(message, "/schema_version", expected=expect_one(fitting))
 
 
 def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:

@@ -31,7 +31,7 @@ def _targets(subject: views.FolderItem) -> Iterator[Violation]:
     if not folder.followed:
         if targets:
             message = "the targets were not looked up; name their folder with --aggregate"
-            yield EVG207.violation(message, pointer="/targets", severity=Severity.WARNING)
+            yield EVG207.violation(message, "/targets", severity=Severity.WARNING)
         return
     for index, target in objects(targets):
         yield from _target(target, ("targets", index), folder)
@@ -42,20 +42,18 @@ def _target(
 ) -> Iterator[Violation]:
     task, model = views.text_member(target, "task"), views.text_member(target, "model")
     if task is not None and not folder.knows(TASK, task):
-        message = "no task document has this id"
-        yield EVG207.violation(message, pointer=pointer((*path, "task")), found=task)
+        yield EVG207.violation("no task document has this id", (*path, "task"), found=task)
     for index, name in numbered_texts(target.get("metrics")):
-        place = pointer((*path, "metrics", index))
+        place = (*path, "metrics", index)
         if not folder.knows(METRIC, name):
-            yield EVG207.violation("no metric document has this id", pointer=place, found=name)
+            yield EVG207.violation("no metric document has this id", place, found=name)
         elif task is not None and not folder.lists(task, name):
             message = f"the task {task[:80]} does not list this metric"
-            yield EVG207.violation(message, pointer=place, found=name, severity=Severity.WARNING)
+            yield EVG207.violation(message, place, found=name, severity=Severity.WARNING)
     # The layout of the specification has no documents of models.
     has_models = folder.owners[MODEL] or folder.unread[MODEL]
     if model is not None and has_models and not folder.knows(MODEL, model):
-        message = "no model document has this id"
-        yield EVG207.violation(message, pointer=pointer((*path, "model")), found=model)
+        yield EVG207.violation("no model document has this id", (*path, "model"), found=model)
 
 
 _Path = tuple[Any, ...]
@@ -73,18 +71,14 @@ def _check_form(subject: views.FolderItem) -> Iterator[Violation]:
     for path, name in _checked_ids(document, alone=not folder.followed):
         if not _IDENTIFIER.fullmatch(name):
             message = "not an identifier: only letters, digits, underscores and hyphens are allowed"
-            yield EVG101.violation(
-                message, pointer=pointer(path), keyword="pattern", expected=PATTERN, found=name
-            )
+            yield EVG101.violation(message, path, keyword="pattern", expected=PATTERN, found=name)
     if document.kind == REPORT and report.is_of_harness(document):
-        yield EVG101.violation(report.describe_report(subject), pointer="", severity=Severity.INFO)
+        yield EVG101.violation(report.describe_report(subject), "", severity=Severity.INFO)
     for path, item in views.raw_ranges(document):
         if document.kind == THRESHOLD and views.is_legacy(item):
-            place = pointer(path)
-            message = f"{LEGACY_IMPACT} in place of impact, as in early documents"
             yield EVG101.violation(
-                message,
-                pointer=f"{place}/{LEGACY_IMPACT}",
+                f"{LEGACY_IMPACT} in place of impact, as in early documents",
+                (*path, LEGACY_IMPACT),
                 found=item[LEGACY_IMPACT],
                 severity=Severity.WARNING,
             )
@@ -103,19 +97,17 @@ def _checked_ids(document: views.Document, *, alone: bool) -> Iterator[tuple[_Pa
 def _empty_range(subject: views.FolderItem) -> Iterator[Violation]:
     for path, item in views.raw_ranges(subject.document):
         if "min" not in item and "max" not in item:
-            message = "the range has neither min nor max"
-            yield EVG102.violation(message, pointer=pointer(path), keyword="anyOf")
+            yield EVG102.violation("the range has neither min nor max", path, keyword="anyOf")
             continue
         low, high = views.as_number(item.get("min")), views.as_number(item.get("max"))
         if low is not None and high is not None and low >= high:
             word = "is" if low == high else "is above"
-            message = f"min {word} max, so no value is in the range"
-            yield EVG102.violation(message, pointer=pointer(path), found=item)
+            yield EVG102.violation(f"min {word} max, so no value is in the range", path, found=item)
 
 
 def _paths_outside(subject: views.FolderItem) -> Iterator[Violation]:
     for place, path in leaving(subject.document):
-        yield EVG502.violation("leads out of the folder", pointer=place, found=path)
+        yield EVG502.violation("leads out of the folder", place, found=path)
 
 
 def without_unknown(violation: Violation) -> Violation:

@@ -41,7 +41,7 @@ def _unknown_metric_of_task(subject: FolderItem) -> Iterator[Violation]:
     for index, name in enumerate(names):
         if isinstance(name, str) and not folder.knows(METRIC, name):
             message = "no metric document has this id"
-            yield EVG201.violation(message, pointer=f"/metrics/{index}", found=name)
+            yield EVG201.violation(message, f"/metrics/{index}", found=name)
 
 
 def _unknown_task(subject: FolderItem) -> Iterator[Violation]:
@@ -61,7 +61,7 @@ def _unknown_task(subject: FolderItem) -> Iterator[Violation]:
     for place, name, found in tasks:
         if not folder.knows(TASK, name):
             which = "this id" if found is not None else f"the id {name}"
-            yield EVG202.violation(f"no task document has {which}", pointer=place, found=found)
+            yield EVG202.violation(f"no task document has {which}", place, found=found)
 
 
 def _unknown_metric_of_threshold(subject: FolderItem) -> Iterator[Violation]:
@@ -77,8 +77,7 @@ def _unknown_metric_of_threshold(subject: FolderItem) -> Iterator[Violation]:
                 message, severity = f"the task does not list the metric {name}", Severity.WARNING
             else:
                 continue
-            place = pointer((*table.path, name))
-            yield EVG203.violation(message, pointer=place, severity=severity)
+            yield EVG203.violation(message, (*table.path, name), severity=severity)
 
 
 def _several_thresholds(subject: FolderItem) -> Iterator[Violation]:
@@ -86,7 +85,7 @@ def _several_thresholds(subject: FolderItem) -> Iterator[Violation]:
     owner = folder.owner(document)
     if document.kind == THRESHOLD and owner is not document:
         message = f"the task has other thresholds, too: {owner.name}"
-        yield EVG204.violation(message, pointer="/task", found=document.id)
+        yield EVG204.violation(message, "/task", found=document.id)
 
 
 def _repeated_id(subject: FolderItem) -> Iterator[Violation]:
@@ -98,22 +97,18 @@ def _repeated_id(subject: FolderItem) -> Iterator[Violation]:
     if owner is not document and not is_copy:
         message = f"another document has this id: {owner.name}"
         severity = Severity.WARNING if document.kind in _LATER else None
-        yield EVG205.violation(message, pointer="/id", found=document.id, severity=severity)
+        yield EVG205.violation(message, "/id", found=document.id, severity=severity)
     is_named = document.stem is None or document.is_named_after_id
     if document.kind != REPORT and not is_named:
         message = "the file is not named after the id in it"
         yield EVG205.violation(
-            message,
-            pointer="/id",
-            expected=document.stem,
-            found=document.id,
-            severity=Severity.INFO,
+            message, "/id", expected=document.stem, found=document.id, severity=Severity.INFO
         )
 
 
 def _not_followed(rule: Rule, place: str, what: str) -> Violation:
     message = f"{what} were not looked up; name their folder with --aggregate"
-    return rule.violation(message, pointer=place, severity=Severity.WARNING)
+    return rule.violation(message, place, severity=Severity.WARNING)
 
 
 _UNIQUE: Final = (TASK, METRIC, REPORT)
@@ -135,15 +130,15 @@ def paging(endpoint: str, response: Mapping[str, Any]) -> Iterator[Violation]:
     shown = len(list_or_empty(response.get(endpoint)))
     if shown > limit:
         message = f"there are {shown:,} {endpoint}, more than the limit"
-        yield EVG209.violation(message, pointer=f"{_PLACE}/limit", found=limit)
+        yield EVG209.violation(message, f"{_PLACE}/limit", found=limit)
     if shown and offset + shown > total:
         message = f"the last of {shown:,} {endpoint} is number {offset + shown:,}, beyond the total"
-        yield EVG209.violation(message, pointer=f"{_PLACE}/total", found=total)
+        yield EVG209.violation(message, f"{_PLACE}/total", found=total)
         return
     more, said = offset + shown < total, page.get("has_more")
     if isinstance(said, bool) and said is not more:
         message = f"{offset + shown:,} of {total:,} {endpoint} are shown up to here"
-        yield EVG209.violation(message, pointer=f"{_PLACE}/has_more", expected=more, found=said)
+        yield EVG209.violation(message, f"{_PLACE}/has_more", expected=more, found=said)
 
 
 def _count(value: Any) -> int | None:
@@ -193,8 +188,7 @@ def check_schema(value: Mapping[str, Any], engine: str) -> Iterator[Violation]:
     known = _META_SCHEMAS.get(uri.group(1)) if uri is not None else None
     if known is None:
         message = "the schema was not validated, as its meta-schema is not one of JSON Schema's"
-        place = f"/{SCHEMA}"
-        yield EVG210.violation(message, pointer=place, found=declared, severity=Severity.WARNING)
+        yield EVG210.violation(message, f"/{SCHEMA}", found=declared, severity=Severity.WARNING)
         return
     # The meta-schema knows the URI only with https.
     errors = map(_nearest, _meta_schema(known, engine).errors({**value, SCHEMA: known}))
@@ -217,33 +211,32 @@ def _meta_schema(uri: str, engine: str) -> Validator:
 def _missing_endpoints(api: Mapping[str, Any]) -> Iterator[Violation]:
     paths = api.get("paths")
     if not isinstance(paths, dict):
-        yield EVG211.violation("the document has no paths", pointer="")
+        yield EVG211.violation("the document has no paths", "")
         return
     places = {_VARIABLE.sub("{}", path): path for path in paths}
     for endpoint, names in ENDPOINTS.items():
         path = places.get(_VARIABLE.sub("{}", endpoint), "")
         operation = paths[path].get("get") if isinstance(paths.get(path), dict) else None
         if not isinstance(operation, dict):
-            yield EVG211.violation(f"the endpoint GET {endpoint} is missing", pointer="/paths")
+            yield EVG211.violation(f"the endpoint GET {endpoint} is missing", "/paths")
             continue
-        place = pointer(("paths", path, "get"))
         listed = (*_items(paths[path]), *_items(operation))
         parameters = [_resolve_parameter(api, one) for one in listed]
         if None not in parameters:
-            yield from _missing_parameters(endpoint, names, parameters, place)
+            yield from _missing_parameters(endpoint, names, parameters, path)
 
 
 def _missing_parameters(
-    endpoint: str, names: tuple[str, ...], parameters: list[Any], place: str
+    endpoint: str, names: tuple[str, ...], parameters: list[Any], path: str
 ) -> Iterator[Violation]:
+    place = ("paths", path, "get")
     given = {one.get("name"): one for one in parameters if one.get("in") == "query"}
     for name in names:
         if name not in given:
-            message = f"GET {endpoint} lacks the query parameter {name}"
-            yield EVG211.violation(message, pointer=place)
+            yield EVG211.violation(f"GET {endpoint} lacks the query parameter {name}", place)
         elif (endpoint, name) in REQUIRED and given[name].get("required") is not True:
             message = f"the query parameter {name} of GET {endpoint} is not required"
-            yield EVG211.violation(message, pointer=place)
+            yield EVG211.violation(message, place)
 
 
 def _items(holder: Mapping[str, Any]) -> list[Any]:
@@ -276,7 +269,7 @@ def _check_mixed(subject: FolderItem) -> Iterator[Violation]:
             "specification's (thresholds, tasks with metrics) and "
             f"{count_noun(len(shown[POLICIES]), 'document')} of the later one (policies, models)"
         )
-        yield EVG206.violation(message, pointer="")
+        yield EVG206.violation(message, "")
 
 
 def check_schema_name(path: str, *, is_nested: bool) -> Iterator[Violation]:
@@ -286,8 +279,7 @@ def check_schema_name(path: str, *, is_nested: bool) -> Iterator[Violation]:
     """
     folder, name = os.path.split(path)
     if not _FILE.fullmatch(name):
-        message = "the file of a schema is named {type}.schema.yaml"
-        yield EVG208.violation(message, found=name)
+        yield EVG208.violation("the file of a schema is named {type}.schema.yaml", found=name)
     if is_nested and not _VERSION.fullmatch(os.path.basename(folder)):
         message = "the folder of a schema is named after its version, v{major} or v{major}.{minor}"
         yield EVG208.violation(message, found=os.path.basename(folder))

@@ -22,14 +22,14 @@ def _overlap(subject: FolderItem) -> Iterator[Violation]:
     for path, one, furthest in _iterate_reach(subject):
         if one.low < furthest.high:
             message = f"{one.text} overlaps {furthest.text} of range {furthest.number}"
-            yield EVG301.violation(message, pointer=pointer((*path, one.number)))
+            yield EVG301.violation(message, (*path, one.number))
 
 
 def _gap(subject: FolderItem) -> Iterator[Violation]:
     for path, one, furthest in _iterate_reach(subject):
         if one.low > furthest.high:
             gap = Range(0, furthest.high, one.low, None).text
-            yield EVG302.violation(f"no range contains the values in {gap}", pointer=pointer(path))
+            yield EVG302.violation(f"no range contains the values in {gap}", path)
 
 
 def _iterate_reach(subject: FolderItem) -> Iterator[tuple[tuple[str, ...], Range, Range]]:
@@ -53,13 +53,10 @@ def _direction(subject: FolderItem) -> Iterator[Violation]:
         for lower, higher in pairwise(ranked):
             steps = IMPACTS.index(higher.impact or "") - IMPACTS.index(lower.impact or "")
             if steps > 0 if direction == HIGHER_IS_BETTER else steps < 0:
-                message = (
-                    f"{higher.text} has impact {higher.impact} and the lower {lower.text} has impact "
-                    f"{lower.impact}, but the metric is {direction}"
-                )
                 yield EVG303.violation(
-                    message,
-                    pointer=pointer((*table.path, metric, higher.number, "impact")),
+                    f"{higher.text} has impact {higher.impact} and the lower {lower.text} has impact "
+                    f"{lower.impact}, but the metric is {direction}",
+                    (*table.path, metric, higher.number, "impact"),
                     found=higher.impact,
                 )
 
@@ -79,24 +76,20 @@ def _percentages(subject: FolderItem) -> Iterator[Violation]:
         if not -_ROUNDING <= value <= 100 + _ROUNDING:
             message = f"the metric {reported.metric[:80]} is a percentage, from 0 to 100"
             yield EVG304.violation(
-                message,
-                pointer=reported.place,
-                expected={"minimum": 0, "maximum": 100},
-                found=value,
+                message, reported.place, expected={"minimum": 0, "maximum": 100}, found=value
             )
 
 
 def _limits(one: Range, place: str) -> Iterator[Violation]:
     """Report the limits of a range; a max up to 101 lets the range contain 100."""
     if one.low > 100 or one.high <= 0:
-        message = f"no percentage, from 0 to 100, is in {one.text}"
-        yield EVG304.violation(message, pointer=place)
+        yield EVG304.violation(f"no percentage, from 0 to 100, is in {one.text}", place)
         return
     for name, limit, most in (("min", one.low, 100), ("max", one.high, 101)):
         if not math.isinf(limit) and not 0 <= limit <= most:
             yield EVG304.violation(
                 f"{name} is outside the percentages, from 0 to 100",
-                pointer=f"{place}/{name}",
+                f"{place}/{name}",
                 found=limit,
                 severity=Severity.WARNING,
             )
@@ -117,7 +110,7 @@ def _check_report(subject: FolderItem) -> Iterator[Violation]:
             "its tasks and metrics were not looked up, so its values have no impact; "
             "name their folder with --aggregate"
         )
-        yield EVG401.violation(message, pointer="", severity=Severity.WARNING)
+        yield EVG401.violation(message, "", severity=Severity.WARNING)
     first: dict[str, str] = {}
     for entry in entries:
         for task in entry:
@@ -127,13 +120,13 @@ def _check_report(subject: FolderItem) -> Iterator[Violation]:
                 and (place := first.setdefault(task.id, task.pointer)) != task.pointer
             ):
                 message = f"the task {task.id[:80]} stands at {place}, too"
-                yield EVG401.violation(message, pointer=task.pointer, severity=Severity.WARNING)
+                yield EVG401.violation(message, task.pointer, severity=Severity.WARNING)
     if not of_harness:
         yield from _check_left_out(subject)
     if not of_harness and report.pairing(document) is None and report.entry_results(document):
         tasks, results = sum(map(len, entries)), len(report.entry_results(document))
         message = f"{tasks} tasks and {results} results cannot be matched"
-        yield EVG401.violation(message, pointer="/results", severity=Severity.INFO)
+        yield EVG401.violation(message, "/results", severity=Severity.INFO)
     for reported in report.iterate_values(document):
         yield from _check_value(reported, subject)
 
@@ -146,7 +139,7 @@ def _check_task(task: report.ReportedTask, subject: FolderItem) -> Iterator[Viol
         refers = "task_ref" in task.value
         yield EVG401.violation(
             "no task document has this id",
-            pointer=task.pointer + ("/task_ref" if refers else ""),
+            task.pointer + ("/task_ref" if refers else ""),
             found=task.id,
             severity=None if refers else Severity.WARNING,
         )
@@ -155,11 +148,11 @@ def _check_task(task: report.ReportedTask, subject: FolderItem) -> Iterator[Viol
     for name, number in (("original", original), ("effective", effective)):
         if number is not None and number < 0:
             message, at = "a number of samples is negative", f"{place}/{name}"
-            yield EVG401.violation(message, pointer=at, expected=at_least(0), found=number)
+            yield EVG401.violation(message, at, expected=at_least(0), found=number)
     if original is not None and effective is not None and effective > original:
         message = "more samples were used than the task has"
         yield EVG401.violation(
-            message, pointer=f"{place}/effective", expected=at_most(original), found=effective
+            message, f"{place}/effective", expected=at_most(original), found=effective
         )
 
 
@@ -175,14 +168,14 @@ def _check_left_out(subject: FolderItem) -> Iterator[Violation]:
         left_out = set(listed) - found.get(task or "", set())
         for metric in sorted(one for one in left_out if folder.knows(METRIC, one)):
             message = f"no value of {metric[:80]}, which the task {(task or '')[:80]} lists"
-            yield EVG401.violation(message, pointer="/results", severity=Severity.WARNING)
+            yield EVG401.violation(message, "/results", severity=Severity.WARNING)
 
 
 def _check_value(reported: report.Reported, subject: FolderItem) -> Iterator[Violation]:
     folder = subject.folder
     if reported.error is not None and reported.error < 0:
         message = "the standard error is negative"
-        yield EVG401.violation(message, pointer=reported.error_place, found=reported.error)
+        yield EVG401.violation(message, reported.error_place, found=reported.error)
     yield from _check_share(reported, subject)
     if not folder.followed:
         return
@@ -190,11 +183,11 @@ def _check_value(reported: report.Reported, subject: FolderItem) -> Iterator[Vio
         return  # one info counts them: the harness measures more than a folder describes
     if not folder.knows(METRIC, reported.metric):
         message = "no metric document has this id"
-        yield EVG401.violation(message, pointer=reported.pointer, found=reported.metric)
+        yield EVG401.violation(message, reported.pointer, found=reported.metric)
     elif reported.task is not None and not folder.lists(reported.task, reported.metric):
         message = f"the task {reported.task[:80]} does not list this metric"
         yield EVG401.violation(
-            message, pointer=reported.pointer, found=reported.metric, severity=Severity.WARNING
+            message, reported.pointer, found=reported.metric, severity=Severity.WARNING
         )
 
 
@@ -204,21 +197,19 @@ def _check_share(reported: report.Reported, subject: FolderItem) -> Iterator[Vio
     is_none = value is not None and not 0 <= value <= 100 + _ROUNDING
     if reported.is_share and is_none and not subject.folder.is_percentage(reported.metric):
         message = f"{reported.metric[:80]} is a share, which is not below 0 or above 100 percent"
-        yield EVG401.violation(message, pointer=reported.place, found=value)
+        yield EVG401.violation(message, reported.place, found=value)
     error = reported.error
     if most is None or error is None or not 0 <= error < math.inf:
         return
     if is_outside_bounds(Decimal(str(error)), (None, most)):
         message = "the standard error is larger than any of answers with this share"
-        place = reported.error_place
-        yield EVG401.violation(message, pointer=place, expected=at_most(most), found=error)
+        yield EVG401.violation(message, reported.error_place, expected=at_most(most), found=error)
     elif (usual := reported.errors_of_right) is not None and not usual[0] <= error <= usual[1]:
         message = (
             f"the standard error is not that of {reported.samples:,.0f} answers with this share"
         )
         shown = {"expected": {"minimum": usual[0], "maximum": usual[1]}, "found": error}
-        place = reported.error_place
-        yield EVG401.violation(message, pointer=place, severity=Severity.WARNING, **shown)
+        yield EVG401.violation(message, reported.error_place, severity=Severity.WARNING, **shown)
 
 
 def _impact(subject: FolderItem) -> Iterator[Violation]:
@@ -254,7 +245,7 @@ def _make_impact(reported: report.Reported, value: float, source: Ranges) -> Vio
         )
         message = f"{what} falls in {falls}{of_policy}"
     return EVG402.violation(
-        message, pointer=reported.place, expected=expected, found=value, severity=severity
+        message, reported.place, expected=expected, found=value, severity=severity
     )
 
 

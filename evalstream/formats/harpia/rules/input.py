@@ -26,7 +26,7 @@ def _malformed_metric(read: Input) -> Iterator[Violation]:
         yield from demands.require_member(HAR104, place, value, "id", "a string")
         name = find_member(value, "id")
         if name is not None and name.value == "":
-            yield HAR104.violation("id is empty", pointer=at(place, name))
+            yield HAR104.violation("id is empty", at(place, name))
         yield from demands.require_member(HAR104, place, value, "enable", "true or false")
         yield from demands.require_member(HAR104, place, value, "parameters", "an object")
 
@@ -36,7 +36,7 @@ def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
         return
     if all(metric.enabled is False for metric in read.metrics):
         place = pointer([read.listed.metrics.key])
-        yield HAR105.violation("no metric is enabled, so nothing is computed", pointer=place)
+        yield HAR105.violation("no metric is enabled, so nothing is computed", place)
     first: dict[tuple[str, bytes], str] = {}
     for metric in read.metrics:
         if metric.id is None or metric.key is None:
@@ -44,7 +44,7 @@ def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
         before = first.setdefault((metric.id, metric.key), metric.pointer)
         if before != metric.pointer:
             message = f"the same metric with the same parameters as at {before}"
-            yield HAR105.violation(message, pointer=metric.pointer, found=metric.value)
+            yield HAR105.violation(message, metric.pointer, found=metric.value)
 
 
 HAR104: Final = declare_rule("HAR104", record=_malformed_metric)
@@ -61,13 +61,11 @@ def _lists_not_found(read: Input) -> Iterator[Violation]:
         rivals = read.listed.rivals.get(noun)
         if entry is None and rivals:
             shown = ", ".join(map(short_text, rivals))
-            yield HAR101.violation(
-                f"several lists look like the list of {noun}: {shown}", pointer=""
-            )
+            yield HAR101.violation(f"several lists look like the list of {noun}: {shown}", "")
         elif entry is None:
             yield _no_list(read, noun)
         elif noun == "instances" and not entry.value:
-            yield HAR101.violation("the list of instances is empty", pointer=pointer([entry.key]))
+            yield HAR101.violation("the list of instances is empty", (entry.key,))
     taken = {noun: entry.key for noun, entry in found.items() if entry is not None}
     if len(taken) == len(found) and taken != USUAL_KEYS:
         message = (
@@ -80,11 +78,10 @@ def _lists_not_found(read: Input) -> Iterator[Violation]:
 def _no_list(read: Input, noun: str) -> Violation:
     wrong = find_misplaced(read.document, noun)
     if wrong is None:
-        return HAR101.violation(f"the list of {noun} is missing", pointer="")
+        return HAR101.violation(f"the list of {noun} is missing", "")
     kind = type_name(wrong.value)
     message = f"the {noun} must be a list, not {with_article(kind)}"
-    place = pointer([wrong.key])
-    return HAR101.violation(message, pointer=place, expected={"type": "array"}, found=wrong.value)
+    return HAR101.violation(message, (wrong.key,), expected={"type": "array"}, found=wrong.value)
 
 
 def _malformed_instance(read: Input) -> Iterator[Violation]:
@@ -103,8 +100,7 @@ def _malformed_instance(read: Input) -> Iterator[Violation]:
         yield from _references(instance)
     if older:
         message = "actual-output is a list, as in older files, not a string"
-        severity = Severity.INFO
-        yield HAR102.violation(message, pointer=older[0], count=len(older), severity=severity)
+        yield HAR102.violation(message, older[0], count=len(older), severity=Severity.INFO)
 
 
 def _identity(instance: InputInstance) -> Iterator[Violation]:
@@ -112,18 +108,18 @@ def _identity(instance: InputInstance) -> Iterator[Violation]:
     yield from demands.require_member(HAR102, place, value, "id", "a string or an integer")
     found = find_member(value, "id")
     if found is not None and found.value == "":
-        yield HAR102.violation("id is empty", pointer=at(place, found), severity=Severity.WARNING)
+        yield HAR102.violation("id is empty", at(place, found), severity=Severity.WARNING)
 
 
 def _response(instance: InputInstance, older: list[str]) -> Iterator[Violation]:
     """Check the actual-output of an instance; lists of strings are added to `older`."""
     found = find_member(instance.value, "actual-output")
     if found is None:
-        yield HAR102.violation("actual-output is missing", pointer=instance.pointer)
+        yield HAR102.violation("actual-output is missing", instance.pointer)
     elif isinstance(found.value, list):
         place = at(instance.pointer, found)
         if not found.value:
-            yield HAR102.violation(f"{found.key} has no response", pointer=place)
+            yield HAR102.violation(f"{found.key} has no response", place)
         elif all(isinstance(text, str) for text in found.value):
             older.append(place)
         yield from demands.require_texts(HAR102, place, found.value, found.key)
@@ -139,7 +135,7 @@ def _references(instance: InputInstance) -> Iterator[Violation]:
     place = at(instance.pointer, found)
     if isinstance(found.value, str):
         message = f"{found.key} must be a list of strings, not a string"
-        yield HAR102.violation(message, pointer=place, severity=Severity.WARNING)
+        yield HAR102.violation(message, place, severity=Severity.WARNING)
     elif isinstance(found.value, list):
         yield from demands.require_texts(HAR102, place, found.value, found.key)
     else:
@@ -164,7 +160,7 @@ def _repeated_instance(read: Input) -> Iterator[Violation]:
         )
         severity = None if same else Severity.WARNING
         value = instance.id if found is None else found.value
-        yield HAR103.violation(message, pointer=place, found=value, severity=severity)
+        yield HAR103.violation(message, place, found=value, severity=severity)
 
 
 def _find_copies(read: Input) -> Iterator[Violation]:
@@ -200,7 +196,7 @@ def _missing_reference(read: Input) -> Iterator[Violation]:
             gap = "missing" if found is None else "empty"
             message = f"expected-output is {gap}, but {short_text(supervised[0])} compares responses with it"
             place = instance.pointer if found is None else at(instance.pointer, found)
-            yield HAR106.violation(message, pointer=place)
+            yield HAR106.violation(message, place)
 
 
 HAR101: Final = declare_rule("HAR101", record=_lists_not_found)

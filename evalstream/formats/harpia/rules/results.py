@@ -35,8 +35,7 @@ REPORTED: Final = (Reason.UNASSIGNED.value, Reason.UNEVEN.value, Reason.MISSING.
 
 def _faulty_output(outcome: MetricOutcome) -> Iterator[Violation]:
     if not outcome.claims and not outcome.is_compared:
-        message = "no object with a metric and its score was found"
-        yield HAR201.violation(message, pointer="")
+        yield HAR201.violation("no object with a metric and its score was found", "")
     for claim in outcome.claims:
         yield from _faulty_claim(claim)
     yield from _compare_with_input(outcome)
@@ -55,8 +54,7 @@ def _faulty_claim(claim: Score) -> Iterator[Violation]:
     yield from demands.require_member(HAR201, place, value, "elapsed time", "a number")
     elapsed = find_member(value, "elapsed time")
     if elapsed is not None and is_number(elapsed.value) and elapsed.value < 0:
-        message, where = "elapsed time is negative", at(place, elapsed)
-        yield HAR201.violation(message, pointer=where, found=elapsed.value)
+        yield HAR201.violation("elapsed time is negative", at(place, elapsed), found=elapsed.value)
 
 
 def _compare_with_input(outcome: MetricOutcome) -> Iterator[Violation]:
@@ -70,19 +68,15 @@ def _compare_with_input(outcome: MetricOutcome) -> Iterator[Violation]:
                 f"parameters differ from the input: {value_difference(metric.values, other.values)}"
             )
             place = at(other.pointer, other.parameters)
-            yield HAR201.violation(
-                message, pointer=place, expected=metric.values, found=other.values
-            )
+            yield HAR201.violation(message, place, expected=metric.values, found=other.values)
     for one in outcome.repeated:
-        yield HAR201.violation(
-            "a second output of the same metric", pointer=one.pointer, found=one.value
-        )
+        yield HAR201.violation("a second output of the same metric", one.pointer, found=one.value)
 
 
 def _unrequested_output(outcome: MetricOutcome) -> Iterator[Violation]:
     for one, reason in outcome.unrequested:
         message = f"the output of a metric that {reason}"
-        yield HAR202.violation(message, pointer=one.pointer, found=one.value)
+        yield HAR202.violation(message, one.pointer, found=one.value)
 
 
 def _faulty_record(record: Record) -> Iterator[Violation]:
@@ -95,7 +89,7 @@ def _faulty_record(record: Record) -> Iterator[Violation]:
     found, known, id_ = record.instance, record.known.instances, record.instance_id
     if found is not None and id_ is not None and known is not None and id_ not in known:
         message = f"{found.key} is not the id of an instance in the input"
-        yield HAR301.violation(message, pointer=at("", found), found=found.value)
+        yield HAR301.violation(message, at("", found), found=found.value)
     yield from _unknown_metric(record)
 
 
@@ -107,18 +101,17 @@ def _unknown_metric(record: Record) -> Iterator[Violation]:
     member_ = find_metric(record.value)
     place = "" if member_ is None else at("", member_)
     if not named:
-        yield HAR301.violation(f"not a metric of the {source}", pointer=place, found=metric.id)
+        yield HAR301.violation(f"not a metric of the {source}", place, found=metric.id)
     elif not known.is_known(metric) and metric.parameters is not None:
         unlike = value_difference(named[0].values, metric.values)
         message = f"parameters differ from the {source}: {unlike}"
         place, wanted = at("", metric.parameters), named[0].values
-        yield HAR301.violation(message, pointer=place, expected=wanted, found=metric.values)
+        yield HAR301.violation(message, place, expected=wanted, found=metric.values)
     else:
         same = [one for one in named if one.key == metric.key] or named
         if all(one.enabled is False for one in same):
             message = "the metric is not enabled in the input"
-            severity = Severity.WARNING
-            yield HAR301.violation(message, pointer=place, found=metric.id, severity=severity)
+            yield HAR301.violation(message, place, found=metric.id, severity=Severity.WARNING)
 
 
 def _uneven_log(seen: Record | LogTally) -> Iterator[Violation]:
@@ -162,7 +155,7 @@ def _shape_mismatch(record: Record) -> Iterator[Violation]:
         message = f"the result is {found}, but the score in the output is {score}"
         if score == found:
             message = f"the members of the result have other types than in the output: {found}"
-        yield HAR303.violation(message, pointer=at("", result), severity=Severity.WARNING)
+        yield HAR303.violation(message, at("", result), severity=Severity.WARNING)
 
 
 def _wrong_match(record: Record) -> Iterator[Violation]:

@@ -70,14 +70,13 @@ def check_statistic(value: Any, place: str) -> Iterator[Violation]:
     if found is not None:
         key, message = found
         where = f"{place}/{key}" if key else place
-        yield HLM101.violation(message, pointer=where, found=value.get(key) if key else None)
+        yield HLM101.violation(message, where, found=value.get(key) if key else None)
 
 
 def check_entry(value: Any, place: str) -> Iterator[Violation]:
     """Yield the malformed members of the statistics of an instance."""
     if not isinstance(value, dict):
-        message = f"an entry must be an object, not {type_name(value)}"
-        yield HLM101.violation(message, pointer=place)
+        yield HLM101.violation(f"an entry must be an object, not {type_name(value)}", place)
         return
     yield from check_members(HLM101, value, _ENTRY, place)
     for index, stat in enumerate(list_or_empty(value.get("stats"))):
@@ -89,7 +88,7 @@ def check_request(value: Any, place: str) -> Iterator[Violation]:
     found = requests.find_malformed(value)
     if found is not None:
         where, message = found
-        yield HLM101.violation(message, pointer=place + where, found=resolve_pointer(value, where))
+        yield HLM101.violation(message, place + where, found=resolve_pointer(value, where))
 
 
 def find_contradiction(stat: Stat) -> tuple[str, float | None, str] | None:
@@ -134,7 +133,7 @@ def check_consistency(
         key, expected, why = found
         where = place if getattr(stat, key) is None else place + pointer([key])
         given = None if value is None else value.get(key)
-        yield HLM102.violation(f"{key}: {why}", pointer=where, expected=expected, found=given)
+        yield HLM102.violation(f"{key}: {why}", where, expected=expected, found=given)
 
 
 def check_values(found: InstanceEntry, place: str) -> Iterator[Violation]:
@@ -153,7 +152,7 @@ def check_values(found: InstanceEntry, place: str) -> Iterator[Violation]:
             message = f"{name.name} is of another perturbation than its instance"
         else:
             continue
-        yield HLM103.violation(message, pointer=f"{place}/stats/{index}/name")
+        yield HLM103.violation(message, f"{place}/stats/{index}/name")
 
 
 HLM101: Final = declare_rule("HLM101")
@@ -175,7 +174,7 @@ def check_figures(
         yield HLM403.violation(message)
     for one in find_repeated(found, known):
         message = f"{one.name} stands twice, and instances have it once"
-        yield HLM404.violation(message, pointer=f"/{one.place}/name")
+        yield HLM404.violation(message, f"/{one.place}/name")
 
 
 HLM401: Final = declare_rule("HLM401")

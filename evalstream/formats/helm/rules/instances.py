@@ -82,11 +82,11 @@ def _check_entries(
     splits = first.kind.split, last.kind.split
     if splits[0] != splits[1] and None not in splits:
         message = f"instance {last.instance} is of the split {splits[0]}"
-        yield last, HLM203.violation(message, pointer=f"/{last.place}/stats")
+        yield last, HLM203.violation(message, f"/{last.place}/stats")
     if compared.is_windowed and len(entries) != len(requests):
         number = len(requests)
         message = f"instance {last.instance} has {number:,} requests, not as many entries"
-        yield last, HLM201.violation(message, pointer=f"/{last.place}")
+        yield last, HLM201.violation(message, f"/{last.place}")
     if len(requests) > 1 or first.scores is None:
         return
     for row in entries:
@@ -100,8 +100,7 @@ def check_unscored(facts: InstanceFacts) -> Iterator[tuple[InstanceRow, Violatio
     row = facts.unscored
     if row is not None and facts.scored:
         message = f"instance {row.instance} has scores, and its request gives none, as others do"
-        place = f"/{REQUESTS}/{row.place}"
-        yield row, HLM301.violation(message, place, severity=Severity.WARNING)
+        yield row, HLM301.violation(message, f"/{REQUESTS}/{row.place}", severity=Severity.WARNING)
 
 
 def _check_scores(row: InstanceRow, packed: bytes, metrics: Sequence[str]) -> Iterator[Violation]:
@@ -116,7 +115,7 @@ def _check_scores(row: InstanceRow, packed: bytes, metrics: Sequence[str]) -> It
             message = (
                 f"{metric} of instance {row.instance} is {score:g}, by its answer {expected:g}"
             )
-            yield HLM301.violation(message, pointer=f"/{row.place}/stats", expected=expected)
+            yield HLM301.violation(message, f"/{row.place}/stats", expected=expected)
 
 
 def check_declared(adapter: Mapping[str, Any], ids: int, trials: list[int]) -> Iterator[Violation]:
@@ -125,17 +124,17 @@ def check_declared(adapter: Mapping[str, Any], ids: int, trials: list[int]) -> I
     if _is_count(most) and ids > most:
         message = f"there are {ids:,} instances, more than max_eval_instances"
         where = "/adapter_spec/max_eval_instances"
-        yield HLM205.violation(message, pointer=where, expected={"minimum": ids}, found=most)
+        yield HLM205.violation(message, where, expected={"minimum": ids}, found=most)
     number = adapter.get("num_train_trials")
     if _is_count(number) and trials and max(trials) >= number:
         message = f"there are statistics of trial {max(trials):,}, and trials count from 0"
         shown = {"expected": {"exclusiveMinimum": max(trials)}, "found": number}
-        yield HLM204.violation(message, pointer="/adapter_spec/num_train_trials", **shown)
+        yield HLM204.violation(message, "/adapter_spec/num_train_trials", **shown)
     elif _is_count(number) and trials and len(trials) < number <= 1000:
         absent = next(trial for trial in range(number) if trial not in trials)
         message = f"there are no statistics of trial {absent:,}"
         where = "/adapter_spec/num_train_trials"
-        yield HLM204.violation(message, pointer=where, expected=at_most(len(trials)), found=number)
+        yield HLM204.violation(message, where, expected=at_most(len(trials)), found=number)
 
 
 def check_specifications(
@@ -147,10 +146,9 @@ def check_specifications(
         return
     for key in sorted({*own, *other}):
         if own.get(key) != other.get(key):
-            message = f"{NOUNS[RUN_SPEC]} has another {key}"
             where = f"/adapter_spec/{key}" if key in own else "/adapter_spec"
             shown = {"expected": other.get(key), "found": own.get(key)}
-            yield HLM206.violation(message, pointer=where, **shown)
+            yield HLM206.violation(f"{NOUNS[RUN_SPEC]} has another {key}", where, **shown)
 
 
 def check_model(model: str | None, adapter: Mapping[str, Any], place: str) -> Iterator[Violation]:
@@ -158,8 +156,7 @@ def check_model(model: str | None, adapter: Mapping[str, Any], place: str) -> It
     expected = adapter.get("model")
     if model is not None and isinstance(expected, str) and model != expected:
         message = f"the run is of the model {expected}"
-        where = f"{place}/request/model"
-        yield HLM206.violation(message, pointer=where, expected=expected, found=model)
+        yield HLM206.violation(message, f"{place}/request/model", expected=expected, found=model)
 
 
 def check_mapping(
@@ -170,7 +167,7 @@ def check_mapping(
     if expected is not None:
         message = "the letters do not stand for the references in their order"
         where, found = f"{place}/output_mapping", request.output_mapping
-        yield HLM206.violation(message, pointer=where, expected=expected, found=found)
+        yield HLM206.violation(message, where, expected=expected, found=found)
 
 
 def describe_adapter(*documents: Mapping[str, Any] | None) -> Mapping[str, Any]:

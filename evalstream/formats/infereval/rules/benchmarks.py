@@ -53,7 +53,7 @@ def _check_length(
     given = item.value.get(name)
     if wanted is not None and isinstance(given, list) and len(given) != wanted:
         message = f"{len(given)} {name}, but {of}"
-        yield rule.violation(message, pointer=f"/{name}", expected=of_length(wanted))
+        yield rule.violation(message, f"/{name}", expected=of_length(wanted))
 
 
 def _primary_panel(benchmark: Benchmark) -> Iterator[Violation]:
@@ -61,9 +61,7 @@ def _primary_panel(benchmark: Benchmark) -> Iterator[Violation]:
     panels = sorted({text for text in _panels(benchmark) if text is not None})
     if isinstance(panel, str) and panel not in panels and benchmark.panel_size:
         message = "no analyst belongs to this panel"
-        yield INF205.violation(
-            message, pointer="/primary_panel", expected=expect_one(panels), found=panel
-        )
+        yield INF205.violation(message, "/primary_panel", expected=expect_one(panels), found=panel)
 
 
 def _partial_panels(benchmark: Benchmark) -> Iterator[Violation]:
@@ -71,9 +69,8 @@ def _partial_panels(benchmark: Benchmark) -> Iterator[Violation]:
     without = [index for index, panel in enumerate(panels) if panel is None]
     if without and len(without) < len(panels):
         for index in without:
-            message = "panel is missing, though other analysts have one"
-            place = pointer(("analysts", benchmark.analysts[index][0]))
-            yield INF206.violation(message, pointer=place)
+            place = ("analysts", benchmark.analysts[index][0])
+            yield INF206.violation("panel is missing, though other analysts have one", place)
 
 
 def _panels(benchmark: Benchmark) -> list[str | None]:
@@ -88,14 +85,13 @@ CELLS_LISTED: Final = 20
 def _factor_levels(item: BenchmarkItem) -> Iterator[Violation]:
     factors = item.benchmark.factors
     for factor, level in object_or_empty(item.value.get("factor_levels")).items():
-        place = pointer(("items", item.number, "factor_levels", factor))
+        place = ("items", item.number, "factor_levels", factor)
         if factor not in factors:
-            message = f"{factor} is not a factor of the benchmark"
-            yield INF203.violation(message, pointer=place)
+            yield INF203.violation(f"{factor} is not a factor of the benchmark", place)
         elif isinstance(level, str) and level not in factors[factor]:
             message = "not a declared level of this factor"
             yield INF203.violation(
-                message, pointer=place, expected=expect_one(factors[factor]), found=level
+                message, place, expected=expect_one(factors[factor]), found=level
             )
 
 
@@ -116,8 +112,7 @@ def _thin_cells(benchmark: Benchmark) -> Iterator[Violation]:
     listed = [_cell(names, cell, held[cell]) for cell in islice(found, CELLS_LISTED)]
     more = f" and {thin - len(listed):,} more" if thin > len(listed) else ""
     message = f"{thin:,} of {cells:,} cells have too few items: {'; '.join(listed)}{more}"
-    place = "/factor_constraints/min_items_per_cell"
-    yield INF204.violation(message, pointer=place)
+    yield INF204.violation(message, "/factor_constraints/min_items_per_cell")
 
 
 def _count_cells(
@@ -143,7 +138,7 @@ def _factor_kinds(benchmark: Benchmark) -> Iterator[Violation]:
     for name in object_or_empty(benchmark.document.get("factor_kinds")):
         if name not in benchmark.factors:
             message, place = f"{name} is not a factor of the benchmark", ("factor_kinds", name)
-            yield INF207.violation(message, pointer=pointer(place))
+            yield INF207.violation(message, place)
 
 
 def _vacuous(facts: Benchmark | BenchmarkItem) -> Iterator[Violation]:
@@ -153,20 +148,20 @@ def _vacuous(facts: Benchmark | BenchmarkItem) -> Iterator[Violation]:
     for name, levels in facts.factors.items():
         if not levels:
             message = "the factor has no levels, so the design has no cells"
-            yield INF211.violation(message, pointer=pointer(("factors", name)))
+            yield INF211.violation(message, ("factors", name))
 
 
 def _vacuous_item(item: BenchmarkItem) -> Iterator[Violation]:
     premises, conclusions = item.value.get("premises"), item.value.get("conclusions")
     if premises == [] and conclusions == []:
         message = "the item has neither premises nor conclusions"
-        yield INF211.violation(message, pointer=pointer(("items", item.number)))
+        yield INF211.violation(message, ("items", item.number))
     stated = {text for _, text in numbered_texts(premises)}
     for place, conclusion in numbered_texts(conclusions):
         if conclusion in stated:
             message = "the conclusion is a premise of the same item, so it always follows"
             path = ("items", item.number, "conclusions", place)
-            yield INF211.violation(message, pointer=pointer(path), found=conclusion)
+            yield INF211.violation(message, path, found=conclusion)
 
 
 def _repeated_ids(benchmark: Benchmark) -> Iterator[Violation]:
@@ -176,8 +171,7 @@ def _repeated_ids(benchmark: Benchmark) -> Iterator[Violation]:
         for index, given in ids:
             if isinstance(given, str) and first.setdefault(given, index) != index:
                 message = f"the same id as {name[:-1]} {first[given]:,}"
-                place = (name, index, "id")
-                yield INF208.violation(message, pointer=pointer(place), found=given)
+                yield INF208.violation(message, (name, index, "id"), found=given)
 
 
 _Reference = tuple[tuple[str | int, ...], Any, str]
@@ -204,8 +198,7 @@ def _report_unknown(
         known = ids[kind]
         if isinstance(name, str) and known is not None and name not in known:
             expected = expect_one(families) if kind == _FAMILY else None
-            place = pointer(path)
-            yield rule.violation(_UNKNOWN[kind], pointer=place, expected=expected, found=name)
+            yield rule.violation(_UNKNOWN[kind], path, expected=expected, found=name)
 
 
 def _list_references(names: Any, kind: str, *path: str | int) -> Iterator[_Reference]:
@@ -251,11 +244,11 @@ def _iterate_references(document: Mapping[str, Any]) -> Iterator[_Reference]:
 
 def _references_of_item(item: BenchmarkItem) -> Iterator[Violation]:
     targets, target = item.benchmark.targets, item.value.get("target")
+    start = "items", item.number
     if targets and isinstance(target, str) and target not in targets:
-        message, place = "not a target of the benchmark", pointer(("items", item.number, "target"))
-        yield INF210.violation(message, pointer=place, expected=expect_one(targets), found=target)
-    step = object_or_empty(item.value.get("monotonicity_step"))
-    path = ("items", item.number, "monotonicity_step")
+        message, expected = "not a target of the benchmark", expect_one(targets)
+        yield INF210.violation(message, (*start, "target"), expected=expected, found=target)
+    step, path = object_or_empty(item.value.get("monotonicity_step")), (*start, "monotonicity_step")
     family, tier, number = (step.get(name) for name in ("family", "tier", "tier_index"))
     named = (((*path, "fixed"), step.get("fixed"), _BEARER), ((*path, "family"), family, _FAMILY))
     yield from _report_unknown(INF210, item.benchmark, named)
@@ -263,12 +256,12 @@ def _references_of_item(item: BenchmarkItem) -> Iterator[Violation]:
     if tiers is None or not isinstance(tier, str):
         return
     if tier not in tiers:
-        message, place = "not a tier of this family", pointer((*path, "tier"))
-        yield INF210.violation(message, pointer=place, expected=expect_one(tiers), found=tier)
+        message, expected = "not a tier of this family", expect_one(tiers)
+        yield INF210.violation(message, (*path, "tier"), expected=expected, found=tier)
     elif is_number(number) and number != tiers.index(tier):
         message = "not the index of this tier in its family, from 0"
-        place = pointer((*path, "tier_index"))
-        yield INF210.violation(message, pointer=place, expected=tiers.index(tier), found=number)
+        place = (*path, "tier_index")
+        yield INF210.violation(message, place, expected=tiers.index(tier), found=number)
 
 
 KINDS: Final = ("template", "plugin")
@@ -280,8 +273,8 @@ def _beyond_the_schema(facts: Benchmark | BenchmarkItem | Evaluation) -> Iterato
     if isinstance(facts, BenchmarkItem):
         day = object_or_empty(facts.value.get("construction_metadata")).get("authored_on")
         if isinstance(day, str) and not is_date(day):
-            place = pointer(("items", facts.number, "construction_metadata", "authored_on"))
-            yield INF101.violation("not a date such as 2026-05-31", pointer=place, found=day)
+            place = ("items", facts.number, "construction_metadata", "authored_on")
+            yield INF101.violation("not a date such as 2026-05-31", place, found=day)
         return
     if isinstance(facts, Benchmark):
         yield from _builders(facts)
@@ -289,11 +282,11 @@ def _beyond_the_schema(facts: Benchmark | BenchmarkItem | Evaluation) -> Iterato
     number: Any = (facts.config or {}).get("n_samples", 1)
     if is_number(number) and number < 1:
         message, where = "n_samples must be at least 1", "/endorsement_config/n_samples"
-        yield INF101.violation(message, pointer=where, found=number)
+        yield INF101.violation(message, where, found=number)
     for name in ("started_at", "finished_at"):
         if isinstance(moment := facts.document.get(name), str) and date_time(moment) is None:
             message = "not a time such as 2026-05-31T10:00:00Z"
-            yield INF101.violation(message, pointer=f"/{name}", found=moment)
+            yield INF101.violation(message, f"/{name}", found=moment)
 
 
 def _builders(benchmark: Benchmark) -> Iterator[Violation]:
@@ -302,8 +295,7 @@ def _builders(benchmark: Benchmark) -> Iterator[Violation]:
         builder = builders.get(name)
         if isinstance(builder, dict) and "kind" not in builder:
             message = "kind is missing; it distinguishes the two kinds of builders"
-            place = pointer(("context_builders", name))
-            yield INF101.violation(message, pointer=place, expected=expect_one(KINDS))
+            yield INF101.violation(message, ("context_builders", name), expected=expect_one(KINDS))
 
 
 INF101: Final = declare_rule("INF101", record=_beyond_the_schema)

@@ -17,7 +17,7 @@ def _reversed_times(evaluation: Evaluation) -> Iterator[Violation]:
     if started is not None and finished is not None and started > finished:
         yield INF307.violation(
             "finished_at is before started_at",
-            pointer="/finished_at",
+            "/finished_at",
             found=evaluation.document.get("finished_at"),
         )
 
@@ -39,7 +39,7 @@ def _disagreement(facts: Evaluation | Item) -> Iterator[Violation]:
     found, wanted = document.get("benchmark_id"), original.get("id")
     if isinstance(found, str) and isinstance(wanted, str) and found != wanted:
         message = "the evaluation belongs to another benchmark"
-        yield INF301.violation(message, pointer="/benchmark_id", expected=wanted, found=found)
+        yield INF301.violation(message, "/benchmark_id", expected=wanted, found=found)
     yield from _check_field("references", document, original)
 
 
@@ -49,7 +49,7 @@ def _check_copied_fields(item: Item) -> Iterator[Violation]:
         for field in _NORMAL_FORMS:
             yield from _check_field(field, item.value, original)
     elif item.evaluation.benchmark is not None and isinstance(name, str):
-        yield INF301.violation("no item of the benchmark has this id", pointer="/id", found=name)
+        yield INF301.violation("no item of the benchmark has this id", "/id", found=name)
 
 
 def _check_field(
@@ -99,7 +99,7 @@ def missing_items(missing: list[str]) -> Violation:
     more = len(missing) - ITEMS_LISTED
     listed = f"{listed} and {more:,} more" if more > 0 else listed
     message = f"{len(missing):,} items of the benchmark were not evaluated: {listed}"
-    return INF301.violation(message, pointer="/items", expected=missing)
+    return INF301.violation(message, "/items", expected=missing)
 
 
 def _benchmark_hash(evaluation: Evaluation) -> Iterator[Violation]:
@@ -108,26 +108,26 @@ def _benchmark_hash(evaluation: Evaluation) -> Iterator[Violation]:
     if evaluation.benchmark is None:
         why = evaluation.lacking or "no benchmark was given"
         message = f"{why}: neither benchmark_hash nor the fields copied to items could be verified"
-        yield INF302.violation(message, pointer=place, severity=Severity.WARNING)
+        yield INF302.violation(message, place, severity=Severity.WARNING)
     if declared is None:
         message = "benchmark_hash is missing, so later changes of the benchmark cannot be detected"
-        yield INF302.violation(message, pointer=place, severity=Severity.WARNING)
+        yield INF302.violation(message, place, severity=Severity.WARNING)
     if not isinstance(declared, str):
         return
     digest = declared.removeprefix(PREFIX)
     if len(digest) != DIGEST_DIGITS or set(digest.lower()) - set("0123456789abcdef"):
         message = f"not {PREFIX} followed by {DIGEST_DIGITS} hex digits"
-        yield INF302.violation(message, pointer=place, found=declared)
+        yield INF302.violation(message, place, found=declared)
         return
     if hashes is not None and PREFIX + digest.lower() not in hashes:
         message = "not the hash of this benchmark, in the form before or since 0.17.0"
-        yield INF302.violation(message, pointer=place, expected=hashes[0], found=declared)
+        yield INF302.violation(message, place, expected=hashes[0], found=declared)
     elif declared != PREFIX + digest.lower():
         message = f"not written as {PREFIX} followed by {DIGEST_DIGITS} hex digits in lower case"
-        yield INF302.violation(message, pointer=place, found=declared, severity=Severity.WARNING)
+        yield INF302.violation(message, place, found=declared, severity=Severity.WARNING)
     elif hashes is not None and declared != hashes[0]:
         message = "not in the form (before or since 0.17.0) that framework_version writes"
-        yield INF302.violation(message, pointer=place, severity=Severity.INFO)
+        yield INF302.violation(message, place, severity=Severity.INFO)
 
 
 def _as_set(value: Any) -> list[str]:

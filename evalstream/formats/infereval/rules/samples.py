@@ -38,10 +38,9 @@ def _sample_indices(item: Item) -> Iterator[Violation]:
     strays = [index for index, one in enumerate(found) if one != index]
     is_shuffled = sorted(found) == list(range(number))
     for index in strays[:1] if is_shuffled else strays:
-        message = "the samples are out of order" if is_shuffled else "not the next index from 0"
         yield INF303.violation(
-            message,
-            pointer=f"/samples/{index}/sample_index",
+            "the samples are out of order" if is_shuffled else "not the next index from 0",
+            f"/samples/{index}/sample_index",
             expected=index,
             found=found[index],
             severity=Severity.WARNING if is_shuffled else None,
@@ -64,7 +63,7 @@ def _check_samples(item: Item) -> Iterator[Violation]:
         message = "the request is not that of this sample, item and evaluation"
         shown = {"expected": wanted, "found": request, "count": len(strays)}
         place = f"/samples/{index}/request_id"
-        yield INF303.violation(message, pointer=place, severity=Severity.WARNING, **shown)
+        yield INF303.violation(message, place, severity=Severity.WARNING, **shown)
 
 
 _OF_REQUEST: Final = re.compile(rf"{REQUEST}\d+\Z")
@@ -73,7 +72,7 @@ _OF_REQUEST: Final = re.compile(rf"{REQUEST}\d+\Z")
 def wrong_number_of_samples(found: int, number: int) -> Violation:
     """Return the violation for an item with another number of samples than n_samples."""
     message = f"{count_noun(found, 'sample')}, but n_samples is {number:,}"
-    return INF303.violation(message, pointer="/samples", expected=of_length(number))
+    return INF303.violation(message, "/samples", expected=of_length(number))
 
 
 def open_votes(claims: Iterable[JudgedClaim]) -> Iterator[Violation]:
@@ -82,7 +81,7 @@ def open_votes(claims: Iterable[JudgedClaim]) -> Iterator[Violation]:
         if reason != Reason.UNREAD.value:
             labels = " and ".join(claim.label for claim in some)
             message = f"{labels}: open, {reason}"
-            yield INF304.violation(message, pointer=some[0].pointer, severity=Severity.WARNING)
+            yield INF304.violation(message, some[0].pointer, severity=Severity.WARNING)
 
 
 def _majority_vote(item: Item) -> Iterator[Violation]:
@@ -91,7 +90,7 @@ def _majority_vote(item: Item) -> Iterator[Violation]:
     winner = object_or_empty(claimed).get("verdict")
     if winner in VERDICTS and verdict in VERDICTS and verdict != winner:
         message, place = "not the verdict of majority_vote", "/model_verdict"
-        yield INF304.violation(message, pointer=place, expected=winner, found=verdict)
+        yield INF304.violation(message, place, expected=winner, found=verdict)
     if not samples:
         return
     outcome = vote(voting(samples), tie_break or ABSTAIN)
@@ -100,9 +99,7 @@ def _majority_vote(item: Item) -> Iterator[Violation]:
         yield from _check_majority_vote(claimed, outcome, knows_winner=knows_winner)
     elif claimed is None and knows_winner and verdict in VERDICTS and verdict != outcome.verdict:
         message = "not the verdict of most samples"
-        yield INF304.violation(
-            message, pointer="/model_verdict", expected=outcome.verdict, found=verdict
-        )
+        yield INF304.violation(message, "/model_verdict", expected=outcome.verdict, found=verdict)
 
 
 def _check_majority_vote(
@@ -113,16 +110,15 @@ def _check_majority_vote(
         if is_number(given) and given != outcome.counts[name]:
             message = f"not the number of samples whose parsed verdict is {name}"
             place, wanted = f"/majority_vote/{name}", outcome.counts[name]
-            yield INF304.violation(message, pointer=place, expected=wanted, found=given)
+            yield INF304.violation(message, place, expected=wanted, found=given)
     given, winner = claimed.get("verdict"), outcome.verdict
     if knows_winner and given in VERDICTS and given != winner:
         message, place = "not the verdict that follows from the samples", "/majority_vote/verdict"
-        yield INF304.violation(message, pointer=place, expected=winner, found=given)
+        yield INF304.violation(message, place, expected=winner, found=given)
     broken, is_tied = claimed.get("tie_broken", False), outcome.tie_broken
     if isinstance(broken, bool) and broken != is_tied:
         message = f"the samples are {'' if is_tied else 'not '}tied"
-        place = "/majority_vote/tie_broken"
-        yield INF304.violation(message, pointer=place, expected=is_tied, found=broken)
+        yield INF304.violation(message, "/majority_vote/tie_broken", expected=is_tied, found=broken)
 
 
 def _parse_status(item: Item) -> Iterator[Violation]:
@@ -133,13 +129,13 @@ def _parse_status(item: Item) -> Iterator[Violation]:
         place = f"/samples/{index}/parse_status"
         if isinstance(status, str) and status != OK and verdict in VERDICTS[:2]:
             message = f"parse_status is not {OK}, but parsed_verdict is {verdict}"
-            yield INF305.violation(message, pointer=place, found=status)
+            yield INF305.violation(message, place, found=status)
         if sample.get("provider_error") is not None and status != FAILED:
             message = f"provider_error is set, but parse_status is not {FAILED}"
-            yield INF305.violation(message, pointer=place, expected=FAILED, found=status)
+            yield INF305.violation(message, place, expected=FAILED, found=status)
         elif status == FAILED and has_text(sample):
             message = f"parse_status is {FAILED}, but the sample has a response"
-            yield INF305.violation(message, pointer=place, found=status)
+            yield INF305.violation(message, place, found=status)
 
 
 def _silent_failure(item: Item) -> Iterator[Violation]:
@@ -154,7 +150,7 @@ def _silent_failure(item: Item) -> Iterator[Violation]:
             message = "the abstention took no time, but provider_error is missing"
         else:
             continue
-        yield INF306.violation(message, pointer=f"/samples/{index}")
+        yield INF306.violation(message, f"/samples/{index}")
 
 
 def _implausible(item: Item) -> Iterator[Violation]:
@@ -164,14 +160,13 @@ def _implausible(item: Item) -> Iterator[Violation]:
         if is_number(time) and not 0 <= time <= longest:
             what = "is negative" if time < 0 else "is longer than the whole evaluation"
             place = f"/samples/{index}/wall_time_ms"
-            yield INF309.violation(f"wall_time_ms {what}", pointer=place, found=time)
+            yield INF309.violation(f"wall_time_ms {what}", place, found=time)
         for name, number in object_or_empty(sample.get("usage")).items():
             place = f"/samples/{index}/usage/{name}"
             if is_number(number) and number < 0:
-                yield INF309.violation(f"{name} is negative", pointer=place, found=number)
+                yield INF309.violation(f"{name} is negative", place, found=number)
             elif name == _OUTPUT and number == 0 and has_text(sample):
-                message = "a response of no tokens is not empty"
-                yield INF309.violation(message, pointer=place, found=number)
+                yield INF309.violation("a response of no tokens is not empty", place, found=number)
 
 
 def is_plausible(sample: Mapping[str, Any], longest: float) -> bool:
@@ -200,7 +195,7 @@ def _other_verdict(item: Item) -> Iterator[Violation]:
         if said != verdict:
             message = f"the response says {said}, and parsed_verdict is {verdict}"
             place = f"/samples/{index}/parsed_verdict"
-            yield INF308.violation(message, pointer=place, expected=said, found=verdict)
+            yield INF308.violation(message, place, expected=said, found=verdict)
 
 
 class UsualVerdicts:
@@ -232,7 +227,7 @@ class UsualVerdicts:
             f"{self._said:,} other samples; the prompt is not known"
         )
         shown = {"expected": said, "found": verdict, "count": self._unlike}
-        yield INF308.violation(message, pointer=place, severity=Severity.WARNING, **shown)
+        yield INF308.violation(message, place, severity=Severity.WARNING, **shown)
 
 
 def iterate_answers(item: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:

@@ -18,8 +18,7 @@ from evalstream.rules.base import declare_rule
 
 def _check_repeated(log: LogView) -> Iterator[Violation]:
     for sample, epoch, place in log.store.iterate_repeated():
-        message = f"the sample {_name_sample(sample, epoch)} was there before"
-        yield INS201.violation(message, place)
+        yield INS201.violation(f"the sample {_name_sample(sample, epoch)} was there before", place)
     for sample, epoch, place, of, of_epoch in log.store.iterate_copied():
         name, other = _name_sample(sample, epoch), _name_sample(of, of_epoch)
         message = f"the sample {name} has a call of a model of the sample {other}"
@@ -77,8 +76,7 @@ def _missing(log: LogView) -> Iterator[Violation]:
         if number > 1:
             message = message.replace(" is missing", " are missing", 1)
         severity = Severity.WARNING if is_told else None
-        place = log.at("eval", "dataset", "sample_ids")
-        yield INS202.violation(message, place, severity=severity)
+        yield INS202.violation(message, log.at("eval", "dataset", "sample_ids"), severity=severity)
 
 
 def _fewer(log: LogView) -> Iterator[Violation]:
@@ -230,8 +228,7 @@ def compare_summary(
 
 def _other(place: str, name: str, expected: Any, value: Mapping[str, Any]) -> Violation:
     message = f"the sample has another {name}"
-    where = place + pointer((name,))
-    return INS206.violation(message, where, expected=expected, found=value[name])
+    return INS206.violation(message, place + pointer((name,)), expected=expected, found=value[name])
 
 
 INS220: Final = declare_rule("INS220", record=_drifted)
@@ -248,8 +245,7 @@ def _check_unlogged(log: LogView) -> Iterator[Violation]:
         message = (
             "the log was written without samples: its figures are compared with its reductions"
         )
-        place = log.at("eval", "config", "log_samples")
-        yield INS214.violation(message, place, found=False)
+        yield INS214.violation(message, log.at("eval", "config", "log_samples"), found=False)
 
 
 INS214: Final = declare_rule("INS214", record=_check_unlogged)

@@ -113,9 +113,8 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
     results = [one.value for one in log.results_scores]
     told = {text_or_none(one.get("scorer", one.get("name"))) for one in results}
     if scorers and not told:
-        message = "the samples have scores, but the log has no results"
         place = log.at("results") if "results" in log.header else log.base
-        yield INS305.violation(message, place or None)
+        yield INS305.violation("the samples have scores, but the log has no results", place or None)
         return
     for name in scorers:
         if name and name not in told:
@@ -130,8 +129,7 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
             short = full.removeprefix("inspect_ai/")
             if full and short not in told and short not in _OF_ANY_SHAPE:
                 message = f"the metric {short} of {name} is declared, but not in the results"
-                place = log.place_of_score(found[0].place, "metrics")
-                yield INS305.violation(message, place)
+                yield INS305.violation(message, log.place_of_score(found[0].place, "metrics"))
 
 
 _OF_ANY_SHAPE: Final = ("frequency", "grouped")
@@ -174,10 +172,9 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
             message = f"the scorer {scorer} does not declare the metric {metric.formula}"
             yield INS307.violation(message, place, expected=names, found=metric.formula)
         elif not has_params(found.params, metric.params):
-            place = log.place_of_score(index, "metrics", metric.key, "params")
             yield INS307.violation(
                 f"the scorer {scorer} declares {metric.formula} with other parameters",
-                place,
+                log.place_of_score(index, "metrics", metric.key, "params"),
                 expected=dict(found.params),
                 found=dict(metric.params),
             )

@@ -35,8 +35,7 @@ def _outputs(sample: SampleView) -> Iterator[Violation]:
         message = "the events recorded another completion"
         yield INS212.violation(message, place, expected=last, found=completion)
     elif isinstance(completion, str) and not recorded.has(completion):
-        message = "no event recorded this completion"
-        yield INS212.violation(message, place, found=completion)
+        yield INS212.violation("no event recorded this completion", place, found=completion)
     elif sample.has_plain_plan:
         yield from _other_completion(sample, completion)
     yield from _other_choices(sample, recorded)

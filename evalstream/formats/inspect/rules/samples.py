@@ -52,8 +52,7 @@ def _check_name(sample: SampleView) -> Iterator[Violation]:
         return
     expected = f"samples/{sample.value['id']}_epoch_{sample.value.get('epoch')}.json"
     if sample.member != expected:
-        message = f"the sample belongs into a member {expected}"
-        yield INS205.violation(message, sample.place)
+        yield INS205.violation(f"the sample belongs into a member {expected}", sample.place)
 
 
 def _attachments(sample: SampleView) -> Iterator[Violation]:
@@ -196,9 +195,8 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
         path = ("history", 0) if history else ()
         told = object_or_empty(event.get("score"))
         if not same(score_value(first), score_value(told)):
-            message = f"the event of the scorer {name} has another value, and no edit tells why"
             yield INS208.violation(
-                message,
+                f"the event of the scorer {name} has another value, and no edit tells why",
                 sample.at("scores", name, *path, "value"),
                 expected=score_value(told),
                 found=first.get("value"),
@@ -231,9 +229,8 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
     is_recent = sample.log is not None and sample.log.release >= _NAMED_SINCE
     if named or (is_recent and sample.events("sample_init")):
         for name in (one for one in scores if one not in named):
-            message = f"no event tells of the score of {name}"
             place, found = sample.at("scores", name, "value"), sample.scores[name].get("value")
-            yield INS216.violation(message, place, found=found)
+            yield INS216.violation(f"no event tells of the score of {name}", place, found=found)
     elif len(scores) <= len(events) <= _MOST_UNNAMED:
         told = [object_or_empty(one.get("score")) for one in events]
         for name, (first, *later) in scores.items():

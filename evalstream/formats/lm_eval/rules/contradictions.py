@@ -33,7 +33,7 @@ from evalstream.formats.lm_eval.views import (
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing import json
-from evalstream.parsing.json import pointer, text_or_none
+from evalstream.parsing.json import text_or_none
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.rules.base import declare_rule
 from evalstream.stats.claims.rounding import agrees
@@ -374,7 +374,7 @@ def _compare(
 def _contradiction(
     message: str, path: tuple[str | int, ...], expected: Any = None, found: Any = None
 ) -> Violation:
-    return LME306.violation(message, pointer(path), expected=expected, found=found)
+    return LME306.violation(message, path, expected=expected, found=found)
 
 
 LME306: Final = declare_rule("LME306")

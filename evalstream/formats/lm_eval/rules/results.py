@@ -11,7 +11,7 @@ from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, parse_digest
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
 from evalstream.formats.lm_eval.views import NO_STDERR, Results, TaskFacts, show_value, with_results
 from evalstream.model.finding import Severity, Violation
-from evalstream.parsing.json import pointer, type_name
+from evalstream.parsing.json import type_name
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import find_open, find_refuted
@@ -74,7 +74,7 @@ def _wrong_type(path: Path, value: Any, message: str, kind: str) -> Violation:
 
 
 def _malformed(path: Path, message: str, expected: Any, found: Any) -> Violation:
-    return LME106.violation(message, pointer(path), expected=expected, found=show_value(found))
+    return LME106.violation(message, path, expected=expected, found=show_value(found))
 
 
 def check_missing_samples(
@@ -88,7 +88,7 @@ def check_missing_samples(
     for task in results.logged_tasks if tasks is not None else ():
         if tasks is not None and task not in tasks:
             message = f"no samples file of {task} with the time of the results lies beside them"
-            yield LME209.violation(message, pointer(("task_hashes", task)), severity=severity)
+            yield LME209.violation(message, ("task_hashes", task), severity=severity)
 
 
 def check_task_claims(judgements: Sequence[Judgement]) -> Iterator[Violation]:
@@ -122,7 +122,7 @@ def check_unclaimed(facts: TaskFacts, task: str, results: Results) -> Iterator[V
             if (metric, name) not in claimed:
                 yield LME305.violation(
                     f"rows have {metric!r} under filter {name!r}, and {task} has no such figure",
-                    pointer(("results", task)),
+                    ("results", task),
                 )
 
 

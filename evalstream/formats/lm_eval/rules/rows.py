@@ -61,7 +61,7 @@ def row_structure(row: Mapping[str, Any]) -> Iterator[Violation]:
             names = [_SCHEMA_NAMES[one] for one in types]
             yield LME101.violation(
                 f"{name} must be {' or '.join(names)}, not {type_name(value)}",
-                pointer((name,)),
+                (name,),
                 keyword="type",
                 expected={"type": names[0] if len(names) == 1 else names},
                 found=value,
@@ -111,7 +111,7 @@ def _metrics(row: Mapping[str, Any]) -> Iterator[Violation]:
         else:
             seen.add(name)
             continue
-        yield LME102.violation(message, pointer(("metrics", place)), **details)
+        yield LME102.violation(message, ("metrics", place), **details)
 
 
 def row_digests(row: Mapping[str, Any], *, certain: bool) -> tuple[list[Violation], bool]:
@@ -194,7 +194,7 @@ def _check_derived(derived: Derived, value: Any) -> Iterator[Violation]:
     message = "counts another number of words or bytes" if is_weight else "does not follow"
     yield LME210.violation(
         f"{derived.metric} {message} from the row's answers and target",
-        pointer((derived.metric,)),
+        (derived.metric,),
         expected=list(expected) if isinstance(expected, tuple) else expected,
         found=value,
         severity=Severity.WARNING if is_weight else None,

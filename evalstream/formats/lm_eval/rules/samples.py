@@ -80,11 +80,11 @@ def _absent(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation
     for name in facts.totals.filters if results.metric_list(task) is not None else ():
         if name not in known:
             message = f"rows have filter {name!r}, which the configuration of {task} does not have"
-            yield LME206.violation(message, pointer(("configs", task)), expected=names)
+            yield LME206.violation(message, ("configs", task), expected=names)
     for name in dict.fromkeys(names):
         if name not in facts.totals.filters:
             path = "configs", task, "filter_list", names.index(name), "name"
-            yield LME206.violation(f"no row has filter {name!r}", pointer(path), found=name)
+            yield LME206.violation(f"no row has filter {name!r}", path, found=name)
 
 
 @with_results
@@ -131,7 +131,7 @@ def _sample_count(facts: TaskFacts, task: str, results: Results) -> Iterator[Vio
     if original < effective:
         yield LME207.violation(
             f"original is {original:,}, fewer than the {effective:,} that were evaluated",
-            pointer(("n-samples", task, "original")),
+            ("n-samples", task, "original"),
             expected={"minimum": effective},
             found=original,
         )
@@ -140,7 +140,7 @@ def _sample_count(facts: TaskFacts, task: str, results: Results) -> Iterator[Vio
             yield LME207.violation(
                 f"the rows have {totals.samples:,} of {count_noun(original, 'sample')}: the call "
                 "had no limit, and results do not record what --samples chose",
-                pointer(("n-samples", task, "original")),
+                ("n-samples", task, "original"),
                 found=original,
                 severity=Severity.INFO,
             )
@@ -158,13 +158,13 @@ def _beyond(facts: TaskFacts, task: str, original: int, *, is_all: bool) -> Iter
             yield LME207.violation(
                 f"doc_id {rows.ids.highest}{of} is beyond the {count_noun(original, 'sample')} "
                 "of the dataset",
-                pointer(("n-samples", task, "original")),
+                ("n-samples", task, "original"),
                 found=original,
             )
         elif is_all and (gap := rows.ids.first_gap()) < original:
             yield LME207.violation(
                 f"all samples were evaluated, and the rows{of} lack doc_id {gap}",
-                pointer(("n-samples", task, "effective")),
+                ("n-samples", task, "effective"),
                 found=original,
             )
 
@@ -175,7 +175,7 @@ def _is_count(value: Any) -> TypeGuard[int]:
 
 def _miscounted(path: tuple[str, ...], declared: int, found: int, message: str) -> Violation:
     message = f"{path[-1]} is {declared:,}, and {message}"
-    return LME207.violation(message, pointer(path), expected=found, found=declared)
+    return LME207.violation(message, path, expected=found, found=declared)
 
 
 @with_results
@@ -187,7 +187,7 @@ def _filters(_facts: TaskFacts, task: str, results: Results) -> Iterator[Violati
         if times[name] > 1 and names.index(name) != place:
             yield LME105.violation(
                 f"two filters of {task} are called {name!r}; rows show one of them",
-                pointer(("configs", task, "filter_list", place, "name")),
+                ("configs", task, "filter_list", place, "name"),
                 found=name,
             )
 

@@ -123,7 +123,7 @@ def check_details(path: str, details: Mapping[str, Any]) -> Iterator[PlacedInFil
             yield from (PlacedInFile(path, violation) for violation in found)
         else:
             message = f"details must be an object, not {type_name(detail)}"
-            yield PlacedInFile(path, SWE101.violation(message, pointer=place, found=detail))
+            yield PlacedInFile(path, SWE101.violation(message, place, found=detail))
 
 
 def check_outcome(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
@@ -137,7 +137,7 @@ def check_prediction(record: Any, place: str) -> Violation | None:
     if isinstance(record, dict):
         return next(_check(record, _PREDICTION, place), None)
     message = f"a prediction must be an object, not {type_name(record)}"
-    return SWE101.violation(message, pointer=place, found=record)
+    return SWE101.violation(message, place, found=record)
 
 
 def _find_repeated_ids(lists: Lists, names: Iterable[str]) -> Iterator[PlacedInFile]:
@@ -190,12 +190,12 @@ def check_groups(
     """
     found = chain(_compare_groups(groups, resolved), _compare_totals(groups, number))
     for message, place, details in found:
-        yield PlacedInFile(path, SWE205.violation(message, pointer=pointer(place), **details))
+        yield PlacedInFile(path, SWE205.violation(message, place, **details))
 
 
 def _compare_totals(
     groups: Mapping[str, Any], number: int | None
-) -> Iterator[tuple[str, Sequence[str], Mapping[str, Any]]]:
+) -> Iterator[tuple[str, tuple[str, ...], Mapping[str, Any]]]:
     """Yield a message, a path and details for totals below the resolved or unlike the details."""
     totals = {name: object_or_empty(one).get("total") for name, one in groups.items()}
     for name, total in totals.items():
@@ -211,7 +211,7 @@ def _compare_totals(
 
 def _compare_groups(
     groups: Mapping[str, Any], resolved: Collection[str]
-) -> Iterator[tuple[str, Sequence[str], Mapping[str, Any]]]:
+) -> Iterator[tuple[str, tuple[str, ...], Mapping[str, Any]]]:
     """Yield a message, a path and details for each count that differs."""
     counts = [one.get("resolved") if isinstance(one, dict) else None for one in groups.values()]
     if not all("/" in name for name in groups):

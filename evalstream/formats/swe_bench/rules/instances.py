@@ -172,7 +172,7 @@ def _check_details(run: Submitted, resolved: dict[str, bool | None]) -> Iterator
             words = f"{'does' if run.results is None else 'do'} not say" if declared else verb
             message = f"{noun} {words} that {one} is resolved"
             where, shown = pointer([one, "resolved"]), {"expected": expected, "found": declared}
-            yield PlacedInFile(path, SWE301.violation(message, pointer=where, **shown))
+            yield PlacedInFile(path, SWE301.violation(message, where, **shown))
     if run.results is not None:
         for one in run.results.places("resolved"):
             if one not in details:
