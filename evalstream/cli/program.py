@@ -152,7 +152,14 @@ def main() -> NoReturn:
     scheme = _scheme(given)
     unchecked = error_exit_code(ExitCode.UNCHECKED, scheme)
     try:
-        _run(given)
+        read = _read_line(given)
+        if read is None:
+            from evalstream.cli.typer_app import run_by_typer
+
+            run_by_typer(given)
+        else:
+            command, values = read
+            command.function(**command.bind(values))
     except Judged:
         raise
     except SystemExit as end:
@@ -187,18 +194,14 @@ def _scheme(given: Sequence[str]) -> str:
     return EEE if is_named else OWN
 
 
-def _run(given: Sequence[str]) -> None:
-    """Run a plain command line at once; any other needs more modules."""
+def _read_line(given: Sequence[str]) -> tuple[Command, dict[str, Any]] | None:
+    """Return the command of a plain command line and its values, or None if typer must read it."""
     name = named_command(given)
-    if name is not None and COMPLETION not in os.environ:
-        command = load_command(name)
-        values = read_plain(command, given[len(name.split()) :])
-        if values is not None:
-            command.run(values)
-            return
-    from evalstream.cli.typer_app import run_by_typer
-
-    run_by_typer(given)
+    if name is None or COMPLETION in os.environ:
+        return None
+    command = load_command(name)
+    values = read_plain(command, given[len(name.split()) :])
+    return None if values is None else (command, values)
 
 
 def stop(message: str, code: int) -> NoReturn:
