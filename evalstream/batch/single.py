@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalstream.discovery.inputs import refuse_idle
@@ -39,49 +38,55 @@ NO_RULES: Final = (
 )
 
 
+ENDING: Final = (UsageError, CannotWrite, MissingExtra, ExecutorLost, BrokenPipeError)
+"""What ends the whole call, whatever run it comes from."""
+
+
 def check_any(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one run and hand its findings to `show`, in order.
 
     Standard input shows its format by its content. Whatever goes wrong with the run makes its
-    verdict incomplete. Raises what `check_safely` raises, and UsageError where options do not go
+    verdict incomplete. Raises what ends the whole call, and UsageError where options do not go
     with what standard input holds.
     """
-    summary = check_safely(run, options, show, partial(_check, run, options, progress))
+    with GuardedCheck(run, options, show) as guarded:
+        guarded.summary = _check(run, options, guarded.shown, progress)
     if options.strict:
-        summary.demand_claims()
-    return summary
+        guarded.summary.demand_claims()
+    return guarded.summary
 
 
-def check_safely(
-    run: Run,
-    options: Options,
-    show: Callable[[Finding], None],
-    check: Callable[[Callable[[Finding], None]], RunSummary],
-) -> RunSummary:
-    """Return what `check` returns for a run, given where its findings go.
+class GuardedCheck:
+    """The check of a run, which sets `summary`, and hands its findings to `shown`.
 
     An exception makes the run incomplete, with a reason; findings that were shown before stay.
     Raises what ends the whole call: UsageError, CannotWrite, MissingExtra, ExecutorLost, Stopped, a
     closed pipe, and what `show` raises.
     """
-    shown = ShownFindings(show)
-    try:
-        return check(shown)
-    except (UsageError, CannotWrite, MissingExtra, ExecutorLost, BrokenPipeError):
-        raise
-    except (CannotCheck, OSError) as error:
-        if shown.failed:
-            raise
-        reason = f"cannot be checked: {describe_error(error)}"
-        violation = ES001.violation(reason)
-    except BaseException as error:
-        if shown.failed:
-            raise
-        reason = str(internal_error(error))
-        violation = ES010.violation(reason)
-    return _broken_off(run, violation, reason, options, shown)
+
+    summary: RunSummary
+
+    def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
+        self._run, self._options = run, options
+        self.shown = ShownFindings(show)
+
+    def __enter__(self) -> GuardedCheck:
+        """Return itself."""
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        """Make the run incomplete after an exception, and show the finding of it."""
+        if error is None or self.shown.failed or isinstance(error, ENDING):
+            return False
+        if isinstance(error, (CannotCheck, OSError)):
+            rule, reason = ES001, f"cannot be checked: {describe_error(error)}"
+        else:
+            rule, reason = ES010, str(internal_error(error))
+        violation = rule.violation(reason)
+        self.summary = _broken_off(self._run, violation, reason, self._options, self.shown)
+        return True
 
 
 class ShownFindings:
@@ -122,7 +127,7 @@ def _broken_off(
 
 
 def _check(
-    run: Run, options: Options, progress: Progress, show: Callable[[Finding], None]
+    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one run. Raises what its format raises."""
     options = options_for(run, options)
