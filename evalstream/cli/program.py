@@ -130,10 +130,6 @@ def _assign(command: Command, named: list[str], values: dict[str, Any]) -> bool:
     return not rest and REQUIRED not in values.values()
 
 
-COLLECT_AFTER: Final = 20_000
-"""How many new containers start a garbage collection: checks leave few cycles behind."""
-
-
 class Judged(SystemExit):
     """The end of the program with the exit code of its report."""
 
@@ -147,7 +143,6 @@ def main() -> NoReturn:
     os.environ["PYTHONSAFEPATH"] = "1"
     # What imports made lives to the end; looking through it again and again takes 0.01 s.
     gc.freeze()
-    gc.set_threshold(COLLECT_AFTER)
     given = sys.argv[1:]
     scheme = _scheme(given)
     unchecked = error_exit_code(ExitCode.UNCHECKED, scheme)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -255,5 +254,7 @@ def _array(texts: Iterable[str]) -> str:
 
 def _text(text: str) -> str:
     """Return a text as a TOML string, in which all characters print."""
+    import json
+
     encoded = json.dumps(printable(text), ensure_ascii=False)
     return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in encoded)
