@@ -52,7 +52,18 @@ def check_any(
     with what standard input holds.
     """
     with GuardedCheck(run, options, show) as guarded:
-        guarded.summary = _check(run, options, guarded.shown, progress)
+        chosen, shown = _complete_options(run, options), guarded.shown
+        found = _find_format(run, chosen, shown)
+        if isinstance(found, RunSummary):
+            guarded.summary = found
+        elif chosen.attestation_only:
+            from evalstream.attestation.verification import digest_run
+
+            guarded.summary = _complete(digest_run(found, chosen), found, chosen, shown)
+        else:
+            one = registry.FORMATS[found.format]
+            summary = one.check(found, chosen, shown, progress, registry.detect_kind)
+            guarded.summary = _complete(summary, found, chosen, shown)
     if options.strict:
         guarded.summary.demand_claims()
     return guarded.summary
@@ -126,43 +137,49 @@ def _broken_off(
     return summary
 
 
-def _check(
-    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
-) -> RunSummary:
-    """Check one run. Raises what its format raises."""
+def _complete_options(run: Run, options: Options) -> Options:
+    """Return the options for a run, with all that is compared after its check."""
     options = options_for(run, options)
-    is_alone = run.rows == STDIN and run.aggregate is None and run.inputs is None
-    if is_alone and options.input_format == "auto":
-        # Most runs come from files, and need no detector here.
-        from evalstream.discovery.standard_input import run_on_stdin
-
-        try:
-            shown = run_on_stdin(run, options)
-        except Stopped as stopped:
-            incomplete_reason = f"stopped by {stopped.name} before any row came"
-            return RunSummary(run.rows, None, run.format, incomplete_reason=incomplete_reason)
-        if shown is None:
-            violation = ES005.violation(registry.UNKNOWN)
-            return not_checked(run, violation, UNCHECKED.format(registry.UNKNOWN), options, show)
-        run = shown
-        refuse_idle(options, run.format)
-    one = registry.FORMATS[run.format]
-    has_digests = options.expect_digests is not None or options.sample_digests is not None
-    is_held = has_digests or options.expect_ids is not None
-    if is_held:
-        request = SampleRequest("sample_id", counts_only=True, has_places=has_digests)
+    if _holds_samples(options):
+        has_places = options.expect_digests is not None or options.sample_digests is not None
+        request = SampleRequest("sample_id", counts_only=True, has_places=has_places)
         options = replace(options, samples=request)
-    if options.attestation is not None:
-        options = replace(options, digests=True)
-    if options.attestation_only:
-        from evalstream.attestation.verification import digest_run
+    return options if options.attestation is None else replace(options, digests=True)
 
-        summary = digest_run(run, options)
-    else:
-        summary = one.check(run, options, show, progress, registry.detect_kind)
-    summary.noun = one.noun
+
+def _holds_samples(options: Options) -> bool:
+    """Tell whether the samples of a run are held against files of them."""
+    files = options.expect_ids, options.expect_digests, options.sample_digests
+    return any(file is not None for file in files)
+
+
+def _find_format(run: Run, options: Options, show: Callable[[Finding], None]) -> Run | RunSummary:
+    """Return a run with the format that its content shows, or why nothing of it was checked."""
+    is_alone = run.rows == STDIN and run.aggregate is None and run.inputs is None
+    if not is_alone or options.input_format != "auto":
+        return run
+    # Most runs come from files, and need no detector here.
+    from evalstream.discovery.standard_input import run_on_stdin
+
+    try:
+        found = run_on_stdin(run, options)
+    except Stopped as stopped:
+        incomplete_reason = f"stopped by {stopped.name} before any row came"
+        return RunSummary(run.rows, None, run.format, incomplete_reason=incomplete_reason)
+    if found is None:
+        violation = ES005.violation(registry.UNKNOWN)
+        return not_checked(run, violation, UNCHECKED.format(registry.UNKNOWN), options, show)
+    refuse_idle(options, found.format)
+    return found
+
+
+def _complete(
+    summary: RunSummary, run: Run, options: Options, show: Callable[[Finding], None]
+) -> RunSummary:
+    """Add to the outcome of a check what is compared with it, and which rules were chosen."""
+    summary.noun = registry.FORMATS[run.format].noun
     summary.selected, summary.ignored = options.select, options.ignore
-    if is_held:
+    if _holds_samples(options):
         _hold_samples(run, summary, options, show)
     if options.attestation is not None:
         from evalstream.attestation.verification import verify_run

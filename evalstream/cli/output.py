@@ -116,10 +116,7 @@ def with_former_force(options: Options, target: Target) -> Options:
 
 @contextlib.contextmanager
 def open_report(
-    options: Options,
-    target: Target,
-    read: Iterable[str | None] = (),
-    ledger: str | None = None,
+    options: Options, target: Target, read: Iterable[str | None] = (), ledger: str | None = None
 ) -> Iterator[Reporter]:
     """Give the reporter of a call, whose report is complete when the context ends.
 
