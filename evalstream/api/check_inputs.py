@@ -10,7 +10,6 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeGuard
 
-from evalstream.api.arguments import Input
 from evalstream.api.reports import FindingSink, Report
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import AUTO, find_all, without_overlap
@@ -31,6 +30,7 @@ from evalstream.reporters.base import Reporter
 from evalstream.settings.options import checked_options
 
 if TYPE_CHECKING:
+    from evalstream.api.arguments import Input
     from evalstream.batch.parts import PartReporter
     from evalstream.batch.plan import FolderPartition, Shard
 

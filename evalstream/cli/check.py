@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Annotated, Final
 
-from evalstream.api.arguments import optional_path, require_paths
 from evalstream.api.check_inputs import check_inputs
 from evalstream.api.reports import FindingSink
 from evalstream.cli.command import command
@@ -110,12 +109,12 @@ def check(
     read = (*(inputs or []), only_read, inputs_file, files_from, schema_file)
     with open_report(options, target, read, ledger) as reporter:
         report = check_inputs(
-            require_paths(named),
+            named,
             target.complete(options),
             FindingSink(reporter),
-            aggregate=optional_path(aggregate, "the aggregate"),
-            inputs_file=optional_path(inputs_file, "inputs_file"),
-            ledger=optional_path(ledger, "the ledger"),
+            aggregate=aggregate,
+            inputs_file=inputs_file,
+            ledger=ledger,
             shard=shard,
             outputs=target.outputs(routing),
             overwrite=force,
@@ -160,6 +159,8 @@ def _iterate_inputs(
     inputs: list[str], files_from: str | None, *, missing_ok: bool
 ) -> Iterable[str]:
     """Return the inputs that are named on the command line or in a list."""
+    if "" in inputs:
+        raise UsageError(f"input {inputs.index('') + 1:,} is an empty text, not a path")
     if files_from is None:
         if missing_ok:
             raise UsageError("--missing-ok requires --files-from")

@@ -21,8 +21,8 @@ from evalstream.cli.command import (
     option_spellings,
 )
 from evalstream.cli.terminal import PipeClosed
+from evalstream.io.inputs import protect_standard_streams
 from evalstream.io.output import is_full, unwritable
-from evalstream.io.standard_streams import protect_standard_streams
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.exit_codes import EEE, OWN, PIPE_CLOSED, ExitCode, error_exit_code, of_signal
