@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from itertools import compress
 from operator import ne
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from evalstream.model.claim import STATES, JudgedClaim, State, confirms_score, count_states
 from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.finding import Severity
-
-if TYPE_CHECKING:
-    from evalstream.model.sketch import Sketch
+from evalstream.model.sketch import Sketch
 
 
 class Verified(NamedTuple):
