@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Callable, Mapping
 from glob import escape
 from typing import Any, Final
@@ -21,11 +20,7 @@ from evalstream.model.text import describe_unknown
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.settings import resolve
 from evalstream.settings.options import options_from, read_schema_text
-
-TOOL: Final = "evalstream"
-
-MOST_BYTES: Final = 1 << 20
-"""The largest file that is read."""
+from evalstream.settings.resolve import TOOL, read_bytes, read_project
 
 MOST_KEY_PARTS: Final = 16
 """The most parts of a dotted key: parsing takes time by the square of their number."""
@@ -69,14 +64,14 @@ def _table(file: str) -> TomlTable | None:
 
 def _own_table(file: str) -> TomlTable | None:
     """Return the settings of a file that has nothing else, None if there is no such file."""
-    text = _bytes(file)
+    text = read_bytes(file)
     return None if text is None else TomlTable(file, _parse_toml(file, text))
 
 
 def _project_table(file: str) -> TomlTable | None:
     """Return the settings of a file that tools share, None if it has none."""
-    text = _bytes(file)
-    if text is None or TOOL.encode() not in text:
+    text = read_project(file)
+    if text is None:
         return None
     tools = _parse_toml(file, text).get("tool")
     if not isinstance(tools, Mapping) or TOOL not in tools:
@@ -84,39 +79,6 @@ def _project_table(file: str) -> TomlTable | None:
     if not isinstance(tools[TOOL], Mapping):
         raise UsageError(f"{printable(file)}: tool.{TOOL} must be a table")
     return TomlTable(file, tools[TOOL])
-
-
-def _bytes(file: str) -> bytes | None:
-    """Return the content of a file, None if it does not exist. Raises UsageError."""
-    try:
-        # The first look opens no device; the second is at what was opened.
-        is_regular = stat.S_ISREG(os.stat(file).st_mode)
-        if is_regular:
-            with open(file, "rb", opener=_open_at_once) as opened:
-                is_regular = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
-                text = opened.read(MOST_BYTES + 1) if is_regular else b""
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a valid file name"
-        raise _unreadable(file, reason) from error
-    if not is_regular:
-        raise _unreadable(file, "not a regular file")
-    if len(text) > MOST_BYTES:
-        raise _unreadable(file, f"larger than {MOST_BYTES:,} bytes")
-    return text
-
-
-def _open_at_once(file: str, flags: int) -> int:
-    """Open a file; a FIFO does not wait for its writer."""
-    return os.open(file, flags | os.O_NONBLOCK)
-
-
-def _unreadable(file: str, reason: str | None) -> UsageError:
-    return UsageError(
-        f"{printable(file)}: the settings cannot be read: {reason}; --config FILE takes those of "
-        "another file, --isolated reads none"
-    )
 
 
 def _parse_toml(file: str, text: bytes) -> dict[str, Any]:
