@@ -15,9 +15,10 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.option_fields import Option
-from evalstream.model.options import Options
+from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options
 from evalstream.model.text import describe_unknown
 from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters import REPORT_OPTIONS
 from evalstream.settings import resolve
 from evalstream.settings.options import options_from, read_schema_text
 from evalstream.settings.resolve import TOOL, read_bytes, read_project
@@ -29,6 +30,14 @@ _DEEP_KEY: Final = LazyPattern(
     rb"""(?:\.[ \t]*+(?:[\w-]++|"(?:[^"\\\n]++|\\[^\n])*+"|'[^'\n]*+')[ \t]*+){%d}"""
     % MOST_KEY_PARTS
 )
+
+
+KEYS_OF_ONE_CALL: Final = frozenset(
+    resolve.settings_key(one)
+    for one in (*OPTIONS.values(), *REPORT_OPTIONS.values())
+    if one.name in resolve.OF_ONE_CALL or one.name in ROUTING_OPTIONS
+)
+"""What the keys of the options that no file sets would be."""
 
 
 class TomlTable(NamedTuple):
@@ -167,7 +176,7 @@ def typed_values(table: Mapping[str, Any]) -> dict[str, Any]:
     """
     values = {}
     for key, value in table.items():
-        if key in resolve.KEYS_OF_ONE_CALL:
+        if key in KEYS_OF_ONE_CALL:
             raise UsageError(f"{key}: only the command line can set it, as --{key}")
         if key not in resolve.SETTINGS:
             raise UsageError(describe_unknown("setting", key, resolve.SETTINGS))

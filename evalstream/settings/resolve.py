@@ -12,8 +12,8 @@ from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
-from evalstream.model.option_fields import Group, Option, OptionText, declared_options
-from evalstream.model.options import ROUTING_OPTIONS, Options
+from evalstream.model.option_fields import Group, Option, OptionText
+from evalstream.model.options import OPTIONS, ROUTING_OPTIONS
 from evalstream.reporters import REPORT_OPTIONS
 from evalstream.settings.options import AT_LEAST_ONE, CHOICES, NOT_NEGATIVE
 
@@ -60,7 +60,7 @@ def settings_key(option: Option) -> str:
 
 def _settings() -> dict[str, Option]:
     options = (
-        *declared_options(Options).values(),
+        *(one for name, one in OPTIONS.items() if name not in ROUTING_OPTIONS),
         *REPORT_OPTIONS.values(),
         Option("ledger", str | None, None, LEDGER),
     )
@@ -69,17 +69,6 @@ def _settings() -> dict[str, Option]:
 
 SETTINGS: Final[Mapping[str, Option]] = MappingProxyType(_settings())
 """The options that a settings file may set, by key."""
-
-KEYS_OF_ONE_CALL: Final = frozenset(
-    settings_key(one)
-    for one in (
-        *declared_options(Options).values(),
-        *REPORT_OPTIONS.values(),
-        *ROUTING_OPTIONS.values(),
-    )
-    if one.name in OF_ONE_CALL or one.name in ROUTING_OPTIONS
-)
-"""What the keys of the other options would be."""
 
 
 def settings_files() -> Iterator[str]:
