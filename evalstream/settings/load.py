@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
-from glob import escape
 from typing import Any, Final
 
 from evalstream.batch.per_file_ignores import STDIN_NAMES
@@ -224,6 +222,8 @@ def _require(fits: Callable[[Any], bool], value: Any, wanted: str) -> Any:
 def _describe_expected(wanted: str, value: Any) -> str:
     found = NAMES_OF_TYPES.get(type(value), "a date or time")
     if isinstance(value, (bool, int, float, str)):
+        import json
+
         found = f"{found} {json.dumps(value, ensure_ascii=False)[:LONGEST]}"
     return f"expected {wanted}, found {found}"
 
@@ -257,6 +257,8 @@ def _pattern_below(folder: str, pattern: str) -> str:
     """Return a pattern from the working directory; one of names stays as it is."""
     if "/" not in pattern or pattern in STDIN_NAMES:
         return pattern
+    from glob import escape
+
     return _below(escape(folder), pattern)
 
 
@@ -319,6 +321,8 @@ def settings_schema() -> dict[str, Any]:
 
 def settings_schema_text() -> str:
     """Return the text of the schema's file."""
+    import json
+
     return json.dumps(settings_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
