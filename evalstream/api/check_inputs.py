@@ -10,7 +10,6 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeGuard
 
-from evalstream.api.arguments import Input
 from evalstream.api.reports import FindingSink, Report
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import AUTO, find_all, without_overlap
@@ -31,6 +30,7 @@ from evalstream.reporters.base import Reporter
 from evalstream.settings.options import checked_options
 
 if TYPE_CHECKING:
+    from evalstream.api.arguments import Input
     from evalstream.batch.parts import PartReporter
     from evalstream.batch.plan import FolderPartition, Shard
 
@@ -63,9 +63,9 @@ def check_inputs(
     shared = None
     if part is not None and aggregate is None and inputs_file is None:
         shared = _divide(inputs, options, written, part[0])
-    outcome = partial(
-        _outcome,
-        found,
+    choose = partial(
+        _choose_check,
+        *(found, options),
         ledger=ledger,
         overwrite=overwrite,
         part=part,
@@ -73,20 +73,23 @@ def check_inputs(
         progress=progress,
     )
     try:
-        if not options.has_baseline:
-            check = partial(outcome, options)
-            if ledger is not None and part is None and _is_repeatable(inputs, options, written):
-                from evalstream.batch.ledger.repeated_call import CallMemory
+        if options.has_baseline:
+            from evalstream.batch.baseline.baseline import Baseline
 
-                check = partial(CallMemory(ledger, inputs, options).check, check)
-            return findings.report(options, *check(findings.show))
-        from evalstream.batch.baseline.baseline import Baseline
+            with closing(Baseline(options, findings.show, overwrite=overwrite)) as known:
+                # It compares all findings with their values, and then limits what is shown.
+                every = replace(options, max_findings=0, show_values=True)
+                runs, totals = choose()(every, known.add, end_run=known.end_run)
+                return findings.report(options, runs, totals, known.finish(totals))
+        if ledger is not None and part is None and _is_repeatable(inputs, options, written):
+            from evalstream.batch.ledger.repeated_call import CallMemory
 
-        with closing(Baseline(options, findings.show, overwrite=overwrite)) as known:
-            # It compares all findings with their values, and then limits what is shown.
-            every = replace(options, max_findings=0, show_values=True)
-            runs, totals = outcome(every, known.add, end_run=known.end_run)
-            return findings.report(options, runs, totals, known.finish(totals))
+            memory = CallMemory(ledger, inputs, options)
+            outcome = memory.check(lambda show: choose()(options, show), findings.show)
+        else:
+            check = choose()
+            outcome = check(options, findings.show)
+        return findings.report(options, *outcome)
     finally:
         if options.executor == "dask":
             from evalstream.executors.dask.backend import leave
@@ -148,19 +151,20 @@ def _check_attestation(options: Options, *, alone: bool) -> None:
     check_files(options)
 
 
-def _outcome(
+def _choose_check(
     found: Iterator[Run | NoInput],
     options: Options,
-    show: Callable[[Finding], None],
     *,
-    end_run: Callable[[RunSummary], None] | None = None,
     ledger: str | None,
     overwrite: bool,
     part: tuple[Shard, PartReporter] | None,
     partition: FolderPartition | None = None,
     progress: bool,
-) -> tuple[Sequence[RunSummary], Totals]:
-    """Check one run alone, or many as a batch; `end_run` may change the summary of each."""
+) -> Callable[..., tuple[Sequence[RunSummary], Totals]]:
+    """Return what checks one run alone, or many as a batch, with options and where findings go.
+
+    Its keyword `end_run` may change the summary of each run.
+    """
     if options.sealing is not None:
         found = _to_seal(found)
     # With a partition a shard may need no search.
@@ -170,19 +174,17 @@ def _outcome(
         _check_one_run(name, value, first, options, alone=ledger is None and part is None)
     is_alone = len(first) == 1 and ledger is None and part is None
     if is_alone and not _is_for_cluster(options):
-        return _check_alone(first[0], options, show, end_run, progress=progress)
+        return partial(_check_alone, first[0], progress=progress)
     from evalstream.batch.batch import check_many
 
-    return check_many(
+    return partial(
+        check_many,
         chain(first, found),
-        options,
-        show,
         ledger=ledger,
         overwrite=overwrite,
         shard=part,
         partition=partition,
         progress=progress,
-        end_run=end_run,
     )
 
 
@@ -320,8 +322,8 @@ def _check_alone(
     found: Run | NoInput,
     options: Options,
     show: Callable[[Finding], None],
-    end_run: Callable[[RunSummary], None] | None,
     *,
+    end_run: Callable[[RunSummary], None] | None = None,
     progress: bool,
 ) -> tuple[list[RunSummary], Totals]:
     """Check one run; its findings are shown as they come."""

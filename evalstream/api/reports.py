@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from evalstream.api.arguments import describe_type
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.exit_codes import exit_code
 from evalstream.model.finding import Finding, FindingList, KnownFinding
@@ -136,6 +135,8 @@ class FindingSink:
 
     def __init__(self, reporter: Reporter | None) -> None:
         if reporter is not None and (isinstance(reporter, type) or not hasattr(reporter, "finish")):
+            from evalstream.api.arguments import describe_type
+
             kind = "a class" if isinstance(reporter, type) else describe_type(reporter)
             raise TypeError(f"reporter is {kind}; it takes an object such as JsonReporter(file)")
         self.reporter = reporter

@@ -22,7 +22,7 @@ from evalstream.api.check import DEFAULTS, ROUTING
 from evalstream.api.check_inputs import check_inputs
 from evalstream.api.reports import FindingSink, Report
 from evalstream.io.held_rows import FedRows, HeldRows, Row, RowLines, json_line
-from evalstream.io.standard_streams import StandardInput
+from evalstream.io.inputs import StandardInput
 from evalstream.io.stream import HEAD_BYTES
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError

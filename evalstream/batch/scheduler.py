@@ -72,20 +72,20 @@ class BatchScheduler:
         with Progress(shown=progress) as self._progress:
             self._progress.begin("runs", self._plan.total)
             try:
-                self._check_all()
+                backend = self._backend()
+                if backend.parallelism > 1 or self._options.executor == "dask":
+                    self._check_by_workers(backend)
+                else:
+                    for planned in self._without_entry(self._plan.in_order()):
+                        self._check_here(planned)
             except ExecutorLost as error:
                 self._note_loss(str(error))
 
-    def _check_all(self) -> None:
-        backend = self._backend()
-        is_cluster = self._options.executor == "dask"
-        if backend.parallelism <= 1 and not is_cluster:
-            for planned in self._without_entry(self._plan.in_order()):
-                self._check_here(planned)
-            return
+    def _check_by_workers(self, backend: Backend) -> None:
+        """Check small runs in bundles by workers, and others here."""
         runs = self._with_data(self._without_entry(self._plan.by_size()))
         check, most, worth = None, WORTH_A_POOL_BYTES - 1, WORTH_WORKERS
-        if is_cluster:
+        if self._options.executor == "dask":
             # Other checks need no wire.
             from evalstream.batch.wire import remote_check
 

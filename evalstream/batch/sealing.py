@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from evalstream.batch.single import check_any, check_safely
+from evalstream.batch.single import GuardedCheck, check_any
 from evalstream.engine.row_pass import describe_error
 from evalstream.engine.sealed_document import seal_diff, write
 from evalstream.formats.registry import FORMATS, MAIN
@@ -41,9 +41,9 @@ def seal_run(
     raises.
     """
     refuse_sealing(run)
-    summary = check_safely(
-        run, options, show, lambda shown: _seal_run(run, request, options, shown, progress)
-    )
+    with GuardedCheck(run, options, show) as guarded:
+        guarded.summary = _seal_run(run, request, options, guarded.shown, progress)
+    summary = guarded.summary
     if summary.sealed is None and not request.dry_run:
         summary.note_unsealed()
     return summary

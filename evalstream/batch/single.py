@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalstream.discovery.inputs import refuse_idle
@@ -39,49 +38,66 @@ NO_RULES: Final = (
 )
 
 
+ENDING: Final = (UsageError, CannotWrite, MissingExtra, ExecutorLost, BrokenPipeError)
+"""What ends the whole call, whatever run it comes from."""
+
+
 def check_any(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one run and hand its findings to `show`, in order.
 
     Standard input shows its format by its content. Whatever goes wrong with the run makes its
-    verdict incomplete. Raises what `check_safely` raises, and UsageError where options do not go
+    verdict incomplete. Raises what ends the whole call, and UsageError where options do not go
     with what standard input holds.
     """
-    summary = check_safely(run, options, show, partial(_check, run, options, progress))
+    with GuardedCheck(run, options, show) as guarded:
+        chosen, shown = _complete_options(run, options), guarded.shown
+        found = _find_format(run, chosen, shown)
+        if isinstance(found, RunSummary):
+            guarded.summary = found
+        elif chosen.attestation_only:
+            from evalstream.attestation.verification import digest_run
+
+            guarded.summary = _complete(digest_run(found, chosen), found, chosen, shown)
+        else:
+            one = registry.FORMATS[found.format]
+            summary = one.check(found, chosen, shown, progress, registry.detect_kind)
+            guarded.summary = _complete(summary, found, chosen, shown)
     if options.strict:
-        summary.demand_claims()
-    return summary
+        guarded.summary.demand_claims()
+    return guarded.summary
 
 
-def check_safely(
-    run: Run,
-    options: Options,
-    show: Callable[[Finding], None],
-    check: Callable[[Callable[[Finding], None]], RunSummary],
-) -> RunSummary:
-    """Return what `check` returns for a run, given where its findings go.
+class GuardedCheck:
+    """The check of a run, which sets `summary`, and hands its findings to `shown`.
 
     An exception makes the run incomplete, with a reason; findings that were shown before stay.
     Raises what ends the whole call: UsageError, CannotWrite, MissingExtra, ExecutorLost, Stopped, a
     closed pipe, and what `show` raises.
     """
-    shown = ShownFindings(show)
-    try:
-        return check(shown)
-    except (UsageError, CannotWrite, MissingExtra, ExecutorLost, BrokenPipeError):
-        raise
-    except (CannotCheck, OSError) as error:
-        if shown.failed:
-            raise
-        reason = f"cannot be checked: {describe_error(error)}"
-        violation = ES001.violation(reason)
-    except BaseException as error:
-        if shown.failed:
-            raise
-        reason = str(internal_error(error))
-        violation = ES010.violation(reason)
-    return _broken_off(run, violation, reason, options, shown)
+
+    summary: RunSummary
+
+    def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
+        self._run, self._options = run, options
+        self.shown = ShownFindings(show)
+
+    def __enter__(self) -> GuardedCheck:
+        """Return itself."""
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        """Make the run incomplete after an exception, and show the finding of it."""
+        if error is None or self.shown.failed or isinstance(error, ENDING):
+            return False
+        if isinstance(error, (CannotCheck, OSError)):
+            rule, reason = ES001, f"cannot be checked: {describe_error(error)}"
+        else:
+            rule, reason = ES010, str(internal_error(error))
+        violation = rule.violation(reason)
+        self.summary = _broken_off(self._run, violation, reason, self._options, self.shown)
+        return True
 
 
 class ShownFindings:
@@ -121,43 +137,49 @@ def _broken_off(
     return summary
 
 
-def _check(
-    run: Run, options: Options, progress: Progress, show: Callable[[Finding], None]
-) -> RunSummary:
-    """Check one run. Raises what its format raises."""
+def _complete_options(run: Run, options: Options) -> Options:
+    """Return the options for a run, with all that is compared after its check."""
     options = options_for(run, options)
-    is_alone = run.rows == STDIN and run.aggregate is None and run.inputs is None
-    if is_alone and options.input_format == "auto":
-        # Most runs come from files, and need no detector here.
-        from evalstream.discovery.standard_input import run_on_stdin
-
-        try:
-            shown = run_on_stdin(run, options)
-        except Stopped as stopped:
-            incomplete_reason = f"stopped by {stopped.name} before any row came"
-            return RunSummary(run.rows, None, run.format, incomplete_reason=incomplete_reason)
-        if shown is None:
-            violation = ES005.violation(registry.UNKNOWN)
-            return not_checked(run, violation, UNCHECKED.format(registry.UNKNOWN), options, show)
-        run = shown
-        refuse_idle(options, run.format)
-    one = registry.FORMATS[run.format]
-    has_digests = options.expect_digests is not None or options.sample_digests is not None
-    is_held = has_digests or options.expect_ids is not None
-    if is_held:
-        request = SampleRequest("sample_id", counts_only=True, has_places=has_digests)
+    if _holds_samples(options):
+        has_places = options.expect_digests is not None or options.sample_digests is not None
+        request = SampleRequest("sample_id", counts_only=True, has_places=has_places)
         options = replace(options, samples=request)
-    if options.attestation is not None:
-        options = replace(options, digests=True)
-    if options.attestation_only:
-        from evalstream.attestation.verification import digest_run
+    return options if options.attestation is None else replace(options, digests=True)
 
-        summary = digest_run(run, options)
-    else:
-        summary = one.check(run, options, show, progress, registry.detect_kind)
-    summary.noun = one.noun
+
+def _holds_samples(options: Options) -> bool:
+    """Tell whether the samples of a run are held against files of them."""
+    files = options.expect_ids, options.expect_digests, options.sample_digests
+    return any(file is not None for file in files)
+
+
+def _find_format(run: Run, options: Options, show: Callable[[Finding], None]) -> Run | RunSummary:
+    """Return a run with the format that its content shows, or why nothing of it was checked."""
+    is_alone = run.rows == STDIN and run.aggregate is None and run.inputs is None
+    if not is_alone or options.input_format != "auto":
+        return run
+    # Most runs come from files, and need no detector here.
+    from evalstream.discovery.standard_input import run_on_stdin
+
+    try:
+        found = run_on_stdin(run, options)
+    except Stopped as stopped:
+        incomplete_reason = f"stopped by {stopped.name} before any row came"
+        return RunSummary(run.rows, None, run.format, incomplete_reason=incomplete_reason)
+    if found is None:
+        violation = ES005.violation(registry.UNKNOWN)
+        return not_checked(run, violation, UNCHECKED.format(registry.UNKNOWN), options, show)
+    refuse_idle(options, found.format)
+    return found
+
+
+def _complete(
+    summary: RunSummary, run: Run, options: Options, show: Callable[[Finding], None]
+) -> RunSummary:
+    """Add to the outcome of a check what is compared with it, and which rules were chosen."""
+    summary.noun = registry.FORMATS[run.format].noun
     summary.selected, summary.ignored = options.select, options.ignore
-    if is_held:
+    if _holds_samples(options):
         _hold_samples(run, summary, options, show)
     if options.attestation is not None:
         from evalstream.attestation.verification import verify_run

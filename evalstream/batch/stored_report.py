@@ -14,9 +14,9 @@ from evalstream.batch.parts import is_part
 from evalstream.batch.results import ResultStore
 from evalstream.batch.serialize import LEFT_OUT, decode_known, decode_run, decode_totals
 from evalstream.formats.registry import CATALOGUE
+from evalstream.io.inputs import StandardInput
 from evalstream.io.names import printable
 from evalstream.io.readers import DescriptorReader
-from evalstream.io.standard_streams import StandardInput
 from evalstream.model.block import MEBIBYTE, ByteStream
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import check_exit_code, is_of_signal, of_signal

@@ -3,16 +3,15 @@
 # The annotations are objects, not text, as they are read when the module is imported.
 
 import sys
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from itertools import chain
 from typing import Annotated, Final
 
-from evalstream.api.check import check as run_check
-from evalstream.api.reports import Report
+from evalstream.api.check_inputs import check_inputs
+from evalstream.api.reports import FindingSink
 from evalstream.cli.command import command
 from evalstream.cli.options import FilesFrom, ForceReport, Inputs, ShowProgress
-from evalstream.cli.output import Target, report_call, with_former_force
+from evalstream.cli.output import Target, end_with, open_report, with_former_force
 from evalstream.cli.terminal import announce_terminal
 from evalstream.io.names import printable
 from evalstream.io.overwriting import is_same_file
@@ -23,7 +22,6 @@ from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.reporters import ReportOptions
-from evalstream.reporters.base import Reporter
 from evalstream.settings.options import read_schema_text
 from evalstream.settings.resolve import LEDGER
 
@@ -106,32 +104,26 @@ def check(
         )
     if options.baseline is not None:
         _warn_of_options(options.baseline, options)
-    call = partial(
-        run_check,
-        _iterate_inputs(inputs or [], files_from, missing_ok=missing_ok),
-        aggregate=aggregate,
-        inputs_file=inputs_file,
-        ledger=ledger,
-        shard=shard,
-        outputs=target.outputs(routing),
-        overwrite=force,
-        options=target.complete(options),
-        progress=_shows_progress(target, routing) if progress is None else progress,
-    )
+    named = _iterate_inputs(inputs or [], files_from, missing_ok=missing_ok)
     only_read = _only_read(aggregate, routing.seal_to)
     read = (*(inputs or []), only_read, inputs_file, files_from, schema_file)
-    if options.write_baseline is not None:
-        call = partial(_announce_baseline, call, options.write_baseline)
-    report_call(call, options, target, read, ledger)
-
-
-def _announce_baseline(call: Callable[..., Report], baseline: str, *, reporter: Reporter) -> Report:
-    """Make a call that writes a baseline, and say on stderr that it was written."""
-    report = call(reporter=reporter)
-    if STOPPING.raised is None:
-        name = printable(baseline)
-        sys.stderr.write(f"evalstream: wrote {name}; check against it with --baseline {name}\n")
-    return report
+    with open_report(options, target, read, ledger) as reporter:
+        report = check_inputs(
+            named,
+            target.complete(options),
+            FindingSink(reporter),
+            aggregate=aggregate,
+            inputs_file=inputs_file,
+            ledger=ledger,
+            shard=shard,
+            outputs=target.outputs(routing),
+            overwrite=force,
+            progress=_shows_progress(target, routing) if progress is None else progress,
+        )
+        if options.write_baseline is not None and STOPPING.raised is None:
+            name = printable(options.write_baseline)
+            sys.stderr.write(f"evalstream: wrote {name}; check against it with --baseline {name}\n")
+    end_with(report, options, target)
 
 
 def _warn_of_options(baseline: str, options: Options) -> None:
@@ -167,6 +159,8 @@ def _iterate_inputs(
     inputs: list[str], files_from: str | None, *, missing_ok: bool
 ) -> Iterable[str]:
     """Return the inputs that are named on the command line or in a list."""
+    if "" in inputs:
+        raise UsageError(f"input {inputs.index('') + 1:,} is an empty text, not a path")
     if files_from is None:
         if missing_ok:
             raise UsageError("--missing-ok requires --files-from")

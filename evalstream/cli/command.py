@@ -102,10 +102,10 @@ class Command(NamedTuple):
         """The options about settings files, if files may set some of the options."""
         return SETTINGS_OPTIONS if self.shared or self.reporting else ()
 
-    def run(self, given: Mapping[str, Any]) -> None:
-        """Run the command with the values that were read, by the names of the parameters.
+    def bind(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the function for the values that were read, by parameter.
 
-        Those of former names are optional.
+        Values of former names are optional. Raises UsageError for values that are not allowed.
         """
         arguments = {one.name: _chosen(one, given[one.name]) for one in self.arguments}
         values = self._resolve_values(given)
@@ -117,7 +117,7 @@ class Command(NamedTuple):
             own["reporting"] = ReportOptions(
                 **{one.name: values[one.name] for one in self.reporting}
             )
-        self.function(**arguments, **own)
+        return {**arguments, **own}
 
     def _resolve_values(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of all options: those of the command line come first."""

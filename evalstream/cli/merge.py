@@ -1,12 +1,11 @@
 """The command `merge`."""
 
-from functools import partial
 from typing import Annotated
 
 from evalstream.api.check import merge as merge_parts
 from evalstream.cli.command import command
 from evalstream.cli.options import ArgumentText, ForceReport
-from evalstream.cli.output import Target, report_call
+from evalstream.cli.output import Target, end_with, open_report
 from evalstream.model.options import Options
 from evalstream.reporters import ReportOptions
 
@@ -26,4 +25,6 @@ def merge(
     is merged (exit code 3). Other exit codes are those of check.
     """
     target = Target(reporting, force=force)
-    report_call(partial(merge_parts, parts), Options(), target, parts)
+    with open_report(Options(), target, parts) as reporter:
+        report = merge_parts(parts, reporter=reporter)
+    end_with(report, Options(), target)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NoReturn
 
 from evalstream.cli.program import Judged, stop
@@ -113,17 +114,15 @@ def with_former_force(options: Options, target: Target) -> Options:
     return replace(options, routing=replace(options.routing, seal_anyway=True))
 
 
-def report_call(
-    call: Callable[..., Report],
-    options: Options,
-    target: Target,
-    read: Iterable[str | None] = (),
-    ledger: str | None = None,
-) -> NoReturn:
-    """Make a call that reports, and exit with the report's code.
+@contextlib.contextmanager
+def open_report(
+    options: Options, target: Target, read: Iterable[str | None] = (), ledger: str | None = None
+) -> Iterator[Reporter]:
+    """Give the reporter of a call, whose report is complete when the context ends.
 
     The report, routed rows and the ledger never replace a file that is in `read`. The call checks
-    the files that it finds itself.
+    the files that it finds itself. After a signal, the exit code of a call that seals shows whether
+    it sealed.
     """
     written = [
         *target.outputs(options.routing),
@@ -133,8 +132,27 @@ def report_call(
     refuse_overwriting(written, [name for name in read if name is not None])
     target.check()
     _refuse_hidden_failure(options, target.options)
-    make = _write_report if options.routing.seal_to is None else _sealing
-    report = make(call, options.routing, target)
+    # Rows take standard output; the report goes to stderr, line by line as they do.
+    live = options.routing.passing is not None
+    standard, kind = sys.stderr.buffer if live else None, target.kind
+    outcomes: list[Report] = []
+    try:
+        with guard_output(), Output(target.output, live=live, standard=standard, kind=kind) as file:
+            reporter = target.reporter(file, live=live)
+            is_sealing = options.routing.seal_to is not None
+            yield _Recorded(reporter, outcomes) if is_sealing else reporter
+    except Stopped as stopped:
+        if options.routing.seal_to is None:
+            raise
+        name, by = printable(options.routing.seal_to), stopped.name
+        if any(run.sealed for report in outcomes for run in report.runs):
+            end = f"stopped by {by} while the report was written; {name} was sealed"
+            stop(end, outcomes[0].exit_code)
+        stop(f"stopped by {by}; {name} was not sealed", of_signal(stopped.signal))
+
+
+def end_with(report: Report, options: Options, target: Target) -> NoReturn:
+    """Exit with the code of a report that is written, and say where it is, or what stopped it."""
     if STOPPING.raised is not None:
         unsealed = "" if options.routing.seal_to is None else "; it was not sealed"
         stop(f"stopped by a signal; the verdict is partial{unsealed}", report.exit_code)
@@ -158,19 +176,14 @@ def report_outcome(
 
     `lines` says what else came of the call; they follow the report, on stderr.
     """
-    outcomes: list[Any] = []
-
-    def record_outcome(*, reporter: Reporter) -> Report:
-        outcome = call(reporter=reporter)
-        outcomes.append(outcome)
-        report: Report = outcome.report
-        report.exit_code = outcome.exit_code
-        return report
-
+    outcome: Any = None
     try:
-        report_call(record_outcome, options, target, read)
+        with open_report(options, target, read) as reporter:
+            outcome = call(reporter=reporter)
+            outcome.report.exit_code = outcome.exit_code
+        end_with(outcome.report, options, target)
     finally:
-        for line in (line for outcome in outcomes for line in lines(outcome)):
+        for line in () if outcome is None else lines(outcome):
             sys.stderr.write(f"evalstream: {on_one_line(line)}\n")
 
 
@@ -187,33 +200,6 @@ def _refuse_hidden_failure(options: Options, reporting: ReportOptions) -> None:
                 f"{flag} cannot be combined with --seal-to: without a seal the exit code is "
                 "that of the check, never 0"
             )
-
-
-def _write_report(call: Callable[..., Report], routing: RowRouting, target: Target) -> Report:
-    """Make the call, and write its report."""
-    # Rows take standard output; the report goes to stderr, line by line as they do.
-    live = routing.passing is not None
-    standard = sys.stderr.buffer if live else None
-    kind = target.kind
-    with guard_output(), Output(target.output, live=live, standard=standard, kind=kind) as written:
-        return call(reporter=target.reporter(written, live=live))
-
-
-def _sealing(call: Callable[..., Report], routing: RowRouting, target: Target) -> Report:
-    """Make a call that seals; after a signal the exit code shows whether it sealed."""
-    outcomes: list[Report] = []
-
-    def record_report(*, reporter: Reporter) -> Report:
-        return call(reporter=_Recorded(reporter, outcomes))
-
-    try:
-        return _write_report(record_report, routing, target)
-    except Stopped as stopped:
-        name, by = printable(routing.seal_to or ""), stopped.name
-        if any(run.sealed for report in outcomes for run in report.runs):
-            end = f"stopped by {by} while the report was written; {name} was sealed"
-            stop(end, outcomes[0].exit_code)
-        stop(f"stopped by {by}; {name} was not sealed", of_signal(stopped.signal))
 
 
 class _Recorded:

@@ -21,8 +21,8 @@ from evalstream.cli.command import (
     option_spellings,
 )
 from evalstream.cli.terminal import PipeClosed
+from evalstream.io.inputs import protect_standard_streams
 from evalstream.io.output import is_full, unwritable
-from evalstream.io.standard_streams import protect_standard_streams
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.exit_codes import EEE, OWN, PIPE_CLOSED, ExitCode, error_exit_code, of_signal
@@ -130,10 +130,6 @@ def _assign(command: Command, named: list[str], values: dict[str, Any]) -> bool:
     return not rest and REQUIRED not in values.values()
 
 
-COLLECT_AFTER: Final = 20_000
-"""How many new containers start a garbage collection: checks leave few cycles behind."""
-
-
 class Judged(SystemExit):
     """The end of the program with the exit code of its report."""
 
@@ -147,12 +143,18 @@ def main() -> NoReturn:
     os.environ["PYTHONSAFEPATH"] = "1"
     # What imports made lives to the end; looking through it again and again takes 0.01 s.
     gc.freeze()
-    gc.set_threshold(COLLECT_AFTER)
     given = sys.argv[1:]
     scheme = _scheme(given)
     unchecked = error_exit_code(ExitCode.UNCHECKED, scheme)
     try:
-        _run(given)
+        read = _read_line(given)
+        if read is None:
+            from evalstream.cli.typer_app import run_by_typer
+
+            run_by_typer(given)
+        else:
+            command, values = read
+            command.function(**command.bind(values))
     except Judged:
         raise
     except SystemExit as end:
@@ -187,18 +189,14 @@ def _scheme(given: Sequence[str]) -> str:
     return EEE if is_named else OWN
 
 
-def _run(given: Sequence[str]) -> None:
-    """Run a plain command line at once; any other needs more modules."""
+def _read_line(given: Sequence[str]) -> tuple[Command, dict[str, Any]] | None:
+    """Return the command of a plain command line and its values, or None if typer must read it."""
     name = named_command(given)
-    if name is not None and COMPLETION not in os.environ:
-        command = load_command(name)
-        values = read_plain(command, given[len(name.split()) :])
-        if values is not None:
-            command.run(values)
-            return
-    from evalstream.cli.typer_app import run_by_typer
-
-    run_by_typer(given)
+    if name is None or COMPLETION in os.environ:
+        return None
+    command = load_command(name)
+    values = read_plain(command, given[len(name.split()) :])
+    return None if values is None else (command, values)
 
 
 def stop(message: str, code: int) -> NoReturn:

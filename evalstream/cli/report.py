@@ -1,12 +1,11 @@
 """The command `report`."""
 
-from functools import partial
 from typing import Annotated
 
 from evalstream.api.check import read_report
 from evalstream.cli.command import command
 from evalstream.cli.options import ArgumentText, ForceReport
-from evalstream.cli.output import Target, report_call
+from evalstream.cli.output import Target, end_with, open_report
 from evalstream.cli.terminal import announce_terminal
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
@@ -40,6 +39,6 @@ def report(
     """
     announce_terminal("a report", *files)
     target = Target(reporting, force=force)
-    report_call(
-        partial(read_report, files), Options(), target, [one for one in files if one != STDIN]
-    )
+    with open_report(Options(), target, [one for one in files if one != STDIN]) as reporter:
+        stored = read_report(files, reporter=reporter)
+    end_with(stored, Options(), target)

@@ -1,14 +1,13 @@
 """The command `seal`."""
 
 import sys
-from functools import partial
 from typing import Annotated
 
 from evalstream.api.check import check as run_check
 from evalstream.api.check import pair_to_seal, sealing
 from evalstream.cli.command import command
 from evalstream.cli.options import ForceReport, Rows, ShowProgress
-from evalstream.cli.output import Target, report_call, with_former_force
+from evalstream.cli.output import Target, end_with, open_report, with_former_force
 from evalstream.cli.terminal import announce_terminal
 from evalstream.model.option_fields import Group, OptionText
 from evalstream.model.options import Options
@@ -56,13 +55,14 @@ def seal(
     rows, aggregate = pair_to_seal(rows, aggregate, options)
     options = sealing(with_former_force(options, target), rows, aggregate)
     routing = options.routing
-    call = partial(
-        run_check,
-        [rows],
-        aggregate=aggregate,
-        outputs=target.outputs(routing),
-        overwrite=force,
-        options=target.complete(options),
-        progress=sys.stderr.isatty() if progress is None else progress,
-    )
-    report_call(call, options, target, [rows])
+    with open_report(options, target, [rows]) as reporter:
+        report = run_check(
+            [rows],
+            aggregate=aggregate,
+            outputs=target.outputs(routing),
+            overwrite=force,
+            options=target.complete(options),
+            reporter=reporter,
+            progress=sys.stderr.isatty() if progress is None else progress,
+        )
+    end_with(report, options, target)

@@ -2,14 +2,13 @@
 
 import sys
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Final
 
 from evalstream.api.store import admit
 from evalstream.api.store import verify as verify_store
 from evalstream.cli.command import command
 from evalstream.cli.options import ArgumentText, FilesFrom, ForceReport, ShowProgress, named_inputs
-from evalstream.cli.output import Target, report_call
+from evalstream.cli.output import Target, end_with, open_report
 from evalstream.cli.program import Judged
 from evalstream.cli.terminal import guard_output
 from evalstream.io.names import is_remote, printable
@@ -110,24 +109,25 @@ def store_verify(
     checked, whatever was found.
     """
     target = Target(reporting, force=force)
-    call = partial(
-        verify_store,
-        root,
-        level=level,
-        ledger=ledger,
-        since=since,
-        collections=collection,
-        sample=sample,
-        seed=seed,
-        acknowledged=acknowledged,
-        trust_host_digests=trust_host_digests,
-        shard=shard,
-        outputs=[] if target.output is None else [target.output],
-        overwrite=force,
-        options=target.complete(options),
-        progress=sys.stderr.isatty() if progress is None else progress,
-    )
-    report_call(call, options, target, [acknowledged], ledger)
+    with open_report(options, target, [acknowledged], ledger) as reporter:
+        report = verify_store(
+            root,
+            level=level,
+            ledger=ledger,
+            since=since,
+            collections=collection,
+            sample=sample,
+            seed=seed,
+            acknowledged=acknowledged,
+            trust_host_digests=trust_host_digests,
+            shard=shard,
+            outputs=[] if target.output is None else [target.output],
+            overwrite=force,
+            options=target.complete(options),
+            progress=sys.stderr.isatty() if progress is None else progress,
+            reporter=reporter,
+        )
+    end_with(report, options, target)
 
 
 @command(
@@ -164,16 +164,17 @@ def store_admit(
         raise UsageError("no changed file given; for example: git diff -z --name-only --no-renames")
     names = list(named_inputs(changed or [], files_from))
     target = Target(reporting, force=force)
-    call = partial(
-        admit,
-        names,
-        store,
-        outputs=[] if target.output is None else [target.output],
-        options=target.complete(options),
-        progress=sys.stderr.isatty() if progress is None else progress,
-    )
     read = [files_from, *(one for one in changed or [] if not is_remote(one))]
-    report_call(call, options, target, read)
+    with open_report(options, target, read) as reporter:
+        report = admit(
+            names,
+            store,
+            outputs=[] if target.output is None else [target.output],
+            options=target.complete(options),
+            progress=sys.stderr.isatty() if progress is None else progress,
+            reporter=reporter,
+        )
+    end_with(report, options, target)
 
 
 @command(

@@ -72,7 +72,7 @@ def run_by_typer(given: Sequence[str]) -> None:
     name = named_command(words)
     wanted = COMMANDS if name is None or COMPLETION in os.environ else (name,)
     for command, values in read_by_typer(map(load_command, wanted), words):
-        command.run(values)
+        command.function(**command.bind(values))
 
 
 def _as_flag(given: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, detect_kind, main_format
 from evalstream.io.beginning import ARRAY, NOTHING, OBJECT, PEEK_BYTES, Beginning, peek
 from evalstream.io.codecs import detect_compression
-from evalstream.io.standard_streams import StandardInput, stream_at
+from evalstream.io.inputs import StandardInput, stream_at
 from evalstream.model.data_class import replace
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, HeldInput, Run

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import lru_cache, partial
-from json.encoder import encode_basestring_ascii
 from math import isfinite
 from typing import Any, Final
 
@@ -22,6 +20,9 @@ MOST_ITEMS: Final = 20
 MOST_DEPTH: Final = 2
 MOST_BITS: Final = 512
 """Limits of a value that a report shows."""
+
+STRING: Final = r'"(?:[^"\\]++|\\.)*+"'
+"""The pattern of a whole string with its quotes."""
 
 UTF8_MARK: Final = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8, which JSON does not allow."""
@@ -151,6 +152,9 @@ def dumps(value: Any) -> bytes:
     try:
         return _encoder()(value)
     except TypeError:
+        # The JSON of the standard library takes as long to load as five modules of evalstream.
+        import json
+
         return json.dumps(_finite(value), separators=(",", ":")).encode()
 
 
@@ -172,7 +176,7 @@ def dumps_visible(value: Any) -> bytes:
     # Single bytes are found many times as fast as texts.
     if data.isascii() and 0x7F not in data and (ord("#") not in data or b"##[" not in data):
         return data
-    text = _HIDDEN.sub(lambda found: encode_basestring_ascii(found[0])[1:-1], data.decode())
+    text = _HIDDEN.sub(lambda found: _text_encoder()(found[0])[1:-1], data.decode())
     return text.replace("##[", "#\\u0023[").replace("\x7f", "\\u007f").encode()
 
 
@@ -198,6 +202,8 @@ def read_back(text: bytes) -> Any:
     try:
         return fast(text)
     except ValueError:
+        import json
+
         return json.loads(text)
 
 
@@ -206,11 +212,20 @@ def dumps_exactly(value: Any) -> str:
 
     Lone surrogates, infinities and integers of any size are kept.
     """
-    return _EXACT.encode(value)
+    return _exact_encoder()(value)
+
+
+@lru_cache(maxsize=1)
+def _exact_encoder() -> Callable[[Any], str]:
+    import json
+
+    return json.JSONEncoder(separators=(",", ":")).encode
 
 
 def loads_exactly(text: bytes) -> Any:
     """Decode the output of `dumps_exactly`. Raises ValueError or RecursionError."""
+    import json
+
     import msgspec
 
     try:
@@ -220,9 +235,6 @@ def loads_exactly(text: bytes) -> Any:
         return json.loads(text)
 
 
-_EXACT: Final = json.JSONEncoder(separators=(",", ":"))
-
-
 def canonical(value: Any) -> bytes:
     """Encode `value` as JSON that does not depend on the order of keys."""
     import orjson
@@ -230,6 +242,8 @@ def canonical(value: Any) -> bytes:
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:
+        import json
+
         return json.dumps(value, sort_keys=True).encode()
 
 
@@ -248,7 +262,14 @@ def reduce_value(value: Any) -> Any:
 
 def ascii_text(text: str) -> bytes:
     """Encode a string as Python's json does: everything but printable ASCII is escaped."""
-    return encode_basestring_ascii(text).encode()
+    return _text_encoder()(text).encode()
+
+
+@lru_cache(maxsize=1)
+def _text_encoder() -> Callable[[str], str]:
+    from json.encoder import encode_basestring_ascii
+
+    return encode_basestring_ascii
 
 
 def shorten(value: Any, depth: int = 0) -> Any:

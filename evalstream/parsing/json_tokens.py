@@ -10,10 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from evalstream.parsing.json import STRING
 from evalstream.parsing.lazy_regex import LazyPattern
-
-STRING: Final = r'"(?:[^"\\]++|\\.)*+"'
-"""A whole string with its quotes."""
 
 _TOKEN: Final = rf'{STRING}|[{{}}\[\],:]|[^\s{{}}\[\],:"]++|"'
 

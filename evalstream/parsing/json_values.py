@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
@@ -28,6 +27,8 @@ def read_decimals(text: bytes) -> Any:
 
     A number whose exponent no Decimal has becomes None.
     """
+    import json
+
     try:
         return json.loads(text, parse_float=_read_decimal, parse_int=_read_decimal)
     except (ValueError, RecursionError):

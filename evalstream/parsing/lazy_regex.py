@@ -3,57 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from functools import cached_property
-from typing import Any, AnyStr, Generic
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from typing import AnyStr
 
-class LazyPattern(Generic[AnyStr]):
-    """A regular expression with the methods of `re.Pattern`; the first call compiles it."""
+    class LazyPattern(re.Pattern[AnyStr]):  # type: ignore[misc]  # only there it is final
+        """A regular expression with the methods of `re.Pattern`."""
 
-    def __init__(self, pattern: AnyStr, flags: int = 0) -> None:
-        self._source: tuple[AnyStr, int] = (pattern, flags)
+        def __init__(self, pattern: AnyStr, flags: int = 0) -> None: ...
 
-    @cached_property
-    def _pattern(self) -> re.Pattern[AnyStr]:
-        return re.compile(*self._source)
+else:
 
-    @cached_property
-    def search(self) -> Callable[..., re.Match[AnyStr] | None]:
-        """Find the first match."""
-        return self._pattern.search
+    class LazyPattern:
+        """A regular expression with the methods of `re.Pattern`; the first call compiles it."""
 
-    @cached_property
-    def match(self) -> Callable[..., re.Match[AnyStr] | None]:
-        """Match at the beginning."""
-        return self._pattern.match
+        def __init__(self, pattern: str | bytes, flags: int = 0) -> None:
+            self._source = pattern, flags
 
-    @cached_property
-    def fullmatch(self) -> Callable[..., re.Match[AnyStr] | None]:
-        """Match the whole text."""
-        return self._pattern.fullmatch
-
-    @cached_property
-    def finditer(self) -> Callable[..., Iterator[re.Match[AnyStr]]]:
-        """Iterate over the matches."""
-        return self._pattern.finditer
-
-    @cached_property
-    def findall(self) -> Callable[..., list[Any]]:
-        """Return the texts of the matches."""
-        return self._pattern.findall
-
-    @cached_property
-    def split(self) -> Callable[..., list[Any]]:
-        """Split a text at the matches."""
-        return self._pattern.split
-
-    @cached_property
-    def sub(self) -> Callable[..., AnyStr]:
-        """Replace the matches."""
-        return self._pattern.sub
-
-    @cached_property
-    def subn(self) -> Callable[..., tuple[AnyStr, int]]:
-        """Replace the matches, and count them."""
-        return self._pattern.subn
+        def __getattr__(self, name: str) -> Any:
+            """Take over a method of the compiled pattern, which is found at once from now on."""
+            if name.startswith("_"):
+                raise AttributeError(name)
+            method = getattr(re.compile(*self._source), name)
+            setattr(self, name, method)
+            return method

@@ -12,7 +12,7 @@ from evalstream.model.block import MEBIBYTE, ByteStream
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import MORE, Severity, Violation
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.json_tokens import STRING
+from evalstream.parsing.json import STRING
 from evalstream.parsing.lazy_regex import LazyPattern
 
 MOST_JSON_BYTES: Final = 256 * MEBIBYTE

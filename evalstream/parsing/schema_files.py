@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
@@ -32,6 +31,8 @@ def builtin_schema(name: str) -> Any:
 
     Raises MissingExtra for a schema in YAML where PyYAML is not installed.
     """
+    import json
+
     try:
         return json.loads(_read(f"{name}.schema.json"))
     except FileNotFoundError:
@@ -72,6 +73,8 @@ def builtin_validator(name: str, engine: str = "auto") -> Validator:
 @lru_cache(maxsize=64)
 def constraint_text(name: str) -> str:
     """Return the constraints of a schema as a text, equal for equivalent versions."""
+    import json
+
     return json.dumps(_constraints(builtin_schema(name)), sort_keys=True)
 
 

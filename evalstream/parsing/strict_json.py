@@ -10,8 +10,8 @@ import sys
 from typing import Any, Final
 
 from evalstream.model.text import on_one_line
-from evalstream.parsing.json import Parsed, SyntaxIssue, fast, pointer, shorten
-from evalstream.parsing.json_tokens import STRING, TOKEN
+from evalstream.parsing.json import STRING, Parsed, SyntaxIssue, fast, pointer, shorten
+from evalstream.parsing.json_tokens import TOKEN
 from evalstream.parsing.lazy_regex import LazyPattern
 
 MAX_INTEGER_DIGITS: Final = 4300

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-import stat
 from collections.abc import Callable, Mapping
-from glob import escape
 from typing import Any, Final
 
 from evalstream.batch.per_file_ignores import STDIN_NAMES
@@ -16,16 +13,13 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.option_fields import Option
-from evalstream.model.options import Options
+from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options
 from evalstream.model.text import describe_unknown
 from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters import REPORT_OPTIONS
 from evalstream.settings import resolve
 from evalstream.settings.options import options_from, read_schema_text
-
-TOOL: Final = "evalstream"
-
-MOST_BYTES: Final = 1 << 20
-"""The largest file that is read."""
+from evalstream.settings.resolve import TOOL, read_bytes, read_project
 
 MOST_KEY_PARTS: Final = 16
 """The most parts of a dotted key: parsing takes time by the square of their number."""
@@ -34,6 +28,14 @@ _DEEP_KEY: Final = LazyPattern(
     rb"""(?:\.[ \t]*+(?:[\w-]++|"(?:[^"\\\n]++|\\[^\n])*+"|'[^'\n]*+')[ \t]*+){%d}"""
     % MOST_KEY_PARTS
 )
+
+
+KEYS_OF_ONE_CALL: Final = frozenset(
+    resolve.settings_key(one)
+    for one in (*OPTIONS.values(), *REPORT_OPTIONS.values())
+    if one.name in resolve.OF_ONE_CALL or one.name in ROUTING_OPTIONS
+)
+"""What the keys of the options that no file sets would be."""
 
 
 class TomlTable(NamedTuple):
@@ -69,14 +71,14 @@ def _table(file: str) -> TomlTable | None:
 
 def _own_table(file: str) -> TomlTable | None:
     """Return the settings of a file that has nothing else, None if there is no such file."""
-    text = _bytes(file)
+    text = read_bytes(file)
     return None if text is None else TomlTable(file, _parse_toml(file, text))
 
 
 def _project_table(file: str) -> TomlTable | None:
     """Return the settings of a file that tools share, None if it has none."""
-    text = _bytes(file)
-    if text is None or TOOL.encode() not in text:
+    text = read_project(file)
+    if text is None:
         return None
     tools = _parse_toml(file, text).get("tool")
     if not isinstance(tools, Mapping) or TOOL not in tools:
@@ -84,39 +86,6 @@ def _project_table(file: str) -> TomlTable | None:
     if not isinstance(tools[TOOL], Mapping):
         raise UsageError(f"{printable(file)}: tool.{TOOL} must be a table")
     return TomlTable(file, tools[TOOL])
-
-
-def _bytes(file: str) -> bytes | None:
-    """Return the content of a file, None if it does not exist. Raises UsageError."""
-    try:
-        # The first look opens no device; the second is at what was opened.
-        is_regular = stat.S_ISREG(os.stat(file).st_mode)
-        if is_regular:
-            with open(file, "rb", opener=_open_at_once) as opened:
-                is_regular = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
-                text = opened.read(MOST_BYTES + 1) if is_regular else b""
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a valid file name"
-        raise _unreadable(file, reason) from error
-    if not is_regular:
-        raise _unreadable(file, "not a regular file")
-    if len(text) > MOST_BYTES:
-        raise _unreadable(file, f"larger than {MOST_BYTES:,} bytes")
-    return text
-
-
-def _open_at_once(file: str, flags: int) -> int:
-    """Open a file; a FIFO does not wait for its writer."""
-    return os.open(file, flags | os.O_NONBLOCK)
-
-
-def _unreadable(file: str, reason: str | None) -> UsageError:
-    return UsageError(
-        f"{printable(file)}: the settings cannot be read: {reason}; --config FILE takes those of "
-        "another file, --isolated reads none"
-    )
 
 
 def _parse_toml(file: str, text: bytes) -> dict[str, Any]:
@@ -205,7 +174,7 @@ def typed_values(table: Mapping[str, Any]) -> dict[str, Any]:
     """
     values = {}
     for key, value in table.items():
-        if key in resolve.KEYS_OF_ONE_CALL:
+        if key in KEYS_OF_ONE_CALL:
             raise UsageError(f"{key}: only the command line can set it, as --{key}")
         if key not in resolve.SETTINGS:
             raise UsageError(describe_unknown("setting", key, resolve.SETTINGS))
@@ -253,6 +222,8 @@ def _require(fits: Callable[[Any], bool], value: Any, wanted: str) -> Any:
 def _describe_expected(wanted: str, value: Any) -> str:
     found = NAMES_OF_TYPES.get(type(value), "a date or time")
     if isinstance(value, (bool, int, float, str)):
+        import json
+
         found = f"{found} {json.dumps(value, ensure_ascii=False)[:LONGEST]}"
     return f"expected {wanted}, found {found}"
 
@@ -286,6 +257,8 @@ def _pattern_below(folder: str, pattern: str) -> str:
     """Return a pattern from the working directory; one of names stays as it is."""
     if "/" not in pattern or pattern in STDIN_NAMES:
         return pattern
+    from glob import escape
+
     return _below(escape(folder), pattern)
 
 
@@ -348,6 +321,8 @@ def settings_schema() -> dict[str, Any]:
 
 def settings_schema_text() -> str:
     """Return the text of the schema's file."""
+    import json
+
     return json.dumps(settings_schema(), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -12,10 +12,15 @@ from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
-from evalstream.model.option_fields import Group, Option, OptionText, declared_options
-from evalstream.model.options import ROUTING_OPTIONS, Options
+from evalstream.model.option_fields import Group, Option, OptionText
+from evalstream.model.options import OPTIONS, ROUTING_OPTIONS
 from evalstream.reporters import REPORT_OPTIONS
 from evalstream.settings.options import AT_LEAST_ONE, CHOICES, NOT_NEGATIVE
+
+TOOL: Final = "evalstream"
+
+MOST_BYTES: Final = 1 << 20
+"""The largest file that is read."""
 
 OWN_NAME: Final = "evalstream.toml"
 PROJECT_NAME: Final = "pyproject.toml"
@@ -55,7 +60,7 @@ def settings_key(option: Option) -> str:
 
 def _settings() -> dict[str, Option]:
     options = (
-        *declared_options(Options).values(),
+        *(one for name, one in OPTIONS.items() if name not in ROUTING_OPTIONS),
         *REPORT_OPTIONS.values(),
         Option("ledger", str | None, None, LEDGER),
     )
@@ -64,17 +69,6 @@ def _settings() -> dict[str, Option]:
 
 SETTINGS: Final[Mapping[str, Option]] = MappingProxyType(_settings())
 """The options that a settings file may set, by key."""
-
-KEYS_OF_ONE_CALL: Final = frozenset(
-    settings_key(one)
-    for one in (
-        *declared_options(Options).values(),
-        *REPORT_OPTIONS.values(),
-        *ROUTING_OPTIONS.values(),
-    )
-    if one.name in OF_ONE_CALL or one.name in ROUTING_OPTIONS
-)
-"""What the keys of the other options would be."""
 
 
 def settings_files() -> Iterator[str]:
@@ -96,6 +90,57 @@ def settings_files() -> Iterator[str]:
             except OSError:
                 pass  # Whoever reads it reports why that fails.
             yield file
+
+
+def may_have_settings(file: str | None, *, isolated: bool) -> bool:
+    """Tell whether a call may have settings: of a file that it names, or of one that is found.
+
+    Raises UsageError for a file that cannot be read.
+    """
+    return file is not None or not (isolated or not any(map(_may_set, settings_files())))
+
+
+def _may_set(file: str) -> bool:
+    return os.path.basename(file) != PROJECT_NAME or read_project(file) is not None
+
+
+def read_project(file: str) -> bytes | None:
+    """Return the content of a file that tools share, None if it does not name this one."""
+    text = read_bytes(file)
+    return text if text is not None and TOOL.encode() in text else None
+
+
+def read_bytes(file: str) -> bytes | None:
+    """Return the content of a file, None if it does not exist. Raises UsageError."""
+    try:
+        # The first look opens no device; the second is at what was opened.
+        is_regular = stat.S_ISREG(os.stat(file).st_mode)
+        if is_regular:
+            with open(file, "rb", opener=_open_at_once) as opened:
+                is_regular = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
+                text = opened.read(MOST_BYTES + 1) if is_regular else b""
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a valid file name"
+        raise _unreadable(file, reason) from error
+    if not is_regular:
+        raise _unreadable(file, "not a regular file")
+    if len(text) > MOST_BYTES:
+        raise _unreadable(file, f"larger than {MOST_BYTES:,} bytes")
+    return text
+
+
+def _open_at_once(file: str, flags: int) -> int:
+    """Open a file; a FIFO does not wait for its writer."""
+    return os.open(file, flags | os.O_NONBLOCK)
+
+
+def _unreadable(file: str, reason: str | None) -> UsageError:
+    return UsageError(
+        f"{printable(file)}: the settings cannot be read: {reason}; --config FILE takes those of "
+        "another file, --isolated reads none"
+    )
 
 
 def is_setting(option: Option) -> bool:
@@ -139,11 +184,6 @@ class Settings(NamedTuple):
 
 
 NO_SETTINGS: Final = Settings({})
-
-
-def may_have_settings(file: str | None, *, isolated: bool) -> bool:
-    """Tell whether a call may have settings: of a file that it names, or of one that is found."""
-    return file is not None or not (isolated or not any(settings_files()))
 
 
 def refuse_found(option: Option, settings: Settings) -> None:
@@ -255,5 +295,7 @@ def _array(texts: Iterable[str]) -> str:
 
 def _text(text: str) -> str:
     """Return a text as a TOML string, in which all characters print."""
+    import json
+
     encoded = json.dumps(printable(text), ensure_ascii=False)
     return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in encoded)

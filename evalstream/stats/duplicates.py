@@ -9,7 +9,7 @@ from typing import Final
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.row_record import ABSENT, RowRecord
 from evalstream.stats.coverage import Coverage
-from evalstream.stats.score_sums import fixed_point
+from evalstream.stats.tally import fixed_point
 
 
 class DuplicateKind(IntEnum):

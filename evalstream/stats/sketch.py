@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.finding import Severity
 from evalstream.model.sketch import LINEAR, LOG, Histogram, Sketch, Strip
-from evalstream.stats.score_sums import FRACTION_BITS, fixed_point
+from evalstream.stats.tally import FRACTION_BITS, fixed_point
 
 MOST_BINS: Final = 36
 """Bins of a histogram at most: with two to the power of -5 they cover the scores from 0 to 1."""

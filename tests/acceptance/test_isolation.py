@@ -19,7 +19,7 @@ from rows import bytes_of, sound_rows, write_run
 import evalstream
 from evalstream.api.changes import fix, migrate
 from evalstream.api.compare import compare
-from evalstream.batch import packing, sealing, single
+from evalstream.batch import packing, single
 from evalstream.batch.batch import ALL_RUNS
 from evalstream.model.errors import TRACEBACK
 from evalstream.model.report import Report
@@ -65,12 +65,15 @@ def folder_of(place: Path, runs: int = 3) -> Path:
 def breaks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a function that lets a function raise while the victim is worked on."""
     current: list[Run] = []
-    check_safely = single.check_safely
+    enter, leave = single.GuardedCheck.__enter__, single.GuardedCheck.__exit__
 
-    def noted(run: Run, *given: Any) -> Any:
-        current.append(run)
+    def note(guarded: Any) -> Any:
+        current.append(guarded._run)
+        return enter(guarded)
+
+    def forget(guarded: Any, *given: Any) -> bool:
         try:
-            return check_safely(run, *given)
+            return leave(guarded, *given)
         finally:
             current.pop()
 
@@ -89,8 +92,8 @@ def breaks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
         monkeypatch.setattr(owner, name, broken)
 
-    for module in (single, sealing):
-        monkeypatch.setattr(module, "check_safely", noted)
+    monkeypatch.setattr(single.GuardedCheck, "__enter__", note)
+    monkeypatch.setattr(single.GuardedCheck, "__exit__", forget)
     return let
 
 

@@ -18,7 +18,7 @@ from evalstream.parsing.json_values import object_or_empty, objects, read_number
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.kinds import KIND_BY_NAME, ClaimKind
 from evalstream.stats.claims.rounding import NOTHING, ROUNDING
-from evalstream.stats.score_sums import FEW_VALUES, MOST_VALUES
+from evalstream.stats.tally import FEW_VALUES, MOST_VALUES
 
 DETAILS: Final = "/detailed_evaluation_results"
 RESULTS: Final = "/evaluation_results"

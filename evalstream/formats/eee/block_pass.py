@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from json import loads
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -287,7 +286,10 @@ class BlockPass:
             return False
         codes = {violation.code for violation in violations}
         # Only its texts are read: an integer of too many digits must not end the check.
-        entry.hashed = loads(entry.line, parse_int=float) if ES114.code in codes else None
+        if ES114.code in codes:
+            from json import loads
+
+            entry.hashed = loads(entry.line, parse_int=float)
         entry.scored = codes.isdisjoint(UNCERTAIN)
         for violation in violations:
             if violation.code == ES216.code:

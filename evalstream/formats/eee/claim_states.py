@@ -22,8 +22,7 @@ from evalstream.stats.claims.judgement import Claim, Judgement, confirm, leave_o
 from evalstream.stats.claims.kinds import ClaimKind
 from evalstream.stats.claims.rounding import Agreement, agreement, as_float
 from evalstream.stats.coverage import Coverage, ResultCoverage
-from evalstream.stats.score_sums import ScoreSums
-from evalstream.stats.tally import Tally
+from evalstream.stats.tally import ScoreSums, Tally
 
 SCORE: Final = "score_details/score"
 UNCERTAINTY: Final = "score_details/uncertainty"

@@ -25,8 +25,7 @@ from evalstream.model.block import Bytes
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.row_record import ABSENT, pack
 from evalstream.rules.base import RowCheck
-from evalstream.stats.score_sums import FEW_VALUES, ScoreSums
-from evalstream.stats.tally import Tally
+from evalstream.stats.tally import FEW_VALUES, ScoreSums, Tally
 
 if TYPE_CHECKING:
     from evalstream.model.sample_record import BlockSamples, GroupLabel

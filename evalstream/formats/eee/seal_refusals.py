@@ -21,7 +21,7 @@ from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
 from evalstream.rules.schema import ES213
-from evalstream.stats.score_sums import ScoreSums
+from evalstream.stats.tally import ScoreSums
 
 FILE_PATH: Final = f"{DETAILS}/file_path"
 ROWS_PATTERN: Final = PATTERN + ROWS_ENDING

@@ -23,7 +23,7 @@ from evalstream.formats.harpia.values import (
 )
 from evalstream.formats.harpia.views import Input, InputInstance, InputMetric, Score, view_metric
 from evalstream.parsing.json import short_text
-from evalstream.stats.score_sums import MOST_VALUES, ScoreSums
+from evalstream.stats.tally import MOST_VALUES, ScoreSums
 
 Path = tuple[str, ...]
 """The keys on the way to a number inside a score or result."""

@@ -12,9 +12,9 @@ from typing import ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place, other_formats
 from evalstream.io.beginning import ARRAY, OBJECT, PEEK_BYTES, Beginning, read_beginning
+from evalstream.io.inputs import stream_at
 from evalstream.io.names import is_local, is_remote
 from evalstream.io.remote import RemoteReader
-from evalstream.io.standard_streams import stream_at
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 

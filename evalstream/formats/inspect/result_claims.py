@@ -23,7 +23,7 @@ from evalstream.stats.claims.judgement import Claim, Judgement, confirm, leave_o
 from evalstream.stats.claims.kinds import ClaimKind, Figure
 from evalstream.stats.claims.reducers import CannotCompute
 from evalstream.stats.coverage import ResultCoverage
-from evalstream.stats.score_sums import ScoreSums
+from evalstream.stats.tally import ScoreSums
 
 _KINDS: Final[Mapping[str, ClaimKind]] = {
     "accuracy": kinds.MEAN,

@@ -25,7 +25,7 @@ from evalstream.stats.claims import judge, judgement, kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.kinds import ClaimKind, Figure
 from evalstream.stats.claims.rounding import as_float
-from evalstream.stats.score_sums import ScoreSums
+from evalstream.stats.tally import ScoreSums
 
 MOST_DEPTH: Final = 50
 """Groups that are nested deeper are not looked into: they may contain themselves."""

@@ -12,7 +12,7 @@ from xxhash import xxh3_64_intdigest
 
 from evalstream.formats.lm_eval.doc_ids import DocIds, IdRuns
 from evalstream.model.data_class import DataClass, field
-from evalstream.stats.score_sums import ScoreSums
+from evalstream.stats.tally import ScoreSums
 
 DIGEST_BYTES: Final = 32
 DIGESTS_BYTES: Final = 3 * DIGEST_BYTES

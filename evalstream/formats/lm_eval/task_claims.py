@@ -46,7 +46,7 @@ from evalstream.stats.claims.judgement import (
     refute,
 )
 from evalstream.stats.claims.kinds import ERROR, ClaimKind, Figure
-from evalstream.stats.score_sums import ScoreSums
+from evalstream.stats.tally import ScoreSums
 
 MOST_TRANSLATION_DRAWS: Final = 100
 """The harness draws no more for an error of these metrics."""

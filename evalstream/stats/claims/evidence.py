@@ -12,7 +12,7 @@ from typing import Any
 from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.coverage import ResultCoverage
-from evalstream.stats.score_sums import FRACTION_BITS, ScoreSums
+from evalstream.stats.tally import FRACTION_BITS, ScoreSums
 
 
 class Spread(NamedTuple):

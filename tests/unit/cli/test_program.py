@@ -104,3 +104,12 @@ def test_a_list_from_version_control_is_a_gate(folder: Path) -> None:
     assert [one["valid"] for one in json.loads(end.stdout)] == [True, True]
     end = ended(*gate, folder=folder, data="README.md\ngone.json\n")
     assert (end.returncode, end.stdout) == (1, "[]\n")
+
+
+def test_a_text_that_is_no_path_is_an_input_that_cannot_be_read(folder: Path) -> None:
+    done = ended("check", '{"sample_id": "1"}', folder=folder)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert done.stdout.startswith("ES001 unreadable-input: 1 error\n")
+    done = ended("check", "run.jsonl", "", folder=folder)
+    assert done.returncode == 2
+    assert done.stderr.endswith("input 2 is an empty text, not a path\n")

@@ -107,7 +107,7 @@ def by_typer(command: Command, line: Sequence[str]) -> dict[str, Any] | None:
     recorder, calls = recording(command)
     try:
         for _, values in read_by_typer([recorder], [*command.name.split(), *line]):
-            recorder.run(values)
+            recorder.function(**recorder.bind(values))
     except UsageError:
         return None
     return calls[0] if calls else None
@@ -120,7 +120,7 @@ def plainly(command: Command, line: Sequence[str]) -> dict[str, Any] | None:
     if values is None:
         return None
     try:
-        recorder.run(values)
+        recorder.function(**recorder.bind(values))
     except UsageError:
         return None
     return calls[0]

@@ -17,7 +17,8 @@ SCHEMA = builtin_schema("rules")
 def shown(capsys: pytest.CaptureFixture[str], name: str, *codes: str, form: str = "text") -> str:
     """Return what a command writes about rules."""
     given = {"codes": list(codes) or None, "form": form, "digest": False, "color": "auto"}
-    load_command(name).run(given)
+    command = load_command(name)
+    command.function(**command.bind(given))
     return capsys.readouterr().out
 
 

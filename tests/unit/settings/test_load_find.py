@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from evalstream.model.errors import UsageError
-from evalstream.settings.load import MOST_BYTES, find_table, read_table
+from evalstream.settings.load import find_table, read_table
+from evalstream.settings.resolve import MOST_BYTES
 
 OWN, PROJECT = "evalstream.toml", "pyproject.toml"
 

@@ -186,7 +186,7 @@ def _are_rivals(one: str, other: str, choices: Sequence[Any]) -> bool:
     """
     if max(len(one), len(other)) > LONGEST_ANSWER:
         return False
-    letters = [read_letter(text) for text in (one, other)]
+    letters = read_letter(one), read_letter(other)
     if any(letters):
         return all(letters) and letters[0] != letters[1]
     if is_integer(one) and is_integer(other):

@@ -78,7 +78,7 @@ def common_bounds(context: RowContext) -> tuple[float, float]:
     """
     if any(result.score_type == LEVELS for result in context.results):
         return math.inf, -math.inf
-    bounds = [_bounds(result) for result in context.results]
+    bounds = list(map(_bounds, context.results))
     minima = [least for least, _ in bounds if least is not None]
     maxima = [most for _, most in bounds if most is not None]
     return max(minima, default=-math.inf), min(maxima, default=math.inf)

@@ -184,9 +184,9 @@ def _prompts_without_question(facts: RunFacts) -> Iterator[Violation]:
 
 def _spellings(text: str) -> Iterator[str]:
     """Iterate over a text as it is, and as a list of messages in JSON or Python quotes it."""
+    yield _join_words(text)
     from json import dumps
 
-    yield _join_words(text)
     for quoted in (dumps(text), dumps(text, ensure_ascii=False), repr(text)):
         yield _join_words(quoted[1:-1])
 

@@ -26,7 +26,7 @@ from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.intervals import compute_intervals
 from evalstream.stats.claims.rounding import WHOLE_BELOW, agrees
 from evalstream.stats.coverage import ResultCoverage
-from evalstream.stats.score_sums import MOST_SUBTASKS, ScoreSums
+from evalstream.stats.tally import MOST_SUBTASKS, ScoreSums
 
 NUMBERS = st.one_of(
     st.sampled_from([0, 1, True, False, 0.0, 1.0, 0.5, -0.0, 5e-324, 1e308, -1e308, 10**400]),

@@ -14,7 +14,7 @@ from unsealed import result_of, unsealed
 
 import evalstream
 from evalstream.engine.row_pass import RowPass, RowsRead
-from evalstream.io.standard_streams import STANDARD_INPUT
+from evalstream.io.inputs import STANDARD_INPUT
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Severity
 

@@ -7,7 +7,7 @@ from each import each
 from evalstream.stats.claims import corpus_metrics, kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.coverage import ResultCoverage
-from evalstream.stats.score_sums import ScoreSums
+from evalstream.stats.tally import ScoreSums
 
 
 def evidence_of(samples: list[str]) -> Evidence:

@@ -18,7 +18,7 @@ from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import judge
 from evalstream.stats.claims.judgement import Claim
 from evalstream.stats.coverage import ResultCoverage
-from evalstream.stats.score_sums import ScoreSums
+from evalstream.stats.tally import ScoreSums
 
 SCORES = st.one_of(
     st.sampled_from([0, 1, True, -0.0, 5e-324, 1e308, -1e308, 10**400, -(10**400), 0.1, None]),
