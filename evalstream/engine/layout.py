@@ -199,7 +199,7 @@ _OPENING: Final = LazyPattern(rb"\s*\[\s*")
 _FIRST_ROW: Final = LazyPattern(rb"\s*\[\s*\{")
 
 _BETWEEN_ROWS: Final = b"}\n{"
-"""Bytes that no JSON document has: `{` never follows `}`, and a string contains no newline."""
+"""Bytes at the end of a line that no JSON document has: `{` never follows `}`."""
 
 
 class Layout(NamedTuple):
@@ -242,7 +242,8 @@ def detect_layout(
     start = head[:4096].lstrip(b" \t\r\n\xef\xbb\xbf")
     if start.startswith(b"["):
         return Layout(JSON_ARRAY) if _is_array(head, size) else Layout(JSONL)
-    if start.startswith(b"{") and size <= len(head) and _BETWEEN_ROWS not in head:
+    has_rows = head.startswith(_BETWEEN_ROWS, head.find(b"\n") - 1)
+    if start.startswith(b"{") and size <= len(head) and not has_rows:
         document = _parse_head(head)
         if isinstance(document, dict) and any(member in document for member in of_aggregates):
             return Layout(AGGREGATE)

@@ -17,6 +17,26 @@ MANY: Final = 16
 """Of so many tuples of a class the constructor is worth being compiled."""
 
 
+if TYPE_CHECKING:
+    from functools import cached_property as cached_property  # noqa: PLC0414 - mypy asks for it
+else:
+
+    class cached_property:  # noqa: N801 - the name that it has elsewhere
+        """A value that is made when it is first read, without the lock that Python 3.11 takes."""
+
+        def __init__(self, make: Callable[[Any], Any]) -> None:
+            self._make, self.__doc__ = make, make.__doc__
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            self._name = name
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            value = instance.__dict__[self._name] = self._make(instance)
+            return value
+
+
 class _OnDemand:
     """An attribute of classes that a function of this module makes when it is read."""
 
@@ -160,6 +180,7 @@ class DataClass:
         _defaults: ClassVar[Mapping[str, Any]]
         _factories: ClassVar[tuple[tuple[str, Callable[[], Any]], ...]]
         _compared: ClassVar[Any]
+        _made: ClassVar[int]
     else:
         # Without annotations, as `typing.get_type_hints` is for the fields.
         __dataclass_fields__ = _OnDemand("fields_of")
@@ -184,16 +205,20 @@ class DataClass:
             (name, one.default_factory) for name, one in fields.items() if one.default_factory
         )
         cls._compared = attrgetter(*(name for name, one in fields.items() if one.compare))
+        # One that was compiled for the base has other fields.
+        cls.__init__, cls._made = DataClass.__init__, 0  # type: ignore[method-assign]
         if frozen:
             cls.__setattr__ = cls.__delattr__ = _refuse  # type: ignore[assignment]
         else:
             cls.__hash__ = None  # type: ignore[assignment]
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        """Take the values of the fields. Raises TypeError for a missing or unknown one."""
+        """Take the values of the fields. Raises TypeError for a missing or unknown one.
+
+        The constructor of a class that makes many objects is compiled.
+        """
         if values:
             self._name(values, named)
-        # All at once, as a check of a small run makes dozens of objects with a dozen fields each.
         values_by_name = {**self._defaults, **named}
         if len(values_by_name) > len(self._defaults) or not self._required <= named.keys():
             wrong = named.keys() ^ (self._required | named.keys() & self.__data_fields__.keys())
@@ -204,6 +229,10 @@ class DataClass:
             if name not in named:
                 values_by_name[name] = make()
         _set(self, "__dict__", values_by_name)
+        cls = self.__class__
+        cls._made += 1
+        if cls._made == MANY:
+            cls.__init__ = _compile_constructor(cls)  # type: ignore[method-assign]
 
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:
@@ -227,6 +256,21 @@ class DataClass:
         if len(names) < len(values) or not named.keys().isdisjoint(names):
             raise TypeError(f"{self.__class__.__name__}: too many values")
         named.update(zip(names, values, strict=True))
+
+
+def _compile_constructor(cls: type[DataClass]) -> Any:
+    """Return a constructor that takes the fields of a class by its own parameters."""
+    makers, by_name = dict(cls._factories), "" if cls._by_position else "*, "
+    parameters, values, known = [], [], {"_set": _set, "_missing": REQUIRED}
+    for number, (name, one) in enumerate(cls.__data_fields__.items()):
+        known[f"_{number}"], value = makers.get(name, one.default), name
+        if name in makers:
+            value = f"_{number}() if {name} is _missing else {name}"
+        default = "" if one.is_required else "=_missing" if name in makers else f"=_{number}"
+        parameters.append(f"{name}{default}")
+        values.append(f"'{name}': {value}")
+    text = f"lambda self, {by_name}{', '.join(parameters)}: "
+    return eval(f"{text}_set(self, '__dict__', {{{', '.join(values)}}})", known)  # noqa: S307 - made of identifiers
 
 
 def fields_of(owner: type, declared: Mapping[str, Field]) -> dict[str, Any]:
