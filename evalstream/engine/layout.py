@@ -230,12 +230,12 @@ def detect_layout(
     `path` is the path of the file, None for a stream; the advice for a harness's log contains it.
     With `any_rows` such a log counts as rows. Only aggregates have the members `of_aggregates`.
     """
-    if not any_rows and not any(member in head[:_NEAR] for member in _ROW_MEMBERS):
+    if not any_rows and all(head.find(member, 0, _NEAR) < 0 for member in _ROW_MEMBERS):
         log = detect_log(Beginning("", head[:PEEK_BYTES]))
         if log is not None:
             return Layout(FOREIGN, log.describe(path))
     # Either has such a byte among the first two.
-    if b"\0" in head[:2] or not head[:1].isascii():
+    if head.find(b"\0", 0, 2) >= 0 or not head[:1].isascii():
         for name, beginning in _WIDE.items():
             if beginning.match(head):
                 return Layout(WIDE, name)

@@ -22,9 +22,9 @@ from evalstream.formats.eee.rules.sample_hash import (
     tried_recipes,
     wrong_hash,
 )
-from evalstream.formats.eee.rules.transcript import Limits, find_limits
+from evalstream.formats.eee.rules.transcript import find_limits
 from evalstream.formats.eee.rules.version import ES216
-from evalstream.model.data_class import NamedTuple, cached_property
+from evalstream.model.data_class import NamedTuple, cached_property, replace
 from evalstream.model.finding import Values, Violation
 from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH
@@ -168,26 +168,10 @@ def lists_all_rows(context: RowContext) -> bool:
     )
 
 
-class _Needs(NamedTuple):
-    """What decides how the scanner looks at the rows of a context."""
-
-    schema: str | None
-    version: str
-    algorithm: str
-    enabled: frozenset[str]
-    recipe: str
-    tried: tuple[str, ...]
-    bounds: tuple[float, float]
-    scores: Doubts
-    limits: Limits
-    fits_others: bool
-    times_generation: bool
-    lists_all: bool
-    links: bool
-    identity: str
-    has_noise: bool
-    judges_binary: bool
-    compares: bool
+_OF_ONE_RUN: Final = dict.fromkeys(
+    ("evaluation_id", "model_id", "evaluation_names", "foreign_id"), None
+)
+"""The members of a context that the scanner need not know."""
 
 
 def fast_path_for(context: RowContext, reader: RowReader) -> ScanPlan | None:
@@ -195,75 +179,60 @@ def fast_path_for(context: RowContext, reader: RowReader) -> ScanPlan | None:
     loaded, options = library(), context.options
     if loaded is None or options.engine != "auto" or options.max_depth < FAST_DEPTH:
         return None
-    setting = _setting(_needs(context))
+    # Lists of samples may be long, and are not kept.
+    make = _setting.__wrapped__ if lists_samples(context) else _setting
+    setting = make(replace(context, **_OF_ONE_RUN))
     return None if setting is None else ScanPlan(context, loaded, setting, reader)
 
 
-def _needs(context: RowContext) -> _Needs:
-    """Return what the scanner has to know of a context."""
-    options = context.options
-    return _Needs(
-        schema=options.schema,
-        version=context.version,
-        algorithm=context.algorithm,
-        enabled=context.enabled_codes,
-        recipe=context.recipes[0] if context.recipes else "",
-        tried=tried_recipes(context),
-        bounds=common_bounds(context),
-        scores=doubtful_scores(context),
-        limits=find_limits(context),
-        # It is only reported of rows that choose the version which other ones fit them.
-        fits_others=options.schema is None and options.schema_version == "auto",
+@lru_cache(maxsize=16)
+def _setting(context: RowContext) -> ScannerConfig | None:
+    """Return what the scanner checks rows against, None for what it does not support.
+
+    Many runs of a call differ in their ids alone.
+    """
+    options, version, enabled = context.options, context.version, context.enabled_codes
+    bounds, scores, limits = (
+        common_bounds(context),
+        doubtful_scores(context),
+        find_limits(context),
+    )
+    recipe = context.recipes[0] if context.recipes else ""
+    is_known = (
+        all(map(_is_double, (*bounds, *scores, *limits)))
+        and recipe in known_recipes()
+        and context.algorithm in _HEX_DIGITS
+    )
+    tables = _build_tables(options.schema, version, enabled) if is_known else None
+    found = hasher(context.algorithm) if tables is not None else None
+    if tables is None or found is None:
+        return None
+    # It is only reported of rows that choose the version which other ones fit them.
+    fits_others = options.schema is None and options.schema_version == "auto"
+    constraints = RowConstraints(
+        lowest=bounds[0],
+        highest=bounds[1],
+        **scores._asdict(),
+        **limits._asdict(),
+        wanted=tables.wanted,
+        unwanted=tables.unwanted,
+        seed=_SEED if fits_others and ES216.code in enabled else 0,
+        recipe=known_recipes().index(recipe),
+        tried=_bits(known_recipes(), tried_recipes(context)),
+        hash_digits=_HEX_DIGITS[context.algorithm],
         times_generation="generation_time_ms" in timed_members(context),
         lists_all=lists_all_rows(context),
         links=context.links,
-        identity=options.samples.by if options.samples else "",
-        has_noise=options.noise is not None,
+        identity=IDENTITIES.index(options.samples.by if options.samples else ""),
+        # A line that is not a valid row may be noise.
+        deviating=options.noise is None,
         judges_binary=judges_binary_scores(context),
         compares=len(context.results) > 1,
+        counts_turns=version not in versions.OLDEST,
+        checks=_bits(known_checks(), enabled),
+        transcript=row_view.transcript_key(version).encode(),
     )
-
-
-@lru_cache(maxsize=64)
-def _setting(needs: _Needs) -> ScannerConfig | None:
-    """Return what the scanner checks rows against, None for what it does not support."""
-    is_known = (
-        all(map(_is_double, (*needs.bounds, *needs.scores, *needs.limits)))
-        and needs.recipe in known_recipes()
-        and needs.algorithm in _HEX_DIGITS
-    )
-    tables = _build_tables(needs.schema, needs.version, needs.enabled) if is_known else None
-    found = hasher(needs.algorithm) if tables is not None else None
-    if tables is None or found is None:
-        return None
-    return ScannerConfig(tables, _constraints(needs, tables), found)
-
-
-def _constraints(needs: _Needs, tables: Tables) -> RowConstraints:
-    lowest, highest = needs.bounds
-    return RowConstraints(
-        lowest=lowest,
-        highest=highest,
-        **needs.scores._asdict(),
-        **needs.limits._asdict(),
-        wanted=tables.wanted,
-        unwanted=tables.unwanted,
-        seed=_SEED if needs.fits_others and ES216.code in needs.enabled else 0,
-        recipe=known_recipes().index(needs.recipe),
-        tried=_bits(known_recipes(), needs.tried),
-        hash_digits=_HEX_DIGITS[needs.algorithm],
-        times_generation=needs.times_generation,
-        lists_all=needs.lists_all,
-        links=needs.links,
-        identity=IDENTITIES.index(needs.identity),
-        # A line that is not a valid row may be noise.
-        deviating=not needs.has_noise,
-        judges_binary=needs.judges_binary,
-        compares=needs.compares,
-        counts_turns=needs.version not in versions.OLDEST,
-        checks=_bits(known_checks(), needs.enabled),
-        transcript=row_view.transcript_key(needs.version).encode(),
-    )
+    return ScannerConfig(tables, constraints, found)
 
 
 def _iterate_watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
