@@ -38,16 +38,19 @@ TEXT_BYTES: Final = 4194304
 """How much room there is for what they say; rows that say more are left to others."""
 
 
+_STOP_REASONS: Final = tuple(StopReason)
+
+
 class RowKind(NamedTuple):
     """Taken rows of one scope that agree in flags, score, and whether their hash is in doubt.
 
-    `score` holds the bits of a double; `first` is the line of the first row.
+    `first` is the line of the first row.
     """
 
     scope: int
     flags: int
     doubtful: int
-    score: int
+    score: float
     rows: int
     first: int
 
@@ -139,7 +142,8 @@ class Scanner:
 
     def scan(self) -> StopReason:
         """Look at more lines."""
-        return StopReason(self._library.eee_scan_lines(self._handle, byref(self._scan)))
+        reason: int = self._library.eee_scan_lines(self._handle, byref(self._scan))
+        return _STOP_REASONS[reason]
 
     @property
     def at(self) -> int:
