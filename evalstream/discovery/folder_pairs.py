@@ -6,7 +6,7 @@ import hashlib
 import os
 from array import array
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import cached_property, partial
 
 from evalstream.discovery.counterpart import places
 from evalstream.discovery.local import LocalFolder, Sort, entry_type
@@ -14,7 +14,6 @@ from evalstream.discovery.peek import AGGREGATE, peek_aggregate, peek_safely
 from evalstream.formats.registry import MAIN, NAMES, paired_format
 from evalstream.io import names as file_names
 from evalstream.io.spill_table import encode_name
-from evalstream.model.data_class import cached_property
 from evalstream.model.run import NoInput, Run
 
 

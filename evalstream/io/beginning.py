@@ -11,13 +11,14 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, Final
 
 from evalstream.io.codecs import detect_compression
 from evalstream.io.names import is_rows_name
 from evalstream.io.readers import PrefixedReader
 from evalstream.model.block import ByteStream
-from evalstream.model.data_class import NamedTuple, cached_property
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK, fast
 from evalstream.parsing.lazy_regex import LazyPattern

@@ -17,26 +17,6 @@ MANY: Final = 16
 """Of so many tuples of a class the constructor is worth being compiled."""
 
 
-if TYPE_CHECKING:
-    from functools import cached_property as cached_property  # noqa: PLC0414 - mypy asks for it
-else:
-
-    class cached_property:  # noqa: N801 - the name that it has elsewhere
-        """A value that is made when it is first read, without the lock that Python 3.11 takes."""
-
-        def __init__(self, make: Callable[[Any], Any]) -> None:
-            self._make, self.__doc__ = make, make.__doc__
-
-        def __set_name__(self, owner: type, name: str) -> None:
-            self._name = name
-
-        def __get__(self, instance: Any, owner: type | None = None) -> Any:
-            if instance is None:
-                return self
-            value = instance.__dict__[self._name] = self._make(instance)
-            return value
-
-
 class _OnDemand:
     """An attribute of classes that a function of this module makes when it is read."""
 
@@ -270,7 +250,9 @@ def _compile_constructor(cls: type[DataClass]) -> Any:
         parameters.append(f"{name}{default}")
         values.append(f"'{name}': {value}")
     text = f"lambda self, {by_name}{', '.join(parameters)}: "
-    return eval(f"{text}_set(self, '__dict__', {{{', '.join(values)}}})", known)  # noqa: S307 - made of identifiers
+    made = eval(f"{text}_set(self, '__dict__', {{{', '.join(values)}}})", known)  # noqa: S307 - made of identifiers
+    made.__qualname__ = cls.__qualname__
+    return made
 
 
 def fields_of(owner: type, declared: Mapping[str, Field]) -> dict[str, Any]:

@@ -7,10 +7,10 @@ everything that is wrong with a value, as data that does not depend on the libra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final
 
-from evalstream.model.data_class import NamedTuple, cached_property
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.parsing.json import is_finite, resolve
 from evalstream.parsing.linear_regex import backtracking_options

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, AnyStr, Generic
-
-from evalstream.model.data_class import cached_property
 
 
 class LazyPattern(Generic[AnyStr]):

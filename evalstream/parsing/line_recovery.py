@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Final, NamedTuple
 
-from evalstream.model.data_class import cached_property
 from evalstream.parsing.array_elements import DECODER
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.lazy_regex import LazyPattern

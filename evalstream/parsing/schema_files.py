@@ -6,11 +6,10 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.model.data_class import cached_property
 from evalstream.parsing.json import is_accepted, is_finite
 
 if TYPE_CHECKING:

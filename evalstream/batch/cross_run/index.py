@@ -133,9 +133,9 @@ class CrossRunIndex:
         link_key = group.link_key
         sums = (link_key.benchmark, group.samples, group.inputs)
         key = (*map(_to_signed, sums), group.rows)
-        row = (*key, number, place)
+        row = (None, *key, number, place)
         # Few sets are met again, and one statement is quicker than to look first.
-        cursor = self._base.execute(_ADD_SET, row)
+        cursor = self._base.execute("INSERT OR IGNORE INTO sets VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         if cursor.rowcount:
             set_id, is_first = int(cursor.lastrowid or 0), True
         else:
@@ -244,9 +244,6 @@ class _RunNames(NamedTuple):
         return unpack_element_position(word) if self.is_array else (word, word)
 
 
-_ADD_SET: Final = """
-INSERT OR IGNORE INTO sets (benchmark, samples, inputs, rows, run, place) VALUES (?, ?, ?, ?, ?, ?)
-"""
 _RUNS: Final = """
 SELECT number, file, aggregate, record, evaluation, is_array, is_cut FROM runs ORDER BY number
 """

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from evalstream.formats.eee.claims import Claims, read_claims
 from evalstream.formats.eee.metrics import METRIC_NAMES, is_qualified, list_names, metric_kind
-from evalstream.model.data_class import DataClass, NamedTuple, cached_property
+from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.row_record import UNJOINED
 from evalstream.model.text import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalise_digest
 from evalstream.parsing.json import member, text_or_none

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.result import BlockFindings, SketchedFindings
@@ -25,7 +26,6 @@ from evalstream.formats.eee.rules.version import (
     versions_that_fit,
 )
 from evalstream.model.block import Lines
-from evalstream.model.data_class import cached_property
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing import json
 from evalstream.parsing.schema_files import builtin_validator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from evalstream.engine.result import CheckContext
@@ -12,7 +13,7 @@ from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, Result
 from evalstream.formats.eee.claim_states import SCORE
 from evalstream.formats.eee.datastore import ROWS_ENDING
 from evalstream.model.claim import JudgedClaim, State
-from evalstream.model.data_class import NamedTuple, cached_property, field
+from evalstream.model.data_class import NamedTuple, field
 from evalstream.model.finding import Violation
 from evalstream.model.run_summary import add_counts
 from evalstream.rules.base import FileFacts, RowCheck

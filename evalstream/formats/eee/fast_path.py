@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +25,7 @@ from evalstream.formats.eee.rules.sample_hash import (
 )
 from evalstream.formats.eee.rules.transcript import find_limits
 from evalstream.formats.eee.rules.version import ES216
-from evalstream.model.data_class import NamedTuple, cached_property
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Values, Violation
 from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH

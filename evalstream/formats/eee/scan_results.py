@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.result import AlikeLines, BlockFindings, LineViolations, Room, shorten_values
@@ -12,7 +12,6 @@ from evalstream.formats.eee.fast_path import MOST_TEMPLATES, Key, ScanPlan, Temp
 from evalstream.formats.eee.row_groups import RowGroup, is_aggregated_notice, notice_key
 from evalstream.formats.eee.rules.sample_hash import ES401
 from evalstream.formats.eee.rules.version import ES216
-from evalstream.model.data_class import cached_property
 from evalstream.model.finding import CountKey, Values, Violation, with_values
 from evalstream.model.row_record import RECORD_BYTES
 from evalstream.model.sample_record import ROW_WORDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
@@ -36,7 +36,6 @@ from evalstream.formats.helm.store import InstanceStore, RawRow
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.spill_table import encode_name
-from evalstream.model.data_class import cached_property
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import ArrayError, Element, Piece
 from evalstream.parsing.array_splitter import ArraySplitter

@@ -6,6 +6,7 @@ import re
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, groupby
 from typing import Any, ClassVar, Final
 
@@ -13,7 +14,6 @@ from evalstream.engine.positions import envelope_locator, part_locator
 from evalstream.formats.infereval.format import BENCHMARK, ITEMS, kind_by_members
 from evalstream.formats.infereval.schema import document_validator, fits, item_validator
 from evalstream.formats.infereval.views import Benchmark
-from evalstream.model.data_class import cached_property
 from evalstream.model.finding import Position
 from evalstream.model.options import Options
 from evalstream.model.signals import STOPPING

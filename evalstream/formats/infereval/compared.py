@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import cached_property
 from typing import Any, Final
 
 from evalstream.engine.row_lookup import pick_elements
@@ -13,7 +14,6 @@ from evalstream.formats.infereval.views import Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus
 from evalstream.io.names import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
-from evalstream.model.data_class import cached_property
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.formats.inspect.values import is_count, is_id
-from evalstream.model.data_class import cached_property
 from evalstream.parsing.json import member, pointer, text_or_none
 from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
 

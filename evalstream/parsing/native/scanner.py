@@ -38,9 +38,6 @@ TEXT_BYTES: Final = 4194304
 """How much room there is for what they say; rows that say more are left to others."""
 
 
-_STOP_REASONS: Final = tuple(StopReason)
-
-
 class RowKind(NamedTuple):
     """Taken rows of one scope that agree in flags, score, and whether their hash is in doubt.
 
@@ -142,8 +139,7 @@ class Scanner:
 
     def scan(self) -> StopReason:
         """Look at more lines."""
-        reason: int = self._library.eee_scan_lines(self._handle, byref(self._scan))
-        return _STOP_REASONS[reason]
+        return StopReason(self._library.eee_scan_lines(self._handle, byref(self._scan)))
 
     @property
     def at(self) -> int:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import takewhile
 from typing import Any, Final
 
-from evalstream.model.data_class import NamedTuple, cached_property
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.native import schema_keywords
 
 Path = tuple[str, ...]

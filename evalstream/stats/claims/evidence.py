@@ -6,9 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
-from evalstream.model.data_class import DataClass, NamedTuple, cached_property, field
+from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.coverage import ResultCoverage
 from evalstream.stats.score_sums import FRACTION_BITS, ScoreSums

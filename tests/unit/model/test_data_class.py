@@ -2,19 +2,13 @@
 
 import pickle
 import typing
+from functools import cached_property
 from typing import Any
 
 import pytest
 from each import each
 
-from evalstream.model.data_class import (
-    DataClass,
-    NamedTuple,
-    cached_property,
-    field,
-    field_values,
-    replace,
-)
+from evalstream.model.data_class import DataClass, NamedTuple, field, field_values, replace
 
 
 class Point(DataClass, frozen=True):

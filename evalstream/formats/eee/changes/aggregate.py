@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from evalstream._version import __version__
@@ -30,7 +31,6 @@ from evalstream.formats.eee.datastore import (
     read_uuid,
 )
 from evalstream.model.changes import MARK_REMOVED, Applied, Need, make_applied
-from evalstream.model.data_class import cached_property
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK, pointer
 from evalstream.parsing.json_tree import (

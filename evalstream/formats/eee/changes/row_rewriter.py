@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Collection, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Final
 
 from evalstream.engine.block_rewriting import LeftRow, RewrittenBlock
@@ -19,7 +19,7 @@ from evalstream.formats.eee.changes.rows import (
 )
 from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, nearest_version
 from evalstream.model.changes import MOST_PLACES, Applied, Change, ChangeTally, Example, Occurrences
-from evalstream.model.data_class import DataClass, cached_property
+from evalstream.model.data_class import DataClass
 from evalstream.parsing.json import FAST_DEPTH
 from evalstream.parsing.json_tree import JsonType, Node, Splices, parse_tree, read_string
 from evalstream.parsing.native.rewrite import CompiledPlace, LineChange

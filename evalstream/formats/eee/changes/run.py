@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 from evalstream.engine.block_rewriting import BlockRewriter, RewrittenBlock
@@ -27,7 +27,6 @@ from evalstream.formats.eee.changes.supplied import FILE_PATH, SEAL, Supplied, s
 from evalstream.formats.eee.datastore import TargetPlace, new_name, path_to_declare, read_collection
 from evalstream.formats.eee.versions import TARGETS
 from evalstream.model.changes import DIGEST, MARK_REMOVED, Applied, ChangeKind, Need, make_applied
-from evalstream.model.data_class import cached_property
 from evalstream.model.errors import UsageError
 from evalstream.model.text import ALGORITHM_OF_LENGTH, describe_unknown
 from evalstream.parsing.json import UTF8_MARK, shorten, text_or_none
