@@ -199,7 +199,7 @@ _OPENING: Final = LazyPattern(rb"\s*\[\s*")
 _FIRST_ROW: Final = LazyPattern(rb"\s*\[\s*\{")
 
 _BETWEEN_ROWS: Final = b"}\n{"
-"""Bytes that no JSON document has: `{` never follows `}`, and a string contains no newline."""
+"""Bytes at the end of a line that no JSON document has: `{` never follows `}`."""
 
 
 class Layout(NamedTuple):
@@ -230,19 +230,20 @@ def detect_layout(
     `path` is the path of the file, None for a stream; the advice for a harness's log contains it.
     With `any_rows` such a log counts as rows. Only aggregates have the members `of_aggregates`.
     """
-    if not any_rows and not any(member in head[:_NEAR] for member in _ROW_MEMBERS):
+    if not any_rows and all(head.find(member, 0, _NEAR) < 0 for member in _ROW_MEMBERS):
         log = detect_log(Beginning("", head[:PEEK_BYTES]))
         if log is not None:
             return Layout(FOREIGN, log.describe(path))
     # Either has such a byte among the first two.
-    if b"\0" in head[:2] or not head[:1].isascii():
+    if head.find(b"\0", 0, 2) >= 0 or not head[:1].isascii():
         for name, beginning in _WIDE.items():
             if beginning.match(head):
                 return Layout(WIDE, name)
     start = head[:4096].lstrip(b" \t\r\n\xef\xbb\xbf")
     if start.startswith(b"["):
         return Layout(JSON_ARRAY) if _is_array(head, size) else Layout(JSONL)
-    if start.startswith(b"{") and size <= len(head) and _BETWEEN_ROWS not in head:
+    has_rows = head.startswith(_BETWEEN_ROWS, head.find(b"\n") - 1)
+    if start.startswith(b"{") and size <= len(head) and not has_rows:
         document = _parse_head(head)
         if isinstance(document, dict) and any(member in document for member in of_aggregates):
             return Layout(AGGREGATE)

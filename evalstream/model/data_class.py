@@ -160,6 +160,7 @@ class DataClass:
         _defaults: ClassVar[Mapping[str, Any]]
         _factories: ClassVar[tuple[tuple[str, Callable[[], Any]], ...]]
         _compared: ClassVar[Any]
+        _made: ClassVar[int]
     else:
         # Without annotations, as `typing.get_type_hints` is for the fields.
         __dataclass_fields__ = _OnDemand("fields_of")
@@ -184,16 +185,20 @@ class DataClass:
             (name, one.default_factory) for name, one in fields.items() if one.default_factory
         )
         cls._compared = attrgetter(*(name for name, one in fields.items() if one.compare))
+        # One that was compiled for the base has other fields.
+        cls.__init__, cls._made = DataClass.__init__, 0  # type: ignore[method-assign]
         if frozen:
             cls.__setattr__ = cls.__delattr__ = _refuse  # type: ignore[assignment]
         else:
             cls.__hash__ = None  # type: ignore[assignment]
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        """Take the values of the fields. Raises TypeError for a missing or unknown one."""
+        """Take the values of the fields. Raises TypeError for a missing or unknown one.
+
+        The constructor of a class that makes many objects is compiled.
+        """
         if values:
             self._name(values, named)
-        # All at once, as a check of a small run makes dozens of objects with a dozen fields each.
         values_by_name = {**self._defaults, **named}
         if len(values_by_name) > len(self._defaults) or not self._required <= named.keys():
             wrong = named.keys() ^ (self._required | named.keys() & self.__data_fields__.keys())
@@ -204,6 +209,10 @@ class DataClass:
             if name not in named:
                 values_by_name[name] = make()
         _set(self, "__dict__", values_by_name)
+        cls = self.__class__
+        cls._made += 1
+        if cls._made == MANY:
+            cls.__init__ = _compile_constructor(cls)  # type: ignore[method-assign]
 
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:
@@ -227,6 +236,23 @@ class DataClass:
         if len(names) < len(values) or not named.keys().isdisjoint(names):
             raise TypeError(f"{self.__class__.__name__}: too many values")
         named.update(zip(names, values, strict=True))
+
+
+def _compile_constructor(cls: type[DataClass]) -> Any:
+    """Return a constructor that takes the fields of a class by its own parameters."""
+    makers, by_name = dict(cls._factories), "" if cls._by_position else "*, "
+    parameters, values, known = [], [], {"_set": _set, "_missing": REQUIRED}
+    for number, (name, one) in enumerate(cls.__data_fields__.items()):
+        known[f"_{number}"], value = makers.get(name, one.default), name
+        if name in makers:
+            value = f"_{number}() if {name} is _missing else {name}"
+        default = "" if one.is_required else "=_missing" if name in makers else f"=_{number}"
+        parameters.append(f"{name}{default}")
+        values.append(f"'{name}': {value}")
+    text = f"lambda self, {by_name}{', '.join(parameters)}: "
+    made = eval(f"{text}_set(self, '__dict__', {{{', '.join(values)}}})", known)  # noqa: S307 - made of identifiers
+    made.__qualname__ = cls.__qualname__
+    return made
 
 
 def fields_of(owner: type, declared: Mapping[str, Field]) -> dict[str, Any]:

@@ -220,7 +220,7 @@ FRAGMENTS = st.sampled_from(
         "1",
     ]
 )
-TEXTS = st.lists(FRAGMENTS | st.from_regex(leak._SECRET._pattern), max_size=4).map("".join)
+TEXTS = st.lists(FRAGMENTS | st.from_regex(leak._SECRET.pattern), max_size=4).map("".join)
 PLACES = st.sets(st.integers(0, 60), max_size=3)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,8 +53,6 @@ FIRST_ROWS: Final = 64
 
 _CLUSTER: Final = SampleRow._fields.index("cluster")
 _LINE: Final = SampleRow._fields.index("line")
-_WORD: Final = struct.Struct("=Q")
-_DOUBLE: Final = struct.Struct("=d")
 
 _IDLE: Final[list[ScannerMemory]] = []
 """Unused scanners, kept for reuse: creating one takes a millisecond."""
@@ -183,9 +180,8 @@ class FastBlock:
             tally.carriage_returns.add(None, kind.first, kind.rows)
         group.rows += kind.rows
         if group.is_counted:
-            (score,) = _DOUBLE.unpack(_WORD.pack(kind.score))
             key = (
-                None if flags & Flag.UNSCORED else score,
+                None if flags & Flag.UNSCORED else kind.score,
                 None if flags & Flag.UNJUDGED else bool(flags & Flag.IS_CORRECT),
                 bool(flags & Flag.FAILED),
             )

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.formats.eee import catalogue, row_view, versions
+from evalstream.formats.eee.aggregate import Result
 from evalstream.formats.eee.catalogue import bind_rules
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.rules.evidence import read_scale
@@ -22,7 +23,7 @@ from evalstream.formats.eee.rules.sample_hash import (
     tried_recipes,
     wrong_hash,
 )
-from evalstream.formats.eee.rules.transcript import Limits, find_limits
+from evalstream.formats.eee.rules.transcript import find_limits
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Values, Violation
@@ -107,9 +108,9 @@ class RowTemplates:
         return SHARED in self._templates.get(key, ())
 
 
-def lists_samples(context: RowContext) -> bool:
+def lists_samples(results: Iterable[Result]) -> bool:
     """Tell whether a result lists the samples that it covers."""
-    return any(result.sample_ids is not None for result in context.results)
+    return any(result.sample_ids is not None for result in results)
 
 
 class ScanPlan:
@@ -125,7 +126,7 @@ class ScanPlan:
         self.templates = RowTemplates(reader)
         self.id_doubts = _find_doubt(ES311) if ES311.code in context.enabled_codes else 0
         self.compares_answers = len(context.results) > 1
-        self.lists_samples = lists_samples(context)
+        self.lists_samples = lists_samples(context.results)
 
     @cached_property
     def checks(self) -> Sequence[tuple[int, RowCheck]]:
@@ -162,14 +163,14 @@ def lists_all_rows(context: RowContext) -> bool:
     samples = context.options.samples
     return (
         len(context.results) > 1
-        or lists_samples(context)
+        or lists_samples(context.results)
         or context.links
         or (samples is not None and samples.cluster is not None)
     )
 
 
 class _Needs(NamedTuple):
-    """What decides how the scanner looks at the rows of a context."""
+    """What decides how the scanner looks at the rows of a context; runs of a call may share it."""
 
     schema: str | None
     version: str
@@ -177,17 +178,13 @@ class _Needs(NamedTuple):
     enabled: frozenset[str]
     recipe: str
     tried: tuple[str, ...]
-    bounds: tuple[float, float]
-    scores: Doubts
-    limits: Limits
+    results: tuple[Result, ...]
+    library: str | None
     fits_others: bool
-    times_generation: bool
     lists_all: bool
     links: bool
     identity: str
     has_noise: bool
-    judges_binary: bool
-    compares: bool
 
 
 def fast_path_for(context: RowContext, reader: RowReader) -> ScanPlan | None:
@@ -195,40 +192,35 @@ def fast_path_for(context: RowContext, reader: RowReader) -> ScanPlan | None:
     loaded, options = library(), context.options
     if loaded is None or options.engine != "auto" or options.max_depth < FAST_DEPTH:
         return None
-    setting = _setting(_needs(context))
-    return None if setting is None else ScanPlan(context, loaded, setting, reader)
-
-
-def _needs(context: RowContext) -> _Needs:
-    """Return what the scanner has to know of a context."""
-    options = context.options
-    return _Needs(
-        schema=options.schema,
-        version=context.version,
-        algorithm=context.algorithm,
-        enabled=context.enabled_codes,
-        recipe=context.recipes[0] if context.recipes else "",
-        tried=tried_recipes(context),
-        bounds=common_bounds(context),
-        scores=doubtful_scores(context),
-        limits=find_limits(context),
+    needs = _Needs(
+        options.schema,
+        context.version,
+        context.algorithm,
+        context.enabled_codes,
+        context.recipes[0] if context.recipes else "",
+        tried_recipes(context),
+        context.results,
+        context.library,
         # It is only reported of rows that choose the version which other ones fit them.
-        fits_others=options.schema is None and options.schema_version == "auto",
-        times_generation="generation_time_ms" in timed_members(context),
-        lists_all=lists_all_rows(context),
-        links=context.links,
-        identity=options.samples.by if options.samples else "",
-        has_noise=options.noise is not None,
-        judges_binary=judges_binary_scores(context),
-        compares=len(context.results) > 1,
+        options.schema is None and options.schema_version == "auto",
+        lists_all_rows(context),
+        context.links,
+        options.samples.by if options.samples else "",
+        options.noise is not None,
     )
+    # Lists of samples may be long, and are not kept.
+    make = _setting.__wrapped__ if lists_samples(context.results) else _setting
+    setting = make(needs)
+    return None if setting is None else ScanPlan(context, loaded, setting, reader)
 
 
 @lru_cache(maxsize=64)
 def _setting(needs: _Needs) -> ScannerConfig | None:
     """Return what the scanner checks rows against, None for what it does not support."""
+    results = needs.results
+    bounds, scores, limits = common_bounds(results), doubtful_scores(results), find_limits(results)
     is_known = (
-        all(map(_is_double, (*needs.bounds, *needs.scores, *needs.limits)))
+        all(map(_is_double, (*bounds, *scores, *limits)))
         and needs.recipe in known_recipes()
         and needs.algorithm in _HEX_DIGITS
     )
@@ -236,34 +228,30 @@ def _setting(needs: _Needs) -> ScannerConfig | None:
     found = hasher(needs.algorithm) if tables is not None else None
     if tables is None or found is None:
         return None
-    return ScannerConfig(tables, _constraints(needs, tables), found)
-
-
-def _constraints(needs: _Needs, tables: Tables) -> RowConstraints:
-    lowest, highest = needs.bounds
-    return RowConstraints(
-        lowest=lowest,
-        highest=highest,
-        **needs.scores._asdict(),
-        **needs.limits._asdict(),
+    constraints = RowConstraints(
+        lowest=bounds[0],
+        highest=bounds[1],
+        **scores._asdict(),
+        **limits._asdict(),
         wanted=tables.wanted,
         unwanted=tables.unwanted,
         seed=_SEED if needs.fits_others and ES216.code in needs.enabled else 0,
         recipe=known_recipes().index(needs.recipe),
         tried=_bits(known_recipes(), needs.tried),
         hash_digits=_HEX_DIGITS[needs.algorithm],
-        times_generation=needs.times_generation,
+        times_generation="generation_time_ms" in timed_members(needs.library),
         lists_all=needs.lists_all,
         links=needs.links,
         identity=IDENTITIES.index(needs.identity),
         # A line that is not a valid row may be noise.
         deviating=not needs.has_noise,
-        judges_binary=needs.judges_binary,
-        compares=needs.compares,
+        judges_binary=judges_binary_scores(results),
+        compares=len(results) > 1,
         counts_turns=needs.version not in versions.OLDEST,
         checks=_bits(known_checks(), needs.enabled),
         transcript=row_view.transcript_key(needs.version).encode(),
     )
+    return ScannerConfig(tables, constraints, found)
 
 
 def _iterate_watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
@@ -323,9 +311,9 @@ class Doubts(NamedTuple):
     wrong_up_to: float
 
 
-def doubtful_scores(context: RowContext) -> Doubts:
+def doubtful_scores(results: Iterable[Result]) -> Doubts:
     """Return the scores that may contradict what a row says, whatever result it joins."""
-    scales = [scale for scale in map(read_scale, context.results) if scale is not None]
+    scales = [scale for scale in map(read_scale, results) if scale is not None]
     usual = [scale for scale in scales if not scale.is_turned]
     turned = [scale for scale in scales if scale.is_turned]
     return Doubts(

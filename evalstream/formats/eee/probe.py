@@ -66,7 +66,7 @@ def guessed_context(
     names = _find_recipes(row, algorithm, versions.VERSIONS[named[0]].preferred_recipe)
     if not names:
         return None
-    recipes = _best_first(dict.fromkeys(names, 1), named[0], aggregate)
+    recipes = _recipes_of_one(names, named[0], None if aggregate is None else aggregate.library)
     return _context(options, aggregate, row, named[0], algorithm, recipes)
 
 
@@ -206,14 +206,19 @@ def _recipes(
     algorithm, votes = next(((name, votes) for name, votes in every if votes), (algorithms[0], {}))
     if options.recipe != "auto":
         return algorithm, (options.recipe,)
-    return algorithm, _best_first(votes, version, aggregate) if votes else ()
+    library = None if aggregate is None else aggregate.library
+    return algorithm, _best_first(votes, version, library) if votes else ()
 
 
-def _best_first(
-    votes: dict[str, int], version: str, aggregate: Aggregate | None
-) -> tuple[str, ...]:
+@lru_cache(maxsize=64)
+def _recipes_of_one(names: frozenset[str], version: str, library: str | None) -> tuple[str, ...]:
+    """Return the recipes that explain one row, the likely one first."""
+    return _best_first(dict.fromkeys(names, 1), version, library)
+
+
+def _best_first(votes: dict[str, int], version: str, library: str | None) -> tuple[str, ...]:
     """Return the recipes with the most votes, the likely one first."""
-    most, library = max(votes.values()), aggregate.library if aggregate else None
+    most = max(votes.values())
     first = sample_hash.likely_recipe(votes, most, version, library)
     best = [name for name in RECIPES if votes.get(name) == most]
     return tuple(dict.fromkeys([first, *best]))

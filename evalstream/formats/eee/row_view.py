@@ -163,6 +163,8 @@ _DETAILS: Final = "detailed_evaluation_results"
 _OF_ONE_COPY: Final = frozenset({"evaluation_id", "retrieved_timestamp"})
 """Members that differ between copies of a record, at any depth."""
 
+_NAMES_OF_ONE_COPY: Final = tuple(f'"{name}"'.encode() for name in sorted(_OF_ONE_COPY))
+
 _CONTAINERS: Final = frozenset({dict, list})
 
 
@@ -183,6 +185,14 @@ def record_digest(document: Mapping[str, Any]) -> str | None:
         return None
 
 
+def _digest_item(item: Any) -> str:
+    """Digest an item of a list; the text of most shows that they hold no list, and what to drop."""
+    text = canonical(item)
+    if text.find(b"[") >= 0 or any(text.find(name) >= 0 for name in _NAMES_OF_ONE_COPY):
+        text = canonical(_without_order(item))
+    return xxh3_128_hexdigest(text)
+
+
 def _without_order(value: Any) -> Any:
     """Return an object or list without what differs between copies; other values unchanged.
 
@@ -201,4 +211,4 @@ def _without_order(value: Any) -> Any:
         return value
     if set(map(type, value)) == {str}:
         return sorted(value)
-    return sorted(xxh3_128_hexdigest(canonical(_without_order(item))) for item in value)
+    return sorted(map(_digest_item, value))

@@ -49,7 +49,7 @@ class ScannedRows:
     """
 
     def __init__(self, scanner: Scanner, first: int) -> None:
-        self._scanner, self._words, self._texts = scanner, scanner.words(), scanner.texts()
+        self._scanner, self._words = scanner, scanner.words()
         self.records, self.kinds = scanner.records(), scanner.kinds()
         self.lines, self._first = scanner.line - first, first
         flags = self._all("flags")
@@ -80,7 +80,7 @@ class ScannedRows:
 
     def texts(self, name: str, behind: str) -> list[bytes]:
         """Return a text of each listed row; each text ends where the next one starts."""
-        texts = self._texts
+        texts = self._scanner.texts()
         places = zip(self.column(name), self.column(behind), strict=True)
         return [texts[start:stop] for start, stop in places]
 

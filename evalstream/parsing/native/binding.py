@@ -131,7 +131,7 @@ COLUMNS: Final = (
 )
 """The columns of a listed line, in words of 64 bits; `eee_scanner.h` describes them."""
 
-KIND: Final = struct.Struct("=QQQQQQ")
+KIND: Final = struct.Struct("=QQQdQQ")
 
 
 class RowConstraints(Structure):

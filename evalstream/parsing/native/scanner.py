@@ -41,13 +41,13 @@ TEXT_BYTES: Final = 4194304
 class RowKind(NamedTuple):
     """Taken rows of one scope that agree in flags, score, and whether their hash is in doubt.
 
-    `score` holds the bits of a double; `first` is the line of the first row.
+    `first` is the line of the first row.
     """
 
     scope: int
     flags: int
     doubtful: int
-    score: int
+    score: float
     rows: int
     first: int
 
@@ -180,8 +180,7 @@ class Scanner:
 
     def new_ids(self) -> list[bytes | None]:
         """Return the ids that made it pause, as they are written; None for those not there."""
-        ids = list(self._scan.ids)
-        pairs = zip(ids[::2], ids[1::2], strict=True)
+        pairs = zip(self._scan.ids[::2], self._scan.ids[1::2], strict=True)
         return [self._data[start:stop] if stop else None for start, stop in pairs]
 
     def add_scope(

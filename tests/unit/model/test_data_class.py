@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from each import each
 
-from evalstream.model.data_class import DataClass, NamedTuple, field, field_values, replace
+from evalstream.model.data_class import MANY, DataClass, NamedTuple, field, field_values, replace
 
 
 class Point(DataClass, frozen=True):
@@ -55,6 +55,30 @@ def test_wrong_values_are_refused(values: tuple[Any, ...], named: dict[str, Any]
 def test_values_by_name_alone() -> None:
     with pytest.raises(TypeError, match="too many values"):
         Place(1, name="a")  # type: ignore[misc]
+
+
+def test_the_compiled_constructor_of_a_class_with_many_objects_takes_the_same_values() -> None:
+    class Part(DataClass, frozen=True):
+        missing: str
+        number: int = 2
+        made: list[int] = field(default_factory=list)
+
+    class Whole(Part, frozen=True, kw_only=True):
+        name: str
+
+    plain = [Part("a"), Part("a", 3), Part(number=3, missing="a", made=[1])]
+    assert all(Part("a") == plain[0] for _ in range(MANY))
+    assert Part.__init__ is not DataClass.__init__
+    assert Whole.__init__ is DataClass.__init__
+    assert [Part("a"), Part("a", 3), Part(number=3, missing="a", made=[1])] == plain
+    assert Part("a").made is not Part("a").made
+    assert all(Whole(missing="a", name=f"{number}").number == 2 for number in range(MANY))
+    assert field_values(Whole(missing="b", name="c", made=[4]))["made"] == [4]
+    for values, named in (((), {}), (("a", 1, [], 4), {}), (("a",), {"missing": "b"})):
+        with pytest.raises(TypeError, match="Part"):
+            Part(*values, **named)
+    with pytest.raises(TypeError, match="Whole"):
+        Whole("a", name="b")  # type: ignore[misc]
 
 
 def test_defaults_are_made_for_each_object() -> None:

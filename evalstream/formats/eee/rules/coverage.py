@@ -107,7 +107,7 @@ def _chosen_repeats(samples: int, marks: Mapping[int, int]) -> str | None:
         return None if is_first else text
     if not marks.keys() <= known.keys():
         known = numbered_repeats(MOST_MARKS)
-    others = sum(marks[mark] for mark in marks.keys() - known.keys())
+    others = sum(rows for mark, rows in marks.items() if mark not in known)
     if others == total:
         return None
     if others:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Result
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.metrics import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one, of_length
@@ -329,13 +329,13 @@ def _range(
     return (ES710.violation(message, expected=expected, **at),)
 
 
-def judges_binary_scores(context: RowContext) -> bool:
+def judges_binary_scores(results: Iterable[Result]) -> bool:
     """Tell whether some rows may be of a binary metric."""
-    return any(result.score_type == BINARY for result in context.results)
+    return any(result.score_type == BINARY for result in results)
 
 
 def _neither_zero_nor_one(context: RowContext) -> RowCheck | None:
-    if not judges_binary_scores(context):
+    if not judges_binary_scores(context.results):
         return None
     join = context.join
 

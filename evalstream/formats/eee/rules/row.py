@@ -42,7 +42,7 @@ def _score_out_of_bounds(context: RowContext) -> RowCheck | None:
     if not context.results:
         return None
     join = context.join
-    lowest, highest = common_bounds(context)
+    lowest, highest = common_bounds(context.results)
 
     def check(row: Row) -> Iterable[Violation]:
         score: Any = member(row.get("evaluation"), "score")
@@ -71,14 +71,14 @@ LIKELIHOOD_FOR_PERPLEXITY: Final = (
 )
 
 
-def common_bounds(context: RowContext) -> tuple[float, float]:
+def common_bounds(results: Sequence[Result]) -> tuple[float, float]:
     """Return the bounds within which a score is valid for every result that a row may join.
 
     If results contradict each other, or one has levels, the lower bound is above the upper one.
     """
-    if any(result.score_type == LEVELS for result in context.results):
+    if any(result.score_type == LEVELS for result in results):
         return math.inf, -math.inf
-    bounds = list(map(_bounds, context.results))
+    bounds = list(map(_bounds, results))
     minima = [least for least, _ in bounds if least is not None]
     maxima = [most for _, most in bounds if most is not None]
     return max(minima, default=-math.inf), min(maxima, default=math.inf)
@@ -174,7 +174,7 @@ def sums_up(usage: Mapping[str, Any]) -> bool:
 
 
 def _timing(context: RowContext) -> RowCheck:
-    members = timed_members(context)
+    members = timed_members(context.library)
 
     def check(row: Row) -> Iterable[Violation]:
         performance: Any = row.get("performance")
@@ -198,13 +198,13 @@ def _timing(context: RowContext) -> RowCheck:
     return check
 
 
-def timed_members(context: RowContext) -> tuple[str, ...]:
+def timed_members(library: str | None) -> tuple[str, ...]:
     """Return the members of performance that may not exceed the latency.
 
     Inspect's latency is total minus working time, and its generation time exceeds it in every row.
     If no library is named, Inspect may have written the rows.
     """
-    library = (context.library or "unknown").strip().casefold()
+    library = (library or "unknown").strip().casefold()
     if library == "unknown" or library.startswith("inspect"):
         return ("time_to_first_token_ms",)
     return ("time_to_first_token_ms", "generation_time_ms")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view, versions
+from evalstream.formats.eee.aggregate import Result
 from evalstream.formats.eee.facts import RowContext, RunFacts, by_version
 from evalstream.formats.eee.rules.answers import PROMPT, describe_exceptions, plain_text
 from evalstream.model.data_class import NamedTuple
@@ -226,20 +227,19 @@ class Limits(NamedTuple):
     most_turns: float = math.inf
 
 
-def find_limits(context: RowContext) -> Limits:
+def find_limits(results: Iterable[Result]) -> Limits:
     """Return the limits that every row must keep, whatever result it scores."""
-    tokens = [result.most_tokens for result in context.results]
-    turns = [result.most_turns for result in context.results]
-    return Limits(*map(_find_widest, (tokens, turns)))
+    limits = [(result.most_tokens, result.most_turns) for result in results]
+    return Limits(*map(_find_widest, zip(*limits, strict=True)))
 
 
-def _find_widest(limits: list[float | None]) -> float:
+def _find_widest(limits: Sequence[float | None]) -> float:
     known = [limit for limit in limits if limit is not None and limit > 0]
     return max(known) if known and len(known) == len(limits) else math.inf
 
 
 def _beyond_limit(context: RowContext) -> RowCheck | None:
-    limits = find_limits(context)
+    limits = find_limits(context.results)
     if limits == Limits():
         return None
 
