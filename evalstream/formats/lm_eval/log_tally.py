@@ -146,7 +146,8 @@ class RowsTally(DataClass):
 
     `digests` holds the three declared digests of each row, one after the other; `undigested` counts
     rows without three valid ones, and `bare` those without any. `hashed` counts rows whose digests
-    are all right, `replaced` those that may show digests in the place of images. `unkeyed` counts
+    are all right, `replaced` those that may show digests in the place of images, and `lacking` the
+    first ones whose prompts lack an example. `unkeyed` counts
     rows without a valid doc_id or filter. `ordered` names the metrics whose numbers are kept in
     order. `answers` has digests of the answers of some docs, and filters have their contents if
     `has_contents`.
@@ -158,6 +159,7 @@ class RowsTally(DataClass):
     bare: int = 0
     hashed: int = 0
     replaced: int = 0
+    lacking: int = 0
     unkeyed: int = 0
     filters: dict[str, FilterRows] = field(default_factory=dict)
     ordered: frozenset[str] = frozenset()
@@ -199,6 +201,7 @@ class LogTotals:
     def __init__(self, *, has_docs: bool = False) -> None:
         self.docs = array("Q") if has_docs else None
         self.rows = self.undigested = self.bare = self.hashed = self.replaced = self.unkeyed = 0
+        self.lacking = 0
         self.filters: dict[str, FilterTotals] = {}
         self.answers: dict[int, int] = {}
         self._digest = sha256()
@@ -214,6 +217,7 @@ class LogTotals:
         self.bare += block.bare
         self.hashed += block.hashed
         self.replaced += block.replaced
+        self.lacking += block.lacking
         self.unkeyed += block.unkeyed
         self._digest.update(block.digests.hex().encode())
         if len(self.answers) < MOST_ANSWERS:

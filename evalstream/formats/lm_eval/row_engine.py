@@ -20,6 +20,7 @@ from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest
 from evalstream.formats.lm_eval.row_scores import brier_score
 from evalstream.formats.lm_eval.rules.rows import (
     find_request_contradictions,
+    lacks_example,
     row_digests,
     row_scores,
     row_structure,
@@ -184,7 +185,7 @@ class SampleChecker:
     def take(self, start: int, line: int) -> tuple[int, int]:
         """Take rows in which nothing can be wrong; see `RecordChecker`."""
         scanner, tally = self._scanner, self._tally
-        if scanner is None or (self._plan.is_telling and not tally.rows):
+        if scanner is None or (self._plan.is_telling and tally.rows == tally.lacking):
             return start, 0
         taken = scanner.take(start, line)
         if not taken:
@@ -242,7 +243,8 @@ class SampleChecker:
         is_whole = certain and all(one.severity is Severity.WARNING for one in found)
         if is_whole and not self._plan.is_empty:
             yield from row_scores(record, self._plan)
-        if certain and self._tally.rows == 1:
+        if certain and self._tally.rows == self._tally.lacking + 1:
+            self._tally.lacking += lacks_example(record, self._plan)
             yield from find_request_contradictions(record, self._plan)
 
     def _count(self, row: Mapping[str, Any], line: int, *, is_right: bool, replaced: bool) -> None:

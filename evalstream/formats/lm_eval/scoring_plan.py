@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.formats.lm_eval.log_tally import MetricValues
 from evalstream.formats.lm_eval.views import Results
 from evalstream.model.data_class import DataClass
+from evalstream.parsing.json import member
 from evalstream.stats.claims import corpus_metrics, kinds
 from evalstream.stats.claims.corpus_metrics import Statistic
 from evalstream.stats.claims.kinds import ClaimKind, kind_named
@@ -163,7 +164,8 @@ class ScoringPlan(DataClass, frozen=True):
     `metrics` are those that the harness itself scores, with the JSON of their options; `filters`
     the chains by name, as JSON. `delimiter` stands before each choice, but not `is_chat`. `ordered`
     names metrics whose numbers are added up in order. `question` is the template of the question
-    where prompts have nothing else but `shots` examples, each with `separator` after it.
+    where prompts have nothing else but `shots` examples, each with `separator` after it, one fewer
+    where a doc was drawn for itself, which `draws_own` says may be.
     `generation` is the JSON of the arguments of the generation, `repeats` the number of answers.
     `openings` are texts that all prompts have, `choices` the choices that all docs share.
     """
@@ -176,6 +178,7 @@ class ScoringPlan(DataClass, frozen=True):
     ordered: frozenset[str] = frozenset()
     question: str | None = None
     shots: int = 0
+    draws_own: bool = False
     separator: str = ""
     generation: str | None = None
     repeats: int | None = None
@@ -218,6 +221,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         ordered_metrics(results, task),
         _question(results, task, is_chat=is_chat),
         _count(config.get("num_fewshot")) or 0,
+        _draws_own(config),
         str(config.get("fewshot_delimiter", "\n\n")),
         json.dumps(given, sort_keys=True) if is_generated else None,
         None if listed is None else _count(config.get("repeats")),
@@ -233,6 +237,20 @@ def _openings(results: Results, config: Mapping[str, Any]) -> Iterator[str]:
     for text in (results.document.get("system_instruction"), config.get("description")):
         if isinstance(text, str) and text.strip() and not any(mark in text for mark in _MARKUP):
             yield text.strip()
+
+
+def _draws_own(config: Mapping[str, Any]) -> bool:
+    """Return whether examples are drawn from the docs that are evaluated, as many as are wanted.
+
+    The harness leaves out the doc itself afterwards; where both splits have one name it draws one
+    more. Source: `get_context` in api/samplers.py of lm_eval 0.4.9.
+    """
+    training, validation, test, examples = (
+        config.get(f"{name}_split") for name in ("training", "validation", "test", "fewshot")
+    )
+    has_list = bool(member(config.get("fewshot_config"), "samples"))
+    drawn_from = examples or training or validation or test
+    return drawn_from == (test or validation) and examples != test and not has_list
 
 
 def _count(value: Any) -> int | None:

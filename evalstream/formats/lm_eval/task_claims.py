@@ -66,7 +66,9 @@ def judge_task(facts: TaskFacts) -> Iterator[Judgement]:
         return
     for figure in facts.figures():
         if figure.metric != BYPASS or figure.value not in (NOT_SCORED, NO_STDERR):
-            yield _judge_figure(figure, facts)
+            found = _judge_figure(figure, facts)
+            is_open = found.claim.state.holds and facts.may_be_chosen
+            yield leave_task_open(figure, Reason.MISSING) if is_open else found
     yield from _judge_counts(facts)
 
 
@@ -259,8 +261,9 @@ def _judge_counts(facts: TaskFacts, task: str, results: Results) -> Iterator[Jud
             pointer(path), f"{path[-1]} of {task}", kinds.COUNT, as_decimal(number), number
         )
         rows = facts.totals.rows
-        if facts.totals.is_scattered or _unusable(facts) is not None:
-            yield leave_open(claim, _unusable(facts) or Reason.TOO_MANY, rows)
+        reason = _unusable(facts) or (Reason.MISSING if facts.may_be_chosen else None)
+        if facts.totals.is_scattered or reason is not None:
+            yield leave_open(claim, reason or Reason.TOO_MANY, rows)
         else:
             yield judge_count(claim, known, "", rows)
 

@@ -8,6 +8,7 @@ NaN, Infinity and -Infinity. JSON does not allow them.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from math import inf, isfinite, nan
@@ -183,6 +184,15 @@ class Results(DataClass, frozen=True):
             return None
         return min(math.ceil(original * limit) if limit < 1 else int(limit), original)
 
+    def is_before(self, release: tuple[int, ...]) -> bool:
+        """Return whether an earlier release than this one wrote the results; early ones say none.
+
+        Development versions count as the release that they lead to.
+        """
+        said = self.document.get("lm_eval_version")
+        found = re.match(r"[0-9]+(?:\.[0-9]+)*", said) if isinstance(said, str) else None
+        return found is None or tuple(map(int, found[0].split("."))) < release
+
     @property
     def call(self) -> Mapping[str, Any]:
         """The configuration of the call, empty without one."""
@@ -242,6 +252,25 @@ class TaskFacts(NamedTuple):
         counts = self.totals.metric_counts
         return frozenset({self.totals.samples, max(counts, default=0)})
 
+    @property
+    def may_be_chosen(self) -> bool:
+        """Whether `--samples` may have chosen the rows, of which the results say nothing.
+
+        Before sample_len, n-samples has all docs of the dataset in that case. The hash of the task
+        is that of the rows.
+        """
+        if self.task_results is None:
+            return False
+        task, results = self.task_results
+        counts, declared = results.samples(task), results.task_hash(task)
+        return (
+            "sample_len" not in results.entry(task)
+            and results.call.get("limit", 0) is None
+            and self.totals.samples < _size(counts.get("effective")) == counts.get("original")
+            and declared is not None
+            and declared == self.totals.task_hash()
+        )
+
     def values(self, claim: TaskFigure) -> MetricValues | None:
         """Return the values that a claim is about, None where no row has any."""
         rows = self.totals.filters.get(claim.filter)
@@ -292,6 +321,10 @@ class TaskFacts(NamedTuple):
             if metric != name and metric in metrics:
                 return claim._replace(metric=metric, filter=of_filter, is_stderr=True)
         return claim
+
+
+def _size(value: Any) -> int:
+    return value if value.__class__ is int else 0
 
 
 def with_results(

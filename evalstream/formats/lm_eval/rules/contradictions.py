@@ -251,12 +251,15 @@ def _direction(
     entry = results.config(task)["metric_list"][listed.place]
     usual = listed.name not in LOWER_IS_BETTER
     is_registered = listed.name in REGISTERED
-    expected = entry.get("higher_is_better", usual)
-    if is_registered and expected.__class__ is bool and expected != usual:
+    is_said = "higher_is_better" in entry
+    # Before 0.4.13 the harness took higher values of ter for better ones.
+    default = usual or (listed.name == "ter" and results.is_before((0, 4, 13)))
+    expected = entry.get("higher_is_better", default)
+    if is_registered and is_said and expected.__class__ is bool and expected != usual:
         message = f"{listed.name} of {task} counts as better where it is worse for the harness"
         at = "configs", task, "metric_list", listed.place, "higher_is_better"
         yield _contradiction(message, at, usual, expected)._replace(severity=Severity.WARNING)
-    if ("higher_is_better" in entry or is_registered) and found != expected:
+    if (is_said or is_registered) and found != expected:
         message = f"higher_is_better of {listed.name} of {task} is not that of metric_list"
         path = "higher_is_better", task, str(listed.name)
         yield _contradiction(message, path, expected, found)
@@ -323,6 +326,7 @@ def find_row_contradictions(facts: TaskFacts, task: str, results: Results) -> It
                 message = f"{task} has a figure of {metric!r}, which it does not list"
                 yield _contradiction(message, ("configs", task, "metric_list"))
     yield from _missing_metrics(facts, task, results)
+    yield from _missing_examples(facts, task, results)
     yield from _limit(facts, task, results)
 
 
@@ -340,6 +344,19 @@ def _missing_metrics(facts: TaskFacts, task: str, results: Results) -> Iterator[
                 message = f"{count_noun(number, 'row')}{of} without {metric}, which all rows have"
                 path = "configs", task, "metric_list", names[metric].place, "metric"
                 yield _contradiction(message, path, None, metric)
+
+
+def _missing_examples(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
+    """Report that all prompts lack an example, where the harness draws few docs for themselves."""
+    original: Any = results.samples(task).get("original")
+    shots: Any = results.config(task).get("num_fewshot")
+    totals = facts.totals
+    is_counted = shots.__class__ is int and original.__class__ is int and original > 0
+    if not is_counted or totals.lacking < max(totals.rows, shots + 1):
+        return
+    if (shots / original) ** totals.samples < 1e-6:  # the chance that each doc was drawn
+        message = f"all prompts of {task} have an example fewer than num_fewshot"
+        yield _contradiction(message, ("configs", task, "num_fewshot"), shots - 1, shots)
 
 
 def _limit(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:

@@ -216,7 +216,7 @@ RULES: Final = (LME101, LME102, LME103, LME201, LME202, LME203, LME210, LME211)
 def find_request_contradictions(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
     """Report a row that was asked for otherwise than the configuration of its task says.
 
-    All rows of a task are asked for alike, so that one tells.
+    All rows of a task are asked for alike, so that one tells that does not lack an example.
     """
     yield from _examples(row, plan)
     yield from _prompt(row, plan)
@@ -255,7 +255,7 @@ def _prompt(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
         if text not in prompt:
             message = "the prompt lacks the instruction or the description of its task"
             yield LME306.violation(message, expected=text, **where)
-    question = None if plan.question is None else render_question(plan.question, row.get("doc"))
+    question = _question(row, plan)
     # Choices that are inputs stand in the place of a number.
     is_choice = question is not None and question.strip().isdecimal()
     if question and not is_choice and question.rstrip("\n") not in prompt:
@@ -283,29 +283,43 @@ def _continuations(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violat
             return
 
 
+def lacks_example(row: Mapping[str, Any], plan: ScoringPlan) -> bool:
+    """Tell whether a row has one example fewer than its task, as where its own doc was drawn."""
+    return plan.draws_own and _odd_number(row, plan) == plan.shots - 1
+
+
 def _examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
     """Report a prompt with more or fewer examples before its question than the task has."""
-    if plan.question is None:
-        return
-    prompt, question = hashed_prompt(row), render_question(plan.question, row.get("doc"))
-    if prompt is None or not question or not prompt.endswith(question):
-        return
-    before, number = prompt[: -len(question)], None
-    if plan.shots == 0:
-        number = 1 if before else None
-    elif not plan.separator:
-        return
-    elif before.count(plan.separator) < plan.shots:
-        number = before.count(plan.separator)
-    elif len(begins := plan.question.partition("{{")[0].strip()) > 1 and "{{" in plan.question:
-        found = before.startswith(begins) + before.count(f"{plan.separator}{begins}")
-        number = found if found > plan.shots else None
-    if number is not None:
+    number = _odd_number(row, plan)
+    if number is not None and not lacks_example(row, plan):
         number_of_examples = "examples" if plan.shots == 0 else count_noun(number, "example")
         yield LME306.violation(
             f"the prompt has {number_of_examples} before its question, "
             f"and num_fewshot is {plan.shots:,}",
             "/arguments/gen_args_0/arg_0",
-            expected=question if plan.shots == 0 else plan.shots,
-            found=prompt,
+            expected=_question(row, plan) if plan.shots == 0 else plan.shots,
+            found=hashed_prompt(row),
         )
+
+
+def _odd_number(row: Mapping[str, Any], plan: ScoringPlan) -> int | None:
+    """Return the number of examples of a prompt, None if it is that of the task or unknown."""
+    prompt, question = hashed_prompt(row), _question(row, plan)
+    if prompt is None or not question or not prompt.endswith(question):
+        return None
+    before = prompt[: -len(question)]
+    if plan.shots == 0:
+        return 1 if before else None
+    if not plan.separator:
+        return None
+    if (found := before.count(plan.separator)) < plan.shots:
+        return found
+    begins, has_fields, _ = (plan.question or "").partition("{{")
+    if not has_fields or len(begins := begins.strip()) < 2:
+        return None
+    found = before.startswith(begins) + before.count(f"{plan.separator}{begins}")
+    return found if found > plan.shots else None
+
+
+def _question(row: Mapping[str, Any], plan: ScoringPlan) -> str | None:
+    return None if plan.question is None else render_question(plan.question, row.get("doc"))

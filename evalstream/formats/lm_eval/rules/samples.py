@@ -120,7 +120,9 @@ def _sample_count(facts: TaskFacts, task: str, results: Results) -> Iterator[Vio
     effective, original = declared.get("effective"), declared.get("original")
     if _is_count(effective) and effective not in facts.sample_counts:
         message = f"the rows have {count_noun(totals.samples, 'sample')}"
-        yield _miscounted(("n-samples", task, "effective"), effective, totals.samples, message)
+        path = "n-samples", task, "effective"
+        found = _miscounted(path, effective, totals.samples, message)
+        yield found._replace(severity=Severity.WARNING) if facts.may_be_chosen else found
     length = results.entry(task).get("sample_len")
     if _is_count(length) and length not in (counts or {0, totals.samples}):
         fullest = max(counts, default=facts.totals.samples)
