@@ -258,7 +258,7 @@ def _prompt(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
     question = _question(row, plan)
     # Choices that are inputs stand in the place of a number.
     is_choice = question is not None and question.strip().isdecimal()
-    if question and not is_choice and question.rstrip("\n") not in prompt:
+    if question and not is_choice and question.strip() not in prompt:
         message = "the prompt lacks the question that doc_to_text makes of its doc"
         yield LME306.violation(message, expected=question, severity=Severity.WARNING, **where)
 
@@ -268,14 +268,16 @@ def _continuations(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violat
     requests = row.get("arguments")
     if plan.output_type != CHOICE or plan.is_chat or not isinstance(requests, dict):
         return
-    shown = [json.member(one, "arg_1") for one in requests.values()]
+    # Without a prompt, early releases ask for the choice alone.
+    asked = {name: one for name, one in requests.items() if json.member(one, "arg_0")}
+    shown = ((name, one.get("arg_1")) for name, one in asked.items())
     wanted = [f"{plan.delimiter}{one}" for one in plan.choices]
-    for place, text in enumerate(one for one in shown if isinstance(one, str)):
+    for place, (name, text) in enumerate(one for one in shown if isinstance(one[1], str)):
         expected = wanted[place % len(wanted)] if wanted else plan.delimiter
         if not text.startswith(plan.delimiter) or (wanted and text not in wanted):
             yield LME306.violation(
                 "a choice is not that of the configuration, after its delimiter",
-                f"/arguments/gen_args_{place}/arg_1",
+                pointer(("arguments", name, "arg_1")),
                 expected=expected,
                 found=text,
                 severity=Severity.WARNING,
@@ -285,7 +287,8 @@ def _continuations(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violat
 
 def lacks_example(row: Mapping[str, Any], plan: ScoringPlan) -> bool:
     """Tell whether a row has one example fewer than its task, as where its own doc was drawn."""
-    return plan.draws_own and _odd_number(row, plan) == plan.shots - 1
+    number = _odd_number(row, plan) if plan.draws_own else None
+    return number is not None and number + 1 == plan.shots
 
 
 def _examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
@@ -305,7 +308,7 @@ def _examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
 def _odd_number(row: Mapping[str, Any], plan: ScoringPlan) -> int | None:
     """Return the number of examples of a prompt, None if it is that of the task or unknown."""
     prompt, question = hashed_prompt(row), _question(row, plan)
-    if prompt is None or not question or not prompt.endswith(question):
+    if plan.shots is None or not (prompt and question and prompt.endswith(question)):
         return None
     before = prompt[: -len(question)]
     if plan.shots == 0:
