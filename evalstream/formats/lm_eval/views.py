@@ -14,6 +14,7 @@ from decimal import Decimal
 from math import inf, isfinite, nan
 from typing import Any, Final, NamedTuple, TypeVar
 
+from evalstream.formats.lm_eval.call_arguments import MODEL_ARGUMENTS, read_argument
 from evalstream.formats.lm_eval.log_tally import LogTotals, MetricValues
 from evalstream.model.data_class import DataClass
 from evalstream.model.finding import PlacedViolation, Severity
@@ -166,12 +167,7 @@ class Results(DataClass, frozen=True):
 
     def argument(self, name: str) -> str | None:
         """Return an argument of the model as the harness reads it, None without it."""
-        given = self.setting("model_args")
-        if isinstance(given, dict):
-            return str(given[name]) if name in given else None
-        if isinstance(given, str) and f"{name}=" in given:
-            return given.split(f"{name}=")[1].partition(",")[0]
-        return None
+        return read_argument(self.setting("model_args"), name)
 
     def count_limited(self, task: str) -> int | None:
         """Return how many documents of a task the limit picks, None without one.
@@ -205,9 +201,6 @@ class Results(DataClass, frozen=True):
 
 _NO_FIGURES: Final = frozenset({"name", "alias", "samples", "sample_len", "sample_count"})
 """What an entry of the results has beside figures."""
-
-MODEL_ARGUMENTS: Final = ("peft", "delta", "pretrained", "model", "path", "engine")
-"""The arguments that name a model, the one that counts first."""
 
 _NAMED: Final = frozenset({"metric", "aggregation", "higher_is_better"})
 
