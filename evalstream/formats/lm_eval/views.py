@@ -249,12 +249,14 @@ class TaskFacts(NamedTuple):
     def may_be_chosen(self) -> bool:
         """Whether `--samples` may have chosen the rows, of which the results say nothing.
 
-        Before sample_len, n-samples has all docs of the dataset in that case. The hash of the task
-        is that of the rows.
+        From 0.4.9 to 0.4.11, n-samples has all docs of the dataset in that case. The hash of the
+        task is that of the rows.
         """
         if self.task_results is None:
             return False
         task, results = self.task_results
+        if results.is_before((0, 4, 9)) or not results.is_before((0, 4, 12)):
+            return False
         counts, declared = results.samples(task), results.task_hash(task)
         return (
             "sample_len" not in results.entry(task)
