@@ -24,7 +24,8 @@ from evalstream.formats.lm_eval.rules.contradictions import LIKELIHOODS, find_co
 from evalstream.formats.lm_eval.rules.row_contradictions import find_row_contradictions
 from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, plan_scoring
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
-from evalstream.formats.lm_eval.views import Results, TaskFacts, as_written
+from evalstream.formats.lm_eval.views import Results, TaskFacts
+from evalstream.formats.lm_eval.written_numbers import as_written
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import Reason

@@ -10,15 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.lm_eval.views import (
-    NO_STDERR,
-    STDERR,
-    Results,
-    TaskFigure,
-    as_decimal,
-    is_same_value,
-    show_value,
-)
+from evalstream.formats.lm_eval.views import NO_STDERR, STDERR, Results, TaskFigure
+from evalstream.formats.lm_eval.written_numbers import as_decimal, is_same_value, show_value
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import judge, judgement, kinds

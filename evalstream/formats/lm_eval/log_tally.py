@@ -150,7 +150,7 @@ class RowsTally(DataClass):
     first ones whose prompts lack an example. `unkeyed` counts
     rows without a valid doc_id or filter. `ordered` names the metrics whose numbers are kept in
     order. `answers` has digests of the answers of some docs, and filters have their contents if
-    `has_contents`.
+    `has_contents`. Rows that name no filter stand in `parts`, too, with rising doc_ids in each.
     """
 
     rows: int = 0
@@ -165,6 +165,7 @@ class RowsTally(DataClass):
     ordered: frozenset[str] = frozenset()
     has_contents: bool = False
     answers: dict[int, int] = field(default_factory=dict)
+    parts: list[FilterRows] = field(default_factory=list)
 
     def filter(self, name: str) -> FilterRows | None:
         """Return the rows of a filter, None where there are too many filters."""
@@ -172,6 +173,13 @@ class RowsTally(DataClass):
         if found is None and len(self.filters) < MOST_FILTERS:
             found = self.filters[name] = FilterRows(self.ordered)
         return found
+
+    def part(self, doc_id: int) -> FilterRows:
+        """Return the part that a row without a filter is in: a new one where doc_ids begin anew."""
+        is_new = not self.parts or self.parts[-1].ids.last >= doc_id
+        if is_new and len(self.parts) < MOST_FILTERS:
+            self.parts.append(FilterRows(self.ordered))
+        return self.parts[-1]
 
 
 class FilterTotals:
@@ -181,6 +189,19 @@ class FilterTotals:
         self.rows = self.contents = 0
         self.ids = DocIds()
         self.metrics: dict[str, MetricValues] = {}
+
+    def merge(self, rows: FilterRows, shift: int) -> None:
+        """Add the rows of the next block, which starts `shift` lines into the file."""
+        self.rows += rows.rows
+        self.contents += rows.contents
+        for run in rows.ids.runs:
+            self.ids.add(run, shift)
+        for metric, values in rows.metrics.items():
+            known = self.metrics.get(metric)
+            if known is not None:
+                known.merge(values)
+            elif len(self.metrics) < MOST_METRICS:
+                self.metrics[metric] = values
 
 
 class Rerun(NamedTuple):
@@ -203,6 +224,7 @@ class LogTotals:
         self.rows = self.undigested = self.bare = self.hashed = self.replaced = self.unkeyed = 0
         self.lacking = 0
         self.filters: dict[str, FilterTotals] = {}
+        self.parts: list[FilterTotals] = []
         self.answers: dict[int, int] = {}
         self._digest = sha256()
         self._first: tuple[str, int] | None = None
@@ -224,6 +246,8 @@ class LogTotals:
             self.answers |= block.answers
         for name, rows in block.filters.items():
             self._merge_filter(name, rows, shift)
+        for rows in block.parts:
+            self._merge_part(rows, shift)
         if self.repeats and not had_repeats:
             found = self.first_repeat()
             line = 0 if found is None else found[2]
@@ -318,16 +342,13 @@ class LogTotals:
             total = self.filters[name] = FilterTotals()
         if self._first is None and rows.ids.runs:
             self._first = (name, rows.ids.runs[0].first)
-        total.rows += rows.rows
-        total.contents += rows.contents
-        for run in rows.ids.runs:
-            total.ids.add(run, shift)
-        for metric, values in rows.metrics.items():
-            known = total.metrics.get(metric)
-            if known is not None:
-                known.merge(values)
-            elif len(total.metrics) < MOST_METRICS:
-                total.metrics[metric] = values
+        total.merge(rows, shift)
+
+    def _merge_part(self, rows: FilterRows, shift: int) -> None:
+        is_new = not self.parts or self.parts[-1].ids.highest >= rows.ids.runs[0].first
+        if is_new and len(self.parts) < MOST_FILTERS:
+            self.parts.append(FilterTotals())
+        self.parts[-1].merge(rows, shift)
 
 
 def _is_number(text: str) -> bool:

@@ -26,7 +26,7 @@ from evalstream.formats.lm_eval.rules.rows import (
     row_structure,
 )
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, TAKE_FIRST, ScoringPlan
-from evalstream.formats.lm_eval.views import as_written
+from evalstream.formats.lm_eval.written_numbers import as_written
 from evalstream.model.block import Lines
 from evalstream.model.data_class import field
 from evalstream.model.finding import Finding, Severity, Violation
@@ -177,7 +177,7 @@ class SampleChecker:
     def tally(self) -> RowsTally:
         """Return the tally of the rows so far."""
         self._tally.digests = bytes(self._digests)
-        for rows in self._tally.filters.values():
+        for rows in (*self._tally.filters.values(), *self._tally.parts):
             for values in rows.metrics.values():
                 values.settle()
         return self._tally
@@ -263,15 +263,16 @@ class SampleChecker:
         if rows is None or key.doc_id is None:
             tally.unkeyed += 1
             return
-        rows.rows += 1
-        rows.ids.add(key.doc_id, line)
         if tally.has_contents and None not in digests:
             rows.add_contents(key.doc_id, bytes(self._digests[-DIGESTS_BYTES:]))
-        for name, value in iterate_metrics(row):
-            values = rows.values(name)
-            if values is not None:
-                is_brier = name == "brier_score" and isinstance(value, list)
-                values.add(brier_score(row, value) if is_brier else value)
+        for some in [rows] if key.filter else [rows, tally.part(key.doc_id)]:
+            some.rows += 1
+            some.ids.add(key.doc_id, line)
+            for name, value in iterate_metrics(row):
+                values = some.values(name)
+                if values is not None:
+                    is_brier = name == "brier_score" and isinstance(value, list)
+                    values.add(brier_score(row, value) if is_brier else value)
 
     def sample(self, record: Mapping[str, Any]) -> Any:
         """Return the row's doc_id."""

@@ -18,15 +18,8 @@ from evalstream.formats.lm_eval.scoring_plan import (
     Way,
     find_aggregation,
 )
-from evalstream.formats.lm_eval.views import (
-    NO_STDERR,
-    Results,
-    TaskFacts,
-    TaskFigure,
-    as_decimal,
-    show_value,
-    with_results,
-)
+from evalstream.formats.lm_eval.views import NO_STDERR, Results, TaskFacts, TaskFigure, with_results
+from evalstream.formats.lm_eval.written_numbers import as_decimal, show_value
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import corpus_metrics, kinds
@@ -116,10 +109,8 @@ def _unusable(facts: TaskFacts) -> Reason | None:
     """Return why no figure can be computed from the rows, None if it can."""
     if not facts.totals.rows:
         return Reason.NO_ROWS
-    if facts.is_several_filters:
-        return Reason.AMBIGUOUS
-    if facts.totals.repeats:
-        return Reason.UNEVEN
+    if facts.totals.repeats and not facts.parts:
+        return Reason.AMBIGUOUS if facts.is_several_filters else Reason.UNEVEN
     return Reason.UNJOINED if facts.totals.unkeyed else None
 
 

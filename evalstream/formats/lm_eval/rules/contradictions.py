@@ -27,7 +27,8 @@ from evalstream.formats.lm_eval.scoring_plan import (
     REGISTERED,
     ROLLING,
 )
-from evalstream.formats.lm_eval.views import ListedMetric, Results, as_decimal
+from evalstream.formats.lm_eval.views import ListedMetric, Results
+from evalstream.formats.lm_eval.written_numbers import as_decimal
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, text_or_none

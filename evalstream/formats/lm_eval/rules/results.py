@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, parse_digest
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
-from evalstream.formats.lm_eval.views import NO_STDERR, Results, TaskFacts, show_value, with_results
+from evalstream.formats.lm_eval.views import NO_STDERR, Results, TaskFacts, with_results
+from evalstream.formats.lm_eval.written_numbers import show_value
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, type_name
 from evalstream.parsing.json_values import object_or_empty

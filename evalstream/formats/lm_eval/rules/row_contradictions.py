@@ -68,7 +68,8 @@ def _limit(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]
     Source: `get_sample_size` in evaluator_utils.py of lm_eval.
     """
     totals, expected = facts.totals, results.count_limited(task)
-    if expected is None or totals.repeats or totals.unkeyed or totals.is_scattered:
+    is_repeated = totals.repeats and not facts.parts
+    if expected is None or is_repeated or totals.unkeyed or totals.is_scattered:
         return
     highest = max((one.ids.highest for one in totals.filters.values()), default=-1)
     if totals.samples != expected or highest != expected - 1:

@@ -114,7 +114,7 @@ def _task_hash(facts: TaskFacts, task: str, results: Results) -> Iterator[Violat
 @with_results
 def _sample_count(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
     totals = facts.totals
-    if totals.is_scattered or totals.repeats or totals.unkeyed:
+    if totals.is_scattered or totals.unkeyed or (totals.repeats and not facts.parts):
         return
     declared, counts = results.samples(task), facts.totals.metric_counts
     effective, original = declared.get("effective"), declared.get("original")

@@ -140,3 +140,53 @@ def test_arguments_of_the_model_are_those_of_the_metadata(
     document["configs"][TASK]["metadata"] = {"version": 1.0, **found}
     counts = counts_of(tmp_path, (samples, document))
     assert counts == ({"passed": 0} if is_same else {"failed": 0, "LME306": 1})
+
+
+def unnamed() -> Log:
+    """Return a log with two filters that its rows do not name, as before 0.4.7."""
+    samples = rows((1.0, 0.0, 0.5, 1.0), ("strict", "flexible"))
+    for one in samples[:2]:
+        one["acc"] = 0.25
+    document = results(samples)
+    del document["results"][TASK]["sample_len"]
+    document["lm_eval_version"] = "0.4.5"
+    for one in samples:
+        for name in ("filter", "metrics"):
+            del one[name]
+    return samples, document
+
+
+def test_rows_belong_to_the_filters_in_their_order(tmp_path: Path) -> None:
+    samples, document = unnamed()
+    path = write(tmp_path, samples, document)
+    run = evalstream.check([str(path)], aggregate=str(tmp_path / RESULTS)).runs[0]
+    assert (run.verdict, dict(run.counts)) == ("passed", {})
+    assert [claim.state.value for claim in run.claims] == ["confirmed"] * 5
+
+
+@each(
+    ("change", "code"),
+    [
+        (
+            lambda _samples, document: document["results"][TASK].update({"acc,strict": 0.6}),
+            "LME301",
+        ),
+        (lambda samples, _document: samples[5].update({"acc": 0.75}), "LME301"),
+        (lambda samples, _document: samples.reverse(), "LME204"),
+        (lambda _samples, document: document["n-samples"][TASK].update({"effective": 8}), "LME207"),
+    ],
+)
+def test_changes_of_unnamed_filters_are_refuted(tmp_path: Path, change: Any, code: str) -> None:
+    samples, document = unnamed()
+    change(samples, document)
+    counts = counts_of(tmp_path, (samples, document))
+    assert "failed" in counts
+    assert code in counts
+
+
+def test_rows_of_several_processes_are_in_no_known_order(tmp_path: Path) -> None:
+    """Each process writes its docs for each filter, so that ids begin anew more often."""
+    samples, document = unnamed()
+    mixed = [*samples[0::2][:2], *samples[4::2], *samples[1:4:2], *samples[5::2]]
+    document["task_hashes"] = results([{**one, "filter": "none"} for one in mixed])["task_hashes"]
+    assert counts_of(tmp_path, (mixed, document)) == {"unconfirmed": 0, "ES805": 1, "LME303": 5}
