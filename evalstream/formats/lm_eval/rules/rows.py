@@ -171,16 +171,17 @@ def row_scores(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]
 
 
 def _check_filtered(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
-    steps = dict(plan.filters).get(str(row.get("filter"))) if "filter" in row else None
-    if steps is None:
-        return
+    filters = dict(plan.filters)
+    # A row that names no filter is of one of them.
+    name = str(row["filter"]) if "filter" in row else None
+    chains = filters.values() if name is None else filter(None, [filters.get(name)])
     with suppress(NotFollowed):
-        is_right, given = follows(steps, row.get("resps"), row.get("filtered_resps"))
-        if not is_right:
+        found = [follows(steps, row.get("resps"), row.get("filtered_resps")) for steps in chains]
+        if found and not any(is_right for is_right, _ in found):
             yield LME211.violation(
-                "filtered_resps is not what the filter makes of resps",
+                f"filtered_resps is not what {'a' if name is None else 'the'} filter makes of resps",
                 "/filtered_resps",
-                expected=given,
+                expected=found[0][1],
                 found=row.get("filtered_resps"),
             )
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from each import each
-from lm_eval_logs import RESULTS, TASK, digest, results, rows, write
+from lm_eval_logs import RESULTS, TASK, digest, results, rows, task_hash, write
 
 import evalstream
 
@@ -173,6 +173,7 @@ def test_rows_belong_to_the_filters_in_their_order(tmp_path: Path) -> None:
         ),
         (lambda samples, _document: samples[5].update({"acc": 0.75}), "LME301"),
         (lambda samples, _document: samples.reverse(), "LME204"),
+        (lambda samples, _document: samples[6].update({"filtered_resps": ["8"]}), "LME211"),
         (lambda _samples, document: document["n-samples"][TASK].update({"effective": 8}), "LME207"),
     ],
 )
@@ -190,3 +191,19 @@ def test_rows_of_several_processes_are_in_no_known_order(tmp_path: Path) -> None
     mixed = [*samples[0::2][:2], *samples[4::2], *samples[1:4:2], *samples[5::2]]
     document["task_hashes"] = results([{**one, "filter": "none"} for one in mixed])["task_hashes"]
     assert counts_of(tmp_path, (mixed, document)) == {"unconfirmed": 0, "ES805": 1, "LME303": 5}
+
+
+@each("names", [("strict",), ("strict", "flexible")])
+def test_a_figure_that_was_removed_is_missed(tmp_path: Path, names: tuple[str, ...]) -> None:
+    samples, document = unnamed()
+    samples = samples[: 4 * len(names)]
+    config = document["configs"][TASK]
+    config["filter_list"] = config["filter_list"][: len(names)]
+    document["task_hashes"][TASK] = task_hash(samples)
+    entry = document["results"][TASK]
+    for name in {"strict", "flexible"} - set(names):
+        del entry[f"acc,{name}"], entry[f"acc_stderr,{name}"]
+    assert counts_of(tmp_path / "whole", (samples, document)) == {"passed": 0}
+    entry["other,strict"] = entry.pop("acc,strict")
+    del entry["acc_stderr,strict"]
+    assert "LME305" in counts_of(tmp_path / "removed", (samples, document))
