@@ -147,7 +147,7 @@ class RowsTally(DataClass):
     `digests` holds the three declared digests of each row, one after the other; `undigested` counts
     rows without three valid ones, and `bare` those without any. `hashed` counts rows whose digests
     are all right, `replaced` those that may show digests in the place of images, and `lacking` the
-    first ones whose prompts lack an example. `unkeyed` counts
+    first ones whose prompts have one example too few. `unkeyed` counts
     rows without a valid doc_id or filter. `ordered` names the metrics whose numbers are kept in
     order. `answers` has digests of the answers of some docs, and filters have their contents if
     `has_contents`. Rows that name no filter stand in `parts`, too, with rising doc_ids in each.

@@ -177,7 +177,7 @@ class Results(DataClass, frozen=True):
         Development versions count as the release that they lead to.
         """
         said = self.document.get("lm_eval_version")
-        found = re.match(r"[0-9]+(?:\.[0-9]+)*", said) if isinstance(said, str) else None
+        found = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*", said) if isinstance(said, str) else None
         return found is None or tuple(map(int, found[0].split("."))) < release
 
     @property

@@ -71,6 +71,7 @@ def test_a_changed_question_is_seen_beside_a_description(tmp_path: Path) -> None
         ("0.4.9", False, None, {"LME306": 1}),
         ("0.4.13", True, None, {"LME306": 1}),
         ("0.4.13", False, None, {}),
+        ("9" * 5000, False, None, {}),
     ],
 )
 def test_higher_values_of_ter_were_better_once(
