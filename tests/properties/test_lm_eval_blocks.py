@@ -31,6 +31,8 @@ def lines(draw: st.DrawFn) -> bytes:
     metrics = draw(st.dictionaries(st.sampled_from(["acc", "f1"]), VALUES, max_size=2))
     name = draw(st.sampled_from(["none", "strict"]))
     made: dict[str, Any] = row(draw(st.integers(0, 5)), filter_name=name, **metrics)
+    if draw(st.booleans()):
+        del made["filter"], made["metrics"]
     way = draw(st.integers(0, 11))
     if way == 0:
         del made[draw(st.sampled_from(sorted(made)))]
@@ -61,9 +63,10 @@ def sides(data: bytes, cuts: list[int]) -> tuple[Any, Any, LogTotals]:
 
 def amounts(totals: LogTotals) -> Any:
     """Return all that rows amount to."""
+    kept = {**totals.filters, **dict(enumerate(totals.parts))}
     filters = {
         name: (one.rows, one.ids.count, one.ids.repeats, one.ids.first_repeat, one.ids.highest)
-        for name, one in totals.filters.items()
+        for name, one in kept.items()
     }
     metrics = {
         (name, metric): (
@@ -74,7 +77,7 @@ def amounts(totals: LogTotals) -> Any:
             values.sums.mean(),
             values.sums.variance(sample=True),
         )
-        for name, one in totals.filters.items()
+        for name, one in kept.items()
         for metric, values in one.metrics.items()
     }
     numbers = totals.rows, totals.hashed, totals.undigested, totals.bare, totals.unkeyed

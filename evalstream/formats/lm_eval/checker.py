@@ -20,14 +20,12 @@ from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
 from evalstream.formats.lm_eval.rules import results as about_results
 from evalstream.formats.lm_eval.rules import samples as about_samples
-from evalstream.formats.lm_eval.rules.contradictions import (
-    LIKELIHOODS,
-    find_contradictions,
-    find_row_contradictions,
-)
+from evalstream.formats.lm_eval.rules.contradictions import LIKELIHOODS, find_contradictions
+from evalstream.formats.lm_eval.rules.row_contradictions import find_row_contradictions
 from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, plan_scoring
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
-from evalstream.formats.lm_eval.views import Results, TaskFacts, as_written
+from evalstream.formats.lm_eval.views import Results, TaskFacts
+from evalstream.formats.lm_eval.written_numbers import as_written
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import Reason

@@ -33,6 +33,11 @@ class IdRuns:
     def __init__(self) -> None:
         self.runs: list[IdRun] = []
 
+    @property
+    def last(self) -> int:
+        """The doc_id of the last row, -1 without rows."""
+        return self.runs[-1].first + self.runs[-1].rows - 1 if self.runs else -1
+
     def add(self, doc_id: int, line: int) -> None:
         """Add a row that comes after the rows so far."""
         if self.runs:

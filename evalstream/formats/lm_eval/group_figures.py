@@ -10,17 +10,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.lm_eval.views import (
-    NO_STDERR,
-    STDERR,
-    Results,
-    TaskFigure,
-    as_decimal,
-    is_same_value,
-    show_value,
-)
+from evalstream.formats.lm_eval.views import NO_STDERR, STDERR, Results, TaskFigure
+from evalstream.formats.lm_eval.written_numbers import as_decimal, is_same_value, show_value
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import object_items, object_or_empty
 from evalstream.stats.claims import judge, judgement, kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.kinds import ClaimKind, Figure
@@ -183,17 +177,28 @@ _OF_NAMES: Final = frozenset({"alias", "name", " "})
 
 
 def _judge_copies(results: Results) -> Iterator[judgement.Judgement]:
-    """Yield figures of `groups` that differ from those of `results`."""
-    groups = results.document.get("groups")
-    for group, figures in groups.items() if isinstance(groups, dict) else ():
+    """Yield figures of `groups` that differ from those of `results`, or that one of them lacks."""
+    for group, figures in object_items(results.document.get("groups")):
         entry = results.entry(group)
-        for key, value in figures.items() if isinstance(figures, dict) else ():
-            if key not in _OF_NAMES and key in entry and not is_same_value(entry[key], value):
-                place = pointer(("groups", group, key))
-                label = f"{key} of {group} in groups"
-                claim = judgement.Claim(
-                    place, label, kinds.UNKNOWN, as_decimal(value), show_value(value)
-                )
-                yield judgement.refute(
-                    claim, show_value(entry[key]), "it is another figure than in results", 0
-                )
+        copied = object_or_empty(figures)
+        for key in dict.fromkeys((*copied, *entry)) if entry and copied else ():
+            is_in_both = key in entry and key in copied
+            if key in _OF_NAMES or (not is_in_both and "," not in key):
+                continue
+            if is_in_both and is_same_value(entry[key], copied[key]):
+                continue
+            holder = "groups" if key in copied else "results"
+            value = copied.get(key, entry.get(key))
+            claim = judgement.Claim(
+                pointer((holder, group, key)),
+                f"{key} of {group} in {holder}",
+                kinds.UNKNOWN,
+                as_decimal(value),
+                show_value(value),
+            )
+            expected = show_value(entry[key]) if is_in_both else None
+            message = "it is another figure than in results" if is_in_both else _ALONE
+            yield judgement.refute(claim, expected, message, 0)
+
+
+_ALONE: Final = "results and groups do not both have it"

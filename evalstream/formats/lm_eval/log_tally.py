@@ -146,10 +146,11 @@ class RowsTally(DataClass):
 
     `digests` holds the three declared digests of each row, one after the other; `undigested` counts
     rows without three valid ones, and `bare` those without any. `hashed` counts rows whose digests
-    are all right, `replaced` those that may show digests in the place of images. `unkeyed` counts
+    are all right, `replaced` those that may show digests in the place of images, and `lacking` the
+    first ones whose prompts have one example too few. `unkeyed` counts
     rows without a valid doc_id or filter. `ordered` names the metrics whose numbers are kept in
     order. `answers` has digests of the answers of some docs, and filters have their contents if
-    `has_contents`.
+    `has_contents`. Rows that name no filter stand in `parts`, too, with rising doc_ids in each.
     """
 
     rows: int = 0
@@ -158,11 +159,13 @@ class RowsTally(DataClass):
     bare: int = 0
     hashed: int = 0
     replaced: int = 0
+    lacking: int = 0
     unkeyed: int = 0
     filters: dict[str, FilterRows] = field(default_factory=dict)
     ordered: frozenset[str] = frozenset()
     has_contents: bool = False
     answers: dict[int, int] = field(default_factory=dict)
+    parts: list[FilterRows] = field(default_factory=list)
 
     def filter(self, name: str) -> FilterRows | None:
         """Return the rows of a filter, None where there are too many filters."""
@@ -170,6 +173,13 @@ class RowsTally(DataClass):
         if found is None and len(self.filters) < MOST_FILTERS:
             found = self.filters[name] = FilterRows(self.ordered)
         return found
+
+    def part(self, doc_id: int) -> FilterRows:
+        """Return the part that a row without a filter is in: a new one where doc_ids begin anew."""
+        is_new = not self.parts or self.parts[-1].ids.last >= doc_id
+        if is_new and len(self.parts) < MOST_FILTERS:
+            self.parts.append(FilterRows(self.ordered))
+        return self.parts[-1]
 
 
 class FilterTotals:
@@ -179,6 +189,19 @@ class FilterTotals:
         self.rows = self.contents = 0
         self.ids = DocIds()
         self.metrics: dict[str, MetricValues] = {}
+
+    def merge(self, rows: FilterRows, shift: int) -> None:
+        """Add the rows of the next block, which starts `shift` lines into the file."""
+        self.rows += rows.rows
+        self.contents += rows.contents
+        for run in rows.ids.runs:
+            self.ids.add(run, shift)
+        for metric, values in rows.metrics.items():
+            known = self.metrics.get(metric)
+            if known is not None:
+                known.merge(values)
+            elif len(self.metrics) < MOST_METRICS:
+                self.metrics[metric] = values
 
 
 class Rerun(NamedTuple):
@@ -199,7 +222,9 @@ class LogTotals:
     def __init__(self, *, has_docs: bool = False) -> None:
         self.docs = array("Q") if has_docs else None
         self.rows = self.undigested = self.bare = self.hashed = self.replaced = self.unkeyed = 0
+        self.lacking = 0
         self.filters: dict[str, FilterTotals] = {}
+        self.parts: list[FilterTotals] = []
         self.answers: dict[int, int] = {}
         self._digest = sha256()
         self._first: tuple[str, int] | None = None
@@ -214,12 +239,15 @@ class LogTotals:
         self.bare += block.bare
         self.hashed += block.hashed
         self.replaced += block.replaced
+        self.lacking += block.lacking
         self.unkeyed += block.unkeyed
         self._digest.update(block.digests.hex().encode())
         if len(self.answers) < MOST_ANSWERS:
             self.answers |= block.answers
         for name, rows in block.filters.items():
             self._merge_filter(name, rows, shift)
+        for rows in block.parts:
+            self._merge_part(rows, shift)
         if self.repeats and not had_repeats:
             found = self.first_repeat()
             line = 0 if found is None else found[2]
@@ -314,16 +342,13 @@ class LogTotals:
             total = self.filters[name] = FilterTotals()
         if self._first is None and rows.ids.runs:
             self._first = (name, rows.ids.runs[0].first)
-        total.rows += rows.rows
-        total.contents += rows.contents
-        for run in rows.ids.runs:
-            total.ids.add(run, shift)
-        for metric, values in rows.metrics.items():
-            known = total.metrics.get(metric)
-            if known is not None:
-                known.merge(values)
-            elif len(total.metrics) < MOST_METRICS:
-                total.metrics[metric] = values
+        total.merge(rows, shift)
+
+    def _merge_part(self, rows: FilterRows, shift: int) -> None:
+        is_new = not self.parts or self.parts[-1].ids.highest >= rows.ids.runs[0].first
+        if is_new and len(self.parts) < MOST_FILTERS:
+            self.parts.append(FilterTotals())
+        self.parts[-1].merge(rows, shift)
 
 
 def _is_number(text: str) -> bool:

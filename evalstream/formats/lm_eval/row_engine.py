@@ -20,12 +20,13 @@ from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest
 from evalstream.formats.lm_eval.row_scores import brier_score
 from evalstream.formats.lm_eval.rules.rows import (
     find_request_contradictions,
+    lacks_example,
     row_digests,
     row_scores,
     row_structure,
 )
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, TAKE_FIRST, ScoringPlan
-from evalstream.formats.lm_eval.views import as_written
+from evalstream.formats.lm_eval.written_numbers import as_written
 from evalstream.model.block import Lines
 from evalstream.model.data_class import field
 from evalstream.model.finding import Finding, Severity, Violation
@@ -176,7 +177,7 @@ class SampleChecker:
     def tally(self) -> RowsTally:
         """Return the tally of the rows so far."""
         self._tally.digests = bytes(self._digests)
-        for rows in self._tally.filters.values():
+        for rows in (*self._tally.filters.values(), *self._tally.parts):
             for values in rows.metrics.values():
                 values.settle()
         return self._tally
@@ -184,7 +185,7 @@ class SampleChecker:
     def take(self, start: int, line: int) -> tuple[int, int]:
         """Take rows in which nothing can be wrong; see `RecordChecker`."""
         scanner, tally = self._scanner, self._tally
-        if scanner is None or (self._plan.is_telling and not tally.rows):
+        if scanner is None or (self._plan.is_telling and tally.rows == tally.lacking):
             return start, 0
         taken = scanner.take(start, line)
         if not taken:
@@ -242,7 +243,8 @@ class SampleChecker:
         is_whole = certain and all(one.severity is Severity.WARNING for one in found)
         if is_whole and not self._plan.is_empty:
             yield from row_scores(record, self._plan)
-        if certain and self._tally.rows == 1:
+        if certain and self._tally.rows == self._tally.lacking + 1:
+            self._tally.lacking += lacks_example(record, self._plan)
             yield from find_request_contradictions(record, self._plan)
 
     def _count(self, row: Mapping[str, Any], line: int, *, is_right: bool, replaced: bool) -> None:
@@ -261,15 +263,16 @@ class SampleChecker:
         if rows is None or key.doc_id is None:
             tally.unkeyed += 1
             return
-        rows.rows += 1
-        rows.ids.add(key.doc_id, line)
         if tally.has_contents and None not in digests:
             rows.add_contents(key.doc_id, bytes(self._digests[-DIGESTS_BYTES:]))
-        for name, value in iterate_metrics(row):
-            values = rows.values(name)
-            if values is not None:
-                is_brier = name == "brier_score" and isinstance(value, list)
-                values.add(brier_score(row, value) if is_brier else value)
+        for some in [rows] if key.filter else [rows, tally.part(key.doc_id)]:
+            some.rows += 1
+            some.ids.add(key.doc_id, line)
+            for name, value in iterate_metrics(row):
+                values = some.values(name)
+                if values is not None:
+                    is_brier = name == "brier_score" and isinstance(value, list)
+                    values.add(brier_score(row, value) if is_brier else value)
 
     def sample(self, record: Mapping[str, Any]) -> Any:
         """Return the row's doc_id."""

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.formats.lm_eval.log_tally import MetricValues
 from evalstream.formats.lm_eval.views import Results
 from evalstream.model.data_class import DataClass
+from evalstream.parsing.json import member
 from evalstream.stats.claims import corpus_metrics, kinds
 from evalstream.stats.claims.corpus_metrics import Statistic
 from evalstream.stats.claims.kinds import ClaimKind, kind_named
@@ -162,8 +163,9 @@ class ScoringPlan(DataClass, frozen=True):
 
     `metrics` are those that the harness itself scores, with the JSON of their options; `filters`
     the chains by name, as JSON. `delimiter` stands before each choice, but not `is_chat`. `ordered`
-    names metrics whose numbers are added up in order. `question` is the template of the question
-    where prompts have nothing else but `shots` examples, each with `separator` after it.
+    names metrics whose numbers are added up in order. `question` is the template of the question.
+    Where prompts have nothing else but `shots` examples, each has `separator` after it; one is
+    missing where a doc was drawn for itself, which `draws_own` says may be.
     `generation` is the JSON of the arguments of the generation, `repeats` the number of answers.
     `openings` are texts that all prompts have, `choices` the choices that all docs share.
     """
@@ -175,7 +177,8 @@ class ScoringPlan(DataClass, frozen=True):
     is_chat: bool = False
     ordered: frozenset[str] = frozenset()
     question: str | None = None
-    shots: int = 0
+    shots: int | None = None
+    draws_own: bool = False
     separator: str = ""
     generation: str | None = None
     repeats: int | None = None
@@ -216,8 +219,9 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         str(config.get("target_delimiter", " ")),
         is_chat,
         ordered_metrics(results, task),
-        _question(results, task, is_chat=is_chat),
-        _count(config.get("num_fewshot")) or 0,
+        _question(results, task),
+        None if is_chat else _shots(results, config),
+        _draws_own(config),
         str(config.get("fewshot_delimiter", "\n\n")),
         json.dumps(given, sort_keys=True) if is_generated else None,
         None if listed is None else _count(config.get("repeats")),
@@ -233,6 +237,20 @@ def _openings(results: Results, config: Mapping[str, Any]) -> Iterator[str]:
     for text in (results.document.get("system_instruction"), config.get("description")):
         if isinstance(text, str) and text.strip() and not any(mark in text for mark in _MARKUP):
             yield text.strip()
+
+
+def _draws_own(config: Mapping[str, Any]) -> bool:
+    """Return whether examples are drawn from the docs that are evaluated, as many as are wanted.
+
+    The harness leaves out the doc itself afterwards; where both splits have one name it draws one
+    more. Source: `get_context` in api/samplers.py of lm_eval 0.4.9.
+    """
+    training, validation, test, examples = (
+        config.get(f"{name}_split") for name in ("training", "validation", "test", "fewshot")
+    )
+    has_list = bool(member(config.get("fewshot_config"), "samples"))
+    drawn_from = examples or training or validation or test
+    return drawn_from == (test or validation) and examples != test and not has_list
 
 
 def _count(value: Any) -> int | None:
@@ -264,25 +282,27 @@ _FIELD: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _MARKUP: Final = ("{%", "{#", "{{")
 
 
-def _question(results: Results, task: str, *, is_chat: bool) -> str | None:
-    """Return the template of prompts that have nothing but examples and question; else None."""
-    config, document = results.config(task), results.document
-    template, shots = config.get("doc_to_text"), config.get("num_fewshot")
-    others = ("description", "gen_prefix", "use_prompt", "doc_to_image", "doc_to_audio")
-    has_more = any(config.get(name) for name in others) or document.get("system_instruction")
-    is_plain = isinstance(template, str) and not any(
-        mark in _FIELD.sub("", template) for mark in _MARKUP
-    )
-    of_examples = config.get("fewshot_config")
-    is_same = not isinstance(of_examples, dict) or of_examples.get("doc_to_text") in (
-        None,
-        template,
-    )
-    has_number = shots.__class__ is int and (shots == 0 or is_same)
+def _question(results: Results, task: str) -> str | None:
+    """Return the template of the question, None if it needs more than the fields of a doc."""
+    config = results.config(task)
+    template = config.get("doc_to_text")
+    if not isinstance(template, str) or config.get("use_prompt"):
+        return None
+    is_plain = not any(mark in _FIELD.sub("", template) for mark in _MARKUP)
     # The configuration of tasks in Python does not show how they make prompts.
     is_listed = results.metric_list(task) is not None and config.get("output_type") != ROLLING
-    is_known = is_plain and is_listed and has_number and not has_more and not is_chat
-    return template if is_known and isinstance(template, str) else None
+    return template if is_plain and is_listed else None
+
+
+def _shots(results: Results, config: Mapping[str, Any]) -> int | None:
+    """Return the number of examples of prompts that have nothing but those and a question."""
+    shots = config.get("num_fewshot")
+    others = ("description", "gen_prefix", "doc_to_image", "doc_to_audio")
+    has_more = any(config.get(name) for name in others)
+    of_examples = member(config.get("fewshot_config"), "doc_to_text")
+    is_same = shots == 0 or of_examples in (None, config.get("doc_to_text"))
+    is_known = is_same and not has_more and not results.document.get("system_instruction")
+    return _count(shots) if is_known else None
 
 
 def render_question(template: str, doc: Any) -> str | None:

@@ -18,15 +18,8 @@ from evalstream.formats.lm_eval.scoring_plan import (
     Way,
     find_aggregation,
 )
-from evalstream.formats.lm_eval.views import (
-    NO_STDERR,
-    Results,
-    TaskFacts,
-    TaskFigure,
-    as_decimal,
-    show_value,
-    with_results,
-)
+from evalstream.formats.lm_eval.views import NO_STDERR, Results, TaskFacts, TaskFigure, with_results
+from evalstream.formats.lm_eval.written_numbers import as_decimal, show_value
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import corpus_metrics, kinds
@@ -66,7 +59,9 @@ def judge_task(facts: TaskFacts) -> Iterator[Judgement]:
         return
     for figure in facts.figures():
         if figure.metric != BYPASS or figure.value not in (NOT_SCORED, NO_STDERR):
-            yield _judge_figure(figure, facts)
+            found = _judge_figure(figure, facts)
+            is_open = found.claim.state.holds and facts.may_be_chosen
+            yield leave_task_open(figure, Reason.MISSING) if is_open else found
     yield from _judge_counts(facts)
 
 
@@ -114,10 +109,8 @@ def _unusable(facts: TaskFacts) -> Reason | None:
     """Return why no figure can be computed from the rows, None if it can."""
     if not facts.totals.rows:
         return Reason.NO_ROWS
-    if facts.is_several_filters:
-        return Reason.AMBIGUOUS
-    if facts.totals.repeats:
-        return Reason.UNEVEN
+    if facts.totals.repeats and not facts.parts:
+        return Reason.AMBIGUOUS if facts.is_several_filters else Reason.UNEVEN
     return Reason.UNJOINED if facts.totals.unkeyed else None
 
 
@@ -259,8 +252,9 @@ def _judge_counts(facts: TaskFacts, task: str, results: Results) -> Iterator[Jud
             pointer(path), f"{path[-1]} of {task}", kinds.COUNT, as_decimal(number), number
         )
         rows = facts.totals.rows
-        if facts.totals.is_scattered or _unusable(facts) is not None:
-            yield leave_open(claim, _unusable(facts) or Reason.TOO_MANY, rows)
+        reason = _unusable(facts) or (Reason.MISSING if facts.may_be_chosen else None)
+        if facts.totals.is_scattered or reason is not None:
+            yield leave_open(claim, reason or Reason.TOO_MANY, rows)
         else:
             yield judge_count(claim, known, "", rows)
 

@@ -1,24 +1,17 @@
-"""The results of a call of lm-eval as rules read them, alone and beside the rows of a task.
-
-Numbers that are not finite stand there as Python spells them: `save_results_aggregated` and
-`save_results_samples` (loggers/evaluation_tracker.py of lm_eval) call `json.dumps`, which writes
-NaN, Infinity and -Infinity. JSON does not allow them.
-"""
+"""The results of a call of lm-eval as rules read them, alone and beside the rows of a task."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
-from math import inf, isfinite, nan
 from typing import Any, Final, NamedTuple, TypeVar
 
-from evalstream.formats.lm_eval.log_tally import LogTotals, MetricValues
+from evalstream.formats.lm_eval.call_arguments import MODEL_ARGUMENTS, read_argument
+from evalstream.formats.lm_eval.log_tally import FilterTotals, LogTotals, MetricValues
 from evalstream.model.data_class import DataClass
-from evalstream.model.finding import PlacedViolation, Severity
-from evalstream.parsing.json import pointer, resolve_pointer
+from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty, object_items, object_or_empty
-from evalstream.rules.syntax import ES107, ES108, ObjectReading
 
 Found = TypeVar("Found")
 
@@ -165,12 +158,7 @@ class Results(DataClass, frozen=True):
 
     def argument(self, name: str) -> str | None:
         """Return an argument of the model as the harness reads it, None without it."""
-        given = self.setting("model_args")
-        if isinstance(given, dict):
-            return str(given[name]) if name in given else None
-        if isinstance(given, str) and f"{name}=" in given:
-            return given.split(f"{name}=")[1].partition(",")[0]
-        return None
+        return read_argument(self.setting("model_args"), name)
 
     def count_limited(self, task: str) -> int | None:
         """Return how many documents of a task the limit picks, None without one.
@@ -182,6 +170,15 @@ class Results(DataClass, frozen=True):
         if not is_number or original.__class__ is not int or original < 1:
             return None
         return min(math.ceil(original * limit) if limit < 1 else int(limit), original)
+
+    def is_before(self, release: tuple[int, ...]) -> bool:
+        """Return whether an earlier release than this one wrote the results; early ones say none.
+
+        Development versions count as the release that they lead to.
+        """
+        said = self.document.get("lm_eval_version")
+        found = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*", said) if isinstance(said, str) else None
+        return found is None or tuple(map(int, found[0].split("."))) < release
 
     @property
     def call(self) -> Mapping[str, Any]:
@@ -195,9 +192,6 @@ class Results(DataClass, frozen=True):
 
 _NO_FIGURES: Final = frozenset({"name", "alias", "samples", "sample_len", "sample_count"})
 """What an entry of the results has beside figures."""
-
-MODEL_ARGUMENTS: Final = ("peft", "delta", "pretrained", "model", "path", "engine")
-"""The arguments that name a model, the one that counts first."""
 
 _NAMED: Final = frozenset({"metric", "aggregation", "higher_is_better"})
 
@@ -239,12 +233,35 @@ class TaskFacts(NamedTuple):
         fullest metric (`_compute_task_aggregations` in evaluator_utils.py of lm_eval), none where
         rows have no metric, and older ones the docs.
         """
-        counts = self.totals.metric_counts
-        return frozenset({self.totals.samples, max(counts, default=0)})
+        if self.parts:
+            return frozenset({self.totals.samples})
+        fullest = max(self.totals.metric_counts, default=0)
+        return frozenset({self.totals.samples, fullest})
+
+    @property
+    def may_be_chosen(self) -> bool:
+        """Whether `--samples` may have chosen the rows, of which the results say nothing.
+
+        From 0.4.9 to 0.4.11, n-samples has all docs of the dataset in that case. The hash of the
+        task is that of the rows.
+        """
+        if self.task_results is None:
+            return False
+        task, results = self.task_results
+        if results.is_before((0, 4, 9)) or not results.is_before((0, 4, 12)):
+            return False
+        counts, declared = results.samples(task), results.task_hash(task)
+        return (
+            "sample_len" not in results.entry(task)
+            and results.call.get("limit", 0) is None
+            and self.totals.samples < _size(counts.get("effective")) == counts.get("original")
+            and declared is not None
+            and declared == self.totals.task_hash()
+        )
 
     def values(self, claim: TaskFigure) -> MetricValues | None:
         """Return the values that a claim is about, None where no row has any."""
-        rows = self.totals.filters.get(claim.filter)
+        rows = self.totals.filters.get(claim.filter, self.parts.get(claim.filter))
         if rows is None and self.is_unfiltered and len(self._filters()) == 1:
             rows = self.totals.filters[NO_FILTER]
         if rows is None and claim.filter == NO_FILTER and len(self.totals.filters) == 1:
@@ -264,6 +281,19 @@ class TaskFacts(NamedTuple):
         if self.task_results is None:
             return self.totals.repeats % self.totals.distinct == 0
         return self.totals.repeats == (len(self._filters()) - 1) * self.totals.distinct
+
+    @property
+    def parts(self) -> Mapping[str, FilterTotals]:
+        """The rows of each filter where rows do not name theirs, empty if that is not known.
+
+        The harness goes through all docs for each filter, in the order of the configuration.
+        """
+        if self.task_results is None or not self.is_several_filters:
+            return {}
+        task, results = self.task_results
+        names, parts = list(dict.fromkeys(results.filters(task))), self.totals.parts
+        is_known = all(one.rows == one.ids.count == self.totals.distinct for one in parts)
+        return dict(zip(names, parts, strict=True)) if len(names) == len(parts) and is_known else {}
 
     def _filters(self) -> set[str]:
         return {claim.filter for claim in self.figures()}
@@ -294,6 +324,10 @@ class TaskFacts(NamedTuple):
         return claim
 
 
+def _size(value: Any) -> int:
+    return value if value.__class__ is int else 0
+
+
 def with_results(
     find: Callable[[TaskFacts, str, Results], Iterator[Found]],
 ) -> Callable[[TaskFacts], Iterator[Found]]:
@@ -303,60 +337,3 @@ def with_results(
         return iter(()) if facts.task_results is None else find(facts, *facts.task_results)
 
     return find_with_results
-
-
-def as_decimal(value: Any) -> Decimal | None:
-    """Return a figure, None for a value that is not a finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    return exact if exact.is_finite() else None
-
-
-_NUMBERS: Final[Mapping[Any, float]] = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
-_SPELLINGS: Final[Mapping[float, str]] = {inf: "Infinity", -inf: "-Infinity"}
-
-
-def as_written(reading: ObjectReading) -> ObjectReading:
-    """Return a reading with the numbers that the harness wrote, as warnings instead of errors.
-
-    The exact parser replaces them by finite ones. A document with a repeated key stays as it is.
-    """
-    if reading.value is None or any(one.violation.code == ES107.code for one in reading.violations):
-        return reading
-    restored: set[str | None] = set()
-    violations: list[PlacedViolation] = []
-    for placed in reading.violations:
-        violation = placed.violation
-        number = _NUMBERS.get(violation.found) if violation.code == ES108.code else None
-        if number is not None and _put(reading.value, violation.pointer or "", number):
-            restored.add(violation.pointer)
-            violation = violation._replace(severity=Severity.WARNING)
-        violations.append(placed._replace(violation=violation))
-    return reading._replace(violations=violations, replaced=reading.replaced - restored)
-
-
-def _put(document: Any, pointer: str, value: float) -> bool:
-    """Replace the value at a pointer, and tell whether there is one."""
-    parent, _, token = pointer.rpartition("/")
-    holder = resolve_pointer(document, parent)
-    name = token.replace("~1", "/").replace("~0", "~")
-    if isinstance(holder, dict) and name in holder:
-        holder[name] = value
-        return True
-    if isinstance(holder, list) and token.isdecimal() and int(token) < len(holder):
-        holder[int(token)] = value
-        return True
-    return False
-
-
-def show_value(value: Any) -> Any:
-    """Return a value as findings show it: a number that is not finite as its spelling."""
-    if not isinstance(value, float) or isfinite(value):
-        return value
-    return _SPELLINGS.get(value, "NaN")
-
-
-def is_same_value(one: Any, other: Any) -> bool:
-    """Tell whether two figures are the same; NaN is the same as NaN."""
-    return bool(one == other) or (one != one and other != other)  # noqa: PLR0124

@@ -9,6 +9,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from evalstream.formats.lm_eval.call_arguments import (
+    MODEL_ARGUMENTS,
+    list_arguments,
+    parse_argument,
+)
 from evalstream.formats.lm_eval.format import results_time
 from evalstream.formats.lm_eval.row import text_hash
 from evalstream.formats.lm_eval.scoring_plan import (
@@ -22,16 +27,9 @@ from evalstream.formats.lm_eval.scoring_plan import (
     REGISTERED,
     ROLLING,
 )
-from evalstream.formats.lm_eval.views import (
-    MODEL_ARGUMENTS,
-    ListedMetric,
-    Results,
-    TaskFacts,
-    as_decimal,
-    with_results,
-)
+from evalstream.formats.lm_eval.views import ListedMetric, Results
+from evalstream.formats.lm_eval.written_numbers import as_decimal
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import count_noun
 from evalstream.parsing import json
 from evalstream.parsing.json import text_or_none
 from evalstream.parsing.json_values import object_or_empty
@@ -66,7 +64,7 @@ def find_contradictions(
         for name in object_or_empty(results.document.get("groups")):
             if name not in known:
                 message = f"groups has {name}, and results have no such entry"
-                yield _contradiction(message, ("groups", name))
+                yield contradiction(message, ("groups", name))
 
 
 def _names(results: Results, path: str) -> Iterator[Violation]:
@@ -77,7 +75,7 @@ def _names(results: Results, path: str) -> Iterator[Violation]:
     expected, folder = _FORBIDDEN.sub(_SEPARATOR, name), os.path.basename(os.path.dirname(path))
     if _SEPARATOR in expected and _SEPARATOR in folder and expected not in folder:
         message = f"the results are in the folder of another model, {folder!r}"
-        yield _contradiction(message, ("model_name",), None, name)
+        yield contradiction(message, ("model_name",), None, name)
     yield from _repeated_arguments(results)
     revision, loaded = results.argument("revision"), text_or_none(results.setting("model_revision"))
     if not f"{loaded}/".startswith(f"{revision}/"):
@@ -113,7 +111,7 @@ def _times(results: Results, path: str) -> Iterator[Violation]:
     is_late = lasted is not None and date + lasted < ended - _ZONES
     if date > ended + _ZONES or is_late:
         message = "date and total_evaluation_time_seconds do not fit the time in the file's name"
-        yield _contradiction(message, ("date",), None, date)
+        yield contradiction(message, ("date",), None, date)
 
 
 _ZONES: Final = 15 * 3600
@@ -129,7 +127,7 @@ def _repeated_arguments(results: Results) -> Iterator[Violation]:
         name = name.strip()
         if name in {*MODEL_ARGUMENTS, "revision"} and found.setdefault(name, value) != value:
             message = f"model_args has {name} twice, with different values"
-            yield _contradiction(message, ("config", "model_args"), found[name], given)
+            yield contradiction(message, ("config", "model_args"), found[name], given)
 
 
 def _identity(results: Results, task: str) -> Iterator[Violation]:
@@ -141,7 +139,7 @@ def _identity(results: Results, task: str) -> Iterator[Violation]:
     if not config and not is_group:
         if tells_groups and any(results.figures(task)):
             message = f"results have figures of {task}, and configs has no such task"
-            yield _contradiction(message, ("results", task))
+            yield contradiction(message, ("results", task))
         return
     alias = text_or_none(config.get("task_alias")) or task
     names = (
@@ -154,7 +152,7 @@ def _identity(results: Results, task: str) -> Iterator[Violation]:
             continue
         if found.strip(" -") not in (expected.strip(" -"), task):
             message = f"{path[-1]} of {task} is another task's"
-            yield _contradiction(message, path, expected, found)
+            yield contradiction(message, path, expected, found)
 
 
 def _arguments(results: Results, task: str) -> Iterator[Violation]:
@@ -171,7 +169,7 @@ def _arguments(results: Results, task: str) -> Iterator[Violation]:
         if own.get(name, value) != value or (is_told and name not in own):
             message = f"{name} of {task} is not that of gen_kwargs of the call"
             path = ("configs", task, "generation_kwargs", *([name] if name in own else []))
-            yield _contradiction(message, path, value, own.get(name))
+            yield contradiction(message, path, value, own.get(name))
 
 
 def _digests(results: Results) -> Iterator[Violation]:
@@ -182,15 +180,26 @@ def _digests(results: Results) -> Iterator[Violation]:
         expected = text_hash(text) if isinstance(text, str) and text else None
         is_text = text is None or isinstance(text, str)
         if key in results.document and is_text and declared != expected:
-            yield _contradiction(f"{key} is not that of {name}", (key,), expected, declared)
+            yield contradiction(f"{key} is not that of {name}", (key,), expected, declared)
 
 
-def _version(results: Results, task: str) -> Iterator[Violation]:
-    declared = json.member(results.config(task).get("metadata"), "version")
+def _metadata(results: Results, task: str) -> Iterator[Violation]:
+    """Report a version that is not the one of the metadata, and arguments of the model there.
+
+    The harness adds the arguments of the call; `--metadata` may name another tokenizer's model.
+    """
+    metadata = object_or_empty(results.config(task).get("metadata"))
+    declared = metadata.get("version")
     found = json.member(results.document.get("versions"), task)
     if None not in (declared, found) and str(declared) != str(found):
         message = f"versions has another version of {task} than its configuration"
-        yield _contradiction(message, ("versions", task), declared, found)
+        yield contradiction(message, ("versions", task), declared, found)
+    for name, given in list_arguments(results.setting("model_args")).items():
+        is_name = name in {*MODEL_ARGUMENTS, "tokenizer"}
+        if not is_name and metadata.get(name) not in (None, given, parse_argument(given)):
+            message = f"{name} in the metadata of {task} is not that of model_args"
+            path = "configs", task, "metadata", name
+            yield contradiction(message, path, given, metadata[name])
 
 
 def _check_limit(results: Results, task: str) -> Iterator[Violation]:
@@ -199,7 +208,7 @@ def _check_limit(results: Results, task: str) -> Iterator[Violation]:
     if effective.__class__ is int and wanted is not None and effective > wanted:
         message = f"effective is more than the limit picks for {task}"
         path = ("n-samples", task, "effective")
-        yield _contradiction(message, path, {"maximum": wanted}, effective)
+        yield contradiction(message, path, {"maximum": wanted}, effective)
 
 
 def _group(results: Results, group: str, members: Sequence[str]) -> Iterator[Violation]:
@@ -236,13 +245,13 @@ def _metrics(results: Results, task: str) -> Iterator[Violation]:
         yield from _aggregation(results, task, one)
         if isinstance(directions, dict) and name not in directions:
             message = f"higher_is_better has no metric {name!r} of {task}, and metric_list has one"
-            yield _contradiction(message, (*path, "metric"), None, name)
+            yield contradiction(message, (*path, "metric"), None, name)
     for name, found in directions.items() if isinstance(directions, dict) else ():
         if name in known:
             yield from _direction(results, task, known[name], found)
         elif all(one.name in REGISTERED for one in listed):
             message = f"metric_list of {task} has no metric {name!r}"
-            yield _contradiction(message, ("higher_is_better", task, name), None, found)
+            yield contradiction(message, ("higher_is_better", task, name), None, found)
 
 
 def _direction(
@@ -251,15 +260,18 @@ def _direction(
     entry = results.config(task)["metric_list"][listed.place]
     usual = listed.name not in LOWER_IS_BETTER
     is_registered = listed.name in REGISTERED
-    expected = entry.get("higher_is_better", usual)
-    if is_registered and expected.__class__ is bool and expected != usual:
+    is_said = "higher_is_better" in entry
+    # Before 0.4.13 the harness took higher values of ter for better ones.
+    default = usual or (listed.name == "ter" and results.is_before((0, 4, 13)))
+    expected = entry.get("higher_is_better", default)
+    if is_registered and is_said and expected.__class__ is bool and expected != usual:
         message = f"{listed.name} of {task} counts as better where it is worse for the harness"
         at = "configs", task, "metric_list", listed.place, "higher_is_better"
-        yield _contradiction(message, at, usual, expected)._replace(severity=Severity.WARNING)
-    if ("higher_is_better" in entry or is_registered) and found != expected:
+        yield contradiction(message, at, usual, expected)._replace(severity=Severity.WARNING)
+    if (is_said or is_registered) and found != expected:
         message = f"higher_is_better of {listed.name} of {task} is not that of metric_list"
         path = "higher_is_better", task, str(listed.name)
-        yield _contradiction(message, path, expected, found)
+        yield contradiction(message, path, expected, found)
 
 
 def _aggregation(results: Results, task: str, one: ListedMetric) -> Iterator[Violation]:
@@ -275,7 +287,7 @@ def _aggregation(results: Results, task: str, one: ListedMetric) -> Iterator[Vio
     if declared != registered and not is_mean and (one.name in MEANS or not is_own):
         message = f"the harness does not add up {one.name} as {declared}"
         path = "configs", task, "metric_list", one.place, "aggregation"
-        yield _contradiction(message, path, registered, declared)
+        yield contradiction(message, path, registered, declared)
 
 
 def _shots(results: Results, task: str) -> Iterator[Violation]:
@@ -285,7 +297,7 @@ def _shots(results: Results, task: str) -> Iterator[Violation]:
     others = (declared, json.member(config.get("metadata"), "num_fewshot"))
     if shots.__class__ is int and declared.__class__ is int and shots not in others:
         message = f"n-shot of {task} is not num_fewshot of its configuration"
-        yield _contradiction(message, ("n-shot", task), declared, shots)
+        yield contradiction(message, ("n-shot", task), declared, shots)
 
 
 def _bound_figures(results: Results, task: str) -> Iterator[Violation]:
@@ -304,61 +316,11 @@ def _bound_figures(results: Results, task: str) -> Iterator[Violation]:
         power = math.pow(2.0, bits) if bits < 1024 else math.inf
         if not agrees(bits, expected) and not agrees(perplexity, power):
             message = f"{figure.label} is not the binary logarithm of {other.key}"
-            yield _contradiction(message, ("results", task, key), expected, figure.value)
-
-
-@with_results
-def find_row_contradictions(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
-    """Yield contradictions between results and rows: metrics without an entry, and the limit."""
-    if not facts.totals.rows:
-        return
-    listed = results.metric_list(task)
-    is_generated = text_or_none(results.config(task).get("output_type")) not in LIKELIHOODS
-    is_closed = not is_generated or all(one.name in REGISTERED for one in listed or ())
-    if listed is not None and is_closed and not results.has_own_results(task):
-        names = {one.name for one in listed}
-        claimed = dict.fromkeys(one.metric for one in facts.figures() if not one.is_stderr)
-        for metric in claimed:
-            if metric not in names:
-                message = f"{task} has a figure of {metric!r}, which it does not list"
-                yield _contradiction(message, ("configs", task, "metric_list"))
-    yield from _missing_metrics(facts, task, results)
-    yield from _limit(facts, task, results)
-
-
-def _missing_metrics(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
-    """Report a metric of the harness that it gives each row, and that some rows lack."""
-    listed = results.metric_list(task)
-    if listed is None or results.has_own_results(task):
-        return
-    names = {one.name: one for one in listed if not one.options.get("hf_evaluate")}
-    for name, rows in facts.totals.filters.items():
-        for metric, values in rows.metrics.items():
-            number = rows.rows - values.rows
-            if metric in names and metric in REGISTERED and number > 0:
-                of = f" of filter {name!r}" if name else ""
-                message = f"{count_noun(number, 'row')}{of} without {metric}, which all rows have"
-                path = "configs", task, "metric_list", names[metric].place, "metric"
-                yield _contradiction(message, path, None, metric)
-
-
-def _limit(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
-    """Report rows that are not those of the first documents up to the limit.
-
-    Source: `get_sample_size` in evaluator_utils.py of lm_eval.
-    """
-    totals, expected = facts.totals, results.count_limited(task)
-    if expected is None or totals.repeats or totals.unkeyed or totals.is_scattered:
-        return
-    highest = max((one.ids.highest for one in totals.filters.values()), default=-1)
-    if totals.samples != expected or highest != expected - 1:
-        message = f"rows are not those of the first {expected:,} documents, which the limit picks"
-        found = results.setting("limit")
-        yield _contradiction(f"{message} for {task}", ("config", "limit"), None, found)
+            yield contradiction(message, ("results", task, key), expected, figure.value)
 
 
 _OF_TASKS: Final = (
-    *(_metrics, _shots, _version, _identity, _arguments, _check_limit, _bound_figures),
+    *(_metrics, _shots, _metadata, _identity, _arguments, _check_limit, _bound_figures),
 )
 """Checks of the members of one task."""
 
@@ -368,12 +330,13 @@ def _compare(
 ) -> Iterator[Violation]:
     """Report a member that differs from another one; null is absent."""
     if expected is not None and found is not None and found != expected:
-        yield _contradiction(message, path, expected, found)
+        yield contradiction(message, path, expected, found)
 
 
-def _contradiction(
+def contradiction(
     message: str, path: tuple[str | int, ...], expected: Any = None, found: Any = None
 ) -> Violation:
+    """Return a violation about a member of the results."""
     return LME306.violation(message, path, expected=expected, found=found)
 
 

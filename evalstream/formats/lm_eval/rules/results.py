@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, parse_digest
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
-from evalstream.formats.lm_eval.views import NO_STDERR, Results, TaskFacts, show_value, with_results
+from evalstream.formats.lm_eval.views import NO_FILTER, NO_STDERR, Results, TaskFacts, with_results
+from evalstream.formats.lm_eval.written_numbers import show_value
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import type_name
 from evalstream.parsing.json_values import object_or_empty
@@ -107,8 +108,6 @@ def check_group_claims(judgements: Sequence[Judgement]) -> Iterator[Violation]:
 @with_results
 def check_unclaimed(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
     """Report metrics of the rows that the results have no figure of."""
-    if facts.is_unfiltered:
-        return
     figures = list(facts.figures())
     claimed = {(claim.metric, claim.filter) for claim in figures if not claim.is_stderr}
     errors = {(claim.metric, claim.filter) for claim in figures if claim.is_stderr}
@@ -117,13 +116,14 @@ def check_unclaimed(facts: TaskFacts, task: str, results: Results) -> Iterator[V
         if not one.is_stderr and (one.metric, one.filter) not in errors:
             message = f"{one.label} has no standard error, not even {NO_STDERR}"
             yield LME305.violation(message, one.pointer)
-    for name, rows in facts.totals.filters.items() if results.entry(task) else ():
+    if facts.is_unfiltered and not facts.parts:
+        claimed = {(metric, NO_FILTER) for metric, _ in claimed}
+    for name, rows in (facts.parts or facts.totals.filters).items() if results.entry(task) else ():
+        of = f" under filter {name!r}" if name else ""
         for metric in rows.metrics:
             if (metric, name) not in claimed:
-                yield LME305.violation(
-                    f"rows have {metric!r} under filter {name!r}, and {task} has no such figure",
-                    ("results", task),
-                )
+                message = f"rows have {metric!r}{of}, and {task} has no such figure"
+                yield LME305.violation(message, ("results", task))
 
 
 LME106: Final = declare_rule("LME106")

@@ -171,16 +171,17 @@ def row_scores(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]
 
 
 def _check_filtered(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
-    steps = dict(plan.filters).get(str(row.get("filter"))) if "filter" in row else None
-    if steps is None:
-        return
+    filters = dict(plan.filters)
+    # A row that names no filter is of one of them.
+    name = str(row["filter"]) if "filter" in row else None
+    chains = filters.values() if name is None else filter(None, [filters.get(name)])
     with suppress(NotFollowed):
-        is_right, given = follows(steps, row.get("resps"), row.get("filtered_resps"))
-        if not is_right:
+        found = [follows(steps, row.get("resps"), row.get("filtered_resps")) for steps in chains]
+        if found and not any(is_right for is_right, _ in found):
             yield LME211.violation(
-                "filtered_resps is not what the filter makes of resps",
+                f"filtered_resps is not what {'a' if name is None else 'the'} filter makes of resps",
                 "/filtered_resps",
-                expected=given,
+                expected=found[0][1],
                 found=row.get("filtered_resps"),
             )
 
@@ -216,7 +217,7 @@ RULES: Final = (LME101, LME102, LME103, LME201, LME202, LME203, LME210, LME211)
 def find_request_contradictions(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
     """Report a row that was asked for otherwise than the configuration of its task says.
 
-    All rows of a task are asked for alike, so that one tells.
+    All rows of a task are asked for alike, so that one tells that does not lack an example.
     """
     yield from _examples(row, plan)
     yield from _prompt(row, plan)
@@ -255,10 +256,10 @@ def _prompt(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
         if text not in prompt:
             message = "the prompt lacks the instruction or the description of its task"
             yield LME306.violation(message, expected=text, **where)
-    question = None if plan.question is None else render_question(plan.question, row.get("doc"))
+    question = _question(row, plan)
     # Choices that are inputs stand in the place of a number.
     is_choice = question is not None and question.strip().isdecimal()
-    if question and not is_choice and question.rstrip("\n") not in prompt:
+    if question and not is_choice and question.strip() not in prompt:
         message = "the prompt lacks the question that doc_to_text makes of its doc"
         yield LME306.violation(message, expected=question, severity=Severity.WARNING, **where)
 
@@ -268,14 +269,16 @@ def _continuations(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violat
     requests = row.get("arguments")
     if plan.output_type != CHOICE or plan.is_chat or not isinstance(requests, dict):
         return
-    shown = [json.member(one, "arg_1") for one in requests.values()]
+    # Without a prompt, early releases ask for the choice alone.
+    asked = {name: one for name, one in requests.items() if json.member(one, "arg_0")}
+    shown = ((name, one.get("arg_1")) for name, one in asked.items())
     wanted = [f"{plan.delimiter}{one}" for one in plan.choices]
-    for place, text in enumerate(one for one in shown if isinstance(one, str)):
+    for place, (name, text) in enumerate(one for one in shown if isinstance(one[1], str)):
         expected = wanted[place % len(wanted)] if wanted else plan.delimiter
         if not text.startswith(plan.delimiter) or (wanted and text not in wanted):
             yield LME306.violation(
                 "a choice is not that of the configuration, after its delimiter",
-                f"/arguments/gen_args_{place}/arg_1",
+                pointer(("arguments", name, "arg_1")),
                 expected=expected,
                 found=text,
                 severity=Severity.WARNING,
@@ -283,29 +286,44 @@ def _continuations(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violat
             return
 
 
+def lacks_example(row: Mapping[str, Any], plan: ScoringPlan) -> bool:
+    """Tell whether a row has one example fewer than its task, as where its own doc was drawn."""
+    number = _odd_number(row, plan) if plan.draws_own else None
+    return number is not None and number + 1 == plan.shots
+
+
 def _examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
     """Report a prompt with more or fewer examples before its question than the task has."""
-    if plan.question is None:
-        return
-    prompt, question = hashed_prompt(row), render_question(plan.question, row.get("doc"))
-    if prompt is None or not question or not prompt.endswith(question):
-        return
-    before, number = prompt[: -len(question)], None
-    if plan.shots == 0:
-        number = 1 if before else None
-    elif not plan.separator:
-        return
-    elif before.count(plan.separator) < plan.shots:
-        number = before.count(plan.separator)
-    elif len(begins := plan.question.partition("{{")[0].strip()) > 1 and "{{" in plan.question:
-        found = before.startswith(begins) + before.count(f"{plan.separator}{begins}")
-        number = found if found > plan.shots else None
-    if number is not None:
+    number = _odd_number(row, plan)
+    if number is not None and not lacks_example(row, plan):
         number_of_examples = "examples" if plan.shots == 0 else count_noun(number, "example")
         yield LME306.violation(
             f"the prompt has {number_of_examples} before its question, "
             f"and num_fewshot is {plan.shots:,}",
             "/arguments/gen_args_0/arg_0",
-            expected=question if plan.shots == 0 else plan.shots,
-            found=prompt,
+            expected=_question(row, plan) if plan.shots == 0 else plan.shots,
+            found=hashed_prompt(row),
         )
+
+
+def _odd_number(row: Mapping[str, Any], plan: ScoringPlan) -> int | None:
+    """Return the number of examples of a prompt, None if it is that of the task or unknown."""
+    prompt, question = hashed_prompt(row), _question(row, plan)
+    if plan.shots is None or not (prompt and question and prompt.endswith(question)):
+        return None
+    before = prompt[: -len(question)]
+    if plan.shots == 0:
+        return 1 if before else None
+    if not plan.separator:
+        return None
+    if (found := before.count(plan.separator)) < plan.shots:
+        return found
+    begins, has_fields, _ = (plan.question or "").partition("{{")
+    if not has_fields or len(begins := begins.strip()) < 2:
+        return None
+    found = before.startswith(begins) + before.count(f"{plan.separator}{begins}")
+    return found if found > plan.shots else None
+
+
+def _question(row: Mapping[str, Any], plan: ScoringPlan) -> str | None:
+    return None if plan.question is None else render_question(plan.question, row.get("doc"))

@@ -114,13 +114,15 @@ def _task_hash(facts: TaskFacts, task: str, results: Results) -> Iterator[Violat
 @with_results
 def _sample_count(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
     totals = facts.totals
-    if totals.is_scattered or totals.repeats or totals.unkeyed:
+    if totals.is_scattered or totals.unkeyed or (totals.repeats and not facts.parts):
         return
     declared, counts = results.samples(task), facts.totals.metric_counts
     effective, original = declared.get("effective"), declared.get("original")
     if _is_count(effective) and effective not in facts.sample_counts:
         message = f"the rows have {count_noun(totals.samples, 'sample')}"
-        yield _miscounted(("n-samples", task, "effective"), effective, totals.samples, message)
+        path = "n-samples", task, "effective"
+        found = _miscounted(path, effective, totals.samples, message)
+        yield found._replace(severity=Severity.WARNING) if facts.may_be_chosen else found
     length = results.entry(task).get("sample_len")
     if _is_count(length) and length not in (counts or {0, totals.samples}):
         fullest = max(counts, default=facts.totals.samples)

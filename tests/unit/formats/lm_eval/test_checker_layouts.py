@@ -243,6 +243,15 @@ def test_groups_that_differ_from_results_are_found(tmp_path: Path) -> None:
     assert group_findings(tmp_path / "log", document) == ["/groups/all/sample_len"]
 
 
+@each("one", ["results", "groups"])
+def test_a_figure_that_one_of_them_lacks_is_found(tmp_path: Path, one: str) -> None:
+    document = grouped()
+    del document[one]["all"]["acc_stderr,none"]
+    (other,) = {"results", "groups"} - {one}
+    found = group_findings(tmp_path / "log", document)
+    assert found == [f"/{other}/all/acc_stderr,none"]
+
+
 def test_rows_with_several_metrics_of_other_lengths(tmp_path: Path) -> None:
     samples = [row(0, acc=1.0), row(1, acc=0.0, maybe=1), row(2, acc=1.0, maybe=0)]
     document = results(samples)

@@ -1,0 +1,74 @@
+"""Numbers as the harness writes them.
+
+Those that are not finite stand there as Python spells them: `save_results_aggregated` and
+`save_results_samples` (loggers/evaluation_tracker.py of lm_eval) call `json.dumps`, which writes
+NaN, Infinity and -Infinity. JSON does not allow them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from math import inf, isfinite, nan
+from typing import Any, Final
+
+from evalstream.model.finding import PlacedViolation, Severity
+from evalstream.parsing.json import resolve_pointer
+from evalstream.rules.syntax import ES107, ES108, ObjectReading
+
+
+def as_decimal(value: Any) -> Decimal | None:
+    """Return a figure, None for a value that is not a finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    return exact if exact.is_finite() else None
+
+
+_NUMBERS: Final[Mapping[Any, float]] = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
+_SPELLINGS: Final[Mapping[float, str]] = {inf: "Infinity", -inf: "-Infinity"}
+
+
+def as_written(reading: ObjectReading) -> ObjectReading:
+    """Return a reading with the numbers that the harness wrote, as warnings instead of errors.
+
+    The exact parser replaces them by finite ones. A document with a repeated key stays as it is.
+    """
+    if reading.value is None or any(one.violation.code == ES107.code for one in reading.violations):
+        return reading
+    restored: set[str | None] = set()
+    violations: list[PlacedViolation] = []
+    for placed in reading.violations:
+        violation = placed.violation
+        number = _NUMBERS.get(violation.found) if violation.code == ES108.code else None
+        if number is not None and _put(reading.value, violation.pointer or "", number):
+            restored.add(violation.pointer)
+            violation = violation._replace(severity=Severity.WARNING)
+        violations.append(placed._replace(violation=violation))
+    return reading._replace(violations=violations, replaced=reading.replaced - restored)
+
+
+def _put(document: Any, pointer: str, value: float) -> bool:
+    """Replace the value at a pointer, and tell whether there is one."""
+    parent, _, token = pointer.rpartition("/")
+    holder = resolve_pointer(document, parent)
+    name = token.replace("~1", "/").replace("~0", "~")
+    if isinstance(holder, dict) and name in holder:
+        holder[name] = value
+        return True
+    if isinstance(holder, list) and token.isdecimal() and int(token) < len(holder):
+        holder[int(token)] = value
+        return True
+    return False
+
+
+def show_value(value: Any) -> Any:
+    """Return a value as findings show it: a number that is not finite as its spelling."""
+    if not isinstance(value, float) or isfinite(value):
+        return value
+    return _SPELLINGS.get(value, "NaN")
+
+
+def is_same_value(one: Any, other: Any) -> bool:
+    """Tell whether two figures are the same; NaN is the same as NaN."""
+    return bool(one == other) or (one != one and other != other)  # noqa: PLR0124
