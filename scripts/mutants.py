@@ -333,6 +333,7 @@ def run_pytest(copy: Path, arguments: list[str], note: Path, limit: int) -> NoRe
         signal.alarm(limit)
         options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
         options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        options += ["-o", "tmp_path_retention_policy=none"]
         code = pytest.main([*options, *arguments], plugins=[Watch(note)])
     finally:
         os._exit(code)
