@@ -3,9 +3,9 @@
 A mutant is one small change: a comparison turned, a constant off by one, a statement left out,
 `and` for `or`, a `not` removed, another value returned. It is made in a copy of the checkout. The
 tests of its module run there, then those of the rules that it names, of the modules that import it,
-of the command line, and of the corpus. A mutant is killed if a test fails, or does not end, that
-passes in a second copy without the change. One that survives is shown as a diff: add a test, or
-know why nobody can tell the difference.
+of the command line, of its package, and of the corpus. A mutant is killed if a test fails, or does
+not end, that passes in a second copy without the change. One that survives is shown as a diff: add
+a test, or know why nobody can tell the difference.
 
 Tests run in forks of this process, which has loaded libraries and nothing of the package.
 """
@@ -182,11 +182,10 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
         *(str(tests / "acceptance" / name) for name in sorted(near)),
         *(str(path) for path in of_format if path.exists()),
     ]
+    while not any(folder.rglob("test_*.py")):
+        folder = folder.parent
+    yield [str(one) for one in sorted(folder.rglob("test_*.py")) if one not in (*mirrors, *users)]
     yield [str(tests / one) for one in LAST]
-    if not mirrors:
-        while not any(folder.glob("test_*.py")) and folder != tests / "unit":
-            folder = folder.parent
-        yield [str(one) for one in sorted(folder.glob("test_*.py")) if one not in users]
 
 
 def tests_that_name(module: Path, codes: set[str], tests: Path) -> list[Path]:
