@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import pytest
+from hypothesis import Phase, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = (("is not", "is"), ("not in", "in"), ("==", "!="), ("<", "<="), (">", ">="))
@@ -211,7 +212,7 @@ class Ended(NamedTuple):
 
 
 class Watch:
-    """A plugin of pytest that notes which test has begun."""
+    """A plugin of pytest: notes which test has begun, and makes no failing example smaller."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -219,6 +220,12 @@ class Watch:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Note a test that begins."""
         self.path.write_text(nodeid, encoding="utf-8")
+
+    def pytest_collection(self) -> None:
+        """Let properties end at the first example that fails: smaller ones take minutes."""
+        phases = [Phase.explicit, Phase.reuse, Phase.generate]
+        settings.register_profile("mutants", settings.default, phases=phases)
+        settings.load_profile("mutants")
 
 
 class Laboratory:
