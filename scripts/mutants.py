@@ -14,7 +14,6 @@ import argparse
 import ast
 import difflib
 import importlib
-import itertools
 import os
 import random
 import re
@@ -27,6 +26,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -162,7 +162,6 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
         subject = path.stem.removesuffix("_scores")
         yield [str(one) for one in sorted(tests.rglob(f"test_*{subject}*.py"))]
         yield [str(tests / one) for one in NEAREST_IN_C]
-        yield [str(tests / one) for one in LAST]
         return
     module = path.relative_to(copy / "evalstream").with_suffix("")
     folder = tests / "unit" / module.parent
@@ -186,7 +185,6 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
     while not any(folder.rglob("test_*.py")):
         folder = folder.parent
     yield [str(one) for one in sorted(folder.rglob("test_*.py")) if one not in (*mirrors, *users)]
-    yield [str(tests / one) for one in LAST]
 
 
 def tests_that_name(module: Path, codes: set[str], tests: Path) -> list[Path]:
@@ -231,11 +229,12 @@ class Watch:
 class Laboratory:
     """Two copies of the checkout: one in which mutants are made, and one to compare with."""
 
-    def __init__(self, folder: Path, limit: int) -> None:
+    def __init__(self, folder: Path, limit: int, *, is_near: bool) -> None:
         self.copy, self._sound_copy = folder / "copy", folder / "sound" / "copy"
         self._limit, self._note = limit, folder / "last"
+        self._last = () if is_near else LAST
         self._sound = set[str]()
-        self._times = itertools.count(int(time.time()) - 1_000_000)
+        self._times = count(int(time.time()) - 1_000_000)
         ignored = shutil.ignore_patterns(".venv*", ".git", "__pycache__", ".*_cache", "site")
         shared = ROOT.parent / "shared"
         for source, copy in ((ROOT, self.copy), (self.copy, self._sound_copy)):
@@ -259,8 +258,9 @@ class Laboratory:
             if not is_compiled:
                 return "the compiler"
             chosen = [[str(self.copy / one)] for one in tests]
-            groups = filter(None, chosen or nearest_tests(mutant.path, self.copy))
-            return next(filter(None, map(self._failing_test, groups)), None)
+            last = [str(self.copy / "tests" / one) for one in self._last]
+            groups = chosen or chain(nearest_tests(mutant.path, self.copy), [last])
+            return next(filter(None, map(self._failing_test, filter(None, groups))), None)
 
     @contextmanager
     def _change(self, mutant: Mutant) -> Iterator[bool]:
@@ -375,10 +375,13 @@ def main() -> None:
     parser.add_argument("--skip", type=int, default=0, help="leave out the first of them")
     parser.add_argument("--only", default="", help="only files whose path matches this expression")
     parser.add_argument("--limit", type=int, default=300, help="seconds for a group of tests")
+    parser.add_argument(
+        "--near", action="store_true", help="leave out the long tests of the corpus"
+    )
     parser.add_argument("--tests", nargs="*", default=(), help="run these and not the nearest ones")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        laboratory = Laboratory(Path(folder), given.limit)
+        laboratory = Laboratory(Path(folder), given.limit, is_near=given.near)
         mutants = every_mutant(laboratory.copy, given.only)
         random.Random(given.seed).shuffle(mutants)
         chosen = mutants[given.skip : given.skip + given.number]
