@@ -21,6 +21,7 @@ import resource
 import runpy
 import shutil
 import signal
+import string
 import sys
 import tempfile
 import time
@@ -172,8 +173,9 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
     if mirrors:
         yield [str(one) for one in mirrors]
     codes = set(re.findall(r"\b(?:ES|LME|INS|INF|HAR|EVG|SWE|HLM)\d{3}\b", path.read_text()))
-    if codes:
-        yield [str(tests / "rules" / "test_cases.py"), "-k", " or ".join(sorted(codes))]
+    rules = codes or rules_of_format(module, copy)
+    if rules:
+        yield [str(tests / "rules" / "test_cases.py"), "-k", " or ".join(sorted(rules))]
     users = [one for one in tests_that_name(module, codes, tests) if one not in mirrors]
     yield [str(one) for one in users]
     near = {name for part in module.parts for name in ACCEPTANCE.get(part, ())}
@@ -185,6 +187,12 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
     while not any(folder.rglob("test_*.py")):
         folder = folder.parent
     yield [str(one) for one in sorted(folder.rglob("test_*.py")) if one not in (*mirrors, *users)]
+
+
+def rules_of_format(module: Path, copy: Path) -> set[str]:
+    """Return how the codes of the format begin that a module is of, if any."""
+    pages = copy.joinpath("evalstream", *module.parts[:2], "rules").glob("*.md")
+    return {page.stem.rstrip(string.digits) for page in pages} if len(module.parts) > 2 else set()
 
 
 def tests_that_name(module: Path, codes: set[str], tests: Path) -> list[Path]:
