@@ -173,7 +173,7 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
     if mirrors:
         yield [str(one) for one in mirrors]
     codes = set(re.findall(r"\b(?:ES|LME|INS|INF|HAR|EVG|SWE|HLM)\d{3}\b", path.read_text()))
-    rules = codes or rules_of_format(module, copy)
+    rules = codes | rules_of_format(module, copy)
     if rules:
         yield [str(tests / "rules" / "test_cases.py"), "-k", " or ".join(sorted(rules))]
     users = [one for one in tests_that_name(module, codes, tests) if one not in mirrors]
