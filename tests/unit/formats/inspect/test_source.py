@@ -19,6 +19,7 @@ from evalstream.formats.inspect.source import (
     open_source,
     score_number,
 )
+from evalstream.formats.inspect.source_members import _text
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.source_log import SourceScore, Wanted
@@ -214,3 +215,19 @@ def test_a_model_has_the_spellings_of_converters(
     found = _models(path, answered)
     assert {path, spelling} <= found
     assert not _models(None, None)
+
+
+@each(
+    ("content", "text"),
+    [
+        ("plain", "plain"),
+        ([], None),
+        ([{"type": "image", "image": "x"}], None),
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, {"type": "image"}], "b"),
+        ([{"type": "text", "text": 7}], None),
+        ([{"type": "text"}, "b"], None),
+        (7, None),
+    ],
+)
+def test_the_last_text_of_a_content_is_its_text(content: Any, text: str | None) -> None:
+    assert _text(content) == text
