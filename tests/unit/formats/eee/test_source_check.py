@@ -19,6 +19,7 @@ from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.source_results import _match, compare_aggregate
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
+from evalstream.model.run_summary import Checked
 from evalstream.model.source_log import SourceResult, Wanted
 
 TUTORIAL = EXAMPLES / "tutorial"
@@ -473,6 +474,7 @@ def test_a_source_that_is_not_there_is_named_as_missing() -> None:
     (run,) = evalstream.check(EXAMPLES / "run.jsonl", source="nope").runs
     assert run.verdict == "incomplete"
     assert "No such file or directory" in (run.incomplete_reason or "")
+    assert Checked("source not compared", None) in run.checked
 
 
 SEALS = {

@@ -128,6 +128,18 @@ def test_a_run_without_statistics_has_scores_by_its_references(tmp_path: Path) -
         assert not any("token_usage/input_tokens" in one.members for one in samples)
 
 
+def test_the_numbers_of_samples_are_those_of_entries_and_of_the_split(tmp_path: Path) -> None:
+    shutil.copytree(RUN, tmp_path, dirs_exist_ok=True)
+    stats = json.loads((RUN / "stats.json").read_bytes())
+    for number in (None, 9):
+        for one in stats:
+            if one["name"]["name"] == "num_instances":
+                one["mean"] = number
+        (tmp_path / "stats.json").write_text(json.dumps([one for one in stats if one.get("mean")]))
+        with closing(opened(tmp_path)) as log:
+            assert {one.counts for one in log.results or ()} == {frozenset({4, number} - {None})}
+
+
 @pytest.mark.parametrize(
     ("name", "text"), [("per_instance_stats.json", b'[{"a": 1}]'), ("stats.json", b"{")]
 )

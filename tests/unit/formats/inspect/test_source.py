@@ -19,7 +19,8 @@ from evalstream.formats.inspect.source import (
     open_source,
     score_number,
 )
-from evalstream.formats.inspect.source_members import _text
+from evalstream.formats.inspect.source_members import _text, iterate_task_names
+from evalstream.formats.inspect.views import LogView
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.source_log import SourceScore, Wanted
@@ -231,3 +232,19 @@ def test_a_model_has_the_spellings_of_converters(
 )
 def test_the_last_text_of_a_content_is_its_text(content: Any, text: str | None) -> None:
     assert _text(content) == text
+
+
+@each(
+    ("names", "found"),
+    [
+        (("arithmetic",), ["arithmetic", "arithmetic"]),
+        (("acme/sums",), ["acme/sums", "sums"]),
+        (("acme/sums", "Sums"), ["Sums", "Sums", "acme/sums", "sums"]),
+    ],
+)
+def test_a_task_is_called_by_its_names_and_their_last_parts(
+    names: tuple[str, ...], found: list[str]
+) -> None:
+    log = sound_log()
+    log["eval"] |= dict(zip(("task", "task_display_name"), names, strict=False))
+    assert list(iterate_task_names(LogView(log, "", None))) == found  # type: ignore[arg-type]
