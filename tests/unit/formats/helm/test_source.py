@@ -54,6 +54,10 @@ def test_results_are_the_first_statistics_of_each_id() -> None:
         "exact_match:test:fairness",
     }
     assert results["exact_match:test:misspelling"].score == 0.75
+    for name, perturbation in (("exact_match:test", ""), ("exact_match:test:fairness", "fairness")):
+        stated = results[name].stated
+        assert stated["score_details/details/split"] == ("test",)
+        assert stated["score_details/details/perturbation"] == (perturbation,)
     assert all(one.is_required for one in results.values())
 
 
