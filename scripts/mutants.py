@@ -160,7 +160,7 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
     """Yield arguments of pytest, the nearest tests first."""
     tests = copy / "tests"
     if path.suffix != ".py":
-        subject = path.stem.removesuffix("_scores")
+        subject = path.stem.removesuffix("_scores").removeprefix("eee_")
         yield [str(one) for one in sorted(tests.rglob(f"test_*{subject}*.py"))]
         yield [str(tests / one) for one in NEAREST_IN_C]
         return
