@@ -3,9 +3,9 @@
 A mutant is one small change: a comparison turned, a constant off by one, a statement left out,
 `and` for `or`, a `not` removed, another value returned. It is made in a copy of the checkout. The
 tests of its module run there, then those of the rules that it names, of the modules that import it,
-of the command line, and of the corpus. A mutant is killed if a test fails, or does not end, that
-passes in a second copy without the change. One that survives is shown as a diff: add a test, or
-know why nobody can tell the difference.
+of the command line, of its package, and of the corpus. A mutant is killed if a test fails, or does
+not end, that passes in a second copy without the change. One that survives is shown as a diff: add
+a test, or know why nobody can tell the difference.
 
 Tests run in forks of this process, which has loaded libraries and nothing of the package.
 """
@@ -14,7 +14,6 @@ import argparse
 import ast
 import difflib
 import importlib
-import itertools
 import os
 import random
 import re
@@ -22,15 +21,18 @@ import resource
 import runpy
 import shutil
 import signal
+import string
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import pytest
+from hypothesis import Phase, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = (("is not", "is"), ("not in", "in"), ("==", "!="), ("<", "<="), (">", ">="))
@@ -158,10 +160,9 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
     """Yield arguments of pytest, the nearest tests first."""
     tests = copy / "tests"
     if path.suffix != ".py":
-        subject = path.stem.removesuffix("_scores")
+        subject = path.stem.removesuffix("_scores").removeprefix("eee_")
         yield [str(one) for one in sorted(tests.rglob(f"test_*{subject}*.py"))]
         yield [str(tests / one) for one in NEAREST_IN_C]
-        yield [str(tests / one) for one in LAST]
         return
     module = path.relative_to(copy / "evalstream").with_suffix("")
     folder = tests / "unit" / module.parent
@@ -172,8 +173,9 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
     if mirrors:
         yield [str(one) for one in mirrors]
     codes = set(re.findall(r"\b(?:ES|LME|INS|INF|HAR|EVG|SWE|HLM)\d{3}\b", path.read_text()))
-    if codes:
-        yield [str(tests / "rules" / "test_cases.py"), "-k", " or ".join(sorted(codes))]
+    rules = codes | rules_of_format(module, copy)
+    if rules:
+        yield [str(tests / "rules" / "test_cases.py"), "-k", " or ".join(sorted(rules))]
     users = [one for one in tests_that_name(module, codes, tests) if one not in mirrors]
     yield [str(one) for one in users]
     near = {name for part in module.parts for name in ACCEPTANCE.get(part, ())}
@@ -182,11 +184,15 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
         *(str(tests / "acceptance" / name) for name in sorted(near)),
         *(str(path) for path in of_format if path.exists()),
     ]
-    yield [str(tests / one) for one in LAST]
-    if not mirrors:
-        while not any(folder.glob("test_*.py")) and folder != tests / "unit":
-            folder = folder.parent
-        yield [str(one) for one in sorted(folder.glob("test_*.py")) if one not in users]
+    while not any(folder.rglob("test_*.py")):
+        folder = folder.parent
+    yield [str(one) for one in sorted(folder.rglob("test_*.py")) if one not in (*mirrors, *users)]
+
+
+def rules_of_format(module: Path, copy: Path) -> set[str]:
+    """Return how the codes of the format begin that a module is of, if any."""
+    pages = copy.joinpath("evalstream", *module.parts[:2], "rules").glob("*.md")
+    return {page.stem.rstrip(string.digits) for page in pages} if len(module.parts) > 2 else set()
 
 
 def tests_that_name(module: Path, codes: set[str], tests: Path) -> list[Path]:
@@ -212,7 +218,7 @@ class Ended(NamedTuple):
 
 
 class Watch:
-    """A plugin of pytest that notes which test has begun."""
+    """A plugin of pytest: notes which test has begun, and makes no failing example smaller."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -221,15 +227,22 @@ class Watch:
         """Note a test that begins."""
         self.path.write_text(nodeid, encoding="utf-8")
 
+    def pytest_collection(self) -> None:
+        """Let properties end at the first example that fails: smaller ones take minutes."""
+        phases = [Phase.explicit, Phase.reuse, Phase.generate]
+        settings.register_profile("mutants", settings.default, phases=phases)
+        settings.load_profile("mutants")
+
 
 class Laboratory:
     """Two copies of the checkout: one in which mutants are made, and one to compare with."""
 
-    def __init__(self, folder: Path, limit: int) -> None:
+    def __init__(self, folder: Path, limit: int, *, is_near: bool) -> None:
         self.copy, self._sound_copy = folder / "copy", folder / "sound" / "copy"
         self._limit, self._note = limit, folder / "last"
+        self._last = () if is_near else LAST
         self._sound = set[str]()
-        self._times = itertools.count(int(time.time()) - 1_000_000)
+        self._times = count(int(time.time()) - 1_000_000)
         ignored = shutil.ignore_patterns(".venv*", ".git", "__pycache__", ".*_cache", "site")
         shared = ROOT.parent / "shared"
         for source, copy in ((ROOT, self.copy), (self.copy, self._sound_copy)):
@@ -253,8 +266,9 @@ class Laboratory:
             if not is_compiled:
                 return "the compiler"
             chosen = [[str(self.copy / one)] for one in tests]
-            groups = filter(None, chosen or nearest_tests(mutant.path, self.copy))
-            return next(filter(None, map(self._failing_test, groups)), None)
+            last = [str(self.copy / "tests" / one) for one in self._last]
+            groups = chosen or chain(nearest_tests(mutant.path, self.copy), [last])
+            return next(filter(None, map(self._failing_test, filter(None, groups))), None)
 
     @contextmanager
     def _change(self, mutant: Mutant) -> Iterator[bool]:
@@ -333,6 +347,7 @@ def run_pytest(copy: Path, arguments: list[str], note: Path, limit: int) -> NoRe
         signal.alarm(limit)
         options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
         options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        options += ["-o", "tmp_path_retention_policy=none"]
         code = pytest.main([*options, *arguments], plugins=[Watch(note)])
     finally:
         os._exit(code)
@@ -368,10 +383,13 @@ def main() -> None:
     parser.add_argument("--skip", type=int, default=0, help="leave out the first of them")
     parser.add_argument("--only", default="", help="only files whose path matches this expression")
     parser.add_argument("--limit", type=int, default=300, help="seconds for a group of tests")
+    parser.add_argument(
+        "--near", action="store_true", help="leave out the long tests of the corpus"
+    )
     parser.add_argument("--tests", nargs="*", default=(), help="run these and not the nearest ones")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        laboratory = Laboratory(Path(folder), given.limit)
+        laboratory = Laboratory(Path(folder), given.limit, is_near=given.near)
         mutants = every_mutant(laboratory.copy, given.only)
         random.Random(given.seed).shuffle(mutants)
         chosen = mutants[given.skip : given.skip + given.number]

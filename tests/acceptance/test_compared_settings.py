@@ -215,7 +215,9 @@ def test_one_answer_with_two_scores_leaves_no_verdict(tmp_path: Path) -> None:
     report = compared_flips(tmp_path, SAID, {})
     (one,) = report.comparisons
     assert one.verdict is CompareVerdict.NOT_COMPARABLE
-    assert "have the same answer in both runs" in one.sentence
+    assert "have the same answer in both runs (the first in line " in one.sentence
+    assert f" of {one.a})" in one.sentence
+    assert f" of {one.b})" not in one.sentence
     assert "2 of " in one.sentence
     assert report.exit_code == 3
 

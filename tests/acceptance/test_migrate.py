@@ -16,6 +16,7 @@ from rows import aggregate_of, bytes_of, sound_rows
 
 import evalstream
 from evalstream import ChangedRuns, Outcome, migrate
+from evalstream.batch.rewriting import migrate as migrate_module
 from evalstream.batch.rewriting import outcome as rewriting_outcome
 from evalstream.batch.rewriting.outcome import ChangeStatus
 from evalstream.model.errors import CannotWrite, UsageError
@@ -409,6 +410,16 @@ def test_a_result_that_another_call_wrote_meanwhile_stays(
     assert outcome.exit_code == 0
     assert files_of(new / "data") == files
     assert evalstream.check(new).passed
+
+
+def test_rows_that_change_between_their_check_and_their_migration_are_not_placed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = iter(range(9))
+    monkeypatch.setattr(migrate_module, "file_state", lambda _path: next(states))
+    outcome = only(migrated(source(tmp_path / "old"), tmp_path / "new", rehash="json-list"))
+    assert outcome.reasons == ("the rows changed between their check and their migration",)
+    assert not list((tmp_path / "new").rglob("*.jsonl"))
 
 
 @pytest.mark.parametrize(

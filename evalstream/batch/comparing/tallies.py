@@ -38,7 +38,7 @@ class MetricTally:
     that either names.
     """
 
-    def __init__(self, *, is_clustered: bool, lower_is_better: bool = False) -> None:
+    def __init__(self, *, is_clustered: bool, lower_is_better: bool) -> None:
         self.lower_is_better = lower_is_better
         self.paired = PairedScores()
         self.clusters = ClusterTotals() if is_clustered else None

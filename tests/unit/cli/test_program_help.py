@@ -58,6 +58,7 @@ def test_help_has_every_argument_option_choice_and_example(
             assert f"{former} " not in shown
     for argument in command.arguments:
         assert argument.text.metavar in shown
+    assert "(default: None)" not in shown
     assert command.examples
     for example in command.examples:
         assert example in shown

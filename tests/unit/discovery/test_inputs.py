@@ -15,6 +15,7 @@ from depth import examples
 from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import EXAMPLES
 from reference_runs import NOTHING, Found, reference_runs
 
 from evalstream.discovery.file_table import FileTable, listing_key, path_from_key
@@ -227,6 +228,12 @@ def test_standard_input_twice_is_refused_before_anything_is_found(inside: None) 
     ):
         with pytest.raises(UsageError, match="only once"):
             next(find)
+
+
+def test_options_for_rows_are_refused_where_only_other_files_are_found(inside: None) -> None:
+    put("evaluation.json", (EXAMPLES / "infereval" / "evaluation.json").read_bytes())
+    with pytest.raises(UsageError, match="source does not go with files of infereval"):
+        list(find_all(["."], None, None, Options(source="log")))
 
 
 def test_a_file_that_is_gone_since_it_was_listed_is_no_run(

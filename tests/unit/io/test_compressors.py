@@ -86,6 +86,12 @@ def test_other_programs_can_read_it() -> None:
     assert lzma.decompress(compressed("xz", [DATA])) == DATA
 
 
+def test_every_compression_has_a_checksum() -> None:
+    """A flag tells it of Zstandard, and its kind of xz; the others have one always."""
+    assert compressed("zstandard", [DATA])[4] & 4
+    assert compressed("xz", [DATA])[7] in {lzma.CHECK_CRC32, lzma.CHECK_CRC64}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @bounded(max_examples=examples(10))
 @given(cuts=st.lists(st.integers(0, len(DATA)), max_size=5), step=st.sampled_from([100, 7000]))

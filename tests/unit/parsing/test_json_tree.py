@@ -57,6 +57,12 @@ def test_a_tree_holds_every_value_where_it_is_written(value: Any, layout: dict[s
     assert Splices(text, tree).apply() == text
 
 
+def test_each_kind_of_value_has_a_type_of_its_own() -> None:
+    kinds = [item.type for item in parse_tree('[null, true, 1, "a", [], {}]').items]
+    assert kinds == list(JsonType)
+    assert len(set(kinds)) == 6
+
+
 @given(VALUES, LAYOUTS)
 def test_a_compact_text_quoted_is_a_string_that_holds_the_value(
     value: Any, layout: dict[str, Any]

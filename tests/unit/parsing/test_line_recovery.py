@@ -453,7 +453,14 @@ def test_no_bytes_raise_and_none_are_lost(line: bytes, begins: bytes | None) -> 
 
 
 @settings(max_examples=examples(40), deadline=None)
-@given(st.lists(st.sampled_from(BITS), max_size=14).map(b"".join))
-def test_whole_rows_stay_whole_when_they_are_cut_again(line: bytes) -> None:
-    for row in rows_of(line):
+@given(
+    st.lists(st.sampled_from(BITS), max_size=7).map(b"".join),
+    st.lists(st.sampled_from(BITS), max_size=7).map(b"".join),
+)
+@example(b'{"a":[', b"")
+@example(b'{"a":"x', b'\xef\xbb\xbf{"b":1}')
+def test_whole_rows_stay_whole_when_they_are_cut_again(before: bytes, behind: bytes) -> None:
+    found = rows_of(before + b'{"a":1}' + behind)
+    assert found or before
+    for row in found:
         assert split_line(row, HEAD) == [LinePiece(0, len(row), whole=True)]

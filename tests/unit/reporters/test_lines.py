@@ -34,6 +34,7 @@ def written(*spans: Span, style: Style = PLAIN, indent: int = 0) -> str:
         (f"data/acme/{UUID_NAME}", 58, f"…/acme/{UUID_NAME}"),
         (f"data/acme/{UUID_NAME}", 52, f"…/{UUID_NAME}"),
         (f"data/acme/{UUID_NAME}", 30, "…/0f8a3c5e-7b1d…_samples.jsonl"),
+        (UUID_NAME, 30, "0f8a3c5e-7b1d-…7_samples.jsonl"),
         (UUID_NAME, 10, UUID_NAME),
     ],
 )

@@ -20,7 +20,7 @@ from rows import REPORTERS, Row, bounded, bytes_of, line_of, reported, sound_row
 
 import evalstream
 from evalstream.engine import row_pass
-from evalstream.model.row_record import ABSENT, RowRecords, pack
+from evalstream.model.row_record import ABSENT, RECORD_BYTES, RowRecords, pack
 from evalstream.parsing.native.binding import library
 from evalstream.stats import coverage, duplicate_index
 from evalstream.stats.coverage import MOST_MARKS, Coverage, ResultCoverage
@@ -324,6 +324,25 @@ def test_memory_is_bounded_whatever_rows_have_in_common(
     tracemalloc.stop()
     index.close()
     assert peak < 4 << 20
+
+
+@pytest.mark.skipif(library() is None, reason="no scanner")
+def test_records_in_a_file_are_not_in_memory_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duplicate_index, "WORTH_A_TABLE", 0)
+    index = DuplicateIndex(1 << 20)
+    tracemalloc.start()
+    for start in range(0, 8_000, 500):
+        records = [
+            pack(line, digest.ljust(16), digest.ljust(16), line, 0, 0, 1, 0, line, 1, 0.5)
+            for line in range(start + 1, start + 501)
+            for digest in [str(line).encode()]
+        ]
+        assert not index.add(RowRecords(b"".join(records)), 0)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert not index.is_spilled
+    index.close()
+    assert kept < 8_000 * RECORD_BYTES / 4
 
 
 def test_digests_of_samples_wrap_as_those_of_compiled_code() -> None:

@@ -1,6 +1,8 @@
 """The links of a log are the same however its samples are added."""
 
-from evalstream.stats.run_links import BATCH_WORDS, LogLinks
+from array import array
+
+from evalstream.stats.run_links import BATCH_WORDS, LinkKey, LogLinks, _in_order
 
 
 def test_samples_are_linked_alike_one_by_one_and_together() -> None:
@@ -20,3 +22,18 @@ def test_a_log_without_a_run_links_no_samples() -> None:
     links = LogLinks(None, "task", "model")
     links.add_samples([("sample", 1)])
     assert not list(links.links.groups())
+
+
+def test_groups_and_their_rows_are_in_the_order_of_lines() -> None:
+    one, other = LinkKey(1, 1, 1), LinkKey(2, 2, 2)
+
+    def packed(*lines: int) -> bytes:
+        """Return rows whose words before the line fall while the lines rise."""
+        words = [word for line in lines for word in (90 - line, 80 - line, line, line)]
+        return array("Q", words).tobytes()
+
+    found = _in_order([(one, packed(7, 5)), (other, packed(3)), (one, packed(6))])
+    assert [(key, words.tobytes()) for key, words in found] == [
+        (other, packed(3)),
+        (one, packed(5, 6, 7)),
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, TypeGuard
 
@@ -184,9 +183,8 @@ def _miscounted(path: tuple[str, ...], declared: int, found: int, message: str) 
 def _filters(_facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
     """Report filters that the configuration has twice."""
     names = results.filters(task)
-    times = Counter(names)
     for place, name in enumerate(names):
-        if times[name] > 1 and names.index(name) != place:
+        if names.index(name) != place:
             yield LME105.violation(
                 f"two filters of {task} are called {name!r}; rows show one of them",
                 ("configs", task, "filter_list", place, "name"),

@@ -1,10 +1,18 @@
 """Runs of which some share no metric."""
 
+from typing import Any
+
+import pytest
 from each import each
 from paths import CORPUS_PAIRS, EXAMPLES
 
 import evalstream
-from evalstream.batch.comparing.metrics import NOT_COMPARED, match_metrics, scale_conflict
+from evalstream.batch.comparing.metrics import (
+    NOT_COMPARED,
+    match_metrics,
+    scale_conflict,
+    with_one_name,
+)
 from evalstream.model.comparison import MetricName, RunDescription
 
 UNNAMED = MetricName("one")
@@ -80,6 +88,63 @@ def test_other_units_without_bounds_are_in_conflict() -> None:
     assert "unit" in match_metrics(described(share), described(percent)).conflicts[0]
     bounded = [one._replace(minimum=0.0, maximum=1.0) for one in (share, percent)]
     assert match_metrics(*map(described, bounded)).conflicts == {}
+
+
+@each(
+    ("one", "other", "reason"),
+    [
+        ({"lower_is_better": True}, {}, "lower scores are better"),
+        (
+            {"minimum": 0.0},
+            {"minimum": 1.0},
+            "the minimum score is 0 in one run and 1 in the other",
+        ),
+        (
+            {"maximum": 1.0},
+            {"maximum": 5.0},
+            "the maximum score is 1 in one run and 5 in the other",
+        ),
+        ({"minimum": 0.0}, {"maximum": 1.0}, None),
+    ],
+)
+def test_other_directions_and_bounds_are_in_conflict(
+    one: dict[str, Any], other: dict[str, Any], reason: str | None
+) -> None:
+    runs = [described(ACCURACY._replace(**changes)) for changes in (one, other)]
+    for a, b in (runs, runs[::-1]):
+        conflicts = match_metrics(a, b).conflicts
+        assert (reason is None) == (conflicts == {})
+    assert (reason or "") in match_metrics(*runs).conflicts.get(0, "")
+
+
+F1 = MetricName("one", "f1")
+TWO = MetricName("two", "f1")
+
+
+@each(
+    ("first", "second", "name", "other", "expected"),
+    [
+        ([ACCURACY], [TWO], "one", "two", [[ACCURACY], [ACCURACY]]),
+        ([ACCURACY], [TWO], "two", "one", [[TWO], [TWO]]),
+        ([ACCURACY, F1], [TWO], "one / f1", "two", [[ACCURACY, F1], [F1]]),
+        ([ACCURACY], [TWO], "one", "three", "no run has three"),
+        ([ACCURACY, F1], [TWO], "one", "two", "no run has one"),
+        ([ACCURACY, TWO], [TWO], "one", "two", "a run has both"),
+    ],
+)
+def test_a_result_of_two_names_gets_one(
+    first: list[MetricName],
+    second: list[MetricName],
+    name: str,
+    other: str,
+    expected: list[list[MetricName]] | str,
+) -> None:
+    runs = [described(*first), described(*second)]
+    if isinstance(expected, str):
+        with pytest.raises(ValueError, match=expected):
+            with_one_name(runs, name, other)
+    else:
+        assert [list(run.metrics) for run in with_one_name(runs, name, other)] == expected
 
 
 @each(

@@ -1,11 +1,14 @@
 """The tallies of joined samples: each count moves with its samples, and with nothing else."""
 
+import random
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 from each import each
 
+from evalstream.batch.comparing.flips import FlipStore
 from evalstream.batch.comparing.tallies import (
     MOST_DRIFTS,
     MOST_FIRST,
@@ -56,9 +59,9 @@ def test_samples_without_a_score_on_one_side_are_matched_and_unscored() -> None:
 
 
 def test_samples_of_one_run_count_on_its_side() -> None:
-    tally = MetricTally(is_clustered=False)
+    tally = MetricTally(is_clustered=False, lower_is_better=False)
     samples = [
-        sample(0.5, scored=2, rows=3),
+        sample(0.5, scored=2, rows=3, flags=FAILED),
         sample(NAN, scored=0),
         sample(flags=SampleFlag.AMBIGUOUS),
     ]
@@ -70,6 +73,8 @@ def test_samples_of_one_run_count_on_its_side() -> None:
     assert (found.samples_a, found.samples_b, found.matched) == (3, 1, 0)
     assert (tally.paired.only_a.scored, tally.paired.only_a.unscored) == (2, 1)
     assert (tally.paired.only_b.scored, tally.paired.only_b.unscored) == (1, 0)
+    for failed in (tally.paired.failed_a, tally.paired.failed_b):
+        assert (failed.scored, failed.total) == (1, 0.5)
 
 
 def test_flags_of_pairs_are_counted_each_for_itself() -> None:
@@ -93,8 +98,7 @@ def test_errors_of_one_run_alone_and_of_both() -> None:
         pair(0.5, 0.0, flags=flags(0, FAILED)),
         pair(0.25, 0.75, flags=flags(FAILED, FAILED)),
         pair(NAN, 0.0, flags=flags(FAILED, 0)),
-        pair(),
-        pair(),
+        *[pair()] * 5,
     )
     assert (tally.failed, tally.paired.failed) == (3, 3)
     assert (tally.paired.failed_a.scored, tally.paired.failed_a.total) == (2, 0.75)
@@ -112,10 +116,11 @@ def test_a_score_of_one_run_alone_that_comes_from_an_error_counts_as_missing() -
 
 
 def test_repeats_are_counted_by_side_and_give_the_noise() -> None:
-    tally = tally_of(pair(rows_a=3, spread_a=0.6), pair(rows_b=2, spread_b=0.5), pair())
-    found = tally.alignment(0, 0)
-    assert (found.repeated_a, found.repeated_b) == (1, 1)
-    assert tally.paired.noise_floor == pytest.approx((0.6 / 6 + 0.5 / 2) ** 0.5 / 3)
+    b = pair(rows_b=2, spread_b=0.5)
+    found = tally_of(pair(rows_a=3, spread_a=0.6), b, b, pair())
+    alignment = found.alignment(0, 0)
+    assert (alignment.repeated_a, alignment.repeated_b) == (1, 2)
+    assert found.paired.noise_floor == pytest.approx((0.6 / 6 + 2 * 0.5 / 2) ** 0.5 / 4)
 
 
 def test_scored_samples_without_a_cluster_are_counted() -> None:
@@ -153,7 +158,7 @@ def test_flips_with_an_error_are_counted_apart() -> None:
     tally = tally_of(
         pair(1.0, 0.0, flags=flags(RIGHT, WRONG | FAILED)),
         pair(0.5, 0.7, flags=flags(WRONG | FAILED, RIGHT)),
-        pair(1.0, 1.0, flags=flags(RIGHT, RIGHT | FAILED)),
+        *[pair(1.0, 1.0, flags=flags(RIGHT, RIGHT | FAILED))] * 3,
     )
     assert (tally.losses, tally.gains, tally.failed_changes) == (0, 0, 2)
 
@@ -206,9 +211,40 @@ def test_the_first_drifts_by_line_and_the_first_pairs_are_kept() -> None:
     assert [one.sample_a for one in tally.first] == [*range(500, 540), *range(MOST_FIRST - 40)]
 
 
-def testselect_first_lines_keep_those_that_share_the_last_one() -> None:
+def test_the_first_lines_keep_those_that_share_the_last_one() -> None:
     pairs = np.array([pair(line_a=line) for line in (5, 3, 9, 3, 4, 9)], PAIR)
     assert select_first_lines(pairs, 2)["line_a"].tolist() == [3, 3]
     assert select_first_lines(pairs, 3)["line_a"].tolist() == [3, 3, 4]
     assert select_first_lines(pairs, 5)["line_a"].tolist() == [5, 3, 9, 3, 4, 9]
     assert len(select_first_lines(pairs, 0)) == len(select_first_lines(pairs, 6)) == 6
+    assert len(select_first_lines(pairs, 7)) == 6
+    lines = random.Random(1).sample(range(3000), 3000)
+    many = np.array([pair(line_a=line) for line in lines], PAIR)
+    for most in (1, 2, 100, 900, 2999):
+        assert sorted(select_first_lines(many, most)["line_a"]) == [*range(most)]
+
+
+class Flips(FlipStore):
+    """Notes the lines of flips, those of losses below 0."""
+
+    def __init__(self, latest: int) -> None:
+        super().__init__(0)
+        self.latest, self.lines = latest, list[int]()
+
+    def add(self, pairs: Iterable[SamplePair], *, is_loss: bool) -> None:
+        self.lines += [-one.line_a if is_loss else one.line_a for one in pairs]
+
+
+def test_scored_flips_up_to_the_latest_line_are_kept() -> None:
+    flips = Flips(latest=8)
+    judged = {"flags": flags(RIGHT, WRONG)}
+    pairs = [
+        pair(1.0, 0.0, line_a=9, **judged),
+        pair(1.0, 0.0, line_a=8, **judged),
+        pair(0.0, 1.0, line_a=7, **judged),
+        pair(1.0, 1.0, line_a=6, **judged),
+        pair(0.5, NAN, line_a=5, **judged),
+        pair(0.5, 0.5, line_a=4, **judged),
+    ]
+    PairTally([MetricName("x")], flips, is_clustered=False).add(joined(*pairs), [], [])
+    assert flips.lines == [-8, -4, 7]

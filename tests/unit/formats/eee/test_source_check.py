@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from depth import some
+from each import each
 from edits.inspect_log import log_of
 from paths import EXAMPLES, PAIRS, SCHEMAS
 
@@ -18,6 +19,7 @@ from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.source_results import _match, compare_aggregate
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
+from evalstream.model.run_summary import Checked
 from evalstream.model.source_log import SourceResult, Wanted
 
 TUTORIAL = EXAMPLES / "tutorial"
@@ -358,6 +360,93 @@ def test_tool_calls_are_compared(inspect: Pair, tmp_path: Path) -> None:
     assert about_source(inspect.check(tmp_path)) == {"ES653"}
 
 
+def two_results(pair: Pair) -> None:
+    assert pair.log is not None
+    (score,) = pair.log["results"]["scores"]
+    pair.log["results"]["scores"] = [score, {**score, "name": "model", "scorer": "model"}]
+    for sample in pair.log["samples"]:
+        sample["scores"]["model"] = sample["scores"]["match"]
+
+
+def second_epoch(pair: Pair) -> None:
+    assert pair.log is not None
+    pair.log["eval"]["config"]["epochs"] = 2
+    pair.log["samples"] += [{**one, "epoch": 2} for one in pair.log["samples"]]
+
+
+def repeat(pair: Pair) -> None:
+    pair.rows.append(pair.rows[0])
+
+
+@each(
+    ("change", "message"),
+    [
+        (repeat, "an earlier row has this sample, which the log has once"),
+        (put(0, "sample_id", value="other"), "the log has no such sample in epoch 1"),
+        (
+            put(0, "evaluation_result_id", value="other:accuracy"),
+            "the log has no such result for this sample",
+        ),
+        (two_results, "no row has the result model:accuracy of sample {id}, epoch 1 (sample 1)"),
+        (second_epoch, "no row has sample {id}, epoch 2 (sample 9)"),
+    ],
+)
+def test_rows_and_samples_without_each_other_are_named(
+    change: Callable[[Pair], None], message: str, inspect: Pair, tmp_path: Path
+) -> None:
+    pair = copy.deepcopy(inspect)
+    first = pair.rows[0]["sample_id"]
+    change(pair)
+    report = pair.check(tmp_path)
+    found = {one.message.removesuffix(" of the log") for one in report}
+    assert message.format(id=first) in found
+    assert not report.runs[0].checked[0].is_ok
+
+
+@each(
+    ("change", "reason"),
+    [
+        (
+            put(0, "sample_id", value=None),
+            "1 row not compared with the source: they have no sample_id",
+        ),
+        (second_epoch, "8 rows not compared with the source: they do not say their epoch"),
+    ],
+)
+def test_rows_that_may_be_of_any_sample_are_not_compared(
+    change: Callable[[Pair], None], reason: str, inspect: Pair, tmp_path: Path
+) -> None:
+    pair = copy.deepcopy(inspect)
+    for row in pair.rows:
+        row["metadata"].pop("epoch", None)
+    change(pair)
+    (run,) = pair.check(tmp_path).runs
+    assert run.incomplete_reason == reason
+    assert not run.checked[0].is_ok
+
+
+def test_a_log_without_results_leaves_those_of_the_aggregate_open(
+    inspect: Pair, tmp_path: Path
+) -> None:
+    assert inspect.log is not None
+    del inspect.log["results"]
+    for row in inspect.rows:
+        del row["evaluation_result_id"]
+    (run,) = inspect.check(tmp_path).runs
+    assert run.incomplete_reason == "the source has no results to compare"
+    assert "of 8 samples agree with" in run.checked[0].text
+    assert run.checked[0].is_ok is None
+
+
+def test_rows_alone_are_compared(inspect: Pair, tmp_path: Path) -> None:
+    inspect.check(tmp_path)
+    (tmp_path / "run.json").unlink()
+    (run,) = evalstream.check(tmp_path / "run.jsonl", source=str(tmp_path / "log.json")).runs
+    assert run.incomplete_reason is None
+    assert "scores, usage, times, errors and metadata of 8 samples agree" in run.checked[0].text
+    assert run.checked[0].is_ok
+
+
 @pytest.mark.parametrize("odd", some([[["x"]], {"a": None}, "x", 1e308, float("nan"), None, -1], 3))
 def test_odd_values_of_a_log_end_in_a_verdict(odd: Any, inspect: Pair, tmp_path: Path) -> None:
     assert inspect.log is not None
@@ -385,6 +474,7 @@ def test_a_source_that_is_not_there_is_named_as_missing() -> None:
     (run,) = evalstream.check(EXAMPLES / "run.jsonl", source="nope").runs
     assert run.verdict == "incomplete"
     assert "No such file or directory" in (run.incomplete_reason or "")
+    assert Checked("source not compared", None) in run.checked
 
 
 SEALS = {

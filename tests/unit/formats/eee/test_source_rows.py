@@ -8,7 +8,7 @@ import pytest
 from each import each
 
 from evalstream.formats.eee.source_rows import compare_row, is_same_figure, match_output
-from evalstream.formats.eee.source_store import KnownSample, SampleState
+from evalstream.formats.eee.source_store import KnownSample, SampleState, Spellings
 from evalstream.model.finding import Severity
 from evalstream.model.source_log import SourceScore
 
@@ -119,3 +119,18 @@ def test_early_converters_scored_by_the_reference(version: str, was_matched: boo
     assert [one.code for one, _ in found.violations] == ["ES655" if is_early else "ES654"]
     assert found.is_foreign is is_early
     assert found.state == SampleState.DIFFERS
+
+
+def test_what_differs_is_in_the_order_of_rules_and_places() -> None:
+    known = Spellings(("=log",), "log")
+    places = ("output/raw/*", "input/raw", "answer_attribution/*/extracted_value")
+    sample = SAMPLE._replace(members=dict.fromkeys(places, known))
+    row = row_with("B", ["x", "y"]) | {"answer_attribution": [{"extracted_value": "z"}]}
+    row["input"]["raw"] = "v"
+    found = compare_row(row, sample, SourceScore(1.0), was_matched=False)
+    assert [(one.code, one.pointer) for one, _ in found.violations] == [
+        ("ES652", "/input/raw"),
+        ("ES653", "/answer_attribution/0/extracted_value"),
+        ("ES653", "/output/raw/0"),
+        ("ES653", "/output/raw/1"),
+    ]

@@ -9,6 +9,7 @@ import pytest
 from paths import EXAMPLES
 
 from evalstream.formats.eee import source_results
+from evalstream.formats.helm import source
 from evalstream.formats.helm.source import HelmSource, open_source
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
@@ -53,6 +54,10 @@ def test_results_are_the_first_statistics_of_each_id() -> None:
         "exact_match:test:fairness",
     }
     assert results["exact_match:test:misspelling"].score == 0.75
+    for name, perturbation in (("exact_match:test", ""), ("exact_match:test:fairness", "fairness")):
+        stated = results[name].stated
+        assert stated["score_details/details/split"] == ("test",)
+        assert stated["score_details/details/perturbation"] == (perturbation,)
     assert all(one.is_required for one in results.values())
 
 
@@ -89,3 +94,63 @@ def test_other_paths_are_no_log_and_a_run_without_requests_is_refused(tmp_path: 
     shutil.copy(RUN / "stats.json", tmp_path)
     with pytest.raises(CannotCheck, match="scenario_state"):
         open_source(str(tmp_path), Options(), wanted)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_facts_are_the_same_however_many_are_kept_together(
+    batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def facts() -> tuple[object, ...]:
+        with closing(opened(RUN)) as log:
+            return list(log.samples()), log.results, log.stated
+
+    whole = facts()
+    monkeypatch.setattr(source, "_BATCH", batch)
+    assert facts() == whole
+
+
+def test_the_ids_of_a_large_run_are_not_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    for most, ids in ((8, 8), (7, None)):
+        monkeypatch.setattr(source, "MOST_IDS", most)
+        with closing(opened(RUN)) as log:
+            list(log.samples())
+            stated = log.stated["source_data/sample_ids"]
+        assert (len(stated[0]) if stated else None) == ids
+
+
+def test_a_run_without_statistics_has_scores_by_its_references(tmp_path: Path) -> None:
+    shutil.copy(RUN / "run_spec.json", tmp_path)
+    state = json.loads((RUN / "scenario_state.json").read_bytes())
+    for place, text in ((0, " 0 "), (1, "1"), (2, "1")):
+        state["request_states"][place]["result"]["completions"][0]["text"] = text
+    state["request_states"][3]["result"]["completions"] = []
+    (tmp_path / "scenario_state.json").write_text(json.dumps(state))
+    with closing(opened(tmp_path)) as log:
+        assert log.results == ()
+        samples = list(log.samples())
+        assert [one.default.own for one in samples] == [1, 0, 1, 0, 0, 0, 0, 0]
+        assert not any("token_usage/input_tokens" in one.members for one in samples)
+
+
+def test_the_numbers_of_samples_are_those_of_entries_and_of_the_split(tmp_path: Path) -> None:
+    shutil.copytree(RUN, tmp_path, dirs_exist_ok=True)
+    stats = json.loads((RUN / "stats.json").read_bytes())
+    for number in (None, 9):
+        for one in stats:
+            if one["name"]["name"] == "num_instances":
+                one["mean"] = number
+        (tmp_path / "stats.json").write_text(json.dumps([one for one in stats if one.get("mean")]))
+        with closing(opened(tmp_path)) as log:
+            assert {one.counts for one in log.results or ()} == {frozenset({4, number} - {None})}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("per_instance_stats.json", b'[{"a": 1}]'), ("stats.json", b"{")]
+)
+def test_documents_that_cannot_be_read_are_not_compared(
+    name: str, text: bytes, tmp_path: Path
+) -> None:
+    shutil.copytree(RUN, tmp_path, dirs_exist_ok=True)
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(CannotCheck, match="cannot be read"):
+        opened(tmp_path)

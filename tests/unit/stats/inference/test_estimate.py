@@ -169,6 +169,10 @@ def test_two_equal_differences_prove_nothing() -> None:
     assert found.test.p == 0.5
 
 
+def test_two_pairs_have_a_correlation() -> None:
+    assert estimated([0.1, 0.6], [0.9, 0.2]).correlation == pytest.approx(-1)
+
+
 def test_a_constant_side_has_no_correlation() -> None:
     found = estimated([0.3] * 40, [x / 40 for x in range(40)])
     assert found.correlation is None

@@ -149,6 +149,43 @@ def test_changes_within_a_shared_source_of_data_are_reported() -> None:
     assert {"/source_data/sample_ids/1", "/source_data/additional_details/a"} <= examples
 
 
+def test_texts_in_the_place_of_objects_become_members_of_them() -> None:
+    result = '{"evaluation_name": "e", "generation_config": {"additional_details": "t=0"}}'
+    model = '{"name": "m", "id": "a/m", "inference_engine": "vllm"}'
+    text = aggregate_with(evaluation_results=f"[{RESULT}, {result}]", model_info=model)
+    document, applied = migrated(text)
+    assert document["model_info"]["inference_engine"] == {"name": "vllm"}
+    details = document["evaluation_results"][1]["generation_config"]["additional_details"]
+    assert details == {"migrated.additional_details": "t=0"}
+    moved = {one.example.pointer for one in applied if one.change.kind.name == "moved"}
+    assert moved >= {
+        "/model_info/inference_engine",
+        "/evaluation_results/1/generation_config/additional_details",
+    }
+
+
+@each(
+    ("source", "kind", "need"),
+    [
+        ('{"hf_repo": "a/b"}', "hf_dataset", None),
+        ('{"hf_repo": null}', "other", "source_data.source_type is missing"),
+        ('{"source_type": "url"}', "url", None),
+        ('["https://example.org"]', "url", "source_data.dataset_name is missing"),
+        ('"pens"', None, None),
+    ],
+)
+def test_a_shared_source_of_data_has_its_kind_or_lacks_it(
+    source: str, kind: str | None, need: str | None
+) -> None:
+    text = aggregate_with(schema_version='"0.1.0"', source_data=source)
+    document, _ = migrated(text)
+    found = document["evaluation_results"][0].get("source_data")
+    assert (found and found["source_type"]) == kind
+    needs = AggregateMigration(text.encode(), "0.3.0", Supplied()).needs
+    about = [one.what for one in needs if one.what.startswith("source_data")]
+    assert about == ([] if need is None else [need])
+
+
 def test_a_list_of_addresses_gets_the_dataset_that_is_supplied_for_the_result() -> None:
     text = aggregate_with(schema_version='"0.1.0"', source_data='["https://example.org"]')
     supplied = Supplied(tables={"dataset": {"e": "the set"}}, fill=True)
