@@ -269,8 +269,7 @@ def is_checked(name: str, options: Options) -> bool:
     """
     if not options.select and not options.ignore:
         return True
-    # The selection needs the rules of every format.
-    enabled = registry.CATALOGUE.selection(options).enabled
+    enabled = registry.CATALOGUE.select_codes(options)
     codes = registry.main_format().cross_run.codes()
     if options.links and any(codes[one] in enabled for one in registry.FORMATS[name].compared):
         return True

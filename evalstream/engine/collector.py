@@ -6,13 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Set
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from evalstream.engine.result import (
-    BlockResult,
-    CheckContext,
-    Counts,
-    LocatedViolation,
-    shorten_values,
-)
+from evalstream.engine.result import BlockResult, CheckContext, Counts, shorten_values
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import (
     CountKey,
@@ -141,7 +135,7 @@ class Collector(Generic[C]):
             self.counts[key] = self.counts.get(key, 0) + count
         if self._index.is_spilled and self._waiting is None:
             self._waiting = FindingList()
-        rows = [self._finding(located, shift, result) for located in result.violations]
+        rows = self._place_rows(result, shift)
         self._whole += len(result.row_records)
         self.latest = self._merge(rows, list(self._duplicates(notices)))
         for finding in self.latest:
@@ -257,12 +251,25 @@ class Collector(Generic[C]):
                 self._count(violation, notice.line)
                 yield self._place_violation(violation, notice.line, notice.offset)
 
-    def _finding(self, located: LocatedViolation, shift: int, result: BlockResult) -> Finding:
-        line, offset, sample, violation, values = located
-        if violation.code in HALF_WRITTEN:
-            before = self._whole + bisect_left(result.row_records.lines(), line)
-            violation = with_rows_before(violation, before)
-        return self._place_violation(violation, line + shift, offset, sample, values)
+    def _place_rows(self, result: BlockResult, shift: int) -> list[Finding]:
+        """Return the findings about single rows; those that share a violation are made alike."""
+        made: dict[int, Finding] = {}
+        findings: list[Finding] = []
+        for line, offset, sample, shared, values in result.violations:
+            like, number = made.get(id(shared)), line + shift
+            if like is None or self._places is not None:
+                violation = shared
+                if shared.code in HALF_WRITTEN:
+                    before = self._whole + bisect_left(result.row_records.lines(), line)
+                    violation = with_rows_before(shared, before)
+                one = self._place_violation(violation, number, offset, sample, values)
+                made[id(shared)] = one
+            else:
+                both = values or (shared.expected, shared.found)
+                place = (*like[:4], number, None, offset, *like[7:10])
+                one = Finding(*place, *both, sample, *like[13:])
+            findings.append(one)
+        return findings
 
     def _place_violation(
         self,

@@ -182,7 +182,7 @@ class DocumentCheck:
         if rows.broken is not None:
             self.note(rows.broken.violation, line=rows.broken.line)
         self.note_all(rows.violations)
-        change = rows.describe_change()
+        change = rows.opened.describe_change() if rows.opened else None
         if change is not None:
             self.note_change(change)
         facts = FileFacts(self.name, self.collector.tally, layout=rows.layout)

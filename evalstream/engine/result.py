@@ -168,8 +168,8 @@ class BlockFindings:
             reported.sort(key=Violation.order)
         return reported, [(one.code, severity(one)) for one in reported]
 
-    def add(self, line: LineViolations) -> None:
-        """Add the violations of a line."""
+    def add(self, line: LineViolations) -> Sequence[CountKey]:
+        """Add the violations of a line; return code and severity of each that is reported."""
         number, offset, sample, violations, keys, values = line
         is_long, sample = keys is None, _sample(sample)
         if keys is None:
@@ -183,6 +183,7 @@ class BlockFindings:
                 self.violations.append(LocatedViolation(number, offset, sample, shown, both))
         if self._splits_rows and any(self._rejects(key) for key in keys):
             self.fates[number] = LineStatus.REJECTED
+        return keys
 
     def shorten(self, violation: Violation) -> Violation:
         """Return a violation as it is shown."""
@@ -327,13 +328,13 @@ class SketchedFindings(BlockFindings):
 
         self._sketcher = BlockSketcher()
 
-    def add(self, line: LineViolations) -> None:
-        """Add the violations of a line."""
-        super().add(line)
-        number = line.number
-        self._note(range(number, number + 1), line.keys or self.prepare(line.violations)[1])
+    def add(self, line: LineViolations) -> Sequence[CountKey]:
+        """Add the violations of a line; return code and severity of each that is reported."""
+        number, keys = line.number, super().add(line)
+        self._note(range(number, number + 1), keys)
         if not _UNCERTAIN.isdisjoint([violation.code for violation in line.violations]):
             self._sketcher.doubt(number)
+        return keys
 
     def count(self, lines: AlikeLines) -> None:
         """Count lines whose violations are not shown."""

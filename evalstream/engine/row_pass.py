@@ -195,10 +195,6 @@ class RowsRead(NamedTuple):
     incomplete_reason: str | None = None
     lacks: bool = False
 
-    def describe_change(self) -> str | None:
-        """Return what changed since the rows were opened, if that is known."""
-        return None if self.opened is None else self.opened.describe_change()
-
     def close(self) -> None:
         """Close the input."""
         if self.opened is not None:

@@ -86,6 +86,7 @@ class Catalogue(Mapping[str, Rule]):
         """Take a function per family that returns its rules, by the first letters of their codes."""
         self._families = dict(families)
         self._loaded: dict[str, dict[str, Rule]] = {}
+        self._codes = lru_cache(maxsize=16)(self._select_codes)
         self._selection = lru_cache(maxsize=16)(self._select)
 
     def __getitem__(self, code: str) -> Rule:
@@ -160,13 +161,15 @@ class Catalogue(Mapping[str, Rule]):
         Without a selection these are all rules that are not optional, and those that the profile
         adds. Rules in preview hold only with `preview`, or if they are selected by code or name.
         """
-        return self._selection(
-            tuple(options.select), tuple(options.ignore), options.profile, options.preview
-        )
+        return self._selection(*_choice(options))
 
-    def _select(
+    def select_codes(self, options: Options) -> frozenset[str]:
+        """Return the codes of these rules; families that are not selected are not loaded."""
+        return self._codes(*_choice(options))
+
+    def _select_codes(
         self, select: tuple[str, ...], ignore: tuple[str, ...], profile: str, preview: bool
-    ) -> Selection:
+    ) -> frozenset[str]:
         chosen = (
             (
                 rule.code
@@ -177,6 +180,12 @@ class Catalogue(Mapping[str, Rule]):
             else self._default(profile, preview=preview)
         )
         ignored = (rule.code for prefix in ignore for rule in self.find(prefix))
+        return frozenset(chosen) - frozenset(ignored)
+
+    def _select(
+        self, select: tuple[str, ...], ignore: tuple[str, ...], profile: str, preview: bool
+    ) -> Selection:
+        enabled = self._codes(select, ignore, profile, preview)
         severities = PROFILES[profile].severities
         stamps = {
             code: Stamp(
@@ -189,7 +198,7 @@ class Catalogue(Mapping[str, Rule]):
             for code, rule in self._rules()
             for is_preview in (_is_in_preview(rule),)
         }
-        return Selection(frozenset(chosen) - frozenset(ignored), profile, stamps)
+        return Selection(enabled, profile, stamps)
 
     def _default(self, profile: str, *, preview: bool) -> Iterator[str]:
         added = PROFILES[profile].codes
@@ -226,6 +235,10 @@ class Catalogue(Mapping[str, Rule]):
                 raise ValueError(f"rules are declared twice: {', '.join(sorted(twice))}")
             self._loaded[letters] = {rule.code: rule for rule in rules}
         return self._loaded[letters]
+
+
+def _choice(options: Options) -> tuple[tuple[str, ...], tuple[str, ...], str, bool]:
+    return tuple(options.select), tuple(options.ignore), options.profile, options.preview
 
 
 def _is_in_preview(rule: Rule) -> bool:

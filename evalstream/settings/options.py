@@ -265,7 +265,7 @@ def _with_codes(options: Options, *, has_store: bool) -> Options:
     select, ignore = CATALOGUE.expand_codes(options.select), CATALOGUE.expand_codes(options.ignore)
     coded = replace(options, select=select, ignore=ignore)
     CATALOGUE.check_selected(coded)
-    enabled = CATALOGUE.selection(coded).enabled
+    enabled = CATALOGUE.select_codes(coded)
     is_sealing = options.routing.seal_to is not None
     if not (has_rules(main_format().name, enabled) if is_sealing else enabled):
         raise UsageError("--ignore leaves no rule to check; ignore fewer or select others")

@@ -60,7 +60,8 @@ from evalstream.formats.eee.exact_path import RowReader
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.row_engine import RowEngine
-from evalstream.formats.eee.scan_results import ScannedRows, TakenViolations
+from evalstream.formats.eee.scan_results import TakenViolations
+from evalstream.formats.eee.scanned_rows import ScannedRows
 from evalstream.model.block import Block
 from evalstream.model.data_class import replace
 from evalstream.parsing.native import scanner as native_scanner

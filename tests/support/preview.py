@@ -26,4 +26,5 @@ def _replace(rule: Rule) -> None:
     for catalogue in (CATALOGUE, MAIN_CATALOGUE, *own):
         if rule.code in catalogue:
             catalogue._loaded[rule.code.rstrip("0123456789")][rule.code] = rule
+            catalogue._codes.cache_clear()
             catalogue._selection.cache_clear()

@@ -200,7 +200,7 @@ class Baseline:
                     # Rules over whole runs compare rows with their aggregate.
                     is_compared = not is_alone or CATALOGUE[name].run is None
                     options = replace(self._options, ignore=self._ignored[rules])
-                    return is_compared and name in CATALOGUE.selection(options).enabled
+                    return is_compared and name in CATALOGUE.select_codes(options)
         return False
 
 

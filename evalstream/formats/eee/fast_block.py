@@ -18,7 +18,8 @@ from evalstream.formats.eee.rules.row import NOT_A_CHOICE
 from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
 from evalstream.formats.eee.rules.source import LIKE_LOG, UNLIKE_LOG
 from evalstream.formats.eee.sample_hash import equivalent_recipes
-from evalstream.formats.eee.scan_results import ScannedRows, ScannerMemory, TakenViolations
+from evalstream.formats.eee.scan_results import ScannerMemory, TakenViolations
+from evalstream.formats.eee.scanned_rows import ScannedRows
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
 from evalstream.model.options import SampleRequest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -19,14 +19,13 @@ from evalstream.formats.eee.rules.row import ES311, common_bounds, timed_members
 from evalstream.formats.eee.rules.sample_hash import (
     HashCheck,
     hash_check,
-    hash_values,
     tried_recipes,
     wrong_hash,
 )
 from evalstream.formats.eee.rules.transcript import find_limits
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.finding import Values, Violation
+from evalstream.model.finding import Violation
 from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH
 from evalstream.parsing.native.binding import (
@@ -143,11 +142,6 @@ class ScanPlan:
     def wrong_hash(self) -> Violation:
         """The violation of a hash that no recipe gives, without the values of a row."""
         return wrong_hash(self.context)
-
-    @cached_property
-    def hash_values(self) -> Callable[[Mapping[str, Any]], Values]:
-        """What returns the values of such a violation."""
-        return hash_values(self.context)
 
 
 def _find_doubt(rule: Rule) -> int:

@@ -115,7 +115,7 @@ def _collect_facts(checked: CheckedRows, read: ReadAggregate, sealed_as: str | N
         aggregate=aggregate,
         checksums=rows.digests.get(seal.choose_digests(aggregate, rows.digests), {}),
         diagnose=partial(opened.source.diagnose, algorithm) if opened else lambda _, **__: None,
-        changed=rows.describe_change(),
+        changed=opened.describe_change() if opened else None,
         layout=rows.layout,
         coverage=coverage,
         aggregate_path=run.aggregate,

@@ -1,10 +1,10 @@
-"""Read columns of the rows that the scanner took, and find their violations."""
+"""Find the violations of the rows that the scanner took."""
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.result import AlikeLines, BlockFindings, LineViolations, Room, shorten_values
@@ -12,100 +12,17 @@ from evalstream.formats.eee.fast_path import MOST_TEMPLATES, Key, ScanPlan, Temp
 from evalstream.formats.eee.row_groups import RowGroup, is_aggregated_notice, notice_key
 from evalstream.formats.eee.rules.sample_hash import ES401
 from evalstream.formats.eee.rules.version import ES216
+from evalstream.formats.eee.scanned_rows import ScannedRows
 from evalstream.model.finding import CountKey, Values, Violation, with_values
-from evalstream.model.row_record import RECORD_BYTES
-from evalstream.model.sample_record import ROW_WORDS
 from evalstream.parsing import json
-from evalstream.parsing.native.binding import (
-    CERTAIN_HASH,
-    COLUMNS,
-    DOUBTFUL_HASH,
-    NO_LIKENESS,
-    NO_SLOT,
-)
-from evalstream.parsing.native.scanner import Scanner
+from evalstream.parsing.native.binding import CERTAIN_HASH, DOUBTFUL_HASH, NO_LIKENESS, NO_SLOT
+from evalstream.parsing.native.scanner import Scanner, find_values, json_path
 
 if TYPE_CHECKING:
     from evalstream.model.block import Lines
     from evalstream.stats.tally import Tally
 
 Row = Mapping[str, Any]
-
-_COLUMN: Final = {name: place for place, name in enumerate(COLUMNS)}
-_WORDS: Final = len(COLUMNS)
-_RECORD_WORDS: Final = RECORD_BYTES // 8
-_SAMPLE_GROUP: Final = 3
-"""The index of the word of a sample row that numbers its group."""
-
-_OUTPUT: Final = 6
-"""The index of the word of a record that digests the model's output."""
-
-
-class ScannedRows:
-    """The scanner's results for some lines.
-
-    `lines` counts all lines, `kinds` the rows that it took by what they have in common, and
-    `records` are their row records. The columns are those of listed rows that it took.
-    """
-
-    def __init__(self, scanner: Scanner, first: int) -> None:
-        self._scanner, self._words = scanner, scanner.words()
-        self.records, self.kinds = scanner.records(), scanner.kinds()
-        self.lines, self._first = scanner.line - first, first
-        flags = self._all("flags")
-        self._taken: Sequence[int] = range(len(flags))
-        if 0 in flags:
-            self._taken = [place for place, flag in enumerate(flags) if flag]
-        self._has_left = len(self._taken) < len(flags)
-
-    def __len__(self) -> int:
-        """Return how many rows are listed."""
-        return len(self._taken)
-
-    def left(self) -> Sequence[tuple[int, int, int]]:
-        """Return index, start and end of the lines that were not taken."""
-        if not self._has_left:
-            return ()
-        columns = map(self._all, ("line", "start", "stop", "flags"))
-        return [
-            (line - self._first, start, stop)
-            for line, start, stop, flags in zip(*columns, strict=True)
-            if not flags
-        ]
-
-    def column(self, name: str) -> list[int]:
-        """Return a column of the listed rows."""
-        column = self._all(name)
-        return [column[place] for place in self._taken] if self._has_left else column
-
-    def texts(self, name: str, behind: str) -> list[bytes]:
-        """Return a text of each listed row; each text ends where the next one starts."""
-        texts = self._scanner.texts()
-        places = zip(self.column(name), self.column(behind), strict=True)
-        return [texts[start:stop] for start, stop in places]
-
-    def links(self) -> list[int]:
-        """Return the words that link the rows to those of other runs, LINK_WORDS for each."""
-        return self._scanner.links()
-
-    def samples(self, groups: Mapping[int, int]) -> array[int]:
-        """Return the words of the rows for a comparison; `groups` numbers the row groups."""
-        words = array("Q", self._scanner.samples())
-        if any(scope != group for scope, group in groups.items()):
-            scopes = words[_SAMPLE_GROUP::ROW_WORDS]
-            words[_SAMPLE_GROUP::ROW_WORDS] = array("Q", map(groups.__getitem__, scopes))
-        return words
-
-    def add_outputs(self, digests: Iterator[int]) -> None:
-        """Join digests of the model's output with those of the choices in the records."""
-        words = array("Q", self.records)
-        both = zip(words[_OUTPUT::_RECORD_WORDS], digests, strict=True)
-        words[_OUTPUT::_RECORD_WORDS] = array("Q", [choices ^ said for choices, said in both])
-        self.records = words.tobytes()
-
-    def _all(self, name: str) -> list[int]:
-        return self._words[_COLUMN[name] :: _WORDS].tolist()
-
 
 _Likeness = tuple[int, int, int, int]
 """What decides the violations of a row: its scope, its signature, its doubts, and its shape."""
@@ -119,6 +36,7 @@ class Wording:
 
     def __init__(self, plan: ScanPlan, reported: list[Violation], keys: list[CountKey]) -> None:
         self._plan, self._reported, self.keys = plan, reported, keys
+        self._shows_values = plan.context.options.show_values
         fitting = (one.expected["enum"] for one in reported if one.code == ES216.code)
         self.fitting = [*map(frozenset, fitting)]
 
@@ -129,22 +47,29 @@ class Wording:
         return [shorten_values(one, context.options, context.selection) for one in self._reported]
 
     @cached_property
-    def _fillers(self) -> list[tuple[int, Callable[[Row], Values]]]:
-        """What returns the values of a row, and the places of the violations that have them."""
+    def _filled(self) -> list[tuple[int, Violation]]:
+        """The violations whose values are those of a row, with their places."""
         return [
-            (
-                place,
-                self._plan.hash_values if one.code == ES401.code else partial(_find_values, one),
-            )
+            (place, one)
             for place, one in enumerate(self.violations)
             if one.code == ES401.code or one.found is not None
         ]
 
-    def values(self, row: Row) -> list[Values | None]:
-        """Return the values of each violation in a row, None for those that all rows share."""
+    @cached_property
+    def paths(self) -> list[bytes]:
+        """The paths to what is shown of a row: its sample_id, then what was found."""
+        found = (json_path(one.pointer or "") for _, one in self._filled)
+        return [json_path("/sample_id"), *found]
+
+    def values(self, texts: Iterator[bytes], digest: str) -> list[Values | None]:
+        """Return the values of each violation in a row, None for those that all rows share.
+
+        `texts` goes on with what was found in it, and `digest` is that of its input.
+        """
         values: list[Values | None] = [None] * len(self.keys)
-        for place, filler in self._fillers:
-            values[place] = filler(row)
+        for (place, one), text in zip(self._filled, texts, strict=False):
+            found = json.shorten(json.fast_known(text)) if text and self._shows_values else None
+            values[place] = digest if one.code == ES401.code else one.expected, found
         return values
 
 
@@ -212,6 +137,7 @@ class TakenViolations:
     ) -> None:
         self._fast_path, self._data, self._tally = fast_path, data, tally
         self._findings, self._groups, self._memory = findings, groups, memory
+        self._hash_digits = fast_path.setting.demands.hash_digits
         self._settles = not (findings.needs_numbers or fast_path.setting.demands.lists_all)
 
     def of(
@@ -237,7 +163,7 @@ class TakenViolations:
             if self._settles:
                 likenesses = {batch.numbered[place] for place in places} - {NO_LIKENESS}
                 self._memory.settle(likenesses, wording)
-        found = [self._of_row(batch, place) for place in sorted([*doubtful, *shown])]
+        found = self._of_rows(batch, sorted([*doubtful, *shown]))
         alike = [
             AlikeLines(len(places), wording.keys, [batch.numbers[place] for place in places])
             for places, wording in hidden
@@ -272,20 +198,33 @@ class TakenViolations:
                     by_likeness[likeness].append(place)
         return by_likeness
 
-    def _of_row(self, batch: _Batch, place: int) -> LineViolations:
-        """Return all violations of a row."""
-        doubts, number = batch.likenesses[place][2], batch.numbers[place]
-        start, wording = batch.starts[place], self._wording(batch, place)
-        line, offset = self._data[start : batch.stops[place]], batch.offset(number, start)
+    def _of_rows(self, batch: _Batch, places: Sequence[int]) -> list[LineViolations]:
+        """Return all violations of some rows."""
+        wordings = [self._wording(batch, place) for place in places]
+        paths, starts = [*chain.from_iterable(wording.paths for wording in wordings)], list[int]()
+        for place, wording in zip(places, wordings, strict=True):
+            starts += [batch.starts[place]] * len(wording.paths)
+        texts = iter(find_values(self._fast_path.loaded, self._data, starts, paths))
+        rows = zip(places, wordings, strict=True)
+        return [self._of_row(batch, place, wording, texts) for place, wording in rows]
+
+    def _of_row(
+        self, batch: _Batch, place: int, wording: Wording, texts: Iterator[bytes]
+    ) -> LineViolations:
+        """Return all violations of a row; `texts` goes on with the values that are shown of it."""
+        number, start, doubts = batch.numbers[place], batch.starts[place], batch.doubts[place]
+        offset, sample, shown = batch.offset(number, start), next(texts), wording.violations
+        sample_id = json.fast_known(sample) if sample else None
+        digest = batch.digest(place)[: self._hash_digits] if doubts & CERTAIN_HASH else ""
+        values = wording.values(texts, digest)
         self._count_fitting(wording, number, 1)
-        row = json.fast_known(line)
-        sample, shown, values = row.get("sample_id"), wording.violations, wording.values(row)
         if not doubts & _UNCERTAIN:
-            return LineViolations(number, offset, sample, shown, wording.keys, values)
+            return LineViolations(number, offset, sample_id, shown, wording.keys, values)
+        row = json.fast_known(self._data[start : batch.stops[place]])
         more = map(self._findings.shorten, self._of_doubtful_rules(row, doubts, number))
         certain = map(with_values, shown, values)
         found, keys = self._findings.prepare([*certain, *more])
-        return LineViolations(number, offset, sample, found, keys, [None] * len(keys))
+        return LineViolations(number, offset, sample_id, found, keys, [None] * len(keys))
 
     def _of_doubtful_rules(self, row: Row, doubts: int, number: int) -> Iterator[Violation]:
         for doubt, check in self._fast_path.checks:
@@ -349,11 +288,6 @@ class TakenViolations:
             self._tally.fitting.add(versions, first, times)
 
 
-def _find_values(violation: Violation, row: Row) -> Values:
-    """Return what a violation expects, and the value that a row has at its pointer."""
-    return violation.expected, json.shorten(json.resolve_pointer(row, violation.pointer or ""))
-
-
 AlikeRows = tuple[list[int], Wording]
 """The places of rows that are alike, and their wording."""
 
@@ -386,7 +320,10 @@ class _Batch:
     """Columns of listed rows."""
 
     def __init__(self, rows: ScannedRows, offset: Callable[[int, int], int]) -> None:
-        self.offset, self.numbers, self.numbered = offset, *map(rows.column, ("line", "likeness"))
+        self.offset, self.digest = offset, rows.digest
+        self.numbers, self.numbered = map(rows.column, ("line", "likeness"))
         self.starts, self.stops = map(rows.column, ("start", "stop"))
-        parts = map(rows.column, ("scope", "signature", "doubts", "shape"))
-        self.likenesses: list[_Likeness] = [*zip(*parts, strict=True)]
+        scopes, signatures, shapes = map(rows.column, ("scope", "signature", "shape"))
+        self.doubts = rows.column("doubts")
+        likenesses = zip(scopes, signatures, self.doubts, shapes, strict=True)
+        self.likenesses: list[_Likeness] = [*likenesses]

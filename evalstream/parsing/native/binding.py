@@ -128,6 +128,7 @@ COLUMNS: Final = (
     "options",
     "prompt",
     "end",
+    *("digest", "digest_1", "digest_2", "digest_3"),
 )
 """The columns of a listed line, in words of 64 bits; `eee_scanner.h` describes them."""
 
@@ -298,6 +299,8 @@ def _declare(loaded: ctypes.CDLL) -> None:
     loaded.eee_settle_likeness.restype = None
     loaded.eee_settle_likeness.argtypes = c_void_p, c_uint64, c_uint64
     loaded.eee_scan_lines.argtypes = c_void_p, POINTER(ScanState)
+    loaded.find_values.restype = None
+    loaded.find_values.argtypes = c_char_p, c_uint64, c_char_p, c_void_p, c_uint64
     loaded.new_index.restype = c_void_p
     loaded.new_index.argtypes = (c_uint64,)
     loaded.free_index.argtypes = (c_void_p,)

@@ -221,15 +221,21 @@ static inline lanes hex_of(const byte *bytes) {
     return digits + all_lanes('0') + ((digits > all_lanes(9)) & all_lanes('a' - '0' - 10));
 }
 
-bool has_digest(const struct hasher *hasher, const byte *bytes, size_t length, const byte *hex) {
+bool digest_bytes(const struct hasher *hasher, const byte *bytes, size_t length, byte *digest) {
     /* As much as any state of OpenSSL's takes, and aligned for all of them. */
     uint64_t state[MOST_STATE_BYTES / sizeof(uint64_t)];
+    return hasher->start(state) == 1 && hasher->update(state, bytes, length) == 1 &&
+           hasher->end(digest, state) == 1;
+}
+
+bool is_digest(const struct hasher *hasher, const byte *digest, const byte *hex) {
     unsigned alike = 0xFFFF;
-    unsigned char digest[MOST_DIGEST_BYTES];
-    if (hasher->start(state) != 1 || hasher->update(state, bytes, length) != 1 ||
-        hasher->end(digest, state) != 1)
-        return false;
     for (size_t place = 0; place < hasher->size; place += 8)
         alike &= lane_bits(hex_of(digest + place) == load_lanes(hex + 2 * place));
     return alike == 0xFFFF;
+}
+
+bool has_digest(const struct hasher *hasher, const byte *bytes, size_t length, const byte *hex) {
+    byte digest[MOST_DIGEST_BYTES];
+    return digest_bytes(hasher, bytes, length, digest) && is_digest(hasher, digest, hex);
 }

@@ -33,6 +33,12 @@ struct hasher {
 /* Tell whether all bytes are small hex digits. */
 bool are_hex_digits(const byte *bytes, size_t length);
 
+/* Write the digest of bytes. Return false where the library cannot. */
+bool digest_bytes(const struct hasher *hasher, const byte *bytes, size_t length, byte *digest);
+
+/* Tell whether small hex digits write a digest. */
+bool is_digest(const struct hasher *hasher, const byte *digest, const byte *hex);
+
 /* Tell whether bytes have a digest that is written in small hex digits. */
 bool has_digest(const struct hasher *hasher, const byte *bytes, size_t length, const byte *hex);
 

@@ -371,9 +371,14 @@ static void check_hash(const struct scanner *scanner, const struct texts *texts,
     const struct row_texts *const at = &row->texts;
     const struct demands *const demands = &scanner->demands;
     if (!scanner->hasher.start || row->flags & (UNHASHED | UNCHECKED) ||
-        row->doubts & DOUBTFUL_HASH ||
-        has_digest(&scanner->hasher, texts->data + at->covered, at->mark - at->covered,
-                   texts->data + at->hash))
+        row->doubts & DOUBTFUL_HASH)
+        return;
+    if (!digest_bytes(&scanner->hasher, texts->data + at->covered, at->mark - at->covered,
+                      row->digest)) {
+        row->doubts |= DOUBTFUL_HASH;
+        return;
+    }
+    if (is_digest(&scanner->hasher, row->digest, texts->data + at->hash))
         return;
     for (int recipe = 0; recipe < RECIPE_COUNT; recipe++)
         if (demands->tried >> recipe & 1 &&

@@ -6,7 +6,7 @@
 #include "eee_row.h"
 #include "export.h"
 
-enum { IDS = 5, DIGEST_BYTES = 16, MOST_KINDS = 1024 };
+enum { IDS = 5, DIGEST_BYTES = 16, HASH_BYTES = 32, MOST_KINDS = 1024 };
 
 struct scanner;
 
@@ -28,6 +28,7 @@ struct row {
     uint64_t output, output_end; /* where they stand in the bytes; both 0 where they do not */
     uint64_t turns, turns_end;
     struct row_texts texts;
+    byte digest[HASH_BYTES]; /* that sample_hash should write, if it is wrong */
 };
 
 /* What a taken row amounts to; see `identities.Record`. */

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from array import array
+from collections.abc import Sequence
 from ctypes import byref, c_char, c_uint64, pointer
+from itertools import chain
 from mmap import ACCESS_COPY, mmap
 from typing import Any, Final, TypeVar
 
@@ -226,6 +229,28 @@ class Scanner:
         size = c_uint64()
         start = self._library.eee_signature_at(self._handle, number, byref(size))
         return ctypes.string_at(start, size.value)
+
+
+def find_values(
+    loaded: ctypes.CDLL, data: bytes, starts: Sequence[int], paths: Sequence[bytes]
+) -> list[bytes]:
+    """Return values of rows that a scanner took as they are written, "" for those not there.
+
+    Each is given by the start of its row and by its path from `json_path`.
+    """
+    places = array("Q", chain.from_iterable(zip(starts, map(len, paths), strict=True)))
+    address = places.buffer_info()[0]
+    loaded.find_values(data, len(data), b"".join(paths), address, len(starts))
+    return [data[start:stop] for start, stop in zip(places[::2], places[1::2], strict=True)]
+
+
+_BEFORE_NAME: Final = b"\xff"
+
+
+def json_path(pointer: str) -> bytes:
+    """Return a JSON Pointer (RFC 6901) as `find_values` takes it."""
+    names = (name.replace("~1", "/").replace("~0", "~") for name in pointer.split("/")[1:])
+    return b"".join(_BEFORE_NAME + name.encode(errors="surrogatepass") for name in names)
 
 
 def _map_room(kind: type[Room]) -> Room:

@@ -377,7 +377,7 @@ uint64_t shape_of(const struct walk *walk, const byte *at) {
         return walk->shape;
     again.first_collected = INT32_MAX;
     again.digests = true;
-    again.signature = (struct texts){.capacity = 0};
+    again.signature.capacity = 0;
     walk_value(&again, at);
     return again.shape;
 }

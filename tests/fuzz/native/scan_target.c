@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "eee_scanner.h"
+#include "values.h"
 
 enum { HEAD = 4, MOST_CONFIGS = 256, PARTS = 5, SIZES = 8, SLOTS = 3 };
 
@@ -88,6 +89,19 @@ static void check_row(const struct scan *scan, const struct row *row) {
     demand(row->turns <= row->turns_end && row->turns_end <= row->stop, "turns are in the row");
 }
 
+/* Look for values of a row that Python shows. */
+static void check_values(const struct scan *scan, const struct row *row) {
+    static const byte paths[] = "\xffsample_id\xffinput\xffreference\xff" "1\xffturns\xff" "0\xffx";
+    struct place_of_value places[] = {{row->start, 10}, {row->start, 18}, {row->start, 10}};
+    const size_t count = sizeof places / sizeof *places;
+    if (!row->flags)
+        return;
+    find_values(scan->bytes, scan->size, paths, places, count);
+    for (size_t value = 0; value < count; value++)
+        demand(places[value].start <= places[value].stop && places[value].stop <= row->stop,
+               "values are in the row");
+}
+
 /* Read a signature, as Python does where a row deviates, and now and then ignore its shapes. */
 static void check_signature(const struct row *row, uint64_t which) {
     uint64_t size, sum = 0;
@@ -139,6 +153,7 @@ static uint64_t scan_all(struct scan *scan, const struct demands *demands, uint6
         demand(scan->byte_count == 0 || demands->lists_all, "texts are kept where they are wanted");
         for (uint64_t row = 0; row < scan->row_count; row++) {
             check_row(scan, &scan->rows[row]);
+            check_values(scan, &scan->rows[row]);
             check_signature(&scan->rows[row], ~usual);
             if (!demands->lists_all)
                 settle(&scan->rows[row], usual);

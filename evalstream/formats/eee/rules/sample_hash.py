@@ -10,9 +10,8 @@ from evalstream.formats.eee import row_view, sample_hash, versions
 from evalstream.formats.eee.facts import RowContext, RunFacts
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.finding import Severity, Values, Violation
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
-from evalstream.parsing.json import shorten
 from evalstream.rules.base import Repair, RepairAction, Rule, declare_rule
 from evalstream.stats.duplicates import DuplicateKind
 from evalstream.stats.tally import Tally
@@ -113,27 +112,11 @@ def tried_recipes(context: RowContext) -> tuple[str, ...]:
 def wrong_hash(context: RowContext) -> Violation:
     """Return the violation of rows whose hash no recipe gives, where the file's recipe is known.
 
-    The values of a row are not in it: see `hash_values`.
+    The values of a row are not in it.
     """
     primary = context.recipes[0]
     message = f"not the {context.algorithm} of this row's input under the recipe {primary}"
     return ES401.violation(message, POINTER)
-
-
-def hash_values(context: RowContext) -> Callable[[Mapping[str, Any]], Values]:
-    """Return the function that returns the hash expected in a row, and the one found, as shown.
-
-    The row has an input without halves of surrogate pairs, and the file's recipe is known.
-    """
-    compute, covered = getattr(hashlib, context.algorithm), RECIPES[context.recipes[0]]
-    shows = context.options.show_values
-
-    def find_values(row: Mapping[str, Any]) -> Values:
-        sample = row["input"]
-        digest = compute(covered(sample["raw"], sample["reference"])).hexdigest()
-        return digest, shorten(row["sample_hash"]) if shows else None
-
-    return find_values
 
 
 def _check_form(bare: str, digest: str, context: RowContext) -> Violation | None:

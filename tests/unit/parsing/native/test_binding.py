@@ -64,7 +64,9 @@ def body_of(text: str, name: str) -> str:
 
 def test_both_languages_know_the_same_structures() -> None:
     text = "\n".join(path.read_text() for path in sorted(SOURCES.glob("*.h")))
-    assert members_of(text, "row") == [*binding.COLUMNS]
+    digest = ["digest", "digest_1", "digest_2", "digest_3"]
+    assert members_of(text, "row") == [*binding.COLUMNS[: -len(digest)], "digest"]
+    assert [*binding.COLUMNS[-len(digest) :]] == digest
     assert members_of(text, "record") == [*RowRecord._fields]
     for name, known in (
         ("demands", binding.RowConstraints),
