@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NoReturn
 
-from evalstream.cli.program import Judged, stop
+from evalstream.cli.program import stop
 from evalstream.cli.terminal import FOR_PEOPLE, choose_style, guard_output
 from evalstream.engine.routing import refuse_foreign, routed_files
 from evalstream.io.names import printable
@@ -144,7 +144,7 @@ def report_call(
     gc.freeze()
     chosen = target.options
     code, scheme = report.exit_code, chosen.exit_codes
-    raise Judged(shown_exit_code(code, report.totals, scheme, zero=chosen.exit_zero))
+    sys.exit(shown_exit_code(code, report.totals, scheme, zero=chosen.exit_zero))
 
 
 def report_outcome(

@@ -134,10 +134,6 @@ COLLECT_AFTER: Final = 20_000
 """How many new containers start a garbage collection: checks leave few cycles behind."""
 
 
-class Judged(SystemExit):
-    """The end of the program with the exit code of its report."""
-
-
 def main() -> NoReturn:
     """Run the command line and exit with its code."""
     protect_standard_streams()
@@ -153,12 +149,6 @@ def main() -> NoReturn:
     unchecked = error_exit_code(ExitCode.UNCHECKED, scheme)
     try:
         _run(given)
-    except Judged:
-        raise
-    except SystemExit as end:
-        # Typer reports wrong usage itself.
-        is_usage = end.code == ExitCode.USAGE
-        sys.exit(error_exit_code(ExitCode.USAGE, scheme) if is_usage else end.code)
     except UsageError as error:
         stop(error.on_command_line, error_exit_code(ExitCode.USAGE, scheme))
     except (CannotCheck, CannotWrite) as error:

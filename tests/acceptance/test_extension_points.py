@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 from commands import environment
-from paths import EXAMPLES, REPOSITORY
+from paths import CORPUS_LOGS, EXAMPLES, REPOSITORY
 from rows import STEM, aggregate_of, bytes_of, hashed, sound_rows
 
 TEXT = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
 TWO = EXAMPLES / "compare" / "data" / "tiny_sums" / "acme"
-PATH = re.compile(r"`((?:[\w-]+/)+[\w.]+\.(?:py|json|md))`")
+PATH = re.compile(r"`((?!tests/)(?:[\w-]+/)+[\w.]+\.(?:py|json|md))`")
 FENCE = re.compile(r"^( *)(`{3,})(\w*)\n(.*?)\n\1\2$", re.MULTILINE | re.DOTALL)
 
 
@@ -234,6 +234,14 @@ def test_a_compression(tmp_path: Path) -> None:
     assert "8 rows" in copy.evalstream("check", path)
     file.write_bytes(packed[:-40])
     assert "ES002" in copy.evalstream("check", path, code=1)
+    # Formats that know files by their names know those with the new extension.
+    log = tmp_path / "log"
+    shutil.copytree(CORPUS_LOGS / "lm_eval-limited", log)
+    for one in log.glob("samples_*.jsonl"):
+        packed = lzma.compress(one.read_bytes(), lzma.FORMAT_ALONE)
+        one.with_name(f"{one.name}.lzma").write_bytes(packed)
+        one.unlink()
+    assert "3 passed" in copy.evalstream("check", log)
 
 
 def test_a_store(tmp_path: Path) -> None:
@@ -278,7 +286,11 @@ def test_a_command(tmp_path: Path) -> None:
 
 
 def test_an_exit_code(tmp_path: Path) -> None:
-    Checkout(tmp_path, "- **An exit code**").evalstream("check", "nowhere.jsonl", code=4)
+    copy = Checkout(tmp_path, "- **An exit code**")
+    copy.evalstream("check", "nowhere.jsonl", code=4)
+    # Of a command, of an option that typer reads, and of a value.
+    for mistake in (("chek",), ("check", "x.jsonl", "--no-such"), ("check", "x", "--select", "ES")):
+        copy.evalstream(*mistake, code=64)
 
 
 def test_a_torn_line(tmp_path: Path) -> None:
