@@ -289,7 +289,7 @@ def test_an_exit_code(tmp_path: Path) -> None:
     copy = Checkout(tmp_path, "- **An exit code**")
     copy.evalstream("check", "nowhere.jsonl", code=4)
     # Of a command, of an option that typer reads, and of a value.
-    for mistake in (("chek",), ("check", "x.jsonl", "--no-such"), ("check", "x", "--select", "ES")):
+    for mistake in (("chek",), ("check", "x.jsonl", "--no-such"), ("check", "x", "--select", "?")):
         copy.evalstream(*mistake, code=64)
 
 
