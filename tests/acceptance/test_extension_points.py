@@ -137,16 +137,20 @@ def test_a_version(tmp_path: Path) -> None:
     folder.mkdir()
     for path in (tmp_path / "schemas" / "eee" / "0.3.0").iterdir():
         (folder / path.name).write_text(path.read_text().replace("0.3.0", "99.0.0"))
-    rows = [row | {"schema_version": "99.0.0"} for row in sound_rows("0.3.0")]
+    schema = json.loads((folder / "instance.schema.json").read_text())
+    schema["required"].append("seed")
+    schema["properties"]["seed"] = {"type": "integer"}
+    (folder / "instance.schema.json").write_text(json.dumps(schema))
+    rows = [row | {"schema_version": "99.0.0", "seed": 7} for row in sound_rows("0.3.0")]
     assert "ES215" not in copy.evalstream("check", copy.write(rows))
     assert "99.0.0" in copy.evalstream("formats")
-    # It is the newest one, which runs are migrated to.
+    # Older runs are not migrated to it yet.
     new = tmp_path / "new"
     options = ("--collection", "x", "--fill", "--decide", "all")
     copy.evalstream("migrate", copy.write(sound_rows("0.3.0")), "--to", new, *options)
     (written,) = new.rglob("*.json")
-    assert json.loads(written.read_text())["schema_version"] == "99.0.0"
-    del rows[4]["input"]
+    assert json.loads(written.read_text())["schema_version"] == "0.3.0"
+    del rows[4]["seed"]
     assert "ES201" in copy.evalstream("check", copy.write(rows), code=1)
 
 

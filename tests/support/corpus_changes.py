@@ -261,7 +261,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def shape(version: str, data: bytes, aggregate: Object) -> bytes:
-    """Turn a pair of 0.3.0 into a sound one of an older version."""
+    """Turn a pair of 0.3.0 into a sound one of another version."""
     aggregate["schema_version"] = version.partition("+")[0]
     if version < "0.2.1":
         del aggregate["eval_library"]
@@ -276,7 +276,8 @@ def shape(version: str, data: bytes, aggregate: Object) -> bytes:
             one["output"]["raw"] = "".join(one["output"]["raw"])
         if version < "0.2.2":
             one.pop("evaluation_result_id")
-        one["sample_hash"] = concat(inputs)
+        if version < "0.3.0":
+            one["sample_hash"] = concat(inputs)
     return b"".join(json.dumps(one).encode() + b"\n" for one in rows)
 
 
