@@ -244,7 +244,7 @@ CHANGES: dict[str, tuple[str, Change]] = {
     "output-of-an-agent": (TOOLS, seal(row(1, "output", to={"raw": ["12"]}))),
     "no-transcript": (TOOLS, seal(row(2, "messages", to=None))),
     "call-to-nobody": (TOOLS, seal(row(1, "messages", 2, "tool_call_id", to=["c0"]))),
-    "version-unknown": (SUMS, seal(row(0, "schema_version", to="9.9.9"))),
+    "version-unknown": (SUMS, seal(row(0, "schema_version", to="0.3.0rc1"))),
     "levels-without-names": (
         FRUIT, claim("evaluation_results", 0, "metric_config", "score_type", to="levels"),
     ),
@@ -281,6 +281,9 @@ def shape(version: str, data: bytes, aggregate: Object) -> bytes:
     return b"".join(json.dumps(one).encode() + b"\n" for one in rows)
 
 
+BASE = "0.3.0-inspect-limited"
+"""The pair that the sound ones of other versions are made from."""
+
 SHAPED = ("0.2.0", "0.2.0+list", "0.2.1", "0.2.2", "0.2.3")
 
 
@@ -307,6 +310,6 @@ def write_all() -> None:
     """Write all changed pairs."""
     for version in SHAPED:
         made = seal(lambda data, document, version=version: shape(version, data, document))
-        write_changed("0.3.0-inspect-limited", f"sound-{version}", made)
+        write_changed(BASE, f"sound-{version}", made)
     for name, (base, change) in CHANGES.items():
         write_changed(base, f"changed-{name}", change)
