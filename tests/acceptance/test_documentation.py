@@ -21,6 +21,7 @@ import evalstream
 from evalstream.batch.ledger.entries import FORMS
 from evalstream.cli.command import COMMANDS, load_command, option_spellings
 from evalstream.cli.thresholds import FORMATS as ANSWERS
+from evalstream.formats.eee.sample_hash import RECIPES
 from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.reporters import COMPARISON_REPORTERS, REPORTERS
 
@@ -340,3 +341,9 @@ def test_pages_say_the_defaults_of_today() -> None:
         number = float(found[2].replace(",", "")) * (1 << 20 if found[3] else 1)
         assert number in defaults[found[1]], f"{page}: {found[0]} is not {defaults[found[1]]}"
     assert len(said) >= 5
+
+
+def test_the_page_about_formats_has_every_recipe() -> None:
+    page = DOCS / "formats.md"
+    missing = [name for name in RECIPES if f"\n| `{name}` | " not in TEXTS[page]]
+    assert not missing, f"{NAMES[page]} has no line of {missing} in its table of recipes"

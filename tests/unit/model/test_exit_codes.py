@@ -184,10 +184,10 @@ def test_texts_name_only_codes_that_the_program_has() -> None:
     texts += PACKAGE.rglob("*.py")
     named = {path: codes_named(path.read_text(encoding="utf-8")) for path in texts}
     wrong = {
-        str(path): unknown
+        str(path.relative_to(REPOSITORY)): unknown
         for path, codes in named.items()
         if (unknown := {code for code in codes - {*ExitCode} if not is_of_signal(code)})
     }
-    assert not wrong, "these files name numbers that are no ExitCode"
+    assert not wrong, f"texts with numbers that are no ExitCode: {wrong}"
     assert named[REPOSITORY / "docs" / "reports.md"] >= {*ExitCode}
     assert named[PACKAGE / "model" / "exit_codes.py"] >= {*ExitCode}
