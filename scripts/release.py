@@ -26,6 +26,9 @@ PUBLISHED = {
 }
 """What the first pages say about the installation, before and after the first release."""
 
+NEXT = "\nsince: NEXT\n"
+"""What the page of a new rule says until the release that has it first."""
+
 _PINNED_TAG = re.compile(r"(?:(?<=\w@)|(?<=\brev: )|(?<=\btag `))v\d+\.\d+\.\d+")
 _FREE_ACTION = re.compile(r"^\s*-?\s*uses: (?!\./)(\S+@(?![0-9a-f]{40}\b)\S+)", re.MULTILINE)
 _LOCAL_INSTALL = re.compile(r"(?<=pip install )('?)\.(\[[\w,]+\])?(?=['\s])")
@@ -38,6 +41,11 @@ def texts(root: Path) -> Iterator[Path]:
     yield from (path for path in sorted(root.glob("*.md")) if path.name != "CHANGELOG.md")
     yield from sorted((root / "docs").rglob("*.md"))
     yield from sorted((root / ".github").rglob("*.*"))
+
+
+def pages(root: Path) -> Iterator[Path]:
+    """Yield the pages of rules."""
+    yield from sorted((root / "evalstream").rglob("rules/*.md"))
 
 
 def fill(root: Path, version: str, repository: str, contact: str) -> None:
@@ -60,6 +68,10 @@ def fill(root: Path, version: str, repository: str, contact: str) -> None:
     written = root / "evalstream" / "_version.py"
     text = written.read_text(encoding="utf-8")
     written.write_text(re.sub(r'"\d[^"]*"', f'"{version}"', text), encoding="utf-8")
+    for path in pages(root):
+        text = path.read_text(encoding="utf-8")
+        if NEXT in text:
+            path.write_text(text.replace(NEXT, f"\nsince: {version}\n", 1), encoding="utf-8")
     changelog = root / "CHANGELOG.md"
     text = changelog.read_text(encoding="utf-8")
     if f"\n## [{version}]" not in text:
@@ -85,6 +97,8 @@ def problems(root: Path, tag: str) -> list[str]:
             found.append(f"{name} says that evalstream is in no package index")
         if name.parts[0] == "docs":
             found += [f"{name} names {one}" for one in {*_PINNED_TAG.findall(text)} - {tag}]
+    new = (one for one in pages(root) if NEXT in one.read_text(encoding="utf-8"))
+    found += [f"{one.relative_to(root)} says: since: NEXT" for one in new]
     for path in [root / "action.yml", *sorted((root / ".github" / "workflows").glob("*.yml"))]:
         free = _FREE_ACTION.findall(path.read_text(encoding="utf-8"))
         found += [f"{path.relative_to(root)}: {one} is not pinned to a commit" for one in free]

@@ -29,7 +29,7 @@ Compare = Callable[[Path, str], None]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--rewrite`, which writes goldens instead of comparing them, and `--few-skips`."""
     parser.addoption(
-        "--rewrite", action="store_true", help="rewrite tests/rules/findings and tests/transcripts"
+        "--rewrite", action="store_true", help="rewrite expectations and the schema of settings"
     )
     parser.addoption("--few-skips", action="store_true", help="fail if too many tests are skipped")
     parser.addoption("--deep", action="store_true", help="search far (tests/support/depth.py)")
@@ -116,7 +116,8 @@ def compare(request: pytest.FixtureRequest) -> Compare:
             path.parent.mkdir(exist_ok=True)
             path.write_text(seen, encoding="utf-8")
         assert path.exists(), f"{path} is missing; write it with: pytest --rewrite"
-        assert seen == path.read_text(encoding="utf-8")
+        hint = f"{path} is not up to date; read the diff of: scripts/test --rewrite"
+        assert seen == path.read_text(encoding="utf-8"), hint
 
     return compared
 

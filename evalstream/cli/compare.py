@@ -9,7 +9,6 @@ from typing import Annotated, Final
 
 from evalstream.cli.command import command
 from evalstream.cli.options import WORK_LIMITS, ArgumentText, Color, ForceReport, ShowProgress
-from evalstream.cli.program import Judged
 from evalstream.cli.terminal import announce_terminal, comparison_style, guard_output
 from evalstream.io.names import printable
 from evalstream.io.output import Output
@@ -222,4 +221,4 @@ def compare(
         said += [f"--fail-if {name} holds" for name in report.failed_on]
         line = on_one_line(f"{'; '.join(said)}; the report is in {printable(output)}")
         sys.stderr.write(f"evalstream: {line}\n")
-    raise Judged(report.exit_code)
+    sys.exit(report.exit_code)

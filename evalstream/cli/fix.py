@@ -2,6 +2,7 @@
 
 # The annotations are objects, not text, as they are read when the module is imported.
 
+import sys
 from functools import partial
 from typing import Annotated
 
@@ -15,7 +16,6 @@ from evalstream.cli.options import (
     ShowProgress,
     named_inputs,
 )
-from evalstream.cli.program import Judged
 from evalstream.cli.terminal import announce_terminal
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
 from evalstream.model.errors import UsageError
@@ -99,4 +99,4 @@ def fix(
     )
     run_changes(call, summary, report, options, force=force, progress=progress)
     code = max(summary.exit_code, ExitCode.FAILED if summary.would_change else ExitCode.PASSED)
-    raise Judged(int(code))
+    sys.exit(int(code))

@@ -2,6 +2,7 @@
 
 # The annotations are objects, not text, as they are read when the module is imported.
 
+import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Final
@@ -16,7 +17,6 @@ from evalstream.cli.options import (
     ShowProgress,
     named_inputs,
 )
-from evalstream.cli.program import Judged
 from evalstream.cli.terminal import announce_terminal
 from evalstream.formats.registry import main_format
 from evalstream.io.overwriting import STDOUT, ledger_files, refuse_overwriting
@@ -161,7 +161,7 @@ def migrate(
         overwrite=force,
     )
     run_changes(call, summary, report, options, force=force, progress=progress)
-    raise Judged(int(summary.exit_code))
+    sys.exit(int(summary.exit_code))
 
 
 def _tables(path: str) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NoReturn
 
-from evalstream.cli.program import Judged, stop
+from evalstream.cli.program import stop
 from evalstream.cli.terminal import FOR_PEOPLE, choose_style, guard_output
 from evalstream.engine.routing import refuse_foreign, routed_files
 from evalstream.io.names import printable
@@ -162,7 +162,7 @@ def end_with(report: Report, options: Options, target: Target) -> NoReturn:
     gc.freeze()
     chosen = target.options
     code, scheme = report.exit_code, chosen.exit_codes
-    raise Judged(shown_exit_code(code, report.totals, scheme, zero=chosen.exit_zero))
+    sys.exit(shown_exit_code(code, report.totals, scheme, zero=chosen.exit_zero))
 
 
 def report_outcome(

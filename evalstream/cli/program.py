@@ -130,10 +130,6 @@ def _assign(command: Command, named: list[str], values: dict[str, Any]) -> bool:
     return not rest and REQUIRED not in values.values()
 
 
-class Judged(SystemExit):
-    """The end of the program with the exit code of its report."""
-
-
 def main() -> NoReturn:
     """Run the command line and exit with its code."""
     protect_standard_streams()
@@ -155,12 +151,6 @@ def main() -> NoReturn:
         else:
             command, values = read
             command.function(**command.bind(values))
-    except Judged:
-        raise
-    except SystemExit as end:
-        # Typer reports wrong usage itself.
-        is_usage = end.code == ExitCode.USAGE
-        sys.exit(error_exit_code(ExitCode.USAGE, scheme) if is_usage else end.code)
     except UsageError as error:
         stop(error.on_command_line, error_exit_code(ExitCode.USAGE, scheme))
     except (CannotCheck, CannotWrite) as error:

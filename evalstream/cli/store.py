@@ -9,7 +9,6 @@ from evalstream.api.store import verify as verify_store
 from evalstream.cli.command import command
 from evalstream.cli.options import ArgumentText, FilesFrom, ForceReport, ShowProgress, named_inputs
 from evalstream.cli.output import Target, end_with, open_report
-from evalstream.cli.program import Judged
 from evalstream.cli.terminal import guard_output
 from evalstream.io.names import is_remote, printable
 from evalstream.model.errors import UsageError
@@ -220,7 +219,7 @@ def store_diff(
             _write_counts(counts)
         sys.stdout.flush()
     found = {change for one in counts.values() for change in one}
-    raise Judged(ExitCode.FAILED if found & failing else ExitCode.PASSED)
+    sys.exit(ExitCode.FAILED if found & failing else ExitCode.PASSED)
 
 
 def _write_counts(counts: Mapping[str, Mapping[str, int]]) -> None:

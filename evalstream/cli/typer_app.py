@@ -35,12 +35,14 @@ from evalstream.cli.command import (
 from evalstream.cli.terminal import guard_output
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
-from evalstream.model.exit_codes import ExitCode
 from evalstream.model.option_fields import Group, Option
 from evalstream.model.text import on_one_line
 
 HELP: Final = "help"
 HELP_FLAGS: Final = ("-h", "--help")
+
+MISTAKE: Final = 2
+"""The number by which typer tells a mistake in a command line, whatever the program ends with."""
 
 OPTIONS: Final = "Options"
 """The heading of options that have no other."""
@@ -101,8 +103,8 @@ def read_by_typer(
         for command, values in lines:
             _require_values(command, values)
     except Exception as error:
-        # The classes of mistakes moved from click into typer; both say how they end.
-        if getattr(error, "exit_code", None) != ExitCode.USAGE:
+        # The classes of mistakes moved from click into typer; both say how they would end.
+        if getattr(error, "exit_code", None) != MISTAKE:
             raise
         raise UsageError(_describe_mistake(error, words)) from error
     return lines

@@ -1,4 +1,4 @@
-"""Decompressors of gzip, zstandard, bzip2 and xz behind one interface."""
+"""The compressions of files, and their decompressors behind one interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressors of gzip, zstandard, bzip2 and xz, and a writer that compresses.
+"""The compressors of files, and a writer that compresses.
 
 The same bytes give the same compressed bytes: no time and no name is stored.
 """

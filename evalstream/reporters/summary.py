@@ -9,6 +9,7 @@ from typing import Final
 
 from evalstream._version import __version__
 from evalstream.model.claim import State, count_states, describe_states
+from evalstream.model.exit_codes import ExitCode
 from evalstream.model.finding import MORE, SAFE, Finding, Severity
 from evalstream.model.report import Report, Totals
 from evalstream.model.run import MAIN_FORMAT
@@ -73,7 +74,7 @@ def closing(report: Report) -> bytes:
 def overall_verdict(report: Report) -> str:
     """Return the verdict over all runs: the worst one of a run, or that nothing was checked."""
     totals = report.totals
-    if totals.verdicts.get("failed") or report.exit_code == 1:
+    if totals.verdicts.get("failed") or report.exit_code == ExitCode.FAILED:
         return "failed"
     if not totals.runs:
         return NOT_CHECKED

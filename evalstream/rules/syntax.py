@@ -12,7 +12,7 @@ from evalstream.model.text import count_noun, with_article
 from evalstream.parsing.json import UTF8_MARK, Parsed, SyntaxIssue, type_name
 from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.limits import refuse_many_values
-from evalstream.rules.base import FileFacts, Repair, RepairAction, declare_rule
+from evalstream.rules.base import FileFacts, Repair, RepairAction, Rule, declare_rule
 
 
 def breaks_off(issue: SyntaxIssue) -> bool:
@@ -20,21 +20,9 @@ def breaks_off(issue: SyntaxIssue) -> bool:
     return issue.at_end and issue.name != "spliced-record"
 
 
-def describe_torn_line(issue: SyntaxIssue) -> str:
-    """Say that the last line was cut off, and where."""
-    return f"the last line breaks off: {issue.message}"
-
-
 def newline_missing() -> Violation:
     """Return the violation of a last line that holds a whole row."""
     return ES111.violation("the last row has no newline")
-
-
-def with_rows_before(violation: Violation, rows: int) -> Violation:
-    """Add to a half-written line how many whole rows are before it, which can be saved."""
-    return violation._replace(
-        message=f"{violation.message}; {count_noun(rows, 'whole row')} before"
-    )
 
 
 ES104: Final = declare_rule("ES104")
@@ -42,6 +30,25 @@ ES111: Final = declare_rule("ES111", repair=Repair(RepairAction.END_LAST_LINE, "
 
 HALF_WRITTEN: Final = frozenset({ES104.code, "ES105", "ES106"})
 """The rules that a writer or a file system breaks which stops half-way: rows before are whole."""
+
+
+def describe_line(rule: Rule, issue: SyntaxIssue, base: int | None) -> str:
+    """Say what is wrong with a line, and at which byte of the file a half-written one ends.
+
+    `base` is the offset of the line within the file, None if that is not known. What can be said
+    only with the rows before, `with_rows_before` adds at the end.
+    """
+    message = f"the last line breaks off: {issue.message}" if rule is ES104 else issue.message
+    if rule.code in HALF_WRITTEN and base is not None and issue.offset is not None:
+        message = f"{message}, byte {base + issue.offset:,} of the file"
+    return message
+
+
+def with_rows_before(violation: Violation, rows: int) -> Violation:
+    """Add to a half-written line how many whole rows are before it, which can be saved."""
+    return violation._replace(
+        message=f"{violation.message}; {count_noun(rows, 'whole row')} before"
+    )
 
 
 BEGINS_WITH_MARK: Final = "the file begins with a UTF-8 byte order mark"
@@ -103,13 +110,10 @@ def explain(
     """
     for issue in issues:
         rule = ES104 if torn and breaks_off(issue) else _BY_NAME[issue.name]
-        message = describe_torn_line(issue) if rule is ES104 else issue.message
-        if rule.code in HALF_WRITTEN and base is not None and issue.offset is not None:
-            message = f"{message}, byte {base + issue.offset:,} of the file"
         found: Excerpt | str | None = issue.found
         if issue.excerpt is not None:
             found = Excerpt(issue.excerpt, issue.caret)
-        yield rule.violation(message, issue.pointer, found=found)
+        yield rule.violation(describe_line(rule, issue, base), issue.pointer, found=found)
 
 
 def _carriage_return(facts: FileFacts) -> Iterator[Violation]:

@@ -119,6 +119,10 @@ def test_a_release_fills_every_place_and_checks_it(tmp_path: Path) -> None:
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
 
+    rule = tmp_path / "evalstream" / "formats" / "eee" / "rules" / "ES399.md"
+    rule.parent.mkdir(parents=True)
+    rule.write_text("---\nname: new\nsince: NEXT\n---\n", encoding="utf-8")
+
     def missing(tag: str) -> list[str]:
         return [one for one in release["problems"](tmp_path, tag) if "not pinned" not in one]
 
@@ -130,6 +134,7 @@ def test_a_release_fills_every_place_and_checks_it(tmp_path: Path) -> None:
         if is_filled
         else (
             "CHANGELOG.md has no heading: ## [",
+            "evalstream/formats/eee/rules/ES399.md says: since: NEXT",
             "pyproject.toml has OWNER/REPOSITORY",
             "SECURITY.md has CONTACT_ADDRESS",
             "docs/how-to/ci.md names v",
@@ -142,6 +147,7 @@ def test_a_release_fills_every_place_and_checks_it(tmp_path: Path) -> None:
         release["fill"](tmp_path, version, "acme/evalstream", "security@acme.example")
         assert missing(f"v{version}") == []
     assert missing("v1.2.0")[0] == "the tag is v1.2.0, but evalstream/_version.py has 1.2.1"
+    assert "\nsince: 1.2.0\n" in rule.read_text(encoding="utf-8")
     page = (tmp_path / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
     address = re.search(r"uses: (\w+/[\w-]+)@v1.2.1\n", page)
     assert address is not None

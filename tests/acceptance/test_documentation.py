@@ -21,6 +21,7 @@ import evalstream
 from evalstream.batch.ledger.entries import FORMS
 from evalstream.cli.command import COMMANDS, load_command, option_spellings
 from evalstream.cli.thresholds import FORMATS as ANSWERS
+from evalstream.formats.eee.sample_hash import RECIPES
 from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.reporters import COMPARISON_REPORTERS, REPORTERS
 
@@ -53,6 +54,9 @@ _PATH = re.compile(r"`((?:[\w.+-]+/)+(?:[\w-]+\.(?:py|c|h|json|toml|txt|svg))?)`
 _MODULE = re.compile(r"\bevalstream((?:\.[a-z_0-9]+)+)\b")
 _FILE = re.compile(r"\bevalstream\.(?:cdx\.json|fish|html|sarif|toml|xml)\b")
 """Names of files that begin like modules."""
+
+_DEFAULT = re.compile(r"`(--[a-z-]+)`(?:,| \((?:default:? )?) ?([\d,]+(?:\.\d+)?)( MiB)?")
+"""An option with a number behind it, which is its default."""
 
 _END = "--- end of this command ---"
 
@@ -319,3 +323,27 @@ def test_the_site_loads_nothing_from_other_hosts() -> None:
         # The theme's scripts would ask the host of the repository, and load a helper for search.
         assert 'data-md-component="source"' not in text
         assert "iframe-worker" not in text
+
+
+def test_pages_say_the_defaults_of_today() -> None:
+    defaults: dict[str, set[float]] = {}
+    for option in chain.from_iterable(load_command(name).options for name in COMMANDS):
+        if isinstance(option.default, int | float) and not isinstance(option.default, bool):
+            for flag in option_spellings(option):
+                defaults.setdefault(flag, set()).add(option.default)
+    said = [
+        (NAMES[path], found)
+        for path, text in TEXTS.items()
+        for found in _DEFAULT.finditer(text)
+        if found[1] in defaults
+    ]
+    for page, found in said:
+        number = float(found[2].replace(",", "")) * (1 << 20 if found[3] else 1)
+        assert number in defaults[found[1]], f"{page}: {found[0]} is not {defaults[found[1]]}"
+    assert len(said) >= 5
+
+
+def test_the_page_about_formats_has_every_recipe() -> None:
+    page = DOCS / "formats.md"
+    missing = [name for name in RECIPES if f"\n| `{name}` | " not in TEXTS[page]]
+    assert not missing, f"{NAMES[page]} has no line of {missing} in its table of recipes"

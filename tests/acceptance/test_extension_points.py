@@ -9,6 +9,7 @@ import json
 import lzma
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -18,12 +19,12 @@ from typing import Any
 
 import pytest
 from commands import environment
-from paths import EXAMPLES, REPOSITORY
+from paths import CORPUS_LOGS, EXAMPLES, REPOSITORY
 from rows import STEM, aggregate_of, bytes_of, hashed, sound_rows
 
 TEXT = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
 TWO = EXAMPLES / "compare" / "data" / "tiny_sums" / "acme"
-PATH = re.compile(r"`((?:[\w-]+/)+[\w.]+\.(?:py|json|md))`")
+PATH = re.compile(r"`((?!tests/)(?:[\w-]+/)+[\w.]+\.(?:py|json|md|c|h))`")
 FENCE = re.compile(r"^( *)(`{3,})(\w*)\n(.*?)\n\1\2$", re.MULTILINE | re.DOTALL)
 
 
@@ -103,6 +104,15 @@ class Checkout:
         path.write_text(json.dumps(document))
         return path
 
+    def compile(self) -> bool:
+        """Compile the scanner; return False without a compiler."""
+        build = runpy.run_path(str(REPOSITORY / "scripts" / "build_scanner.py"))
+        for name in ("LIBRARY", "DIGEST"):
+            (self.folder / build[name]).unlink(missing_ok=True)
+        function = build["compile_scanner"]
+        function.__globals__["FLAGS"] = ["-O0" if one == "-O3" else one for one in build["FLAGS"]]
+        return bool(function(self.folder) is None)
+
     @property
     def rows(self) -> Path:
         return self.folder / f"{STEM}_samples.jsonl"
@@ -122,13 +132,18 @@ def undented(text: str, indentation: str) -> str:
 def test_a_rule(tmp_path: Path) -> None:
     copy = Checkout(tmp_path, "Add a rule")
     rows = sound_rows("0.3.0")
-    rows[2]["seed"], rows[3]["seed"] = -1, 7
-    # Rows of 0.3.0 have no such member yet: a version comes first.
-    text = copy.evalstream("check", copy.write(rows), "--select", "ES3")
-    assert "ES322 seed-negative: 1 warning" in text
-    assert "line 3: /seed: the seed is negative" in text
-    assert "fix: Write the seed that the harness used." in text
-    assert "Random generators refuse" in copy.evalstream("explain", "ES322")
+    rows[2]["performance"] = {"latency_ms": 0}
+    rows[3]["performance"] = {"latency_ms": 0.5}
+    path = copy.write(rows)
+    # The scanner that is there was made of other sources, so that none is used.
+    text = copy.evalstream("check", path, "--select", "ES3")
+    assert "ES322 latency-zero: 1 warning" in text
+    assert "line 3: /performance/latency_ms: the latency is 0" in text
+    if copy.compile():
+        assert "without" not in copy.evalstream("--version")
+        assert copy.evalstream("check", path, "--select", "ES3") == text
+    assert "fix: Leave out a latency that was not measured." in text
+    assert "No answer takes no time" in copy.evalstream("explain", "ES322")
 
 
 def test_a_version(tmp_path: Path) -> None:
@@ -137,16 +152,20 @@ def test_a_version(tmp_path: Path) -> None:
     folder.mkdir()
     for path in (tmp_path / "schemas" / "eee" / "0.3.0").iterdir():
         (folder / path.name).write_text(path.read_text().replace("0.3.0", "99.0.0"))
-    rows = [row | {"schema_version": "99.0.0"} for row in sound_rows("0.3.0")]
+    schema = json.loads((folder / "instance.schema.json").read_text())
+    schema["required"].append("seed")
+    schema["properties"]["seed"] = {"type": "integer"}
+    (folder / "instance.schema.json").write_text(json.dumps(schema))
+    rows = [row | {"schema_version": "99.0.0", "seed": 7} for row in sound_rows("0.3.0")]
     assert "ES215" not in copy.evalstream("check", copy.write(rows))
     assert "99.0.0" in copy.evalstream("formats")
-    # It is the newest one, which runs are migrated to.
+    # Older runs are not migrated to it yet.
     new = tmp_path / "new"
     options = ("--collection", "x", "--fill", "--decide", "all")
     copy.evalstream("migrate", copy.write(sound_rows("0.3.0")), "--to", new, *options)
     (written,) = new.rglob("*.json")
-    assert json.loads(written.read_text())["schema_version"] == "99.0.0"
-    del rows[4]["input"]
+    assert json.loads(written.read_text())["schema_version"] == "0.3.0"
+    del rows[4]["seed"]
     assert "ES201" in copy.evalstream("check", copy.write(rows), code=1)
 
 
@@ -234,10 +253,18 @@ def test_a_compression(tmp_path: Path) -> None:
     assert "8 rows" in copy.evalstream("check", path)
     file.write_bytes(packed[:-40])
     assert "ES002" in copy.evalstream("check", path, code=1)
+    # Formats that know files by their names know those with the new extension.
+    log = tmp_path / "log"
+    shutil.copytree(CORPUS_LOGS / "lm_eval-limited", log)
+    for one in log.glob("samples_*.jsonl"):
+        packed = lzma.compress(one.read_bytes(), lzma.FORMAT_ALONE)
+        one.with_name(f"{one.name}.lzma").write_bytes(packed)
+        one.unlink()
+    assert "3 passed" in copy.evalstream("check", log)
 
 
-def test_a_store(tmp_path: Path) -> None:
-    assert "nothing" in section("- **A store**")
+def test_a_remote(tmp_path: Path) -> None:
+    assert "nothing" in section("- **A remote** (a URL scheme)")
     write = """\
 import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
@@ -278,7 +305,11 @@ def test_a_command(tmp_path: Path) -> None:
 
 
 def test_an_exit_code(tmp_path: Path) -> None:
-    Checkout(tmp_path, "- **An exit code**").evalstream("check", "nowhere.jsonl", code=4)
+    copy = Checkout(tmp_path, "- **An exit code**")
+    copy.evalstream("check", "nowhere.jsonl", code=4)
+    # Of a command, of an option that typer reads, and of a value.
+    for mistake in (("chek",), ("check", "x.jsonl", "--no-such"), ("check", "x", "--select", "?")):
+        copy.evalstream(*mistake, code=64)
 
 
 def test_a_torn_line(tmp_path: Path) -> None:

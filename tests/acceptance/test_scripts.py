@@ -1,7 +1,6 @@
 """The scripts of the checkout do what they say, for whoever calls them first."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,21 +30,6 @@ def test_help_of_the_benchmarks_runs_nothing(option: str, tmp_path: Path) -> Non
     assert suites == ["validators", "comparisons", "changes", "batches"]
     assert not any("|" in line for line in lines)
     assert not venv.exists()
-
-
-def test_the_schema_of_settings_is_written_in_the_environment_of_the_checkout(
-    tmp_path: Path,
-) -> None:
-    script = tmp_path / "scripts" / "settings_schema"
-    script.parent.mkdir()
-    shutil.copy(SCRIPTS / script.name, script)
-    prepared = f'root={tmp_path} venv={sys.prefix}\nprepare() {{ touch "$root/prepared-$1"; }}\n'
-    (script.parent / "environment").write_text(prepared)
-    (tmp_path / "schemas").mkdir()
-    run(script)
-    written = (tmp_path / "schemas" / "settings.schema.json").read_bytes()
-    assert written == (REPOSITORY / "schemas" / "settings.schema.json").read_bytes()
-    assert (tmp_path / "prepared-dev").exists()
 
 
 def test_screenshots_show_the_report_of_today(tmp_path: Path) -> None:

@@ -69,7 +69,9 @@ def test_the_bad_example_is_found_and_nothing_else_is_wrong(
     assert rule.code in {finding.code for finding in found}
     assert report.counts[rule.code] >= 1
     errors = {finding.code for finding in found if finding.severity is Severity.ERROR}
-    assert errors - {rule.code} == ALSO_WRONG.get(rule.code, set())
+    others = errors - {rule.code}
+    hint = f"the bad example of {rule.code} breaks {others}: keep their claims true with `changes`"
+    assert others == ALSO_WRONG.get(rule.code, set()), hint
     for finding in found:
         assert_found_is_at_the_pointer(finding, tmp_path)
     if rule.severity is not Severity.ERROR:

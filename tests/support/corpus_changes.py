@@ -244,7 +244,7 @@ CHANGES: dict[str, tuple[str, Change]] = {
     "output-of-an-agent": (TOOLS, seal(row(1, "output", to={"raw": ["12"]}))),
     "no-transcript": (TOOLS, seal(row(2, "messages", to=None))),
     "call-to-nobody": (TOOLS, seal(row(1, "messages", 2, "tool_call_id", to=["c0"]))),
-    "version-unknown": (SUMS, seal(row(0, "schema_version", to="9.9.9"))),
+    "version-unknown": (SUMS, seal(row(0, "schema_version", to="0.3.0rc1"))),
     "levels-without-names": (
         FRUIT, claim("evaluation_results", 0, "metric_config", "score_type", to="levels"),
     ),
@@ -261,7 +261,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def shape(version: str, data: bytes, aggregate: Object) -> bytes:
-    """Turn a pair of 0.3.0 into a sound one of an older version."""
+    """Turn a pair of 0.3.0 into a sound one of another version."""
     aggregate["schema_version"] = version.partition("+")[0]
     if version < "0.2.1":
         del aggregate["eval_library"]
@@ -276,9 +276,13 @@ def shape(version: str, data: bytes, aggregate: Object) -> bytes:
             one["output"]["raw"] = "".join(one["output"]["raw"])
         if version < "0.2.2":
             one.pop("evaluation_result_id")
-        one["sample_hash"] = concat(inputs)
+        if version < "0.3.0":
+            one["sample_hash"] = concat(inputs)
     return b"".join(json.dumps(one).encode() + b"\n" for one in rows)
 
+
+BASE = "0.3.0-inspect-limited"
+"""The pair that the sound ones of other versions are made from."""
 
 SHAPED = ("0.2.0", "0.2.0+list", "0.2.1", "0.2.2", "0.2.3")
 
@@ -306,6 +310,6 @@ def write_all() -> None:
     """Write all changed pairs."""
     for version in SHAPED:
         made = seal(lambda data, document, version=version: shape(version, data, document))
-        write_changed("0.3.0-inspect-limited", f"sound-{version}", made)
+        write_changed(BASE, f"sound-{version}", made)
     for name, (base, change) in CHANGES.items():
         write_changed(base, f"changed-{name}", change)

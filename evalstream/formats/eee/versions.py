@@ -18,11 +18,15 @@ may be left out in these versions, but not null."""
 
 
 class Version(NamedTuple):
-    """One version of the format: its documents and its preferred hash recipe."""
+    """One version of the format: its documents and its preferred hash recipe.
+
+    `migrates` says that runs are migrated to it, as all members that it requires are written.
+    """
 
     name: str
     instance: bool
     preferred_recipe: str
+    migrates: bool = False
 
 
 VERSIONS: Final[dict[str, Version]] = {
@@ -33,8 +37,8 @@ VERSIONS: Final[dict[str, Version]] = {
         Version("0.2.0+list", instance=True, preferred_recipe="concat"),
         Version("0.2.1", instance=True, preferred_recipe="concat"),
         Version("0.2.2", instance=True, preferred_recipe="concat"),
-        Version("0.2.3", instance=True, preferred_recipe="concat"),
-        Version("0.3.0", instance=True, preferred_recipe="json-list"),
+        Version("0.2.3", instance=True, preferred_recipe="concat", migrates=True),
+        Version("0.3.0", instance=True, preferred_recipe="json-list", migrates=True),
     )
 }
 
@@ -43,10 +47,8 @@ DECLARED: Final = tuple(name for name in VERSIONS if "+" not in name)
 
 INSTANCE_VERSIONS: Final = tuple(name for name in VERSIONS if VERSIONS[name].instance)
 
-NEWEST: Final = DECLARED[-1]
-
-TARGETS: Final = DECLARED[DECLARED.index("0.2.3") :]
-"""The versions that runs are migrated to: from the first on with all members that this writes."""
+TARGETS: Final = tuple(name for name in DECLARED if VERSIONS[name].migrates)
+"""The versions that runs are migrated to, by default to the last one."""
 
 DEFAULT_VERSION: Final = "0.2.0"
 

@@ -15,7 +15,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from evalstream.formats.base import PairedFormat, Place, other_formats
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
-from evalstream.io.names import is_json_name, is_remote, printable
+from evalstream.io.names import is_json_name, is_remote, printable, without_packing
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -33,11 +33,8 @@ _SOME_OF_RESULTS: Final = frozenset({"n-shot", "n-samples", "config"})
 _OLD_RESULTS: Final = frozenset({"results", "versions", "config", "config/model"})
 
 _TIME: Final = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
-_PACKING: Final = r"(?:\.(?:gz|zst|bz2|xz))?"
-_SAMPLES_NAME: Final = LazyPattern(
-    rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl{_PACKING}", flags=0
-)
-_RESULTS_NAME: Final = LazyPattern(rf".+_(?P<time>{_TIME})\.json{_PACKING}", flags=0)
+_SAMPLES_NAME: Final = LazyPattern(rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl", flags=0)
+_RESULTS_NAME: Final = LazyPattern(rf".+_(?P<time>{_TIME})\.json", flags=0)
 
 
 class SamplesName(NamedTuple):
@@ -61,7 +58,7 @@ def detect_kind(file: Beginning) -> str | None:
 
 def samples_name(path: str) -> SamplesName | None:
     """Return what the name of a samples file says, None for another name."""
-    found = _SAMPLES_NAME.fullmatch(os.path.basename(path))
+    found = _SAMPLES_NAME.fullmatch(without_packing(os.path.basename(path)))
     return None if found is None else SamplesName(found["task"], found["time"])
 
 
@@ -77,7 +74,7 @@ def task_in_name(path: str, tasks: Iterable[str]) -> str | None:
 
 def results_time(path: str) -> str | None:
     """Return the time in the name of a results file, None for another name."""
-    found = _RESULTS_NAME.fullmatch(os.path.basename(path))
+    found = _RESULTS_NAME.fullmatch(without_packing(os.path.basename(path)))
     return None if found is None else str(found["time"])
 
 

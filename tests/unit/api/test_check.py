@@ -66,7 +66,9 @@ def test_keywords_are_the_options(function: Callable[..., object], names: set[st
             values = [one for one in CHOICES[name] if one is not None]
             wanted = typing.Literal[*values]
             expected = wanted if option.default is not None else wanted | None
-        assert types[name] == MAPPINGS.get(name, expected), name
+        file = "evalstream/api/arguments.py" if name in CHOICES else function.__module__
+        expected = MAPPINGS.get(name, expected)
+        assert types[name] == expected, f"{file}: the type of {name} must be {expected}"
 
 
 @pytest.mark.parametrize("function", [evalstream.merge, evalstream.salvage, *OWN_KEYWORDS])

@@ -18,6 +18,7 @@ from depth import examples
 from each import each
 from hypothesis import given
 from hypothesis import strategies as st
+from paths import REPOSITORY
 from rows import bounded
 
 from evalstream.io import compressors
@@ -69,7 +70,16 @@ def unpacked(kind: str, data: bytes) -> bytes:
 
 
 def test_there_is_a_compressor_of_each_compression() -> None:
-    assert set(COMPRESSORS) == set(COMPRESSIONS)
+    assert set(COMPRESSORS) == set(COMPRESSIONS), "see io/compressors.py"
+
+
+def test_hooks_and_documentation_know_each_compression() -> None:
+    hooks = (REPOSITORY / ".pre-commit-hooks.yaml").read_text()
+    page = (REPOSITORY / "docs" / "how-to" / "storage.md").read_text()
+    endings = "|".join(one.ending.removeprefix(".") for one in COMPRESSIONS.values())
+    assert hooks.count(f"({endings})") == 2, f".pre-commit-hooks.yaml: files end with {endings}"
+    for name in COMPRESSIONS:
+        assert name in page, f"docs/how-to/storage.md does not name {name}"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from each import each
+from paths import REPOSITORY
 
 import evalstream
 from evalstream.model.exit_codes import (
@@ -16,6 +17,7 @@ from evalstream.model.exit_codes import (
     ExitCode,
     error_exit_code,
     exit_code,
+    is_of_signal,
     of_signal,
     shown_exit_code,
 )
@@ -153,3 +155,39 @@ def test_no_other_module_ends_the_program_with_a_number() -> None:
                         one for one in values if isinstance(getattr(one, "value", None), int)
                     ]
                     assert not numbers, path
+
+
+MENTION = re.compile(r"\bexit codes?(?:\s+is)?:?\s+(\d[^.|:]*)", re.IGNORECASE)
+NUMBER = re.compile(r"(?:^|[,;] |\band |\bor )(\d+)\b(?! \+)")
+
+
+def codes_named(text: str) -> set[int]:
+    """Return the exit codes that a text names: in sentences, and in columns with this heading."""
+    clauses = (" ".join(found[1].split()) for found in MENTION.finditer(text))
+    named = {int(number) for clause in clauses for number in NUMBER.findall(clause)}
+    column = None
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        headings = [cell for cell in cells if cell in {"exit code", "code"}]
+        if headings:
+            column = cells.index(headings[0])
+        elif column is not None and len(cells) > column:
+            named |= {int(number) for number in NUMBER.findall(cells[column])}
+        else:
+            column = None
+    return named
+
+
+def test_texts_name_only_codes_that_the_program_has() -> None:
+    texts = [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]
+    texts += [*(REPOSITORY / "schemas").glob("*.json"), *PACKAGE.rglob("*.md")]
+    texts += PACKAGE.rglob("*.py")
+    named = {path: codes_named(path.read_text(encoding="utf-8")) for path in texts}
+    wrong = {
+        str(path.relative_to(REPOSITORY)): unknown
+        for path, codes in named.items()
+        if (unknown := {code for code in codes - {*ExitCode} if not is_of_signal(code)})
+    }
+    assert not wrong, f"texts with numbers that are no ExitCode: {wrong}"
+    assert named[REPOSITORY / "docs" / "reports.md"] >= {*ExitCode}
+    assert named[PACKAGE / "model" / "exit_codes.py"] >= {*ExitCode}

@@ -180,9 +180,11 @@ def _list_names(names: Sequence[str]) -> str:
 def _way_to(fitting: str, declared: str, *, can_migrate: bool) -> str:
     """Return the commands that check a document by a version that fits it, and that renew it."""
     check = f"to check against it, use --schema-version {fitting}"
-    if not can_migrate or versions.nearest_version(declared, instance=True) == versions.NEWEST:
+    target = versions.TARGETS[-1]
+    is_older = versions.is_below(versions.nearest_version(declared, instance=True), target)
+    if not can_migrate or not is_older:
         return check
-    return f"{check}; evalstream migrate RUN --to DIR writes it as {versions.NEWEST}"
+    return f"{check}; evalstream migrate RUN --to DIR writes it as {target}"
 
 
 def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
