@@ -66,7 +66,8 @@ def test_keywords_are_the_options(function: Callable[..., object], names: set[st
             values = [one for one in CHOICES[name] if one is not None]
             wanted = typing.Literal[*values]
             expected = wanted if option.default is not None else wanted | None
-        assert types[name] == MAPPINGS.get(name, expected), name
+        wrong = f"the type of {name}: for closed sets of values it is in api/arguments.py"
+        assert types[name] == MAPPINGS.get(name, expected), wrong
 
 
 @pytest.mark.parametrize("function", [evalstream.merge, evalstream.salvage, *OWN_KEYWORDS])

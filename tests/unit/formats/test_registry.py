@@ -102,7 +102,9 @@ def test_data_of_a_format_never_change(one: AnyFormat) -> None:
         one.name = "other"  # type: ignore[misc]
 
 
-def test_formats_list_all_others() -> None:
+def test_every_folder_of_a_format_is_listed() -> None:
+    folders = {path.parent.name for path in (PACKAGE / "formats").glob("*/format.py")}
+    assert folders == {*NAMES}, "PREFIXES in formats/__init__.py lists them"
     listed = other_formats().partition(" are ")[2].partition(" (")[0]
     assert sorted(NAMES) == listed.split(", ")
 
