@@ -50,6 +50,7 @@ EXAMPLE_PATHS = {
 _CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 _CODE = re.compile(rf"\b(?:{'|'.join(one.prefix for one in FORMATS.values())})\d{{3}}\b")
 _PATH = re.compile(r"`((?:[\w.+-]+/)+(?:[\w-]+\.(?:py|c|h|json|toml|txt|svg))?)`")
+_FILE_NAME = re.compile(r"`(\w+\.(?:py|c|h))`")
 _MODULE = re.compile(r"\bevalstream((?:\.[a-z_0-9]+)+)\b")
 _FILE = re.compile(r"\bevalstream\.(?:cdx\.json|fish|html|sarif|toml|xml)\b")
 """Names of files that begin like modules."""
@@ -243,6 +244,12 @@ def test_pages_name_only_paths_that_exist(path: Path) -> None:
         is_example = name in EXAMPLE_PATHS or re.search(r"\b[A-Z]{4,}\b|_MODULE", name)
         if is_ours and not (path.name == "CONTRIBUTING.md" and is_example):
             assert any((root / name).exists() for root in roots), name
+
+
+def test_contributing_names_only_files_that_exist() -> None:
+    known = {path.name for root in (PACKAGE, TESTS) for path in root.rglob("*.*")}
+    named = _FILE_NAME.findall(TEXTS[REPOSITORY / "CONTRIBUTING.md"])
+    assert [name for name in named if name not in known and "MODULE" not in name] == []
 
 
 def test_modules_that_texts_name_exist() -> None:

@@ -95,6 +95,11 @@ class Checkout:
     def evalstream(self, *arguments: str | Path, code: int = 0, data: bytes = b"") -> str:
         return self.run("-m", "evalstream", *arguments, code=code, data=data)
 
+    def run_tests(self, *modules: str) -> None:
+        """Run the tests of what is named `example` in modules of tests of reporters."""
+        paths = (REPOSITORY / "tests" / "unit" / "reporters" / name for name in modules)
+        self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", "-k", "example", *paths)
+
     def write(self, rows: list[dict[str, Any]], **result: Any) -> Path:
         """Write a pair of 0.3.0; `result` changes its first result. Return the aggregate."""
         data = bytes_of(rows)
@@ -168,7 +173,8 @@ def test_a_report_of_a_check_and_of_a_comparison(tmp_path: Path) -> None:
     assert "\x1b" not in text
     runs = [TWO / name for name in ("acorn-7b", "acorn-3b")]
     text = copy.evalstream("compare", *runs, "--format", "example")
-    assert re.fullmatch(r"# verdicts\n(.* and .*, .*: [\w ]+\n)+", text)
+    assert re.fullmatch(r"# verdicts\n# .*\n(.* and .*, .*: [\w ]+\n)+", text)
+    copy.run_tests("test_reporters_registered.py", "comparison/test_comparison_reports.py")
 
 
 def test_a_statistic(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ def apply(script: str, folder: Path, name: str) -> Case:
             change(document, found[2], found[3])
         else:
             document = fit(document, json.loads(found[4]))
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / example.name
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     return Case(path, None, documents=dict.fromkeys(words, path))
