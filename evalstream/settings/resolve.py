@@ -15,7 +15,7 @@ from evalstream.model.finding import Severity
 from evalstream.model.option_fields import Group, Option, OptionText, declared_options
 from evalstream.model.options import ROUTING_OPTIONS, Options
 from evalstream.reporters import REPORT_OPTIONS
-from evalstream.settings.options import AT_LEAST_ONE, CHOICES, NOT_NEGATIVE
+from evalstream.settings.options import CHOICES
 
 OWN_NAME: Final = "evalstream.toml"
 PROJECT_NAME: Final = "pyproject.toml"
@@ -106,13 +106,6 @@ def is_setting(option: Option) -> bool:
 def allowed_values(option: Option) -> tuple[str, ...]:
     """Return the values that a setting may have, () for any value of its type."""
     return option.text.choices or tuple(CHOICES.get(option.name, ()))
-
-
-def least(option: Option) -> int | None:
-    """Return the least number that a setting may have."""
-    if option.name in AT_LEAST_ONE:
-        return 1
-    return 0 if option.name in NOT_NEGATIVE else None
 
 
 def default_in_toml(option: Option) -> Any:
