@@ -79,7 +79,7 @@ def test_a_number_may_have_a_least_value_and_no_default(
         assert refuses({"top": wrong})
         assert list(schema.errors({"top": wrong}))
     refuse_small({"top": top}, lambda _: None)
-    with pytest.raises(UsageError, match="^top must be at least 1$"):
+    with pytest.raises(UsageError, match=r"^top must be at least 1$"):
         refuse_small({"top": top}, lambda _: 0)
 
 
