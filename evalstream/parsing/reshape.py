@@ -75,11 +75,9 @@ class Place(DataClass):
 
     def change(self, action: Action) -> Change:
         """Return the change that an action of this place is."""
-        kind = self.kind
-        if action is Action.DROP:
-            kind = NULL_DROPPED
-        elif action is not Action.SET:
-            kind = REPLACEMENTS[action].kind if action in REPLACEMENTS else None
+        made = REPLACEMENTS.get(action)
+        others = {Action.SET: self.kind, Action.DROP: NULL_DROPPED}
+        kind = others.get(action) if made is None else made.kind
         if kind is None:
             raise ValueError(f"{self.pointer}: {action.name} makes no change")
         return Change(kind, self.pointer)

@@ -66,8 +66,7 @@ def test_keywords_are_the_options(function: Callable[..., object], names: set[st
             values = [one for one in CHOICES[name] if one is not None]
             wanted = typing.Literal[*values]
             expected = wanted if option.default is not None else wanted | None
-        wrong = f"the type of {name}: for closed sets of values it is in api/arguments.py"
-        assert types[name] == MAPPINGS.get(name, expected), wrong
+        assert types[name] == MAPPINGS.get(name, expected), name
 
 
 @pytest.mark.parametrize("function", [evalstream.merge, evalstream.salvage, *OWN_KEYWORDS])
