@@ -21,6 +21,7 @@ from evalstream.formats.lm_eval import row_engine as lm_eval_row_engine
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 from commands import share_server
 from depth import examples, is_deep, set_depth
+from each import case_labels
 from skips import MOST_SKIPPED
 
 Compare = Callable[[Path, str], None]
@@ -68,6 +69,11 @@ def pytest_configure(config: pytest.Config) -> None:
     # Several processes share one server of the program.
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         share_server()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let `-k` find a test by each of its cases."""
+    item.extra_keyword_matches.update(case_labels(item))
 
 
 def pytest_collection_finish() -> None:

@@ -5,6 +5,7 @@ An option of a check is declared once, as a field of `model/options.py`.
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from evalstream.cli.options import SETTINGS_OPTIONS, ArgumentText, resolved_valu
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
-from evalstream.model.option_fields import Option, OptionText
+from evalstream.model.option_fields import Option, OptionText, refuse_small
 from evalstream.model.options import OPTIONS
 from evalstream.reporters import REPORT_OPTIONS, ReportOptions
 from evalstream.settings.options import CHOICES, options_from
@@ -114,9 +115,9 @@ class Command(NamedTuple):
             # `schema` is the name of a file here; the command reads it.
             own["options"] = options_from({one.name: values[one.name] for one in self.shared})
         if self.reporting:
-            own["reporting"] = ReportOptions(
-                **{one.name: values[one.name] for one in self.reporting}
-            )
+            reporting = ReportOptions(**{one.name: values[one.name] for one in self.reporting})
+            refuse_small(REPORT_OPTIONS, partial(getattr, reporting))
+            own["reporting"] = reporting
         return {**arguments, **own}
 
     def _resolve_values(self, given: Mapping[str, Any]) -> dict[str, Any]:

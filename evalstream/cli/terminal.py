@@ -12,7 +12,7 @@ from evalstream.io.overwriting import STDERR, STDOUT
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.run import STDIN
-from evalstream.reporters import TEXT, ReportOptions
+from evalstream.reporters import REPORT_OPTIONS, TEXT, ReportOptions
 from evalstream.reporters.base import Style
 
 
@@ -50,12 +50,14 @@ def choose_style(options: ReportOptions, standard: str) -> Style:
     """
     stream = sys.stderr if standard == STDERR else sys.stdout
     is_shown = options.output is None and stream is not None and stream.isatty()
+    shared = REPORT_OPTIONS.keys() & Style.__data_fields__.keys()
     return Style(
-        width=_columns(stream) if is_shown else None,
-        colour=_is_coloured(options.color, is_shown=is_shown),
-        min_severity=_lowest(options),
-        quiet=options.quiet,
-        statistics=options.statistics,
+        **{
+            **{name: getattr(options, name) for name in shared},
+            "width": _columns(stream) if is_shown else None,
+            "colour": _is_coloured(options.color, is_shown=is_shown),
+            "min_severity": _lowest(options),
+        }
     )
 
 

@@ -8,13 +8,14 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
+from evalstream.formats import PREFIXES
 from evalstream.io.names import is_remote
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
-from evalstream.model.run import NoInput, Run
+from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.run_summary import RunSummary
 from evalstream.rules.base import RepairAction, Rule
 from evalstream.rules.catalogue import SHARED, SHARED_RULES, Catalogue, Family
@@ -67,9 +68,6 @@ class Format(Protocol):
 
     title: ClassVar[str]
     """What its documents are, in one line."""
-
-    prefix: ClassVar[str]
-    """The letters that its codes begin with."""
 
     noun: ClassVar[str]
     """What is counted in its files, such as `row`."""
@@ -130,6 +128,11 @@ class Format(Protocol):
         """Return its rules, without those that all formats share."""
         modules = (self.load(f"rules.{name}") for name in self.rule_modules)
         return [rule for module in modules for rule in module.RULES]
+
+    @property
+    def prefix(self) -> str:
+        """The letters that its codes begin with."""
+        return PREFIXES[self.name]
 
     @property
     def catalogue(self) -> Catalogue:
@@ -294,13 +297,26 @@ class PairedFormat(Format, Protocol):
         """
         return None
 
+    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+        """Find the runs of one input; by default it is one, and nothing is named beside it."""
+        ours = f"files of {self.name}"
+        for option, value in (("--aggregate", aggregate), ("--inputs-file", inputs)):
+            if value is not None:
+                raise UsageError(f"{option} does not go with {ours}: each is a run of its own")
+        if path != STDIN and os.path.isdir(path):
+            raise UsageError(f"a folder is searched for {ours} without --input-format")
+        yield Run(path, None, format=self.name)
+
     def pair(
         self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
     ) -> Iterator[Run | NoInput]:
         """Pair documents, given by kind and path each time that `documents` is called.
 
-        With `named`, documents that were named in one call are paired although their ids differ.
+        With `named`, documents that were named in one call are paired although their ids differ. By
+        default each document is a run of its own.
         """
+        del named
+        return (Run(path, None, format=self.name) for _, path in documents())
 
 
 class FolderFormat(Format, Protocol):
@@ -349,7 +365,7 @@ def open_source(path: str, options: Options, wanted: Wanted) -> SourceLog:
     """
     if not is_remote(path):
         os.stat(path)
-    for name in _names():
+    for name in sorted(PREFIXES):
         one: Format = import_module(f"{__package__}.{name}.format").FORMAT
         found = one.source(path, options, wanted)
         if found is not None:
@@ -360,12 +376,4 @@ def open_source(path: str, options: Options, wanted: Wanted) -> SourceLog:
 @cache
 def other_formats() -> str:
     """Return the advice for a document of another format than the requested one."""
-    return f"the known formats are {', '.join(_names())} (--input-format)"
-
-
-def _names() -> list[str]:
-    # The folders are the formats, so a format can list the others without importing them.
-    import pkgutil
-
-    folders = pkgutil.iter_modules([os.path.dirname(__file__)])
-    return [module.name for module in folders if module.ispkg]
+    return f"the known formats are {', '.join(sorted(PREFIXES))} (--input-format)"

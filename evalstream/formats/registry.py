@@ -1,7 +1,4 @@
-"""The known formats: the only module that names them.
-
-A new format is a folder with a `format.py`, and one line in `_PREFIXES`.
-"""
+"""The known formats: each is imported when it is needed."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
+from evalstream.formats import PREFIXES
 from evalstream.formats.base import AnyFormat, FolderFormat, Format, Kind, PairedFormat, RowFormat
 from evalstream.io.names import is_yaml_name
 from evalstream.model.options import Options
@@ -20,19 +18,7 @@ from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 if TYPE_CHECKING:
     from evalstream.io.beginning import Beginning
 
-_PREFIXES: Final = {
-    "eee": "ES",
-    "infereval": "INF",
-    "harpia": "HAR",
-    "evalguard": "EVG",
-    "lm_eval": "LME",
-    "inspect": "INS",
-    "swe_bench": "SWE",
-    "helm": "HLM",
-}
-"""The formats by the names of their folders, each with the letters that its codes begin with."""
-
-NAMES: Final = tuple(_PREFIXES)
+NAMES: Final = tuple(PREFIXES)
 """The formats as `--input-format` takes them."""
 
 MAIN: Final = MAIN_FORMAT
@@ -46,7 +32,7 @@ class _Formats(Mapping[str, AnyFormat]):
     """The formats by name; each is imported when it is needed."""
 
     def __getitem__(self, name: str) -> AnyFormat:
-        if name not in _PREFIXES:
+        if name not in PREFIXES:
             raise KeyError(name)
         return _load_format(name)
 
@@ -124,7 +110,7 @@ def find_formats(rule: Rule) -> tuple[str, ...]:
     if rule in SHARED_RULES:
         return NAMES
     letters = rule.code.rstrip("0123456789")
-    return tuple(name for name, prefix in _PREFIXES.items() if prefix == letters)
+    return tuple(name for name, prefix in PREFIXES.items() if prefix == letters)
 
 
 @lru_cache(maxsize=64)
@@ -147,7 +133,7 @@ def _iterate_rules(name: str) -> Iterable[Rule]:
 CATALOGUE: Final = Catalogue(
     {
         prefix: partial(_iterate_rules, name)
-        for prefix, name in sorted(zip(_PREFIXES.values(), _PREFIXES, strict=True))
+        for prefix, name in sorted(zip(PREFIXES.values(), PREFIXES, strict=True))
     }
 )
 """The rules of all formats by code, with those that all formats share."""

@@ -1,11 +1,12 @@
 """Fields of options objects: their declaration, and what users read about them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from evalstream.model.data_class import DataClass, NamedTuple, field
+from evalstream.model.errors import UsageError
 
 Value = TypeVar("Value")
 
@@ -35,7 +36,8 @@ class OptionText(NamedTuple):
     that the flag turns the option off. `seals` says that `seal` takes the option, too, and
     `checks` that `check` takes it on the command line. `named_only` says that a settings file sets
     the option only if `--config` names the file: the option connects, writes, lifts a bound or lets
-    findings pass without a word in the verdict. Without a group help lists the option last.
+    findings pass without a word in the verdict. `least` is the least value of an integer. Without a
+    group help lists the option last.
     """
 
     help: str
@@ -49,6 +51,7 @@ class OptionText(NamedTuple):
     checks: bool = True
     named_only: bool = False
     former_choices: Mapping[str, str] = MappingProxyType({})
+    least: int | None = None
 
 
 def option(default: Value, *text: Any, **more: Any) -> Value:
@@ -64,6 +67,15 @@ class Option(NamedTuple):
     type: object
     default: object
     text: OptionText
+
+
+def refuse_small(options: Mapping[str, Option], value_of: Callable[[str], Any]) -> None:
+    """Raise UsageError for an option whose value is less than its least one."""
+    for name, one in options.items():
+        value, least = value_of(name), one.text.least
+        if value is not None and least is not None and value < least:
+            wanted = f"be at least {least}" if least else "not be negative"
+            raise UsageError(f"--{name.replace('_', '-')} must {wanted}")
 
 
 def declared_options(holder: type[DataClass]) -> dict[str, Option]:

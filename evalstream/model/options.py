@@ -66,10 +66,20 @@ class RowRouting(DataClass, frozen=True):
         False, "Show what would change, and change nothing.", Group.SEAL, seals=True, checks=False
     )
     expect_rows: int | None = option(
-        None, "Fail, and do not seal, unless there are N rows.", Group.RULES, "N", seals=True
+        None,
+        "Fail, and do not seal, unless there are N rows.",
+        Group.RULES,
+        "N",
+        seals=True,
+        least=0,
     )
     expect_samples: int | None = option(
-        None, "Fail, and do not seal, unless rows score N samples.", Group.RULES, "N", seals=True
+        None,
+        "Fail, and do not seal, unless rows score N samples.",
+        Group.RULES,
+        "N",
+        seals=True,
+        least=0,
     )
     follow: bool = option(
         False,
@@ -177,6 +187,7 @@ class Options(DataClass, frozen=True):
         "N",
         flags=("--jobs", "-j"),
         seals=True,
+        least=0,
     )
     schema_version: str = option(
         "auto",
@@ -207,6 +218,7 @@ class Options(DataClass, frozen=True):
         Group.REPORT,
         "N",
         seals=True,
+        least=0,
     )
     show_values: bool = option(
         True,
@@ -227,9 +239,10 @@ class Options(DataClass, frozen=True):
         Group.ADVANCED,
         "N",
         named_only=True,
+        least=1,
     )
     max_depth: int = option(
-        200, "The deepest nesting that is checked.", Group.ADVANCED, "N", named_only=True
+        200, "The deepest nesting that is checked.", Group.ADVANCED, "N", named_only=True, least=1
     )
     memory_limit: int = option(
         22 * MEBIBYTE,
@@ -237,6 +250,7 @@ class Options(DataClass, frozen=True):
         Group.ADVANCED,
         "N",
         named_only=True,
+        least=1,
     )
     profile: str = option(
         "default", "Severities and extra rules: {choices}.", Group.RULES, "PROFILE", seals=True

@@ -6,7 +6,7 @@ This is the exact path of `fix` and `migrate`; the compiled row rewriter does th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 
@@ -75,7 +75,9 @@ class Place(DataClass):
 
     def change(self, action: Action) -> Change:
         """Return the change that an action of this place is."""
-        kind = self.kind if action is Action.SET else KINDS.get(action)
+        made = REPLACEMENTS.get(action)
+        others = {Action.SET: self.kind, Action.DROP: NULL_DROPPED}
+        kind = others.get(action) if made is None else made.kind
         if kind is None:
             raise ValueError(f"{self.pointer}: {action.name} makes no change")
         return Change(kind, self.pointer)
@@ -84,17 +86,6 @@ class Place(DataClass):
     def renaming(self) -> Change:
         """The change that its new name is."""
         return Change(RENAMED, self.pointer)
-
-
-KINDS: Final = {
-    Action.DROP: NULL_DROPPED,
-    Action.LIST: TO_LIST,
-    Action.TEXT: TO_TEXT,
-    Action.NUMBER: TO_NUMBER,
-    Action.TURN: RENAMED,
-    Action.DIGEST: DIGEST,
-}
-"""The kind of change that each action is; that of SET is that of the place."""
 
 
 class Test(StrEnum):
@@ -188,22 +179,9 @@ def _members(
 
 def _replacement(splices: Splices, node: Node, place: Place, action: Action) -> str | None:
     """Return what an action makes of a value, None if the value stays."""
-    written = splices.of(node)
-    match action:
-        case Action.SET:
-            return None if _is_equal(written, node, place.constant) else place.constant
-        case Action.LIST:
-            return f"[{written}]"
-        case Action.TEXT:
-            return quote_text(compact(splices.text, node))
-        case Action.NUMBER:
-            return "1" if written == "true" else "0"
-        case Action.TURN:
-            is_turn = written.startswith(TRANSCRIPT_TURN)
-            return RENAMED_TURN + written.removeprefix(TRANSCRIPT_TURN) if is_turn else None
-    given = decode_string(splices.text, node)
-    digest = normalise_digest(given)
-    return f'"{digest}"' if digest != given and is_hex_digest(digest) else None
+    if action is Action.SET:
+        return None if _is_equal(splices.of(node), node, place.constant) else place.constant
+    return REPLACEMENTS[action].write(splices, node)
 
 
 def _is_equal(written: str, node: Node, constant: str | None) -> bool:
@@ -212,3 +190,44 @@ def _is_equal(written: str, node: Node, constant: str | None) -> bool:
         return True
     both = node.type is JsonType.TEXT and constant.startswith('"')
     return both and bool(json.loads(written) == json.loads(constant))
+
+
+def _write_list(splices: Splices, node: Node) -> str:
+    return f"[{splices.of(node)}]"
+
+
+def _write_text(splices: Splices, node: Node) -> str:
+    return quote_text(compact(splices.text, node))
+
+
+def _write_number(splices: Splices, node: Node) -> str:
+    return "1" if splices.of(node) == "true" else "0"
+
+
+def _rename_turn(splices: Splices, node: Node) -> str | None:
+    written = splices.of(node)
+    is_turn = written.startswith(TRANSCRIPT_TURN)
+    return RENAMED_TURN + written.removeprefix(TRANSCRIPT_TURN) if is_turn else None
+
+
+def _write_digest(splices: Splices, node: Node) -> str | None:
+    given = decode_string(splices.text, node)
+    digest = normalise_digest(given)
+    return f'"{digest}"' if digest != given and is_hex_digest(digest) else None
+
+
+class Replacement(NamedTuple):
+    """The kind of change that an action is, and what writes the new text; None if a value stays."""
+
+    kind: ChangeKind
+    write: Callable[[Splices, Node], str | None]
+
+
+REPLACEMENTS: Final[Mapping[Action, Replacement]] = {
+    Action.LIST: Replacement(TO_LIST, _write_list),
+    Action.TEXT: Replacement(TO_TEXT, _write_text),
+    Action.NUMBER: Replacement(TO_NUMBER, _write_number),
+    Action.TURN: Replacement(RENAMED, _rename_turn),
+    Action.DIGEST: Replacement(DIGEST, _write_digest),
+}
+"""The actions that make another value of one; SET does so by its place."""

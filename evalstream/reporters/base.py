@@ -27,7 +27,7 @@ class Style(DataClass, frozen=True):
     `width` is that of the terminal in columns, None where the report goes elsewhere: then no line
     is shortened. Findings below `min_severity` are counted and not listed; infos are listed where
     everything is. `quiet` leaves the lines about runs alone, and `statistics` adds the number of
-    findings of each rule.
+    findings of each rule: these are the report options of their names.
     """
 
     width: int | None = None

@@ -94,8 +94,8 @@ class Repair(NamedTuple):
     `action` is carried out by the modules that rewrite lines, rows and aggregates, which know no
     codes. `title` says what it writes, and `limit` which findings it mends; it is empty where it
     mends all of them. Violations that a limited repair mends are marked `is_fixable`, or are those
-    of the `severity`. A repair that is not safe replaces what a source says, and is made only with
-    `--unsafe`.
+    of the `severity`: a check counts violations of rows by severity alone. A repair that is not
+    safe replaces what a source says, and is made only with `--unsafe`.
     """
 
     action: RepairAction
@@ -107,6 +107,11 @@ class Repair(NamedTuple):
     def mends(self, violation: Violation, severity: Severity) -> bool:
         """Tell whether it mends a violation of its rule, which has a severity."""
         return not self.limit or violation.is_fixable or severity is self.severity
+
+    @property
+    def needs_marks(self) -> bool:
+        """Whether only marks tell the violations that it mends."""
+        return bool(self.limit) and self.is_safe and self.severity is None
 
 
 _SENTENCE_END = LazyPattern(r"(?<=\.)\s+")
@@ -265,13 +270,20 @@ def _indent_text(heading: str, text: str) -> str:
 def declare_rule(code: str, **check: Unpack[RuleCheck]) -> Rule:
     """Return the rule that a page declares, with its check.
 
-    Raises FileNotFoundError without a page, and KeyError, TypeError or ValueError where the page
-    declares no rule.
+    Raises FileNotFoundError without a page, KeyError, TypeError or ValueError where the page
+    declares no rule, and ValueError for a repair of some of its rows that no severity tells apart.
     """
     declared = dict(_read_declaration(code))
     severity = Severity[declared.pop("severity").upper()]
     status = finding.Status(declared.pop("status", finding.Status.STABLE))
-    return Rule(code, severity=severity, status=status, **declared, **check)
+    rule = Rule(code, severity=severity, status=status, **declared, **check)
+    about_run = rule.row is None and (rule.run or rule.aggregate)
+    if rule.repair is not None and rule.repair.needs_marks and not about_run:
+        raise ValueError(
+            f"{code}: a safe repair of rows has no limit, or the severity of what it mends; a rule "
+            "of its own can find the rest"
+        )
+    return rule
 
 
 def _read_declaration(code: str) -> Mapping[str, Any]:

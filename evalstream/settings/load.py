@@ -118,6 +118,9 @@ def _sentence(message: str, text: bytes) -> str:
     return f"{message[:1].lower()}{message[1:]}".replace("(at end of document)", end)
 
 
+INTEGERS: Final = (int, int | None)
+"""The types of settings that are integers; a setting without a value is left out of its file."""
+
 NAMES_OF_TYPES: Final = {
     bool: "a boolean",
     int: "an integer",
@@ -195,8 +198,8 @@ def _convert_value(option: Option, value: Any) -> Any:
     if option.type is bool:
         on = _require(lambda given: isinstance(given, bool), value, "true or false")
         return not on if option.text.negates else on
-    if option.type is int:
-        return _number(value, resolve.least(option))
+    if option.type in INTEGERS:
+        return _number(value, option.text.least)
     choices = resolve.allowed_values(option)
     if choices and value not in choices:
         if isinstance(value, str):
@@ -347,10 +350,8 @@ def _type(option: Option) -> dict[str, Any]:
         return _LIST
     if option.type is bool:
         return {"type": "boolean"}
-    if option.type is int:
-        return {
-            "type": "integer",
-            **({} if resolve.least(option) is None else {"minimum": resolve.least(option)}),
-        }
+    if option.type in INTEGERS:
+        least = option.text.least
+        return {"type": "integer", **({} if least is None else {"minimum": least})}
     choices = resolve.allowed_values(option)
     return {"enum": list(choices)} if choices else _TEXT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from evalstream.formats.registry import CATALOGUE, has_needed, has_rules, main_format
@@ -10,6 +11,7 @@ from evalstream.formats.registry import NAMES as FORMATS
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
+from evalstream.model.option_fields import refuse_small
 from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
 from evalstream.model.text import describe_unknown, split_codes, split_entries
 from evalstream.parsing import json
@@ -73,9 +75,6 @@ CHECKS_LESS: Final = (
     *ROUTING_OPTIONS,
 )
 """Options that leave out a part of a check, or write: whole checks are made without them."""
-
-NOT_NEGATIVE: Final = ("jobs", "max_findings")
-AT_LEAST_ONE: Final = ("max_line_bytes", "max_depth", "memory_limit")
 
 
 def options_from(given: Mapping[str, Any]) -> Options:
@@ -169,12 +168,7 @@ def checked_options(options: Options, *, has_store: bool = False) -> Options:
     for name in OPTIONS:
         if _value(options, name) == "":
             raise UsageError(f"{_flag(name)} is empty")
-    for name in NOT_NEGATIVE:
-        if _value(options, name) < 0:
-            raise UsageError(f"{_flag(name)} must not be negative")
-    for name in AT_LEAST_ONE:
-        if _value(options, name) < 1:
-            raise UsageError(f"{_flag(name)} must be at least 1")
+    refuse_small(OPTIONS, partial(_value, options))
     refuse_long_lines(options.max_line_bytes)
     _check_routing(options.routing)
     _check_baseline(options)
@@ -243,9 +237,6 @@ def _check_routing(routing: RowRouting) -> None:
     """Raise UsageError for values of row routing that make no sense."""
     if routing.create and routing.seal_to is None:
         raise UsageError("--create requires --seal-to, which names the aggregate to create")
-    for name in ("expect_rows", "expect_samples"):
-        if (getattr(routing, name) or 0) < 0:
-            raise UsageError(f"{_flag(name)} must not be negative")
     if routing.seal_anyway and routing.seal_to is None:
         raise UsageError("--seal-anyway requires --seal-to, which names the aggregate to seal")
     if routing.file_path is not None and routing.seal_to is None:

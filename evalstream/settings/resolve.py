@@ -15,7 +15,7 @@ from evalstream.model.finding import Severity
 from evalstream.model.option_fields import Group, Option, OptionText
 from evalstream.model.options import OPTIONS, ROUTING_OPTIONS
 from evalstream.reporters import REPORT_OPTIONS
-from evalstream.settings.options import AT_LEAST_ONE, CHOICES, NOT_NEGATIVE
+from evalstream.settings.options import CHOICES
 
 TOOL: Final = "evalstream"
 
@@ -151,13 +151,6 @@ def is_setting(option: Option) -> bool:
 def allowed_values(option: Option) -> tuple[str, ...]:
     """Return the values that a setting may have, () for any value of its type."""
     return option.text.choices or tuple(CHOICES.get(option.name, ()))
-
-
-def least(option: Option) -> int | None:
-    """Return the least number that a setting may have."""
-    if option.name in AT_LEAST_ONE:
-        return 1
-    return 0 if option.name in NOT_NEGATIVE else None
 
 
 def default_in_toml(option: Option) -> Any:

@@ -40,6 +40,8 @@ FOREIGN_TOOLS = "cluster.md"
 PACKAGE = REPOSITORY / "evalstream"
 EXAMPLE_CODE = "ES322"
 """The rule that CONTRIBUTING.md adds as an example."""
+EXAMPLE_FORMAT = "scorecard"
+"""The format that it adds."""
 EXAMPLE_PATHS = {
     "schemas/eee/99.0.0/",
     "reporters/example.py",
@@ -51,6 +53,7 @@ EXAMPLE_PATHS = {
 _CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 _CODE = re.compile(rf"\b(?:{'|'.join(one.prefix for one in FORMATS.values())})\d{{3}}\b")
 _PATH = re.compile(r"`((?:[\w.+-]+/)+(?:[\w-]+\.(?:py|c|h|json|toml|txt|svg))?)`")
+_FILE_NAME = re.compile(r"`(\w+\.(?:py|c|h))`")
 _MODULE = re.compile(r"\bevalstream((?:\.[a-z_0-9]+)+)\b")
 _FILE = re.compile(r"\bevalstream\.(?:cdx\.json|fish|html|sarif|toml|xml)\b")
 """Names of files that begin like modules."""
@@ -244,9 +247,16 @@ def test_pages_name_only_paths_that_exist(path: Path) -> None:
     roots = (REPOSITORY, REPOSITORY / "evalstream", DOCS)
     for name in _PATH.findall(TEXTS[path]):
         is_ours = any((root / name.partition("/")[0]).is_dir() for root in roots)
-        is_example = name in EXAMPLE_PATHS or re.search(r"\b[A-Z]{4,}\b|_MODULE", name)
+        to_choose = rf"\b[A-Z]{{4,}}\b|_MODULE|{EXAMPLE_FORMAT}"
+        is_example = name in EXAMPLE_PATHS or re.search(to_choose, name)
         if is_ours and not (path.name == "CONTRIBUTING.md" and is_example):
             assert any((root / name).exists() for root in roots), name
+
+
+def test_contributing_names_only_files_that_exist() -> None:
+    known = {path.name for root in (PACKAGE, TESTS) for path in root.rglob("*.*")}
+    named = _FILE_NAME.findall(TEXTS[REPOSITORY / "CONTRIBUTING.md"])
+    assert [name for name in named if name not in known and "MODULE" not in name] == []
 
 
 def test_modules_that_texts_name_exist() -> None:
@@ -255,6 +265,8 @@ def test_modules_that_texts_name_exist() -> None:
     for path, text in {**TEXTS, **sources}.items():
         for dotted in _MODULE.findall(_FILE.sub("", text)):
             *parents, last = dotted[1:].split(".")
+            if EXAMPLE_FORMAT in parents:
+                continue
             place = PACKAGE.joinpath(*parents)
             if not parents or place.is_dir():
                 is_module = (place / last).is_dir() or (place / f"{last}.py").is_file()

@@ -67,15 +67,18 @@ class Checkout:
                 text_before = path.read_text()
                 path.unlink()
                 path.write_text(changed(text_before, content))
-            elif path is None or fence[3] not in {"python", "markdown"} or path.exists():
+            elif path is None or fence[3] not in {"python", "markdown", "json"} or path.exists():
                 continue
             else:
+                path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(content + "\n")
             made += 1
         assert made, title
 
     def path(self, name: str) -> Path:
-        return self.folder / ("" if name.startswith("schemas") else "evalstream") / name
+        return (
+            self.folder / ("" if name.startswith(("schemas", "examples")) else "evalstream") / name
+        )
 
     def run(self, *arguments: str | Path, code: int = 0, data: bytes = b"") -> str:
         """Run Python with this package, and return what it prints."""
@@ -92,6 +95,11 @@ class Checkout:
 
     def evalstream(self, *arguments: str | Path, code: int = 0, data: bytes = b"") -> str:
         return self.run("-m", "evalstream", *arguments, code=code, data=data)
+
+    def run_tests(self, *modules: str) -> None:
+        """Run the tests of what is named `example` in modules of tests of reporters."""
+        paths = (REPOSITORY / "tests" / "unit" / "reporters" / name for name in modules)
+        self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", "-k", "example", *paths)
 
     def write(self, rows: list[dict[str, Any]], **result: Any) -> Path:
         """Write a pair of 0.3.0; `result` changes its first result. Return the aggregate."""
@@ -184,7 +192,8 @@ def test_a_report_of_a_check_and_of_a_comparison(tmp_path: Path) -> None:
     assert "\x1b" not in text
     runs = [TWO / name for name in ("acorn-7b", "acorn-3b")]
     text = copy.evalstream("compare", *runs, "--format", "example")
-    assert re.fullmatch(r"# verdicts\n(.* and .*, .*: [\w ]+\n)+", text)
+    assert re.fullmatch(r"# verdicts\n# .*\n(.* and .*, .*: [\w ]+\n)+", text)
+    copy.run_tests("test_reporters_registered.py", "comparison/test_comparison_reports.py")
 
 
 def test_a_statistic(tmp_path: Path) -> None:
@@ -223,6 +232,25 @@ def test_a_kind_of_claim(tmp_path: Path) -> None:
         text = copy.evalstream("check", path, "--select", "ES8", code=code)
         assert "recomputed 0.5 from 4 rows" in text
         assert ("ES801" in text) == bool(code)
+
+
+def test_a_format(tmp_path: Path) -> None:
+    copy = Checkout(tmp_path, "Add a format")
+    card = copy.path("examples/scorecard/run.json")
+    text = copy.evalstream("check", card)
+    assert re.match(r"passed: .* \(scorecard\): 3 scores, no findings; claims: 1 confirmed", text)
+    assert "scorecard" in copy.evalstream("formats")
+    card.write_text(card.read_text().replace("0.667", "0.75"))
+    text = copy.evalstream("check", card, "--input-format", "scorecard", code=1)
+    assert "CRD101 scorecard-mean-refuted: 1 error" in text
+    for scores, verdict, code in (
+        ('[1, "x"]', "unconfirmed", 0),
+        ("[]", "unconfirmed", 0),
+        ("[1,", "failed", 1),
+    ):
+        card.write_text(f'{{"scorecard": 1, "mean": 0.75, "scores": {scores}}}')
+        text = copy.evalstream("check", card, "--format", "json", code=code)
+        assert json.loads(text)["runs"][0]["verdict"] == verdict
 
 
 def test_a_repair(tmp_path: Path) -> None:

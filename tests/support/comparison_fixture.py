@@ -21,7 +21,15 @@ from evalstream.model.comparison import (
     Rank,
     Ranking,
 )
-from evalstream.model.estimate import EffectPower, Estimate, Interval, OwnError, PValue, Square
+from evalstream.model.estimate import (
+    Clustered,
+    EffectPower,
+    Estimate,
+    Interval,
+    OwnError,
+    PValue,
+    Square,
+)
 from evalstream.reporters import COMPARISON_REPORTERS, comparison_type
 from evalstream.reporters.base import Style
 
@@ -118,6 +126,23 @@ def averaged() -> ComparisonReport:
         comparisons=some,
         averages=(average, unsure._replace(b="C")),
     )
+
+
+def clustered() -> ComparisonReport:
+    """Make the report of clustered samples, some of which have no score; the test is one of two."""
+    known, unknown = (
+        estimate(
+            adjusted_p=0.014,
+            others=(Interval(0.058, 0.182, "t"),),
+            clustered=Clustered(
+                12, 0.044, Interval(0.023, 0.217, "t"), PValue(0.007, "t"), True, 0.045, 0.051
+            ),
+            failed=3,
+            **more,
+        )
+        for more in ({}, {"bounds": None, "bounds_reason": "the scale of the scores is not known"})
+    )
+    return report(comparisons=(comparison(estimate=known), comparison("x", estimate=unknown)))
 
 
 def report(**details: Any) -> ComparisonReport:
@@ -230,6 +255,7 @@ def not_comparable() -> ComparisonReport:
 
 REPORTS: Final = {
     "averaged": averaged,
+    "clustered": clustered,
     "two": report,
     "three": many_runs,
     "subtasks": subtasks,

@@ -11,6 +11,9 @@ import pytest
 GROUP = 64
 """The number of cases of one test."""
 
+NAMED = 8
+"""How many of the cases that fail the first line of a report names."""
+
 Ids = Iterable[Any] | Callable[[Any], Any] | None
 
 
@@ -19,7 +22,8 @@ def each(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run a test for each case, `group` cases at a time; all that fail are reported together.
 
-    It takes names, cases and ids as `pytest.mark.parametrize` does. If no case fails and some
+    It takes names, cases and ids as `pytest.mark.parametrize` does. A test is called by its first
+    and its last case, and `-k` finds it by any of them (`case_labels`). If no case fails and some
     cannot run here, the test counts as skipped, with their number. Each case gets a `tmp_path`, a
     `monkeypatch` and a `caplog` of its own.
     """
@@ -31,7 +35,7 @@ def each(
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @wraps(test)
         def run_group(*, _group: Sequence[tuple[str, tuple[Any, ...]]], **fixtures: Any) -> None:
-            failures: list[Exception] = []
+            failures: dict[str, Exception] = {}
             skipped: list[str] = []
             for number, (label, case) in enumerate(_group):
                 try:
@@ -40,9 +44,11 @@ def each(
                     skipped.append(f"{label}: {error.msg}")
                 except Exception as error:  # noqa: BLE001 - any failure is the case's
                     error.add_note(f"in the case {label}")
-                    failures.append(error)
+                    failures[f"{label} ({number})" if label in failures else label] = error
             if failures:
-                raise ExceptionGroup(f"{len(failures)} of {len(_group)} cases failed", failures)
+                named = [*failures][:NAMED] + ["..."] * (len(failures) > NAMED)
+                failed = ExceptionGroup(f"of {len(_group)} cases", [*failures.values()])
+                raise AssertionError(f"{', '.join(named)} failed") from failed
             if skipped:
                 pytest.skip(f"{len(skipped)} of {len(_group)} cases ({skipped[0]})")
 
@@ -54,10 +60,16 @@ def each(
             if one.name not in listed
         ]
         run_group.__signature__ = signature.replace(parameters=[first, *others])  # type: ignore[attr-defined]
-        labels = [some[0][0] for some in groups]
+        labels = ["..".join(dict.fromkeys((some[0][0], some[-1][0]))) for some in groups]
         return pytest.mark.parametrize("_group", groups, ids=labels)(run_group)
 
     return decorate
+
+
+def case_labels(item: pytest.Item) -> list[str]:
+    """Return the labels of the cases of a test."""
+    call = getattr(item, "callspec", None)
+    return [] if call is None else [label for label, _ in call.params.get("_group", ())]
 
 
 def _run_case(test: Callable[..., None], number: int, given: dict[str, Any]) -> None:

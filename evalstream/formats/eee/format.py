@@ -31,7 +31,6 @@ class EeeFormat(RowFormat):
     name = documents.NAME
     label = "Every Eval Ever"
     title = documents.TITLE
-    prefix = "ES"
     noun = "row"
     rule_modules = (
         *("version", "row", "attribution", "evidence", "transcript", "leak", "sample_hash", "seal"),

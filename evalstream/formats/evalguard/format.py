@@ -223,7 +223,6 @@ class EvalGuardFormat(FolderFormat):
     name = NAME
     label = "EvalGuard"
     title = "EvalGuard: tasks, metrics, thresholds or policies, and reports in a folder"
-    prefix = "EVG"
     noun = "document"
     rule_modules = ("documents", "folder", "scores")
     versions: Mapping[str, Sequence[str]] = {VERSION: sorted(SCHEMAS)}

@@ -77,7 +77,6 @@ class HarpiaFormat(PairedFormat):
     name = NAME
     label = "HarpIA Lab"
     title = "HarpIA Lab: the input of an evaluation, its output and its log"
-    prefix = "HAR"
     noun = "log line"
     rule_modules = ("input", "results")
     places: ClassVar[Mapping[str, Place]] = {

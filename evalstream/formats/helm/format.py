@@ -119,7 +119,6 @@ class HelmFormat(PairedFormat):
     name = NAME
     label = "HELM"
     title = "HELM: the statistics of a run, its instances, and its requests"
-    prefix = "HLM"
     noun = "instance"
     rule_modules = ("documents", "instances")
     places: ClassVar[Mapping[str, Place]] = {

@@ -87,7 +87,6 @@ class InferevalFormat(PairedFormat):
     name = NAME
     label = "infereval"
     title = "infereval: a benchmark of inferences, and a model's verdicts on it"
-    prefix = "INF"
     noun = "item"
     rule_modules = ("benchmarks", "evaluations", "samples")
     versions: Mapping[str, Sequence[str]] = {VERSION: (BENCHMARK, EVALUATION)}

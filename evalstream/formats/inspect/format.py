@@ -5,16 +5,13 @@ The facts come from the released package inspect_ai, up to 0.3.285.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place
 from evalstream.io.beginning import LINES, OBJECT, Beginning
 from evalstream.io.names import is_rows_name
-from evalstream.model.errors import UsageError
-from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.lazy_regex import LazyPattern
 
 NAME: Final = "inspect"
@@ -42,13 +39,10 @@ class InspectFormat(PairedFormat):
     name = NAME
     label = "Inspect"
     title = "Inspect: logs of evaluations, as archives (.eval) and as JSON"
-    prefix = "INS"
     noun = "sample"
     rule_modules = ("coverage", "log", "messages", "samples", "scores", "usage")
-    versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {LOG: "rows"}
     compared = frozenset({"files", "samples", "answers", "paths"})
-    options = frozenset()
     is_source = True
     listing_names = frozenset({"eval-set.json", "logs.json"})
 
@@ -63,22 +57,6 @@ class InspectFormat(PairedFormat):
             return None
         is_log = seen.keys >= _MEMBERS and _TASK in seen.inner
         return LOG if is_log and not _INNER.isdisjoint(seen.inner) else None
-
-    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-        for option, value in (("--aggregate", aggregate), ("--inputs-file", inputs)):
-            if value is not None:
-                name = f"files of {self.name}"
-                raise UsageError(f"{option} does not go with {name}: a log holds its results")
-        if path != STDIN and os.path.isdir(path):
-            raise UsageError("a folder is searched for logs without --input-format")
-        yield Run(path, None, format=self.name)
-
-    def pair(
-        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-    ) -> Iterator[Run | NoInput]:
-        # A log holds its results: each is a run of its own, `named` or not.
-        del named
-        return (Run(path, None, format=self.name) for _, path in documents())
 
 
 FORMAT: Final[PairedFormat] = InspectFormat()

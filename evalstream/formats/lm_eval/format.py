@@ -148,7 +148,6 @@ class LmEvalFormat(PairedFormat):
     name = NAME
     label = "lm-evaluation-harness"
     title = "lm-evaluation-harness: the samples of a task, and the results of a call"
-    prefix = "LME"
     noun = "row"
     rule_modules = ("rows", "samples", "results", "contradictions")
     versions: Mapping[str, Sequence[str]] = {}

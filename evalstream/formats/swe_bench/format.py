@@ -299,7 +299,6 @@ class SweBenchFormat(PairedFormat):
     name = NAME
     label = "SWE-bench"
     title = "SWE-bench: run reports, reports of instances, predictions, and submissions"
-    prefix = "SWE"
     noun = "instance"
     rule_modules = ("documents", "instances")
     places: ClassVar[Mapping[str, Place]] = {

@@ -4,12 +4,14 @@ import json
 import re
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from edits.case import Case
 from edits.eee import DETAILS
 from edits.eee import apply as apply_eee
+from edits.one_document import apply as edit_document
 from evalstream.formats.registry import FORMATS
 from evalstream.model.finding import BAD, GOOD
 from evalstream.rules.pages import CHANGES, read_page, read_sections
@@ -81,21 +83,26 @@ def blocks(example: str) -> Iterator[Block]:
 def apply(script: str, folder: Path) -> Case:
     """Write the files that a script describes into `folder`, one directive a line.
 
-    A script that begins with `format NAME` is about the files of another format, which the
-    module of that name here knows how to edit; others are about a run of Every Eval Ever.
+    A script that begins with `format NAME` is about the files of another format; others are about a
+    run of Every Eval Ever.
     """
     first, _, rest = script.partition("\n")
     if first.startswith("format "):
-        case: Case = import_module(f"edits.{first.split()[1]}").apply(rest, folder)
-        return case
+        return apply_to(first.split()[1], rest, folder)
     return apply_eee(script, folder)
+
+
+def apply_to(name: str, script: str, folder: Path) -> Case:
+    """Edit the example of a format, as the module of its name here does, if there is one."""
+    if find_spec(f"edits.{name}") is None:
+        return edit_document(script, folder, name)
+    case: Case = import_module(f"edits.{name}").apply(script, folder)
+    return case
 
 
 def apply_script(script: Script, folder: Path) -> Case:
     """Write the files of an example into `folder`."""
-    module: Any = import_module(f"edits.{script.format}")
-    case: Case = module.apply(script.directives(), folder)
-    return case
+    return apply_to(script.format, script.directives(), folder)
 
 
 def apply_case(code: str, side: str, folder: Path) -> Case:

@@ -8,6 +8,8 @@ from commands import closed_pipe, command, run_command
 from each import each
 from paths import EXAMPLES, REPOSITORY
 
+from evalstream.formats import PREFIXES
+
 MISTAKES = {
     "chek": "No such command 'chek'",
     "--versoin": "No such option",
@@ -36,7 +38,7 @@ MISTAKES = {
     "formats x": "unexpected extra argument",
     "check x -qv": "--verbose and --quiet cannot be combined",
     "check x --shard 1/2 -v": "--shard cannot be combined with --verbose",
-    "check x --ignore ES,INF,HAR,EVG,LME,INS,SWE,HLM": "--ignore leaves no rule to check",
+    f"check x --ignore {','.join(PREFIXES.values())}": "--ignore leaves no rule to check",
     "check x --inputs a --inputs-file b": "--inputs-file b and --inputs a contradict each other",
     "check x --input-format auto --format-name eee": "--input-format auto and --format-name eee",
 }

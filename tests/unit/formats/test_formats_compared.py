@@ -7,10 +7,11 @@ from typing import Any
 from compared_records import Collected, collected
 from each import each
 from inspect_archive import sound_log
+from paths import REPOSITORY
 
 from evalstream.formats.registry import FORMATS
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES, PACKAGE = REPOSITORY / "examples", REPOSITORY / "evalstream"
 ROWS = [json.loads(line) for line in (EXAMPLES / "run.jsonl").read_text().splitlines()]
 
 
@@ -74,18 +75,14 @@ def test_every_format_says_whether_it_has_scores_of_samples(name: str, tmp_path:
     log.write_text(json.dumps(sound_log()))
     path = {
         "eee": EXAMPLES / "run.jsonl",
-        "infereval": EXAMPLES / "infereval",
-        "harpia": EXAMPLES / "harpia",
-        "evalguard": EXAMPLES / "evalguard",
         "swe_bench": EXAMPLES / "swe_bench" / "acme__acorn-7b.tiny.json",
-        "helm": EXAMPLES / "helm",
         "inspect": log,
         "lm_eval": next((EXAMPLES / "tutorial" / "log").rglob("samples_*.jsonl")),
-    }.get(name)
-    assert path is not None, f"{name} has no example here"
+    }.get(name, EXAMPLES / name)
     found = collected(path)
     assert found.checked.run.format == name
-    assert (found.checked.samples is None) is (name == "evalguard")
+    has_samples = (PACKAGE / "formats" / name / "compared.py").is_file()
+    assert (found.checked.samples is not None) is has_samples, "compared.py collects them"
 
 
 def test_the_checksum_of_a_benchmark_is_not_that_of_the_run() -> None:

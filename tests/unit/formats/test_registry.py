@@ -4,7 +4,9 @@ import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from each import each
@@ -48,16 +50,21 @@ PARTS = {"check": ("checker", "check"), "answers": ("compared", "answers")}
 """The modules and functions that the methods of formats call, where a format has no such method."""
 
 
+def names_of_parameters(function: Callable[..., Any]) -> list[str]:
+    """Return the names of what a function takes, without the mark of those that it does not use."""
+    return [name.lstrip("_") for name in inspect.signature(function).parameters]
+
+
 @EACH
 def test_the_modules_of_a_format_have_the_functions_that_its_methods_call(one: AnyFormat) -> None:
     for method, (module, name) in PARTS.items():
         own, is_called = vars(type(one)), method != "answers" or one.has_answers
         if method in own or not hasattr(one, method) or not is_called:
             continue
-        wanted = list(inspect.signature(getattr(one, method)).parameters)
-        found = list(inspect.signature(getattr(one.load(module), name)).parameters)
+        functions = getattr(one, method), getattr(one.load(module), name)
+        wanted, found = map(names_of_parameters, functions)
         assert found == wanted[: len(found)]
-        assert [part.lstrip("_") for part in wanted[len(found) :]] in ([], ["detect"])
+        assert wanted[len(found) :] in ([], ["detect"])
 
 
 @EACH
@@ -102,7 +109,9 @@ def test_data_of_a_format_never_change(one: AnyFormat) -> None:
         one.name = "other"  # type: ignore[misc]
 
 
-def test_formats_list_all_others() -> None:
+def test_every_folder_of_a_format_is_listed() -> None:
+    folders = {path.parent.name for path in (PACKAGE / "formats").glob("*/format.py")}
+    assert folders == {*NAMES}, "PREFIXES in formats/__init__.py lists them"
     listed = other_formats().partition(" are ")[2].partition(" (")[0]
     assert sorted(NAMES) == listed.split(", ")
 

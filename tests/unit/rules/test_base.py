@@ -1,7 +1,9 @@
 """Declarations of rules: the front matter of their pages, and the table that the build makes."""
 
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -10,8 +12,10 @@ from paths import REPOSITORY
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Severity, Status
 from evalstream.rules import base, pages
-from evalstream.rules.base import declare_rule
+from evalstream.rules.base import Repair, RepairAction, declare_rule
 from evalstream.rules.front_matter import TABLE, read_front_matter, write_table
+
+ACTION = RepairAction.WRITE_TEXT
 
 PAGE = """---
 name: negative-seed
@@ -66,6 +70,27 @@ def test_a_wrong_declaration_is_refused(
     (folder / "TS901.md").write_text(PAGE.replace(before, after, 1))
     with pytest.raises(error):
         declare_rule("TS901")
+
+
+@pytest.mark.parametrize(
+    ("is_refused", "repair", "checks"),
+    [
+        (True, Repair(ACTION, "mends", limit="some"), {"row": print}),
+        (True, Repair(ACTION, "mends", limit="some"), {"row": print, "run": print}),
+        (True, Repair(ACTION, "mends", limit="some"), {}),
+        (False, Repair(ACTION, "mends", limit="some"), {"run": print}),
+        (False, Repair(ACTION, "mends", limit="some", severity=Severity.INFO), {"row": print}),
+        (False, Repair(ACTION, "mends", is_safe=False, limit="some"), {"row": print}),
+        (False, Repair(ACTION, "mends"), {"row": print}),
+    ],
+)
+def test_a_repair_that_a_check_of_rows_cannot_count_is_refused(
+    folder: Path, *, is_refused: bool, repair: Repair, checks: dict[str, Any]
+) -> None:
+    (folder / "TS901.md").write_text(PAGE)
+    refusal = pytest.raises(ValueError, match=r"^TS901: .* has no limit")
+    with refusal if is_refused else nullcontext():
+        declare_rule("TS901", repair=repair, **checks)
 
 
 def test_front_matter_is_the_yaml_that_others_read_in_it() -> None:

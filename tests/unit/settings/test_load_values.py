@@ -16,7 +16,9 @@ from paths import REPOSITORY
 
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
+from evalstream.model.option_fields import Option, OptionText, refuse_small
 from evalstream.parsing.json_schema import compile_schema
+from evalstream.settings import resolve
 from evalstream.settings.load import (
     LONGEST_TEXT,
     MOST_TEXTS,
@@ -65,6 +67,30 @@ def test_the_schema_and_the_loader_agree(table: dict[str, Any]) -> None:
 @given(value=values)
 def test_the_schema_and_the_loader_agree_on_each_key(key: str, value: Any) -> None:
     assert refuses({key: value}) == bool(list(SCHEMA.errors({key: value})))
+
+
+@pytest.mark.parametrize("kind", [int, int | None])
+def test_a_number_may_have_a_least_value_and_no_default(
+    kind: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = Option("top", kind, None, OptionText("How many.", least=1))
+    monkeypatch.setattr(resolve, "SETTINGS", {"top": top})
+    schema = compile_schema(settings_schema())
+    assert typed_values({"top": 1}) == {"top": 1}
+    assert not list(schema.errors({"top": 1}))
+    for wrong in (0, "1", True):
+        assert refuses({"top": wrong})
+        assert list(schema.errors({"top": wrong}))
+    refuse_small({"top": top}, lambda _: None)
+    with pytest.raises(UsageError, match=r"^top must be at least 1$"):
+        refuse_small({"top": top}, lambda _: 0)
+
+
+def test_every_setting_has_a_type_that_the_loader_reads() -> None:
+    plain = {bool, int, str, Severity, tuple[str, ...]}
+    known = plain | {int | None, str | None, Severity | None}
+    unread = {key for key, option in SETTINGS.items() if option.type not in known}
+    assert unread == set(), "_convert_value and _type of settings/load.py read them"
 
 
 def test_the_defaults_fit_the_schema() -> None:

@@ -113,6 +113,11 @@ REPAIRS: Final = {Action.DROP: RepairAction.DROP_NULL, Action.TEXT: RepairAction
 In a map of strings both are part of writing text.
 """
 
+MEMBER_REPAIRS: Final[Mapping[RepairAction, tuple[str, Mapping[JsonType, Action]]]] = {
+    RepairAction.WRITE_PLAIN_SAMPLE_HASH: ("sample_hash", {JsonType.TEXT: Action.DIGEST})
+}
+"""The repairs of a member of all rows: its name, and what becomes of values of some types."""
+
 METADATA: Final = "metadata"
 KEPT_ID: Final = f"{MIGRATED}evaluation_id"
 
@@ -208,8 +213,9 @@ def repair_place(
     number = version.partition("+")[0]
     if annotated and RepairAction.WRITE_PLAIN_VERSION in repairs:
         members["schema_version"] = _constant(place, "schema_version", number, VERSION)
-    if RepairAction.WRITE_PLAIN_SAMPLE_HASH in repairs:
-        members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
+    for repair, (name, actions) in MEMBER_REPAIRS.items():
+        if repair in repairs:
+            members[name] = _acting(members[name], actions)
     if evaluation_id is not None:
         members = _with_evaluation_id(members, evaluation_id)
     exact = ((Probe("schema_version", Test.DIFFERS, number),),)

@@ -34,6 +34,7 @@ from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 
 from evalstream.model.comparison import ComparisonReport, Confounder, Drift, Flip, MetricName
+from evalstream.model.estimate import Estimate
 from evalstream.parsing.schema_files import builtin_schema
 from evalstream.reporters.base import Style
 from evalstream.reporters.comparison.latex import LETTERS
@@ -84,6 +85,17 @@ def test_reports_are_as_expected(
 ) -> None:
     flips = [flip(1), flip(2, direction="wrong to right")] if name == "two" else []
     compare(GOLDEN / f"{name.replace(' ', '-')}.{form}", written(form, REPORTS[name](), flips))
+
+
+def test_each_figure_of_an_estimate_is_in_a_report() -> None:
+    compared = [one for make in REPORTS.values() for one in make().comparisons]
+    shown = [one.estimate for one in compared if one.estimate is not None]
+    hidden = {
+        name
+        for name, field in Estimate.__data_fields__.items()
+        if all(getattr(one, name) == field.default for one in shown)
+    }
+    assert hidden == set(), "a report of comparison_fixture.py has a value of it"
 
 
 @every_report
