@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
@@ -20,7 +19,13 @@ from evalstream.model.row_record import (
     RowRecords,
 )
 from evalstream.stats.coverage import WORTH_A_TABLE, Coverage
-from evalstream.stats.duplicates import DuplicateMatch, InputGroup, SampleGroup, is_repetition
+from evalstream.stats.duplicates import (
+    DuplicateMatch,
+    InputGroup,
+    SameSampleRows,
+    SampleGroup,
+    is_repetition,
+)
 
 if TYPE_CHECKING:
     from evalstream.parsing.native.record_index import Index
@@ -235,7 +240,7 @@ class InputIndex(FirstSeenIndex):
 
     def __init__(self, store: RowStore, most_grouped: float = math.inf) -> None:
         super().__init__(INPUT_AT, store, most_grouped)
-        self._same = _SameSampleRows()
+        self._same = SameSampleRows()
         self._groups: dict[bytes, InputGroup] = {}
 
     def add(self, block: RowRecords, shift: int) -> list[DuplicateMatch]:
@@ -267,34 +272,6 @@ class InputIndex(FirstSeenIndex):
             list(group.add(*self._store.row(row)))
             self.count_grouped()
         return group
-
-
-class _SameSampleRows:
-    """Links each row to the earlier rows with the same sample and the same input.
-
-    For each such row `before` holds the number of the previous one, and for each first row `last`
-    that of the last one: 16 bytes a row, where an object for each input would take 300.
-    """
-
-    def __init__(self) -> None:
-        self._before, self._last = array("Q"), array("Q")
-
-    def add(self, first: int, number: int) -> None:
-        """Add a row with the same sample and input as row `first`."""
-        for numbers in (self._before, self._last):
-            numbers.frombytes(bytes(8 * (number + 1 - len(numbers))))
-        # No row comes before row 0, so 0 means: none.
-        self._before[number] = self._last[first] or first
-        self._last[first] = number
-
-    def rows_as(self, first: int) -> list[int]:
-        """Return row `first` and all rows with the same sample and input, in their order."""
-        rows = []
-        row = self._last[first] if first < len(self._last) else 0
-        while row not in (0, first):
-            rows.append(row)
-            row = self._before[row]
-        return [first, *reversed(rows)]
 
 
 class DuplicateIndex:

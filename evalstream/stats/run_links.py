@@ -345,15 +345,12 @@ def decode_links(
         data = unpack(entry["words"])
         if not data or len(data) % ROW_BYTES:
             raise ValueError("the links end within a row")
-        words = array("Q")
-        words.frombytes(data)
-        links.append(LinkKey(evaluation, result, benchmark), words)
+        links.append(LinkKey(evaluation, result, benchmark), array("Q", bytes(data)))
     return links
 
 
 ANSWER: Final = 1
 """The input digest of all words that stand for answers; the query for them uses the same value."""
-
 
 BATCH_WORDS: Final = 4096 * WORDS
 """Rows of so many words are added to the links together."""
