@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evalstream.model.errors import CannotCheck
 
-BATCH: Final = 500
+BATCH: Final = 100
 """How many rows wait to be written together."""
 
 

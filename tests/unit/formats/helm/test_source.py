@@ -11,6 +11,7 @@ from paths import EXAMPLES
 from evalstream.formats.eee import source_results
 from evalstream.formats.helm import source
 from evalstream.formats.helm.source import HelmSource, open_source
+from evalstream.io import spill_table
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.source_log import Wanted
@@ -105,7 +106,7 @@ def test_facts_are_the_same_however_many_are_kept_together(
             return list(log.samples()), log.results, log.stated
 
     whole = facts()
-    monkeypatch.setattr(source, "_BATCH", batch)
+    monkeypatch.setattr(spill_table, "BATCH", batch)
     assert facts() == whole
 
 
