@@ -239,8 +239,8 @@ def _openings(results: Results, config: Mapping[str, Any]) -> Iterator[str]:
             yield text.strip()
 
 
-_REDRAWS: Final = (0, 4, 10)
-"""The release from which on no prompt lacks an example."""
+_REDRAWS: Final = (0, 4, 11)
+"""The release from which on no prompt lacks an example, also in its development."""
 
 
 def _draws_own(config: Mapping[str, Any]) -> bool:
