@@ -137,9 +137,11 @@ class ClaimCheck:
             place = self._log.place_of_score(index, name)
             self._judge_count(count, result, place, number, f"{label} ")
         judged = ResultClaims(self._log, index, result, scores, reason)
+        unknown = Reason.FORMULA if is_own else Reason.UNSURE if judged.has_unnamed else None
         for claim, message in judged.judgements():
-            opened = claim._replace(state=State.OPEN, reason=Reason.FORMULA.value)
-            kept = opened if is_own and claim.state.holds else claim
+            is_open = unknown is not None and claim.state.holds
+            opened = claim._replace(state=State.OPEN, reason=(unknown or reason).value)
+            kept = opened if is_open else claim
             self._keep(Judgement(kept, message), INS302)
 
     def _result_scores(self, result: Mapping[str, Any]) -> tuple[results.Scores, bool]:
