@@ -92,17 +92,17 @@ _NAMED_SINCE: Final = (0, 3, 241)
 def has_unnamed_metrics(log: LogView, result: Mapping[str, Any]) -> bool:
     """Return whether metrics of the task's own may have given figures under other names.
 
-    Each gave more than one: a single one may be the figure of a metric that was renamed.
+    Each gave at least two: a single one may be the figure of a metric that was renamed.
     """
-    if not () < log.release < _NAMED_SINCE:
-        return False
     scorer, metrics = result.get("scorer", result.get("name")), list(result_metrics(result))
+    if not () < log.release < _NAMED_SINCE or any(one.group for one in metrics):
+        return False
     known = {one.formula.rpartition("/")[2] for one in metrics}
     own = {
         one.name.rpartition("/")[2] for one in list_declared(log, scorer) or () if not one.is_ours
     }
     undeclared = [one for one in metrics if find_declaration(log, one, scorer) is None]
-    return 0 < len(own - known) < len(undeclared)
+    return 0 < 2 * len(own - known) <= len(undeclared)
 
 
 def has_params(declared: Mapping[str, Any], params: Mapping[str, Any]) -> bool:

@@ -59,6 +59,7 @@ def test_newer_releases_name_the_metric_of_each_figure(tmp_path: Path, release: 
     [
         lambda metrics: metrics.pop("high"),
         lambda metrics: metrics.pop("stderr"),
+        lambda metrics: metrics["high"].update(group="several"),
         lambda metrics: metrics["accuracy"].update(value=0.9),
         lambda metrics: metrics.update(better=metrics.pop("accuracy") | {"name": "better"}),
     ],
