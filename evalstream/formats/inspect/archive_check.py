@@ -52,6 +52,8 @@ _MOCK: Final = "mockllm/"
 """How the names of mock models begin; they count their usage in their own arguments."""
 
 _STOPPED: Final = ("error", "cancelled")
+"""The status of a run that a retry runs again."""
+
 _PARTED: Final = re.compile(r"samples/.+_epoch_[0-9]+/sample\.json", re.DOTALL)
 """A sample that is stored in parts, as the next layout of large samples has it."""
 

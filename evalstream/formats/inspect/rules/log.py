@@ -128,8 +128,8 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
         # Groups are named without the package.
         names, groups = {one.name for one in figures}, {one.group for one in figures}
         is_unnamed = all(has_unnamed_metrics(log, one.value) for one in found)
-        metrics = log.task_metrics or member(scorer, "metrics")
-        for metric in list_or_empty(metrics) if found else ():
+        of_task, of_scorer = log.task_metrics, member(scorer, "metrics")
+        for metric in list_or_empty(of_scorer if of_task is None else of_task) if found else ():
             full = str(member(metric, "name") or "")
             short = full.removeprefix(OURS)
             is_told = short in names or full.rpartition("/")[2] in groups
