@@ -18,6 +18,7 @@ from evalstream.formats.inspect.member_check import (
     HEADER,
     JOURNAL,
     REDUCTIONS,
+    SAMPLE,
     START,
     SUMMARIES,
     ArchiveSource,
@@ -37,6 +38,7 @@ from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import ArraySplitter
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.limits import MOST_JSON_BYTES
 
 if TYPE_CHECKING:
@@ -48,6 +50,9 @@ _LIVE: Final = ("model_args", "task_args", "solver_args", "model_roles", "metada
 _BOTH: Final = (False, True)
 _MOCK: Final = "mockllm/"
 """How the names of mock models begin; they count their usage in their own arguments."""
+
+_STOPPED: Final = ("error", "cancelled")
+"""The status of a run that a retry runs again."""
 
 _PARTED: Final = re.compile(r"samples/.+_epoch_[0-9]+/sample\.json", re.DOTALL)
 """A sample that is stored in parts, as the next layout of large samples has it."""
@@ -78,27 +83,33 @@ class ArchiveCheck:
         if not self._archive.open():
             self._documents.cannot("the archive has no directory, so that nothing in it was read")
             return None
-        for name, number, is_same in self._archive.iterate_repeated():
-            self._check.has_repeated = True
-            message = f"the archive has {number:,} members of this name"
-            self._documents.note(
-                INS103.violation(
-                    message + (", with the same content" if is_same else ""),
-                    (name,),
-                    severity=Severity.WARNING if is_same else None,
-                )
-            )
         reason = self._archive.unsafe()
         if reason is not None:
+            self._note_repeated(None)
             self._documents.cannot(f"nothing in the archive was unpacked: {reason}")
             return None
         start, header = self._read(START), self._read(HEADER)
         told = header if isinstance(header, dict) else start
+        self._note_repeated(object_or_empty(told).get("status"))
         if isinstance(told, dict):
             self._log.header(told)
         if self._log.is_refused:
             return None
         return self._view(start, header) if self._members() else None
+
+    def _note_repeated(self, status: Any) -> None:
+        """Report repeated members; a retry that stops again has samples of the first run, too."""
+        for name, number, is_same in self._archive.iterate_repeated():
+            self._check.has_repeated = True
+            message = f"the archive has {number:,} members of this name"
+            is_retried = status in _STOPPED and SAMPLE.fullmatch(name) is not None
+            self._documents.note(
+                INS103.violation(
+                    message + (", with the same content" if is_same else ""),
+                    (name,),
+                    severity=Severity.WARNING if is_same or is_retried else None,
+                )
+            )
 
     def _members(self) -> bool:
         """Unpack and check all members in the order of their bytes, and the samples among them.

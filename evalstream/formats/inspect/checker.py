@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.log_reading import (
@@ -41,6 +41,7 @@ from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 
+UNNAMED: Final = "the log does not say of which declared metrics some figures are"
 NOT_OURS = f"not a log of Inspect; {other_formats()}"
 
 
@@ -183,8 +184,10 @@ class _Check:
     def summary(self) -> RunSummary:
         """Return the verdict."""
         claims: list[JudgedClaim] = []
+        has_unnamed = False
         if self._view is not None:
             judged = ClaimCheck(self._view)
+            has_unnamed = judged.has_unnamed
             self._documents.note_all(judged.violations)
             claims = judged.claims
         version: Any = None if self._view is None else self._view.header.get("version")
@@ -193,6 +196,8 @@ class _Check:
             version=None if version is None else str(version),
             claims=claims,
         )
+        if has_unnamed:
+            summary.leave_unconfirmed(UNNAMED)
         if self._view is not None:
             summary.checked = tuple(self._log.list_verified())
             summary.links = self._log.links

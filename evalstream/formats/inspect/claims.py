@@ -49,12 +49,16 @@ class _Count(NamedTuple):
 
 
 class ClaimCheck:
-    """Judges all claims of a log: `claims`, and the violations about them."""
+    """Judges all claims of a log: `claims`, and the violations about them.
+
+    `has_unnamed` says that figures may be those of declared metrics under other names.
+    """
 
     def __init__(self, log: LogView) -> None:
         self._log = log
         self.violations: list[Violation] = []
         self.claims: list[JudgedClaim] = []
+        self.has_unnamed = False
         self._judge_totals()
         for index, result in self._log.results_scores:
             self._judge_result(index, result)
@@ -137,6 +141,7 @@ class ClaimCheck:
             place = self._log.place_of_score(index, name)
             self._judge_count(count, result, place, number, f"{label} ")
         judged = ResultClaims(self._log, index, result, scores, reason)
+        self.has_unnamed = self.has_unnamed or judged.has_unnamed
         for claim, message in judged.judgements():
             opened = claim._replace(state=State.OPEN, reason=Reason.FORMULA.value)
             kept = opened if is_own and claim.state.holds else claim

@@ -71,6 +71,8 @@ def list_declared(log: LogView, scorer: Any) -> list[DeclaredMetric] | None:
     """Return the metrics that a log declares of a scorer, None for one without a declaration."""
     found = log.declared_scorers.get(scorer) if isinstance(scorer, str) else None
     metrics = None if found is None else found.get("metrics")
+    if metrics is not None and log.task_metrics is not None:
+        metrics = log.task_metrics
     return None if metrics is None else list(_flat(metrics))
 
 
@@ -81,6 +83,26 @@ def find_declaration(log: LogView, metric: Metric, scorer: Any) -> DeclaredMetri
     named = [one for one in declared if one.name.rpartition("/")[2] == name]
     fitting = [one for one in named if has_params(one.params, metric.params)]
     return next(iter(fitting or named), None)
+
+
+_NAMED_SINCE: Final = (0, 3, 241)
+"""The release from which on each of several figures of a metric names the metric."""
+
+
+def has_unnamed_metrics(log: LogView, result: Mapping[str, Any]) -> bool:
+    """Return whether metrics of the task's own may have given figures under other names.
+
+    Each gave at least two: a single one may be the figure of a metric that was renamed.
+    """
+    scorer, metrics = result.get("scorer", result.get("name")), list(result_metrics(result))
+    if not () < log.release < _NAMED_SINCE or any(one.group for one in metrics):
+        return False
+    known = {one.formula.rpartition("/")[2] for one in metrics}
+    own = {
+        one.name.rpartition("/")[2] for one in list_declared(log, scorer) or () if not one.is_ours
+    }
+    undeclared = [one for one in metrics if find_declaration(log, one, scorer) is None]
+    return 0 < 2 * len(own - known) <= len(undeclared)
 
 
 def has_params(declared: Mapping[str, Any], params: Mapping[str, Any]) -> bool:

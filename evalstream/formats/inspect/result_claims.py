@@ -8,7 +8,12 @@ from decimal import Decimal
 from typing import Any, Final
 
 from evalstream.formats.inspect import metrics
-from evalstream.formats.inspect.metrics import Metric, find_declaration, result_metrics
+from evalstream.formats.inspect.metrics import (
+    Metric,
+    find_declaration,
+    has_unnamed_metrics,
+    result_metrics,
+)
 from evalstream.formats.inspect.results import Scores
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import Reason, State
@@ -80,6 +85,7 @@ class ResultClaims:
         self._scorer, self._label = result.get("scorer", result.get("name")), result_label(result)
         self._metrics = list(result_metrics(result))
         self._scores, self._reason = scores, reason
+        self.has_unnamed = has_unnamed_metrics(log, result)
         self._figures: dict[tuple[str, bytes], metrics.Figure] = {}
         self._sums: ScoreSums | None = None
 
@@ -92,6 +98,8 @@ class ResultClaims:
             if _are_ends(pair):
                 next(following)
                 yield self._judge_interval(pair)
+            elif self.has_unnamed and find_declaration(self._log, metric, self._scorer) is None:
+                yield leave_open(self._claim(metric, kinds.UNKNOWN), Reason.UNSURE, self._rows)
             else:
                 yield self._judge(metric)
 

@@ -24,6 +24,9 @@ _KNOWN_EVENTS: Final = frozenset(
 _REFERENCES: Final = ("attachment://", "tc://")
 """How references to attachments begin; the second is that of the first releases."""
 
+_RESOLVED_SINCE: Final = (0, 3, 132)
+"""The release from which on scorers are declared with the metrics of their task."""
+
 _MOST_SPANS: Final = 100
 """Most spans around an event that are followed."""
 
@@ -234,6 +237,14 @@ class LogView:
             names = (name,) if not number else (f"{name}{number}", f"{name}-{number}")
             found.update((each, one) for each in names if each not in found)
         return found
+
+    @cached_property
+    def task_metrics(self) -> Any:
+        """The metrics of the task that take the place of those of its scorers, None without any.
+
+        Newer releases declare them as those of each scorer.
+        """
+        return self.eval.get("metrics") if () < self.release < _RESOLVED_SINCE else None
 
     @cached_property
     def release(self) -> tuple[int, ...]:

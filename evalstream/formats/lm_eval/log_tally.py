@@ -117,15 +117,19 @@ class MetricValues:
 
 
 class FilterRows:
-    """The rows of one filter in a block; `contents` is the sum of their digests in any order."""
+    """The rows of one filter in a block; `contents` is the sum of their digests in any order.
 
-    __slots__ = ("contents", "ids", "metrics", "ordered", "rows")
+    `fitting` are the filters that may have made the answers of all rows, None where all may.
+    """
+
+    __slots__ = ("contents", "fitting", "ids", "metrics", "ordered", "rows")
 
     def __init__(self, ordered: frozenset[str]) -> None:
         self.rows = self.contents = 0
         self.ids = IdRuns()
         self.metrics: dict[str, MetricValues] = {}
         self.ordered = ordered
+        self.fitting: frozenset[str] | None = None
 
     def add_contents(self, doc_id: int, digests: bytes) -> None:
         """Add the three digests of each of some rows, whose numbers follow each other."""
@@ -139,6 +143,15 @@ class FilterRows:
         if found is None and len(self.metrics) < MOST_METRICS:
             found = self.metrics[metric] = MetricValues(is_ordered=metric in self.ordered)
         return found
+
+
+def common_filters(
+    some: frozenset[str] | None, others: frozenset[str] | None
+) -> frozenset[str] | None:
+    """Return the filters that fit both of some rows and of others; None is all filters."""
+    if some is None or others is None:
+        return others if some is None else some
+    return some & others
 
 
 class RowsTally(DataClass):
@@ -183,17 +196,19 @@ class RowsTally(DataClass):
 
 
 class FilterTotals:
-    """The rows of one filter in a whole file."""
+    """The rows of one filter in a whole file; `fitting` as in a block."""
 
     def __init__(self) -> None:
         self.rows = self.contents = 0
         self.ids = DocIds()
         self.metrics: dict[str, MetricValues] = {}
+        self.fitting: frozenset[str] | None = None
 
     def merge(self, rows: FilterRows, shift: int) -> None:
         """Add the rows of the next block, which starts `shift` lines into the file."""
         self.rows += rows.rows
         self.contents += rows.contents
+        self.fitting = common_filters(self.fitting, rows.fitting)
         for run in rows.ids.runs:
             self.ids.add(run, shift)
         for metric, values in rows.metrics.items():

@@ -15,11 +15,12 @@ from evalstream.engine.log_reading import parse_plain
 from evalstream.engine.record_engine import RecordEngine
 from evalstream.engine.result import BlockResult, CheckContext
 from evalstream.formats.lm_eval.doc_ids import IdRun
-from evalstream.formats.lm_eval.log_tally import DIGESTS_BYTES, LogTotals, RowsTally
+from evalstream.formats.lm_eval.log_tally import DIGESTS_BYTES, LogTotals, RowsTally, common_filters
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
 from evalstream.formats.lm_eval.row_scores import brier_score
 from evalstream.formats.lm_eval.rules.rows import (
     find_request_contradictions,
+    fitting_filters,
     lacks_example,
     row_digests,
     row_scores,
@@ -265,7 +266,10 @@ class SampleChecker:
             return
         if tally.has_contents and None not in digests:
             rows.add_contents(key.doc_id, bytes(self._digests[-DIGESTS_BYTES:]))
-        for some in [rows] if key.filter else [rows, tally.part(key.doc_id)]:
+        parts = [] if key.filter else [tally.part(key.doc_id)]
+        for part in parts if len(self._plan.filters) > 1 else ():
+            part.fitting = common_filters(part.fitting, fitting_filters(row, self._plan))
+        for some in (rows, *parts):
             some.rows += 1
             some.ids.add(key.doc_id, line)
             for name, value in iterate_metrics(row):

@@ -221,7 +221,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         ordered_metrics(results, task),
         _question(results, task),
         None if is_chat else _shots(results, config),
-        _draws_own(config),
+        results.is_before(_REDRAWS) and _draws_own(config),
         str(config.get("fewshot_delimiter", "\n\n")),
         json.dumps(given, sort_keys=True) if is_generated else None,
         None if listed is None else _count(config.get("repeats")),
@@ -237,6 +237,10 @@ def _openings(results: Results, config: Mapping[str, Any]) -> Iterator[str]:
     for text in (results.document.get("system_instruction"), config.get("description")):
         if isinstance(text, str) and text.strip() and not any(mark in text for mark in _MARKUP):
             yield text.strip()
+
+
+_REDRAWS: Final = (0, 4, 11)
+"""The release from which on no prompt lacks an example, also in its development."""
 
 
 def _draws_own(config: Mapping[str, Any]) -> bool:

@@ -286,14 +286,19 @@ class TaskFacts(NamedTuple):
     def parts(self) -> Mapping[str, FilterTotals]:
         """The rows of each filter where rows do not name theirs, empty if that is not known.
 
-        The harness goes through all docs for each filter, in the order of the configuration.
+        The harness goes through all docs for each filter, in the order of the configuration. Each
+        must be what makes the answers of its rows.
         """
         if self.task_results is None or not self.is_several_filters:
             return {}
         task, results = self.task_results
         names, parts = list(dict.fromkeys(results.filters(task))), self.totals.parts
-        is_known = all(one.rows == one.ids.count == self.totals.distinct for one in parts)
-        return dict(zip(names, parts, strict=True)) if len(names) == len(parts) and is_known else {}
+        found = dict(zip(names, parts, strict=False))
+        is_known = all(
+            one.rows == one.ids.count == self.totals.distinct and name in (one.fitting or ())
+            for name, one in found.items()
+        )
+        return found if len(names) == len(parts) and is_known else {}
 
     def _filters(self) -> set[str]:
         return {claim.filter for claim in self.figures()}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.inspect.metrics import (
     OURS,
     find_declaration,
     has_params,
+    has_unnamed_metrics,
     list_declared,
     result_metrics,
 )
@@ -33,7 +34,7 @@ STATES: Final = ("started", "success", "cancelled", "error")
 
 def _check_finished(log: LogView) -> Iterator[Violation]:
     if log.status in STATES and not log.is_finished:
-        message = f"the run did not finish: its status is {log.status}"
+        message = f"the run did not finish successfully: its status is {log.status}"
         yield INS105.violation(message, log.at("status"), expected="success", found=log.status)
     if log.is_finished:
         reason = _reason_of_failure(log)
@@ -123,24 +124,25 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
     for scorer in list_or_empty(log.eval.get("scorers")):
         name = member(scorer, "name")
         found = [one for one in log.results_scores if name and one.value.get("scorer") == name]
-        told = set(_iterate_names(one.value.get("metrics") for one in found))
-        for metric in list_or_empty(member(scorer, "metrics")) if found else ():
+        figures = [metric for one in found for metric in result_metrics(one.value)]
+        # Groups are named without the package.
+        names, groups = {one.name for one in figures}, {one.group for one in figures}
+        is_unnamed = all(has_unnamed_metrics(log, one.value) for one in found)
+        of_task, of_scorer = log.task_metrics, member(scorer, "metrics")
+        for metric in list_or_empty(of_scorer if of_task is None else of_task) if found else ():
             full = str(member(metric, "name") or "")
-            short = full.removeprefix("inspect_ai/")
-            if full and short not in told and short not in _OF_ANY_SHAPE:
-                message = f"the metric {short} of {name} is declared, but not in the results"
-                yield INS305.violation(message, log.place_of_score(found[0].place, "metrics"))
+            short = full.removeprefix(OURS)
+            is_told = short in names or full.rpartition("/")[2] in groups
+            if full and not is_told and short not in _OF_ANY_SHAPE:
+                yield INS305.violation(
+                    f"the metric {short} of {name} is declared, but not in the results",
+                    log.place_of_score(found[0].place, "metrics"),
+                    severity=Severity.WARNING if is_unnamed and full == short else None,
+                )
 
 
 _OF_ANY_SHAPE: Final = ("frequency", "grouped")
 """Metrics that give one value for each category, and so none without categories."""
-
-
-def _iterate_names(results: Iterable[Any]) -> Iterator[str | None]:
-    """Iterate over the names and groups of the metrics in some results."""
-    for metrics in results:
-        for one in metrics.values() if isinstance(metrics, dict) else ():
-            yield from (text_or_none(member(one, key)) for key in ("name", "group"))
 
 
 def _contradictions(log: LogView) -> Iterator[Violation]:
@@ -157,7 +159,7 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
     metrics = list(result_metrics(result))
     kinds = {one.formula for one in metrics}
     reducer = text_or_none(result.get("reducer"))
-    known = list_declared(log, scorer)
+    known, is_unnamed = list_declared(log, scorer), has_unnamed_metrics(log, result)
     # Metrics that the harness does not define may take the scores of each epoch, too.
     ours = {one.name.removeprefix(OURS) for one in known or () if one.is_ours}
     is_unreduced = bool(kinds) and all(one in UNREDUCED or one not in ours for one in kinds)
@@ -169,8 +171,13 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
         if found is None:
             place = log.place_of_score(index, "metrics", metric.key)
             names = ", ".join(dict.fromkeys(one.name for one in known or ())) or "none"
-            message = f"the scorer {scorer} does not declare the metric {metric.formula}"
-            yield INS307.violation(message, place, expected=names, found=metric.formula)
+            yield INS307.violation(
+                f"the scorer {scorer} does not declare the metric {metric.formula}",
+                place,
+                expected=names,
+                found=metric.formula,
+                severity=Severity.WARNING if is_unnamed else None,
+            )
         elif not has_params(found.params, metric.params):
             yield INS307.violation(
                 f"the scorer {scorer} declares {metric.formula} with other parameters",

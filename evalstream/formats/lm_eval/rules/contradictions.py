@@ -184,9 +184,9 @@ def _digests(results: Results) -> Iterator[Violation]:
 
 
 def _metadata(results: Results, task: str) -> Iterator[Violation]:
-    """Report a version that is not the one of the metadata, and arguments of the model there.
+    """Report a version that is not the one of the metadata, and warn of arguments of the model.
 
-    The harness adds the arguments of the call; `--metadata` may name another tokenizer's model.
+    From 0.4.9 on the harness adds the arguments of the call; `--metadata` may give others.
     """
     metadata = object_or_empty(results.config(task).get("metadata"))
     declared = metadata.get("version")
@@ -199,7 +199,8 @@ def _metadata(results: Results, task: str) -> Iterator[Violation]:
         if not is_name and metadata.get(name) not in (None, given, parse_argument(given)):
             message = f"{name} in the metadata of {task} is not that of model_args"
             path = "configs", task, "metadata", name
-            yield contradiction(message, path, given, metadata[name])
+            found = contradiction(message, path, given, metadata[name])
+            yield found._replace(severity=Severity.WARNING)
 
 
 def _check_limit(results: Results, task: str) -> Iterator[Violation]:
@@ -261,14 +262,15 @@ def _direction(
     usual = listed.name not in LOWER_IS_BETTER
     is_registered = listed.name in REGISTERED
     is_said = "higher_is_better" in entry
-    # Before 0.4.13 the harness took higher values of ter for better ones.
-    default = usual or (listed.name == "ter" and results.is_before((0, 4, 13)))
-    expected = entry.get("higher_is_better", default)
+    # Up to 0.4.12, also in its last development, the harness took higher values for better ones.
+    is_either = listed.name == "ter" and not is_said and results.is_before((0, 4, 13))
+    expected = entry.get("higher_is_better", usual)
     if is_registered and is_said and expected.__class__ is bool and expected != usual:
         message = f"{listed.name} of {task} counts as better where it is worse for the harness"
         at = "configs", task, "metric_list", listed.place, "higher_is_better"
         yield contradiction(message, at, usual, expected)._replace(severity=Severity.WARNING)
-    if (is_said or is_registered) and found != expected:
+    is_known = is_said or is_registered
+    if is_known and found != expected and not (is_either and found is True):
         message = f"higher_is_better of {listed.name} of {task} is not that of metric_list"
         path = "higher_is_better", task, str(listed.name)
         yield contradiction(message, path, expected, found)

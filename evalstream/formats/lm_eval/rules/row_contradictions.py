@@ -8,7 +8,7 @@ from typing import Any
 from evalstream.formats.lm_eval.rules.contradictions import LIKELIHOODS, contradiction
 from evalstream.formats.lm_eval.scoring_plan import REGISTERED
 from evalstream.formats.lm_eval.views import Results, TaskFacts, with_results
-from evalstream.model.finding import Violation
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import text_or_none
 
@@ -50,16 +50,20 @@ def _missing_metrics(facts: TaskFacts, task: str, results: Results) -> Iterator[
 
 
 def _missing_examples(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
-    """Report that all prompts lack an example, where the harness draws few docs for themselves."""
+    """Report that all prompts lack an example, where the harness draws few docs for themselves.
+
+    It is a warning where that may be: with few docs.
+    """
     original: Any = results.samples(task).get("original")
     shots: Any = results.config(task).get("num_fewshot")
     totals = facts.totals
     is_counted = shots.__class__ is int and original.__class__ is int and original > 0
     if not is_counted or totals.lacking < max(totals.rows, shots + 1):
         return
-    if (shots / original) ** totals.samples < 1e-6:  # the chance that each doc was drawn
-        message = f"all prompts of {task} have an example fewer than num_fewshot"
-        yield contradiction(message, ("configs", task, "num_fewshot"), shots - 1, shots)
+    message = f"all prompts of {task} have an example fewer than num_fewshot"
+    found = contradiction(message, ("configs", task, "num_fewshot"), shots - 1, shots)
+    may_be = (shots / original) ** totals.samples >= 1e-6  # the chance that each doc was drawn
+    yield found._replace(severity=Severity.WARNING) if may_be else found
 
 
 def _limit(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:

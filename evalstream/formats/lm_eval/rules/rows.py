@@ -186,6 +186,17 @@ def _check_filtered(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Viola
             )
 
 
+def fitting_filters(row: Mapping[str, Any], plan: ScoringPlan) -> frozenset[str]:
+    """Return the filters that may have made the filtered answers of a row."""
+    return frozenset(name for name, steps in plan.filters if _may_follow(row, steps))
+
+
+def _may_follow(row: Mapping[str, Any], steps: str) -> bool:
+    with suppress(NotFollowed):
+        return follows(steps, row.get("resps"), row.get("filtered_resps"))[0]
+    return True
+
+
 def _check_derived(derived: Derived, value: Any) -> Iterator[Violation]:
     is_pair = isinstance(derived.values[0], list)
     if is_derived(value, derived) or (is_pair and not isinstance(value, list)):

@@ -1,0 +1,122 @@
+"""What earlier releases of the harness write in another way, and changes of it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from each import each
+from inspect_archive import members_of, packed, sound_log
+
+import evalstream
+
+Log = dict[str, Any]
+ACCURACY = {"name": "inspect_ai/accuracy", "options": {}}
+STDERR = {"name": "inspect_ai/stderr", "options": {}}
+
+
+def checked(folder: Path, log: Log) -> dict[str, int]:
+    """Return the verdict of a log, and the numbers of findings by code."""
+    path = folder / "run.json"
+    path.write_text(json.dumps(log), encoding="utf-8")
+    run = evalstream.check(path).runs[0]
+    return {run.verdict: 0, **run.counts}
+
+
+def log_of(release: str) -> tuple[Log, Log, Log]:
+    """Return a log of a release, the declaration of its scorer, and the metrics of its result."""
+    log = sound_log()
+    log["eval"]["packages"]["inspect_ai"] = release
+    return log, log["eval"]["scorers"][0], log["results"]["scores"][0]["metrics"]
+
+
+def several(release: str = "0.3.240") -> tuple[Log, Log]:
+    """Return a log with a metric of its own that gave two figures, and its metrics."""
+    log, scorer, metrics = log_of(release)
+    scorer["metrics"].append({"name": "own/several", "options": {}})
+    metrics |= {name: {"name": name, "value": 7.5, "params": {}} for name in ("mean", "high")}
+    return log, metrics
+
+
+def test_several_figures_of_an_own_metric_confirm_nothing(tmp_path: Path) -> None:
+    log, _ = several()
+    found = {"unconfirmed": 0, "INS304": 2, "INS305": 1, "INS307": 2}
+    assert checked(tmp_path, log) == found
+
+
+@each("release", ["0.3.241", "0.3.285"])
+def test_newer_releases_name_the_metric_of_each_figure(tmp_path: Path, release: str) -> None:
+    log, metrics = several(release)
+    found = checked(tmp_path, log)
+    assert ("failed" in found, found["INS305"], found["INS307"]) == (True, 1, 2)
+    for name in ("mean", "high"):
+        metrics[name]["group"] = "several"
+    assert "passed" in checked(tmp_path, log)
+
+
+@each(
+    "change",
+    [
+        lambda metrics: metrics.pop("high"),
+        lambda metrics: metrics.pop("stderr"),
+        lambda metrics: metrics["high"].update(group="several"),
+        lambda metrics: metrics["accuracy"].update(value=0.9),
+        lambda metrics: metrics.update(better=metrics.pop("accuracy") | {"name": "better"}),
+    ],
+)
+def test_changes_beside_several_figures_are_refuted(tmp_path: Path, change: Any) -> None:
+    log, metrics = several()
+    change(metrics)
+    assert "failed" in checked(tmp_path, log)
+
+
+def test_a_renamed_own_metric_is_missed(tmp_path: Path) -> None:
+    log, scorer, metrics = log_of("0.3.180")
+    scorer["metrics"].append({"name": "total", "options": {}})
+    metrics["better"] = {"name": "better", "value": 9.0, "params": {}}
+    assert "failed" in checked(tmp_path, log)
+
+
+@each(
+    ("release", "of_task", "of_result", "verdict"),
+    [
+        ("0.3.131", [ACCURACY, STDERR], ["accuracy", "stderr"], "passed"),
+        ("0.3.132", [ACCURACY, STDERR], ["accuracy", "stderr"], "failed"),
+        ("0.3.70", [ACCURACY], ["accuracy"], "passed"),
+        ("0.3.70", [ACCURACY], ["accuracy", "stderr"], "failed"),
+        ("0.3.70", [ACCURACY, STDERR], ["accuracy"], "failed"),
+        ("0.3.70", None, ["accuracy", "stderr"], "failed"),
+    ],
+)
+def test_metrics_of_the_task_took_the_place_of_those_of_scorers(
+    tmp_path: Path, release: str, of_task: Any, of_result: list[str], verdict: str
+) -> None:
+    log, scorer, metrics = log_of(release)
+    scorer["metrics"] = [{"name": "inspect_ai/mean", "options": {}}]
+    log["eval"]["metrics"] = of_task
+    for name in {"accuracy", "stderr"} - set(of_result):
+        del metrics[name]
+    assert verdict in checked(tmp_path, log)
+
+
+@each(
+    ("status", "severity"), [("error", "warning"), ("cancelled", "warning"), ("success", "error")]
+)
+def test_a_retry_that_fails_has_a_sample_twice(tmp_path: Path, status: str, severity: str) -> None:
+    log = sound_log() | {"status": status}
+    first, *others = members_of(log).items()
+    name = next(name for name, _ in others if name.startswith("samples/"))
+    path = tmp_path / "run.eval"
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        path.write_bytes(packed([first, (name, {**log["samples"][0], "metadata": {}}), *others]))
+    report = evalstream.check(path)
+    assert [one.severity.label for one in report if one.code == "INS103"] == [severity]
+    assert report.runs[0].verdict == "failed"
+
+
+def test_a_run_with_an_error_did_not_finish_successfully(tmp_path: Path) -> None:
+    """With `continue_on_fail` all samples of it ran."""
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(sound_log() | {"status": "error"}), encoding="utf-8")
+    (found,) = (one for one in evalstream.check(path) if one.code == "INS105")
+    assert found.message == "the run did not finish successfully: its status is error"
