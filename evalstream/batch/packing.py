@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gc
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalstream.batch.plan import PlannedRun
-from evalstream.batch.results import RunResult, load_summary
+from evalstream.batch.results import RunResult, dump_summary, load_summary
 from evalstream.batch.single import UNCHECKED, add_violations, check_any, not_checked, options_for
 from evalstream.discovery.unrecognised import GONE, NOT_OURS, Unrecognised
 from evalstream.engine.collector import make_finding
@@ -75,7 +74,7 @@ def store_result(checked: RunResult) -> StoredResult:
     links, summary.links = summary.links, None
     return StoredResult(
         number,
-        pickle.dumps(summary),
+        dump_summary(summary),
         summary.file,
         summary.aggregate,
         links,

@@ -55,12 +55,12 @@ class ResultStore:
 
     def add(self, number: int, summary: RunSummary, findings: Iterable[Finding]) -> None:
         """Add the result of a run, once."""
-        self.add_stored(number, pickle.dumps(summary), findings, is_note=summary.is_note)
+        self.add_stored(number, dump_summary(summary), findings, is_note=summary.is_note)
 
     def add_stored(
         self, number: int, data: bytes, findings: Iterable[Finding], *, is_note: bool
     ) -> None:
-        """Add the result of a run, once, whose summary is the bytes of a pickle."""
+        """Add the result of a run, once, whose summary is what `dump_summary` returned."""
         self._store(number, data, is_note=is_note)
         if number == self._next:
             self._emit(number, data, findings)
@@ -75,7 +75,7 @@ class ResultStore:
     def add_last(self, summary: RunSummary) -> None:
         """Add a result after those of all runs; its findings were shown."""
         ((last,),) = self._table.rows("SELECT coalesce(max(number), 0) FROM runs")
-        self._store(last + 1, pickle.dumps(summary), is_note=summary.is_note)
+        self._store(last + 1, dump_summary(summary), is_note=summary.is_note)
 
     def finish(self) -> None:
         """Emit the results that waited for runs which will not arrive."""
@@ -90,7 +90,7 @@ class ResultStore:
         """Change the summary of a run that was added."""
         summary = self.summary(number)
         change(summary)
-        self._store(number, pickle.dumps(summary), is_note=summary.is_note)
+        self._store(number, dump_summary(summary), is_note=summary.is_note)
 
     def runs(self) -> Runs:
         """Return the summaries of all runs, in order, without notes."""
@@ -170,7 +170,11 @@ class Runs(RunSequence):
         return load_summary(data)
 
 
+def dump_summary(summary: RunSummary) -> bytes:
+    """Return a summary as bytes."""
+    return pickle.dumps(summary.plain_values())
+
+
 def load_summary(data: bytes) -> RunSummary:
-    """Return a summary from its pickle, which this program made."""
-    summary: RunSummary = pickle.loads(data)  # noqa: S301 - of our own database or worker
-    return summary
+    """Return a summary from its bytes, which this program made."""
+    return RunSummary.from_plain(pickle.loads(data))  # noqa: S301 - of our own database or worker

@@ -211,14 +211,15 @@ def listing_key(path: str, *, is_folder: bool = False) -> bytes:
 
     Within a folder its files come first; UTF-8 bytes sort like the characters.
     """
-    *folders, name = encode_name(path).split(b"/")
-    above = b"".join([_FOLDER + folder + _END for folder in folders])
+    folder, slash, name = encode_name(path).rpartition(b"/")
+    above = _FOLDER + folder.replace(b"/", _END + _FOLDER) + _END if slash else b""
     return above + (_FOLDER + name + _END if is_folder else _FILE + name)
 
 
 def path_from_key(key: bytes) -> str:
     """Return the path of a key; the path of a folder ends with a slash."""
-    return decode_name(b"/".join([part[1:] for part in key.split(_END)]))
+    path = key[1:].replace(_END + _FILE, b"/").replace(_END + _FOLDER, b"/")
+    return decode_name(path.replace(_END, b"/"))
 
 
 _COLUMNS: Final = "key, size, mark, target, kind, declared, detail, rows, leads_out, claimed"

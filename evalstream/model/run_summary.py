@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from itertools import compress
-from operator import ne
+from itertools import starmap
 from typing import Any, Final, Literal, TypeVar
 
 from evalstream.model.claim import STATES, JudgedClaim, State, confirms_score, count_states
@@ -265,12 +264,26 @@ class RunSummary(DataClass):
         elif NOT_SEALED not in self.incomplete_reason:
             self.incomplete_reason = f"{self.incomplete_reason}; {message}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what an empty summary lacks, with claims as plain tuples: half is saved."""
-        claims = [(*one[:_STATE], one.state.value, *one[_STATE + 1 :]) for one in self.claims]
-        fields = {**vars(self), "claims": claims}
-        is_held = map(ne, fields.values(), _EMPTY_SUMMARY.values())
-        return _unpickle_summary, (dict(compress(fields.items(), is_held)),)
+    def plain_values(self) -> list[Any]:
+        """Return the values of the fields in their order; names and classes take long to pickle."""
+        values = [*vars(self).values()]
+        values[_CLAIMS] = columns = [*zip(*self.claims, strict=True)]
+        if columns:
+            columns[_STATE] = tuple(one.value for one in columns[_STATE])
+        values[_VERIFIED] = self.verified and (*self.verified,)
+        return values
+
+    @classmethod
+    def from_plain(cls, values: list[Any]) -> RunSummary:
+        """Return the summary of `plain_values`."""
+        columns, verified = values[_CLAIMS], values[_VERIFIED]
+        if columns:
+            columns[_STATE] = map(_STATES.__getitem__, columns[_STATE])
+        values[_CLAIMS] = [*starmap(JudgedClaim, zip(*columns, strict=True))]
+        values[_VERIFIED] = verified and Verified(*verified)
+        summary = cls.__new__(cls)
+        vars(summary).update(zip(_FIELDS, values, strict=True))
+        return summary
 
     def as_dict(self) -> dict[str, Any]:
         """Return the run as the output contract writes it."""
@@ -322,18 +335,9 @@ class RunSummary(DataClass):
 
 _STATE: Final = JudgedClaim._fields.index("state")
 _STATES: Final = {state.value: state for state in STATES}
-_REQUIRED: Final = {"file": None, "aggregate": None, "format": ""}
-_EMPTY_SUMMARY: Final = vars(RunSummary(**_REQUIRED))  # type: ignore[arg-type]
-
-
-def _unpickle_summary(held: dict[str, Any]) -> RunSummary:
-    """Return a summary from its pickle."""
-    claims = [
-        JudgedClaim._make((*one[:_STATE], _STATES[one[_STATE]], *one[_STATE + 1 :]))
-        for one in held.get("claims", ())
-    ]
-    return RunSummary(**{**_REQUIRED, **held, "claims": claims})
-
+_FIELDS: Final = tuple(RunSummary.__data_fields__)
+_CLAIMS: Final = _FIELDS.index("claims")
+_VERIFIED: Final = _FIELDS.index("verified")
 
 _Key = TypeVar("_Key", bound=Hashable)
 

@@ -14,7 +14,7 @@ from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.row_record import UNJOINED
 from evalstream.model.text import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalise_digest
 from evalstream.parsing.json import member, text_or_none
-from evalstream.parsing.json_values import object_or_empty, objects, read_number, to_float
+from evalstream.parsing.json_values import Numbered, object_or_empty, objects, read_number, to_float
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.kinds import KIND_BY_NAME, ClaimKind
 from evalstream.stats.claims.rounding import NOTHING, ROUNDING
@@ -129,7 +129,7 @@ class Aggregate(DataClass, frozen=True):
         """The names of its results, or None if it lists none."""
         names = frozenset(
             name
-            for _, result in self.indexed_results()
+            for _, result in self.indexed_results
             if isinstance(name := result.get("evaluation_name"), str)
         )
         return names or None
@@ -189,19 +189,20 @@ class Aggregate(DataClass, frozen=True):
                 return name
         return None
 
-    def indexed_results(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Iterate over the results that are objects, with their indices in the list."""
-        return objects(self.document.get("evaluation_results"))
+    @cached_property
+    def indexed_results(self) -> tuple[Numbered, ...]:
+        """The results that are objects, with their indices in the list."""
+        return tuple(objects(self.document.get("evaluation_results")))
 
     @cached_property
     def figures(self) -> tuple[Figures, ...]:
         """What each result that is an object says about its score."""
-        return tuple(_figures(index, result) for index, result in self.indexed_results())
+        return tuple(_figures(index, result) for index, result in self.indexed_results)
 
     @cached_property
     def joinable(self) -> tuple[Result, ...]:
         """The part of each result that rows need."""
-        return tuple(_result(index, result) for index, result in self.indexed_results())
+        return tuple(_result(index, result) for index, result in self.indexed_results)
 
 
 class Join:

@@ -150,7 +150,7 @@ def _generation_configs(aggregate: Aggregate | None) -> dict[int, dict[str, str]
     if aggregate is None:
         return {}
     configs = {}
-    for index, result in aggregate.indexed_results():
+    for index, result in aggregate.indexed_results:
         found: dict[str, str] = {}
         for holder in ("generation_config", "source_data", "metric_config"):
             found |= flatten_settings(holder, result.get(holder))

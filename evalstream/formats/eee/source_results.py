@@ -110,7 +110,7 @@ def compare_aggregate(
     names, left = Counter[str](), Counter[str]()
     agreeing = matched = count = 0
     reworded = set[str | None]()
-    for place, result in aggregate.indexed_results():
+    for place, result in aggregate.indexed_results:
         count += 1
         source = _match(result, unmatched)
         if source is None:

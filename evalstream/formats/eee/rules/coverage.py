@@ -312,7 +312,7 @@ def _is_subtask(name: str, result_name: str | None) -> bool:
 
 def _repeated_result(aggregate: Aggregate) -> Iterator[Violation]:
     first: dict[str, int] = {}
-    for place, result in aggregate.indexed_results():
+    for place, result in aggregate.indexed_results:
         identity = result.get("evaluation_result_id")
         if not isinstance(identity, str):
             continue

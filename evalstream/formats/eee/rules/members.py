@@ -91,7 +91,7 @@ def _evaluation_id_disagrees(aggregate: Aggregate) -> Iterator[Violation]:
 
 def _times(aggregate: Aggregate) -> Iterator[Any]:
     """Return the timestamps of the record: when it was written, and when the run was made."""
-    for holder in (aggregate.document, *[one for _, one in aggregate.indexed_results()]):
+    for holder in (aggregate.document, *[one for _, one in aggregate.indexed_results]):
         yield holder.get("retrieved_timestamp")
         yield holder.get("evaluation_timestamp")
 
@@ -149,7 +149,7 @@ def _implausible_member(aggregate: Aggregate) -> Iterator[Violation]:
     source = object_or_empty(document.get("source_metadata"))
     for name in ("source_organization_url", "source_organization_logo_url"):
         yield from _address(source.get(name), f"/source_metadata/{name}")
-    for place, result in aggregate.indexed_results():
+    for place, result in aggregate.indexed_results:
         where = f"{RESULTS}/{place}"
         yield from _check_evaluated(result, where, retrieved)
         yield from _source_data(object_or_empty(result.get("source_data")), f"{where}/source_data")

@@ -112,7 +112,7 @@ def _other_metric(metric: Mapping[str, Any], place: int) -> Iterator[Violation]:
 def _crossed_metrics(aggregate: Aggregate) -> Iterator[Violation]:
     """Report two results whose ids, as converters write them, name the metrics of each other."""
     others: dict[str, tuple[int, list[str]]] = {}
-    for place, result in aggregate.indexed_results():
+    for place, result in aggregate.indexed_results:
         parts = (text_or_none(result.get("evaluation_result_id")) or "").split(":")
         name = text_or_none(member(result.get("metric_config"), "metric_name"))
         if not name or name in parts:

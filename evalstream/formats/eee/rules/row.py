@@ -225,7 +225,7 @@ def _empty_name(aggregate: Aggregate) -> Iterator[Violation]:
     """Report names in the aggregate by which leaderboards tell runs, models and results apart."""
     for holder, names in _NAMES.items():
         yield from _blank_members(aggregate.document.get(holder), names, f"/{holder}")
-    for place, result in aggregate.indexed_results():
+    for place, result in aggregate.indexed_results:
         where = f"{RESULTS}/{place}"
         yield from _blank_members(result, ("evaluation_result_id", "evaluation_name"), where)
         for holder, names in _NAMES_OF_RESULT.items():

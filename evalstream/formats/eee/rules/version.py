@@ -134,7 +134,7 @@ def _names(types: str | list[str]) -> set[str]:
 
 def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
     """Find null bounds of continuous metrics, for profiles that require what the schema does not."""
-    for place, result in aggregate.indexed_results():
+    for place, result in aggregate.indexed_results:
         metric = result.get("metric_config")
         if not isinstance(metric, dict) or metric.get("score_type") != "continuous":
             continue
