@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import NotAPath, UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, Options
 from evalstream.settings.options import chosen_options, options_from
@@ -38,16 +38,18 @@ WORDS: Final = {
 def require_path(value: Any, name: str) -> str:
     """Return a path as a text. Raises TypeError for anything else, called `name`.
 
-    Raises UsageError for an empty text, as a shell makes of a variable without a value.
+    Raises UsageError for an empty text, as a shell makes of a variable without a value, and
+    NotAPath, which is both, for a row.
     """
     if isinstance(value, (str, os.PathLike)):
         path = os.fspath(value)
         if not path:
             raise UsageError(f"{name} is an empty text, not a path")
-        if isinstance(path, str) and not _is_row(path):
+        if isinstance(path, str):
+            if _is_row(path):
+                raise NotAPath(f"{name} is JSON, not a path; {ROWS_ELSEWHERE}")
             return path
-    kind = "JSON" if isinstance(value, str) else describe_type(value)
-    raise TypeError(f"{name} is {kind}, not a path; {ROWS_ELSEWHERE}")
+    raise TypeError(f"{name} is {describe_type(value)}, not a path; {ROWS_ELSEWHERE}")
 
 
 def optional_path(value: Any, name: str) -> str | None:

@@ -46,6 +46,10 @@ class UsageError(EvalstreamError):
         return re.sub(_FLAG, _keyword, said) + words + command
 
 
+class NotAPath(UsageError, TypeError):
+    """A text in place of a path is JSON."""
+
+
 _TO_TYPE: Final = r"(evalstream |only the command line |; give |$)"
 _FLAG: Final = r"(?<![\w-])--(?!config\b)([a-z][a-z-]+)"
 """A flag that has a keyword; settings files are a matter of the command line alone."""

@@ -110,6 +110,9 @@ def test_a_text_that_is_no_path_is_an_input_that_cannot_be_read(folder: Path) ->
     done = ended("check", '{"sample_id": "1"}', folder=folder)
     assert (done.returncode, done.stderr) == (3, "")
     assert done.stdout.startswith("ES001 unreadable-input: 1 error\n")
+    for name in ("compare", "fix", "seal"):
+        done = ended(name, '{"sample_id": "1"}', folder=folder)
+        assert (done.returncode, "is JSON, not a path" in done.stderr) == (2, True)
     done = ended("check", "run.jsonl", "", folder=folder)
     assert done.returncode == 2
     assert done.stderr.endswith("input 2 is an empty text, not a path\n")
