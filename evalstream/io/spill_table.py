@@ -42,7 +42,7 @@ class SpillTable:
             raise _full(error) from error
 
     def iterate(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """Iterate over the rows that a statement selects; the tables may not change meanwhile."""
+        """Iterate over rows that a statement selects from tables that do not change meanwhile."""
         self._write()
         try:
             yield from self._base.execute(statement, values)

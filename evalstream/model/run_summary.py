@@ -266,7 +266,7 @@ class RunSummary(DataClass):
 
     def plain_values(self) -> list[Any]:
         """Return the values of the fields in their order; names and classes take long to pickle."""
-        values = [*vars(self).values()]
+        values = [*map(vars(self).__getitem__, _FIELDS)]
         values[_CLAIMS] = columns = [*zip(*self.claims, strict=True)]
         if columns:
             columns[_STATE] = tuple(one.value for one in columns[_STATE])

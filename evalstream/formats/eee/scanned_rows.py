@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from evalstream.model.row_record import RECORD_BYTES
@@ -60,7 +61,7 @@ class ScannedRows:
 
     def texts(self, name: str, behind: str) -> list[bytes]:
         """Return a text of each listed row; each text ends where the next one starts."""
-        texts = self._scanner.texts()
+        texts = self._texts
         places = zip(self.column(name), self.column(behind), strict=True)
         return [texts[start:stop] for start, stop in places]
 
@@ -88,6 +89,11 @@ class ScannedRows:
         both = zip(words[_OUTPUT::_RECORD_WORDS], digests, strict=True)
         words[_OUTPUT::_RECORD_WORDS] = array("Q", [choices ^ said for choices, said in both])
         self.records = words.tobytes()
+
+    @cached_property
+    def _texts(self) -> bytes:
+        """The texts of the taken rows: few blocks need any."""
+        return self._scanner.texts()
 
     def _all(self, name: str) -> list[int]:
         return self._words[_COLUMN[name] :: _WORDS].tolist()
