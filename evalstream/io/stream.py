@@ -109,11 +109,12 @@ class StreamSource:
         buffer, offset = LineBuffer(), 0
         while True:
             yield from self._gather(buffer, length)
+            is_idle = buffer.size < length and not self._is_over
             block = self._cut_block(buffer, offset)
             if block is None:
                 break
             yield block
-            if block.length < length and not block.overlong and not self._is_over:
+            if is_idle and not block.overlong:
                 yield None
             offset += block.length
         self.unfinished = buffer.take(buffer.size)

@@ -100,6 +100,14 @@ def test_a_stream_of_short_rows_has_a_short_head(text: bytes, expected: int) -> 
     assert b"".join(source.pieces()) == data
 
 
+def test_blocks_of_bytes_that_are_there_come_without_a_pause() -> None:
+    data = b'{"a": 1}\n' * 100_000
+    source = StreamSource(Held(data), "-", MEBIBYTE)
+    blocks = [*source.blocks(1 << 17)]
+    assert None not in blocks
+    assert b"".join(block.data for block in filter(None, blocks)) == data
+
+
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("extend"), st.sampled_from([b"", b"\n", b"ab", b"a\nb", b"c" * 64])),
