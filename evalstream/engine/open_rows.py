@@ -41,7 +41,7 @@ MAGIC_BYTES: Final = 6
 """How many bytes show a compression; the longest signature is that of xz."""
 
 SAMPLE_BYTES: Final = 1 << 16
-"""Size of a sample of rows."""
+"""Size of a sample of rows; it has the first row in any case."""
 
 SORTING_IDLE_SECONDS: Final = 0.005
 """Pause in the input after which rows are checked if a consumer waits for them."""
@@ -77,13 +77,18 @@ class OpenRows(DataClass):
     def take_head(self) -> bytes:
         """Return the head, and keep only its first line, and a sample."""
         head, end = self.head, self.head.find(b"\n")
-        self.head, self.sample = head if end < 0 else head[:end], head[:SAMPLE_BYTES]
+        self.head, self.sample = head if end < 0 else head[:end], head[: max(SAMPLE_BYTES, end + 1)]
         return head
 
     @property
     def stream(self) -> StreamSource | None:
         """The source, unless it is a plain file."""
         return None if isinstance(self.source, FileSource) else self.source
+
+    @property
+    def is_packed_file(self) -> bool:
+        """Whether blocks take time to unpack, and wait for nobody."""
+        return self.packed is not None and isinstance(self.origin, readers.FileReader)
 
     @property
     def total(self) -> int:
@@ -282,7 +287,6 @@ def _open_stream(
         **({"idle_seconds": SORTING_IDLE_SECONDS} if options.routing.splits_rows else {}),
         keep_rests=keep_rests,
         reopen=getattr(origin, "reopen", None) if packed is None else None,
-        reads_ahead=packed is not None and isinstance(origin, readers.FileReader),
     )
     head = _head(source)
     shown = None if name == STDIN else name

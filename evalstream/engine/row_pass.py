@@ -80,8 +80,13 @@ def plan_blocks(
     if opened.sealed is None:
         opened.source.start_digest(algorithms)
     under_way: deque[Block] = deque()
-    blocks = _track_blocks(opened.blocks(length, options.max_line_bytes), under_way)
-    return BlockPlan(opened.source, backend, blocks, under_way, opened.stream is not None)
+    blocks = opened.blocks(length, options.max_line_bytes)
+    if opened.is_packed_file and backend is not None and not backend.inherit_modules:
+        from evalstream.executors.threads import iterate_ahead
+
+        blocks = iterate_ahead(blocks)
+    tracked = _track_blocks(blocks, under_way)
+    return BlockPlan(opened.source, backend, tracked, under_way, opened.stream is not None)
 
 
 def run_blocks(plan: BlockPlan, function: Callable[[Block], Result]) -> Iterator[Result]:
@@ -162,7 +167,7 @@ def backend_for(
 
         backend = pool.backend(jobs)
     if opened.stream is not None:
-        return backend._replace(look_ahead=backend.look_ahead + 1), most
+        return backend, most
     return backend, max(SMALLEST_BLOCK_BYTES, min(most, opened.total // (4 * jobs)))
 
 

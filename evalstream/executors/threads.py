@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
 from evalstream.executors.base import Backend
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 STACK_BYTES: Final = 1 << 24
 """Stack of a thread, as deeply nested rows need it; some systems give threads far less."""
+
+
+MOST_AHEAD: Final = 2
+"""Most items that are made before they are asked for."""
 
 
 def backend(workers: int) -> Backend:
@@ -68,6 +74,18 @@ class ThreadExecutor:
     def _run(self) -> None:
         while (task := self._tasks.get()) is not None:
             task.run()
+
+
+def iterate_ahead(items: Iterator[Item]) -> Generator[Item]:
+    """Iterate over items that a thread makes ahead; it ends with this iterator."""
+    executor, end = ThreadExecutor(1), object()
+    try:
+        made = deque(executor.submit(next, items, end) for _ in range(MOST_AHEAD))
+        while (item := made.popleft().result()) is not end:
+            made.append(executor.submit(next, items, end))
+            yield item
+    finally:
+        executor.shutdown(cancel_futures=True)
 
 
 class _ThreadTask:

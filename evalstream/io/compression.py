@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Final
 
 from evalstream.io.codecs import COMPRESSIONS, Codec
 from evalstream.model.block import MEBIBYTE, Bytes, ByteStream
 from evalstream.model.errors import BrokenCompression, CannotCheck
 
-PIECE_BYTES: Final = MEBIBYTE
-"""Most bytes that one `read` returns."""
-
 STEP_BYTES: Final = 1 << 17
-"""Bytes passed to a library, and requested of it, per call.
+"""Bytes passed to a library, and requested of it, per call; so many a `read` returns at most.
 
 A library that fails discards what it decompressed during that call.
 """
@@ -41,13 +37,12 @@ class DecompressingReader:
         self._input = memoryview(b"")
         self._start, self._position = 0, 0
         self._padding = 0
-        self._output: list[bytes] = []
-        self._output_size = 0
+        self._output = b""
         self._error: Exception | None = None
         self._ended = False
 
     def read(self) -> bytes:
-        """Return the next decompressed bytes, at most `PIECE_BYTES`; empty at the end.
+        """Return the next decompressed bytes, at most `STEP_BYTES`; empty at the end.
 
         Raises BrokenCompression where the compressed bytes are damaged, truncated or followed by
         other bytes, and what the wrapped reader raises; always after all bytes before the error,
@@ -58,8 +53,7 @@ class DecompressingReader:
             self._read_compressed()
         if not self._output and self._error is not None:
             raise self._error
-        piece = b"".join(self._output)
-        self._output, self._output_size = [], 0
+        piece, self._output = self._output, b""
         return piece
 
     def wait(self, seconds: float) -> bool:
@@ -76,8 +70,8 @@ class DecompressingReader:
         self._compressed.close()
 
     def _can_return(self) -> bool:
-        """Decompress the input read so far, up to one piece; tell whether `read` can return."""
-        while self._error is None and self._output_size < PIECE_BYTES and self._step():
+        """Decompress input read so far, up to a first output; tell whether `read` can return."""
+        while not self._output and self._error is None and self._step():
             pass
         return bool(self._output) or self._ended or self._error is not None
 
@@ -112,9 +106,7 @@ class DecompressingReader:
             return False
         self._position += len(chunk)
         try:
-            for output in member.decompress(chunk, PIECE_BYTES - self._output_size):
-                self._output.append(output)
-                self._output_size += len(output)
+            self._output = member.decompress(chunk)
         except self._codec.errors as error:
             self._handle_failure(member, error)
             return False
@@ -156,9 +148,7 @@ class DecompressingReader:
 
     def _handle_failure(self, member: _Member, error: Exception) -> None:
         """Add the bytes that the failed step decompressed, if known, and record the error."""
-        output, offset = member.salvage_output() or (b"", self._offset)
-        self._output += filter(None, [output])
-        self._output_size += len(output)
+        self._output, offset = member.salvage_output() or (b"", self._offset)
         # The libraries distinguish this from damage only in the text of the error.
         if "memory" in str(error).lower():
             limit = self._codec.limit_bytes // MEBIBYTE
@@ -197,29 +187,18 @@ class _Member:
     def unused_data(self) -> bytes:
         return self._decompressor.unused_data
 
-    def decompress(self, data: Bytes, most: int) -> Iterator[bytes]:
-        """Iterate over at most `most` bytes decompressed from `data`, in steps.
+    def decompress(self, data: Bytes) -> bytes:
+        """Return at most `STEP_BYTES` decompressed from `data` and earlier input.
 
-        Raises the codec's exceptions, after all steps before the one that fails.
+        Raises the codec's exceptions.
         """
-        decompressor = self._decompressor
         if self._replay is not None:
             self._replay += data
-        output = decompressor.decompress(data, min(STEP_BYTES, most))
-        self._note_returned(len(output))
-        while output:
-            yield output
-            most -= len(output)
-            if not most or decompressor.needs_input or decompressor.eof:
-                break
-            output = decompressor.decompress(b"", min(STEP_BYTES, most))
-            self._note_returned(len(output))
-
-    def _note_returned(self, size: int) -> None:
-        """Count decompressed bytes, and stop keeping those of a member that is not small."""
-        self._returned += size
+        output = self._decompressor.decompress(data, STEP_BYTES)
+        self._returned += len(output)
         if self._replay is not None and max(self._returned, len(self._replay)) > REPLAY_BYTES:
             self._replay = None
+        return output
 
     def salvage_output(self) -> tuple[bytes, int] | None:
         """Return the output of a failed `decompress`, and the compressed offset of the failure."""

@@ -11,7 +11,7 @@ from typing import IO, Final
 from evalstream.io.digest import BackgroundDigest, RunningDigest, explain_end, explain_mismatch
 from evalstream.io.file import HEAD_LINES, SHORT_HEAD_BYTES
 from evalstream.io.readers import READ_BYTES
-from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Bytes, ByteStream
+from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, ByteStream
 from evalstream.model.errors import CannotCheck
 from evalstream.model.signals import Stopped
 
@@ -34,8 +34,7 @@ class StreamSource:
     them. Where reading fails, or the process must stop, the whole lines before come first, then the
     error or Stopped; the broken line is then `unfinished`. With `keep_rests`, the end of a line
     above the length limit is kept on disk (`rest`). `reopen` reads the same bytes a second time,
-    where that is possible. With `reads_ahead`, whose reader must wait for nobody, bytes are read in
-    a thread where other threads work on them.
+    where that is possible.
     """
 
     def __init__(
@@ -47,11 +46,9 @@ class StreamSource:
         idle_seconds: float = IDLE_SECONDS,
         keep_rests: bool = False,
         reopen: Callable[[], ByteStream] | None = None,
-        reads_ahead: bool = False,
     ) -> None:
         self.path = name
         self.size = 0
-        self._reads_ahead = reads_ahead
         self._reopen = reopen
         self._reader, self._kept_bytes, self._idle_seconds = (
             reader,
@@ -121,11 +118,9 @@ class StreamSource:
         self._fail()
 
     def digest_in_thread(self) -> None:
-        """Digest, and read ahead, in threads from now on; call this after workers are forked."""
+        """Digest in a thread from now on; call this only after workers are forked."""
         if self._digest is not None:
             self._digest.start()
-        if self._reads_ahead:
-            self._reader, self._reads_ahead = ReadAhead(self._reader), False
 
     def rest(self, offset: int) -> IO[bytes] | None:
         """Return the rest of an overlong line by its offset, or None; the caller closes it."""
@@ -277,67 +272,12 @@ def _has_many_rows(head: bytearray) -> bool:
     return head.startswith(b"{") and b"}\n{" in head and head.count(b"\n") > HEAD_LINES
 
 
-MOST_AHEAD: Final = 2
-"""Most pieces that are read before they are asked for."""
-
-
-class ReadAhead(ByteStream):
-    """Wraps a reader whose reads do not wait for anybody, such as one that unpacks a file.
-
-    Start it only after workers are forked.
-    """
-
-    def __init__(self, reader: ByteStream) -> None:
-        # A plain check does without.
-        import threading
-        from queue import SimpleQueue
-
-        self._reader = reader
-        self._pieces: SimpleQueue[bytes | BaseException] = SimpleQueue()
-        self._room = threading.Semaphore(MOST_AHEAD)
-        self._last: bytes | BaseException | None = None
-        self._is_closed = False
-        self._thread = threading.Thread(target=self._run, name="evalstream-reader", daemon=True)
-        self._thread.start()
-
-    def read(self) -> bytes:
-        """Return the next bytes, or raise what the reader raised, again on each later call."""
-        if self._last is None:
-            piece = self._pieces.get()
-            self._room.release()
-            if isinstance(piece, bytes) and piece:
-                return piece
-            self._last = piece
-        if isinstance(self._last, bytes):
-            return self._last
-        raise self._last
-
-    def close(self) -> None:
-        """End the thread and close the reader."""
-        self._is_closed = True
-        self._room.release()
-        self._thread.join()
-        self._reader.close()
-
-    def _run(self) -> None:
-        piece: bytes | BaseException = b"-"
-        while piece and isinstance(piece, bytes):
-            self._room.acquire()
-            if self._is_closed:
-                return
-            try:
-                piece = self._reader.read()
-            except BaseException as error:  # noqa: BLE001 - whoever asks for the bytes gets it
-                piece = error
-            self._pieces.put(piece)
-
-
 class LineBuffer:
     """Collects bytes; `size` counts them, and `whole` those up to the last newline."""
 
     def __init__(self) -> None:
         self.size = self.whole = 0
-        self._pieces: list[Bytes] = []
+        self._pieces: list[bytes] = []
 
     def extend(self, data: bytes) -> None:
         """Add bytes."""
@@ -349,16 +289,18 @@ class LineBuffer:
 
     def take(self, length: int) -> bytes:
         """Remove and return the first bytes; `length` is at least `whole`."""
-        taken, kept, left = list[Bytes](), list[Bytes](), length
-        for piece in self._pieces:
-            view = memoryview(piece)
-            if left:
-                taken.append(view[:left])
-            if len(view) > left:
-                kept.append(view[left:])
-            left -= min(left, len(view))
-        self._pieces, self.whole = kept, 0
+        kept = list[bytes]()
         self.size -= length
+        left, self.whole = self.size, 0
+        while left:
+            piece = self._pieces.pop()
+            if len(piece) > left:
+                self._pieces.append(piece[:-left])
+                piece = piece[-left:]
+            kept.append(piece)
+            left -= len(piece)
+        taken, self._pieces = self._pieces, kept[::-1]
+        # Other threads run meanwhile, as no piece is a view.
         return b"".join(taken)
 
 

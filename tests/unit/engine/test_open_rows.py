@@ -1,4 +1,4 @@
-"""Compressed rows whose stored bytes have the digest of the seal: others are not digested."""
+"""A sample of rows has a whole one; a seal of compressed rows spares a digest of the others."""
 
 import gzip
 import hashlib
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rows import bytes_of, sound_rows
 
-from evalstream.engine.open_rows import OpenRows, open_rows
+from evalstream.engine.open_rows import SAMPLE_BYTES, OpenRows, open_rows
 from evalstream.io.readers import FileReader
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
@@ -63,3 +63,12 @@ def test_a_file_that_loses_the_digest_of_its_seal_has_changed(
     found = opened(packed, sha256(before.read_bytes()))
     with pytest.raises(CannotCheck, match="changed while it was read"):
         found.digests()
+
+
+def test_a_sample_has_the_first_row_however_long_it_is(tmp_path: Path) -> None:
+    path, rows = tmp_path / "rows.jsonl", [b'{"a": "' + b"x" * SAMPLE_BYTES + b'"}\n', ROWS]
+    path.write_bytes(b"".join(rows))
+    found = open_rows(str(path), path.name, Options(), ("sha256",))
+    assert found.take_head() == b"".join(rows)
+    assert (found.head, found.sample) == (rows[0][:-1], rows[0])
+    found.source.close()

@@ -1,0 +1,49 @@
+"""Threads of this process: what one of them makes ahead of its use."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from depth import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from rows import bounded
+
+from evalstream.executors.threads import MOST_AHEAD, iterate_ahead
+from evalstream.model.errors import BrokenCompression
+
+
+def broken_after(items: list[int | None]) -> Iterator[int | None]:
+    yield from items
+    raise BrokenCompression("broken")
+
+
+def has_workers() -> bool:
+    return "evalstream-worker" in {thread.name for thread in threading.enumerate()}
+
+
+@bounded(max_examples=examples(50))
+@given(items=st.lists(st.none() | st.integers(), max_size=9), breaks=st.booleans())
+def test_the_same_items_come_in_order(items: list[int | None], breaks: bool) -> None:
+    came, ahead = [], iterate_ahead(broken_after(items) if breaks else iter(items))
+    try:
+        for item in ahead:
+            came.append(item)  # noqa: PERF402 - an error must not lose those before it
+    except BrokenCompression:
+        assert breaks
+    else:
+        assert not breaks
+    assert came == items
+    assert not has_workers()
+
+
+@pytest.mark.parametrize("taken", [1, 5])
+def test_few_items_are_made_ahead_and_closing_ends_the_thread(taken: int) -> None:
+    made: list[int] = []
+    ahead = iterate_ahead(made.append(number) or number for number in range(50))
+    assert [next(ahead) for _ in range(taken)] == [*range(taken)]
+    ahead.close()
+    assert len(made) <= taken + MOST_AHEAD
+    assert not has_workers()
