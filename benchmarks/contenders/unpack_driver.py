@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-PIECE_BYTES = 1 << 20
+PIECE_BYTES = 1 << 17
 GZIP_WINDOW = 31
 
 
