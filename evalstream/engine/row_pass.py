@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -55,7 +65,7 @@ class BlockPlan(NamedTuple):
 
     source: Source
     backend: Backend | None
-    blocks: Iterator[Block | None]
+    blocks: Generator[Block | None]
     under_way: deque[Block]
     is_stream: bool
 
@@ -110,11 +120,12 @@ def _run_in_order(plan: BlockPlan, function: Callable[[Block], Result]) -> Itera
     if plan.backend is not None and not backend.inherit_modules:
         plan.source.digest_in_thread()
     # All rows read of a stream were already passed on, and are used before it ends.
-    for result in run_in_order(backend, function, plan.blocks, tasks_raise_stopped=plan.is_stream):
-        if plan.backend is not None:
-            # The first result shows that the workers are forked.
-            plan.source.digest_in_thread()
-        yield result
+    with closing(plan.blocks) as blocks:
+        for result in run_in_order(backend, function, blocks, tasks_raise_stopped=plan.is_stream):
+            if plan.backend is not None:
+                # The first result shows that the workers are forked.
+                plan.source.digest_in_thread()
+            yield result
 
 
 def usable_cores() -> int:
@@ -126,7 +137,7 @@ def usable_cores() -> int:
 
 def _track_blocks(
     blocks: Iterable[Block | None], under_way: deque[Block]
-) -> Iterator[Block | None]:
+) -> Generator[Block | None]:
     """Yield blocks, and add them to the blocks in progress, for the reader of their results."""
     for block in blocks:
         if block is not None:

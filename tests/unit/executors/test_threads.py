@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from depth import examples
@@ -11,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
 
+from evalstream.engine import row_pass
+from evalstream.engine.open_rows import open_rows
 from evalstream.executors.threads import MOST_AHEAD, iterate_ahead
 from evalstream.model.errors import BrokenCompression
+from evalstream.model.options import Options
 
 
 def broken_after(items: list[int | None]) -> Iterator[int | None]:
@@ -47,3 +52,20 @@ def test_few_items_are_made_ahead_and_closing_ends_the_thread(taken: int) -> Non
     ahead.close()
     assert len(made) <= taken + MOST_AHEAD
     assert not has_workers()
+
+
+def test_a_pass_that_is_left_ends_its_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_pass, "_is_small", lambda *_: False)
+    path, options = tmp_path / "rows.jsonl.gz", Options(jobs=2)
+    path.write_bytes(gzip.compress(b'{"a": 1}\n' * 1000))
+    opened = open_rows(str(path), path.name, options, (), any_rows=True)
+    plan = row_pass.plan_blocks(opened, options, (), is_native=lambda: True, most=900)
+    lengths = row_pass.run_blocks(plan, lambda block: block.length)
+    assert isinstance(lengths, Generator)
+    assert next(lengths) == 900
+    assert has_workers()
+    lengths.close()
+    assert not has_workers()
+    opened.source.close()
