@@ -119,6 +119,26 @@ def test_scores_that_are_nan_made_figures_nan(tmp_path: Path, release: str, refu
     assert checked(tmp_path, log).get("INS302", 0) == refuted
 
 
+def test_outputs_without_a_completion_are_scored_again(tmp_path: Path) -> None:
+    """The first releases write the message of the model alone."""
+    log, _, _ = log_of("0.3.70")
+    for sample in log["samples"]:
+        del sample["output"]["completion"]
+    assert "INS218" not in checked(tmp_path, log)
+    log["samples"][0]["target"] = "none of it"
+    assert checked(tmp_path, log)["INS218"] == 1
+
+
+def test_events_that_name_no_scorer_have_the_explanation_of_a_score(tmp_path: Path) -> None:
+    log, _, _ = log_of("0.3.180")
+    for sample in log["samples"]:
+        for event in sample["events"]:
+            event.pop("scorer", None)
+    assert "INS216" not in checked(tmp_path, log)
+    log["samples"][0]["scores"]["match"]["explanation"] = "another"
+    assert checked(tmp_path, log)["INS216"] == 1
+
+
 @each(
     ("release", "of_task", "of_result", "verdict"),
     [

@@ -526,6 +526,18 @@ def test_the_event_of_a_tool_may_differ_only_where_it_says_so(
     assert "INS215" not in errors(log, tmp_path)
 
 
+@each("change", [_return_otherwise, _call_otherwise])
+def test_the_tools_of_a_stopped_sample_are_compared(
+    change: Callable[[Log], None], tmp_path: Path
+) -> None:
+    log = witnessed()
+    _add_tool(log)
+    _sample(log)["limit"] = {"type": "token", "limit": 4}
+    assert "INS215" not in errors(log, tmp_path)
+    change(log)
+    assert "INS215" in errors(log, tmp_path)
+
+
 def warnings(log: Log, folder: Path) -> dict[str, str | None]:
     """Return the pointers of the warnings of a log by code."""
     path = folder / "run.json"
