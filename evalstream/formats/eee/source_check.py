@@ -177,7 +177,7 @@ class SourceCheck:
             about = one.part in (None, sample.part) and one.scorer in sample.scores
             if about and one.is_required:
                 due |= self._bit(one.id)
-        return due or _NO_RESULT
+        return due
 
     def _bit(self, result: str | None, time: int = 0) -> int:
         """Return the bit of a result; each of several results of one id has its own."""
@@ -266,7 +266,8 @@ class SourceCheck:
     def _missing(self, log: SourceLog) -> Iterator[Violation]:
         names = {bit: result for (result, _), bit in self._bits.items()}
         for identity, part, place, lacks in self._store.missing(by_result=self._by_result):
-            about = f"sample {printable(identity)}, {log.part_name} {printable(part)} ({place})"
+            within = f", {log.part_name} {printable(part)}" if part else ""
+            about = f"sample {printable(identity)}{within} ({place})"
             if not lacks:
                 yield ES650.violation(f"no row has {about} of the log", expected=identity)
                 continue

@@ -141,7 +141,7 @@ class ClaimCheck:
             place = self._log.place_of_score(index, name)
             self._judge_count(count, result, place, number, f"{label} ")
         judged = ResultClaims(self._log, index, result, scores, reason)
-        self.has_unnamed = self.has_unnamed or judged.has_unnamed
+        self.has_unnamed = self.has_unnamed or bool(judged.unnamed)
         for claim, message in judged.judgements():
             opened = claim._replace(state=State.OPEN, reason=Reason.FORMULA.value)
             kept = opened if is_own and claim.state.holds else claim

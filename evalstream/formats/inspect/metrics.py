@@ -86,23 +86,28 @@ def find_declaration(log: LogView, metric: Metric, scorer: Any) -> DeclaredMetri
 
 
 _NAMED_SINCE: Final = (0, 3, 241)
-"""The release from which on each of several figures of a metric names the metric."""
+"""The release from which on figures of a metric that returns an object name the metric."""
 
 
-def has_unnamed_metrics(log: LogView, result: Mapping[str, Any]) -> bool:
-    """Return whether metrics of the task's own may have given figures under other names.
+def unnamed_figures(log: LogView, result: Mapping[str, Any]) -> frozenset[str]:
+    """Return the keys of figures that metrics of the task's own may have given.
 
-    Each gave at least two: a single one may be the figure of a metric that was renamed.
+    They are those that are not declared, and those of a name that stands there more often than it
+    is declared.
     """
     scorer, metrics = result.get("scorer", result.get("name")), list(result_metrics(result))
     if not () < log.release < _NAMED_SINCE or any(one.group for one in metrics):
-        return False
-    known = {one.formula.rpartition("/")[2] for one in metrics}
-    own = {
-        one.name.rpartition("/")[2] for one in list_declared(log, scorer) or () if not one.is_ours
-    }
-    undeclared = [one for one in metrics if find_declaration(log, one, scorer) is None]
-    return 0 < 2 * len(own - known) <= len(undeclared)
+        return frozenset()
+    declared = list_declared(log, scorer) or ()
+    # A figure of a group has another formula than its name says.
+    metrics = [one for one in metrics if one.formula == one.name]
+    stated = Counter(one.name.rpartition("/")[2] for one in metrics)
+    known = Counter(one.name.rpartition("/")[2] for one in declared)
+    lacking = {one.name.rpartition("/")[2] for one in declared if not one.is_ours} - stated.keys()
+    spare = stated - known
+    if not 0 < len(lacking) <= spare.total():
+        return frozenset()
+    return frozenset(one.key for one in metrics if spare[one.name.rpartition("/")[2]])
 
 
 def has_params(declared: Mapping[str, Any], params: Mapping[str, Any]) -> bool:

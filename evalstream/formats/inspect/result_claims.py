@@ -11,8 +11,8 @@ from evalstream.formats.inspect import metrics
 from evalstream.formats.inspect.metrics import (
     Metric,
     find_declaration,
-    has_unnamed_metrics,
     result_metrics,
+    unnamed_figures,
 )
 from evalstream.formats.inspect.results import Scores
 from evalstream.formats.inspect.views import LogView
@@ -63,6 +63,9 @@ _NEAR: Final = 1e-9
 _MOST: Final = 1e150
 """Larger numbers have no square."""
 
+_LEFT_OUT_SINCE: Final = (0, 3, 113)
+"""The release from which on figures leave out scores that are NaN."""
+
 
 def result_label(result: Mapping[str, Any]) -> str:
     """Return how messages call a result: its scorer, its name and its reducer."""
@@ -85,7 +88,7 @@ class ResultClaims:
         self._scorer, self._label = result.get("scorer", result.get("name")), result_label(result)
         self._metrics = list(result_metrics(result))
         self._scores, self._reason = scores, reason
-        self.has_unnamed = has_unnamed_metrics(log, result)
+        self.unnamed = unnamed_figures(log, result)
         self._figures: dict[tuple[str, bytes], metrics.Figure] = {}
         self._sums: ScoreSums | None = None
 
@@ -98,7 +101,7 @@ class ResultClaims:
             if _are_ends(pair):
                 next(following)
                 yield self._judge_interval(pair)
-            elif self.has_unnamed and find_declaration(self._log, metric, self._scorer) is None:
+            elif metric.key in self.unnamed:
                 yield leave_open(self._claim(metric, kinds.UNKNOWN), Reason.UNSURE, self._rows)
             else:
                 yield self._judge(metric)
@@ -139,6 +142,8 @@ class ResultClaims:
     ) -> Judgement:
         claimed = math.nan if claim.shown is None else float(claim.shown)
         has_own = metrics.has_own_words(params)
+        if math.isnan(claimed) and self._counts_nan:
+            value = claimed
         if claimed == value or (math.isnan(claimed) and math.isnan(value)):
             return confirm(claim, _json(value), self._rows)
         if claim.value is None or not math.isfinite(value):
@@ -234,6 +239,12 @@ class ResultClaims:
             if judgement.claim.state is State.REFUTED:
                 return judgement
         return leave_open(claim, reason, self._rows)
+
+    @property
+    def _counts_nan(self) -> bool:
+        """Whether scores that are NaN are among those of the figures, as in earlier releases."""
+        is_early = () < self._log.release < _LEFT_OUT_SINCE
+        return is_early and self._scores is not None and self._scores.unscored > 0
 
     @property
     def _rows(self) -> int:

@@ -110,7 +110,11 @@ def _arguments(log: LogView) -> Stated:
         "sandbox/type": (kind,),
         "sandbox/config": (setting,),
         "eval_plan/name": (member(plan, "name"),),
-        "eval_plan/steps": (steps,),
+        # Newer readers of logs fill in the parameters that were passed.
+        "eval_plan/steps": (
+            steps,
+            [{"params_passed": one.get("params", {}), **one} for one in steps],
+        ),
         "agentic_eval_config/available_tools": tuple(_tools(steps)),
         **{f"eval_plan/config/{name}": (value,) for name, value in config.items()},
     }

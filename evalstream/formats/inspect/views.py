@@ -113,8 +113,14 @@ class SampleView:
 
     @cached_property
     def scored_texts(self) -> tuple[str, list[str]] | None:
-        """The completion and the targets, None for a failed sample and for other values."""
-        completion = self.resolve_attachment(member(self.value.get("output"), "completion"))
+        """The completion and the targets, None for a failed sample and for other values.
+
+        Outputs of earlier releases have no completion: it is the text of their first choice.
+        """
+        output = object_or_empty(self.value.get("output"))
+        choice = next((one for _, one in objects(output.get("choices"))), None)
+        text = member(member(choice, "message"), "content")
+        completion = self.resolve_attachment(output.get("completion", text))
         target = self.value.get("target")
         targets = [target] if isinstance(target, str) else list_or_empty(target)
         if self.has_failed or not isinstance(completion, str):

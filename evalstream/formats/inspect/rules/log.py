@@ -10,9 +10,9 @@ from evalstream.formats.inspect.metrics import (
     OURS,
     find_declaration,
     has_params,
-    has_unnamed_metrics,
     list_declared,
     result_metrics,
+    unnamed_figures,
 )
 from evalstream.formats.inspect.results import UNREDUCED
 from evalstream.formats.inspect.values import is_count
@@ -121,13 +121,12 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
         if name and name not in told:
             message = f"the samples have scores of {name}, but the results do not"
             yield INS305.violation(message, log.at("results"))
-    for scorer in list_or_empty(log.eval.get("scorers")):
-        name = member(scorer, "name")
-        found = [one for one in log.results_scores if name and one.value.get("scorer") == name]
+    for name, scorer in log.declared_scorers.items():
+        found = [one for one in log.results_scores if one.value.get("scorer") == name]
         figures = [metric for one in found for metric in result_metrics(one.value)]
         # Groups are named without the package.
         names, groups = {one.name for one in figures}, {one.group for one in figures}
-        is_unnamed = all(has_unnamed_metrics(log, one.value) for one in found)
+        is_unnamed = all(unnamed_figures(log, one.value) for one in found)
         of_task, of_scorer = log.task_metrics, member(scorer, "metrics")
         for metric in list_or_empty(of_scorer if of_task is None else of_task) if found else ():
             full = str(member(metric, "name") or "")
@@ -159,7 +158,7 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
     metrics = list(result_metrics(result))
     kinds = {one.formula for one in metrics}
     reducer = text_or_none(result.get("reducer"))
-    known, is_unnamed = list_declared(log, scorer), has_unnamed_metrics(log, result)
+    known, unnamed = list_declared(log, scorer), unnamed_figures(log, result)
     # Metrics that the harness does not define may take the scores of each epoch, too.
     ours = {one.name.removeprefix(OURS) for one in known or () if one.is_ours}
     is_unreduced = bool(kinds) and all(one in UNREDUCED or one not in ours for one in kinds)
@@ -176,7 +175,7 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
                 place,
                 expected=names,
                 found=metric.formula,
-                severity=Severity.WARNING if is_unnamed else None,
+                severity=Severity.WARNING if metric.key in unnamed else None,
             )
         elif not has_params(found.params, metric.params):
             yield INS307.violation(

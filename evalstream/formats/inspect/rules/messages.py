@@ -38,6 +38,8 @@ def _outputs(sample: SampleView) -> Iterator[Violation]:
         yield INS212.violation("no event recorded this completion", place, found=completion)
     elif sample.has_plain_plan:
         yield from _other_completion(sample, completion)
+    if sample.has_plain_plan:
+        yield from _other_usage(sample)
     yield from _other_choices(sample, recorded)
 
 
@@ -55,6 +57,17 @@ def _other_completion(sample: SampleView, completion: Any) -> Iterator[Violation
         words = "the completion is not the text of the first choice"
         place = sample.at("output", "completion")
         yield INS212.violation(words, place, expected=text, found=completion)
+
+
+def _other_usage(sample: SampleView) -> Iterator[Violation]:
+    """Look for the usage of the output among those of the calls."""
+    usage = member(sample.value.get("output"), "usage")
+    outputs = [event.get("output") for _, event in sample.events("model")]
+    known = [one for output in outputs if (one := member(output, "usage"))]
+    if usage and known and usage not in known:
+        words = "no call of a model has this usage"
+        expected = known[0] if len(known) == 1 else None
+        yield INS212.violation(words, sample.at("output", "usage"), expected=expected, found=usage)
 
 
 def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Violation]:
@@ -101,11 +114,11 @@ INS212: Final = declare_rule("INS212", record=_outputs)
 
 def _messages(sample: SampleView) -> Iterator[Violation]:
     """Compare each message with what the events recorded of it; report each message once."""
-    if sample.is_stopped:
-        return
-    by_state = _against_state if final_state(sample) is not None else _against_texts
     reported = set()
-    witnesses = (by_state, _against_models, _against_tools)
+    witnesses = [_against_models, _against_tools]
+    if not sample.is_stopped:
+        by_state = _against_state if final_state(sample) is not None else _against_texts
+        witnesses.insert(0, by_state)
     for index, words, found in chain.from_iterable(one(sample) for one in witnesses):
         if index not in reported:
             reported.add(index)

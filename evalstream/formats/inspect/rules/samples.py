@@ -245,11 +245,14 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
 
 
 def _is_score(sample: SampleView, score: Any, told: Mapping[str, Any], *, edited: bool) -> bool:
-    """Tell whether a score is the one of an event. An edit may leave the answer out."""
+    """Tell whether a score is the one of an event. An edit may leave the texts out."""
     if not same(score_value(score), score_value(told)):
         return False
-    here, there = (sample.resolve_attachment(member(one, "answer")) for one in (score, told))
-    return here == there or (edited and here is None)
+    for part in ("answer", "explanation"):
+        here, there = (sample.resolve_attachment(member(one, part)) for one in (score, told))
+        if here != there and not (edited and here is None):
+            return False
+    return True
 
 
 def _check_edits(sample: SampleView) -> Iterator[Violation]:

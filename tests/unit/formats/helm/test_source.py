@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from paths import EXAMPLES
 
+import evalstream
 from evalstream.formats.eee import source_results
 from evalstream.formats.helm import source
 from evalstream.formats.helm.source import HelmSource, open_source
@@ -67,6 +68,25 @@ def test_early_converters_did_not_write_every_result() -> None:
         results = log.results or ()
     assert not any(one.is_required for one in results)
     assert "exact_match test on pens" in results[0].names
+
+
+def test_a_row_of_any_result_is_enough_where_none_is_required(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(
+        json.dumps({"evaluation_results": [{"evaluation_name": "exact_match test on pens"}]})
+    )
+    row = {"evaluation_result_id": "exact_match:test", "evaluation": {"score": 1.0}}
+    rows = [json.dumps({**row, "sample_id": f"id{place // 2}"}) for place in range(8)]
+
+    def missing() -> list[str]:
+        (tmp_path / "run.jsonl").write_text("\n".join(rows))
+        report = evalstream.check(
+            tmp_path / "run.jsonl", aggregate=tmp_path / "run.json", source=str(RUN)
+        )
+        return [one.message for one in report if one.code == "ES650"]
+
+    assert missing() == []
+    del rows[0]
+    assert missing() == ["no row has sample id0 (request 1) of the log"]
 
 
 def test_members_are_those_of_the_request() -> None:

@@ -1,6 +1,7 @@
 """What earlier releases of the harness write in another way, and changes of it."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,6 @@ def test_newer_releases_name_the_metric_of_each_figure(tmp_path: Path, release: 
 @each(
     "change",
     [
-        lambda metrics: metrics.pop("high"),
         lambda metrics: metrics.pop("stderr"),
         lambda metrics: metrics["high"].update(group="several"),
         lambda metrics: metrics["accuracy"].update(value=0.9),
@@ -70,11 +70,73 @@ def test_changes_beside_several_figures_are_refuted(tmp_path: Path, change: Any)
     assert "failed" in checked(tmp_path, log)
 
 
-def test_a_renamed_own_metric_is_missed(tmp_path: Path) -> None:
-    log, scorer, metrics = log_of("0.3.180")
+@each(("release", "verdict"), [("0.3.180", "unconfirmed"), ("0.3.241", "failed")])
+def test_one_figure_of_an_own_metric_cannot_be_told_from_a_renamed_one(
+    tmp_path: Path, release: str, verdict: str
+) -> None:
+    log, scorer, metrics = log_of(release)
     scorer["metrics"].append({"name": "total", "options": {}})
     metrics["better"] = {"name": "better", "value": 9.0, "params": {}}
+    found = checked(tmp_path, log)
+    assert (verdict in found, found["INS305"], found["INS307"]) == (True, 1, 1)
+
+
+def test_a_figure_of_an_own_metric_may_have_the_name_of_a_declared_one(tmp_path: Path) -> None:
+    log, scorer, metrics = log_of("0.3.180")
+    scorer["metrics"].append({"name": "total", "options": {}})
+    metrics["accuracy1"] = metrics["accuracy"]
+    metrics["accuracy"] = metrics["accuracy"] | {"value": 0.125}
+    assert "unconfirmed" in checked(tmp_path, log)
+    scorer["metrics"].pop()
     assert "failed" in checked(tmp_path, log)
+
+
+def test_scorers_of_one_name_have_their_own_metrics(tmp_path: Path) -> None:
+    log, scorer, metrics = log_of("0.3.180")
+    (result,) = log["results"]["scores"]
+    name = f"{result['scorer']}1"
+    mean = {"mean": metrics["accuracy"] | {"name": "mean"}}
+    log["eval"]["scorers"].append(
+        scorer | {"metrics": [{"name": "inspect_ai/mean", "options": {}}]}
+    )
+    log["results"]["scores"].append(result | {"name": name, "scorer": name, "metrics": mean})
+    log["reductions"] += [one | {"scorer": name} for one in log["reductions"]]
+    for sample in log["samples"]:
+        sample["scores"][name] = sample["scores"][result["scorer"]]
+    assert "INS305" not in checked(tmp_path, log)
+    mean["mean"]["name"] = "accuracy"
+    assert checked(tmp_path, log)["INS305"] == 1
+
+
+@each(("release", "refuted"), [("0.3.112", 0), ("0.3.113", 2)])
+def test_scores_that_are_nan_made_figures_nan(tmp_path: Path, release: str, refuted: int) -> None:
+    log, _, metrics = log_of(release)
+    for sample in log["samples"]:
+        if sample["id"] == log["samples"][0]["id"]:
+            sample["scores"]["match"]["value"] = math.nan
+    for one in metrics.values():
+        one["value"] = math.nan
+    assert checked(tmp_path, log).get("INS302", 0) == refuted
+
+
+def test_outputs_without_a_completion_are_scored_again(tmp_path: Path) -> None:
+    """The first releases write the message of the model alone."""
+    log, _, _ = log_of("0.3.70")
+    for sample in log["samples"]:
+        del sample["output"]["completion"]
+    assert "INS218" not in checked(tmp_path, log)
+    log["samples"][0]["target"] = "none of it"
+    assert checked(tmp_path, log)["INS218"] == 1
+
+
+def test_events_that_name_no_scorer_have_the_explanation_of_a_score(tmp_path: Path) -> None:
+    log, _, _ = log_of("0.3.180")
+    for sample in log["samples"]:
+        for event in sample["events"]:
+            event.pop("scorer", None)
+    assert "INS216" not in checked(tmp_path, log)
+    log["samples"][0]["scores"]["match"]["explanation"] = "another"
+    assert checked(tmp_path, log)["INS216"] == 1
 
 
 @each(

@@ -112,6 +112,7 @@ def witnessed() -> Log:
         *(_span("scorers", None, None), _span("match", "scorer", "scorers")),
         {**scored, "span_id": "match"},
     ]
+    sample["output"]["usage"] = sample["events"][SECOND_CALL]["output"]["usage"]
     whole: Log = json.loads(json.dumps(log))
     return whole
 
@@ -241,6 +242,11 @@ def _stop_otherwise(log: Log) -> None:
     _sample(log)["output"]["choices"][0]["stop_reason"] = "max_tokens"
 
 
+def _count_in_the_output(log: Log) -> None:
+    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+    _sample(log)["output"]["usage"] = usage
+
+
 def _add_tool(log: Log, **members: Any) -> None:
     """Add the event of the tool that the first sample called."""
     asked = _sample(log)["messages"][1]["tool_calls"][0]
@@ -276,6 +282,7 @@ CHANGED: dict[Callable[[Log], None], set[str]] = {
     _tell_another_tool: {"INS215"},
     _call_in_the_output: {"INS212"},
     _stop_otherwise: {"INS212"},
+    _count_in_the_output: {"INS212"},
     _answer_in_all_but_calls: {"INS212", "INS215"},
     _rename_model: {"INS217"},
     _count_less: {"INS217"},
@@ -524,6 +531,18 @@ def test_the_event_of_a_tool_may_differ_only_where_it_says_so(
     log = witnessed()
     _add_tool(log, **members)
     assert "INS215" not in errors(log, tmp_path)
+
+
+@each("change", [_return_otherwise, _call_otherwise])
+def test_the_tools_of_a_stopped_sample_are_compared(
+    change: Callable[[Log], None], tmp_path: Path
+) -> None:
+    log = witnessed()
+    _add_tool(log)
+    _sample(log)["limit"] = {"type": "token", "limit": 4}
+    assert "INS215" not in errors(log, tmp_path)
+    change(log)
+    assert "INS215" in errors(log, tmp_path)
 
 
 def warnings(log: Log, folder: Path) -> dict[str, str | None]:

@@ -70,6 +70,18 @@ def test_a_log_says_the_same_however_it_is_stored(tmp_path: Path) -> None:
     assert facts_of(write(tmp_path / "within.json.gz", compressed)) == whole
 
 
+def test_newer_readers_fill_in_what_was_passed_to_a_step(tmp_path: Path) -> None:
+    log = sound_log()
+    log["plan"]["steps"] = [{"solver": "generate", "params": {"cache": True}}]
+    steps = "generation_config/generation_args/eval_plan/steps"
+    with closing(opened(write(tmp_path / "log.json", log))) as source:
+        given = source.stated[steps]
+    (step,) = log["plan"]["steps"]
+    passed = {"params_passed": step["params"]}
+    assert [step] in given
+    assert [step | passed] in given
+
+
 def test_a_run_that_did_not_end_has_no_results(tmp_path: Path) -> None:
     members = members_of(sound_log())
     del members[HEADER], members[REDUCTIONS]
