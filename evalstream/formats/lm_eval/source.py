@@ -7,7 +7,6 @@ The facts come from the converters of every-eval-ever, tags v0.2.0 to v0.2.3rc1 
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -38,6 +37,7 @@ from evalstream.model.source_log import (
     stated_values,
 )
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import holds_double
 from evalstream.parsing.strict_json import parse_exactly
 
 NO_FILTER: Final = "none"
@@ -212,9 +212,7 @@ def _read_stated(results: Results, task: str) -> Stated:
 def _times(results: Results) -> tuple[Any, ...]:
     """Return the spellings of the time of the call, which converters cut to seconds."""
     date = results.document.get("date")
-    if isinstance(date, (int, float)) and math.isfinite(date):
-        return int(date), date
-    return ()
+    return (int(date), date) if holds_double(date) else ()
 
 
 _ARGUMENTS: Final = {

@@ -78,13 +78,15 @@ static bool reads_integer(const struct span *text, int64_t *integer) {
     enum { MOST_DIGITS = 15 };
     const bool negative = text->length && *text->start == '-';
     *integer = 0;
+    if (text->length == negative || text->length > negative + MOST_DIGITS)
+        return false;
     for (size_t place = negative; place < text->length; place++) {
         if (!is_digit(text->start[place]))
             return false;
         *integer = *integer * 10 + (text->start[place] - '0');
     }
     *integer = negative ? -*integer : *integer;
-    return text->length > negative && text->length - negative <= MOST_DIGITS;
+    return true;
 }
 
 static bool is_word(const struct span *text) {
