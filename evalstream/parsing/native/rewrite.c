@@ -576,14 +576,6 @@ void free_rewriter(struct rewriter *r) {
     free(r);
 }
 
-uint64_t count_newlines(const byte *bytes, uint64_t size) {
-    uint64_t count = 0;
-    const byte *const end = bytes + size;
-    for (const byte *at = bytes; (at = memchr(at, '\n', (size_t)(end - at))); at++)
-        count++;
-    return count;
-}
-
 int32_t are_plain_lines(const byte *bytes, uint64_t size) {
     const byte *const end = bytes + size;
     if (memchr(bytes, '\r', size))
