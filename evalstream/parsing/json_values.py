@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, canonical, fast, is_finite
@@ -89,6 +89,12 @@ def to_float(value: Any) -> float | None:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def holds_double(value: Any) -> TypeGuard[float]:
+    """Tell whether a value is a JSON number that a finite double can be near to."""
+    number = to_float(value)
+    return number is not None and math.isfinite(number)
 
 
 def read_number(value: Any) -> float | None:

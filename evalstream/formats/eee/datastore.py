@@ -43,7 +43,10 @@ _UNPORTABLE: Final[tuple[tuple[Callable[[str], object], str], ...]] = (
     (lambda name: _RESERVED_MARK.search(name) is not None, r'it has one of < > : " \ | ? *'),
     (lambda name: name.endswith((" ", ".")), "it ends in a space or full stop"),
     (lambda name: name.startswith((" ", ".", "-")), "it begins with a space, full stop or hyphen"),
-    (lambda name: _device(name) in _RESERVED, "it is the name of a device on Windows"),
+    (
+        lambda name: name.partition(".")[0].rstrip(" ").lower() in _RESERVED,
+        "it is the name of a device on Windows",
+    ),
     (lambda name: len(os.fsencode(name)) > LONGEST_NAME, f"it is over {LONGEST_NAME} bytes long"),
     (lambda name: not (name.isascii() or _is_composed(name)), "it is not in the Unicode form NFC"),
     (lambda name: name == ROOT, "it is the name of the datastore's root"),
@@ -175,10 +178,6 @@ def _is_composed(name: str) -> bool:
     from unicodedata import is_normalized
 
     return is_normalized("NFC", name)
-
-
-def _device(name: str) -> str:
-    return name.partition(".")[0].rstrip(" ").lower()
 
 
 class TargetPlace(NamedTuple):

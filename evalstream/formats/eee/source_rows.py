@@ -19,7 +19,9 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.source_log import SourceScore
 from evalstream.model.text import count_noun, join_words
 from evalstream.parsing.json import member, pointer
+from evalstream.parsing.json_values import holds_double
 from evalstream.rules.base import Rule
+from evalstream.stats.claims.reducers import is_missing
 
 MATCHING_VERSIONS: Final = frozenset({"0.2.0", "0.2.1"})
 """Versions whose converter of Inspect logs scored 1 where the answer is a reference, else 0."""
@@ -310,6 +312,6 @@ def is_same_figure(one: float | None, other: float | None) -> bool:
     """Tell whether two figures are equal up to the rounding of floats; NaN equals NaN."""
     if one is None or other is None:
         return False
-    if math.isnan(one) or math.isnan(other):
-        return math.isnan(one) and math.isnan(other)
-    return math.isclose(one, other, rel_tol=_NEAR, abs_tol=_NEAR)
+    if holds_double(one) and holds_double(other):
+        return math.isclose(one, other, rel_tol=_NEAR, abs_tol=_NEAR)
+    return one == other or (is_missing(one) and is_missing(other))

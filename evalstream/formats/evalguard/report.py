@@ -12,7 +12,7 @@ from evalstream.formats.evalguard.format import METRIC, TASK, is_harness_output
 from evalstream.formats.evalguard.views import Document, FolderItem, as_number, text_member
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
-from evalstream.parsing.json_values import list_or_empty
+from evalstream.parsing.json_values import holds_double, list_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
 
 FLAT: Final = "task"
@@ -114,7 +114,7 @@ class Reported(NamedTuple):
         answers, unless by chance: then the least is 0. Clusters of samples change the error.
         """
         share, scale = self._share
-        if share is None or self.samples is None or self.samples < _FEWEST:
+        if share is None or not holds_double(self.samples) or self.samples < _FEWEST:
             return None
         exponent = Decimal(str(self.value)).as_tuple().exponent
         room = 0.5 * 10.0 ** int(exponent) / scale

@@ -209,7 +209,7 @@ def find_other_mapping(
     Source: MultipleChoiceJointAdapter of HELM. Its early releases knew the letter A alone.
     """
     given, references = request.output_mapping, request.instance.references
-    if not given or references is None or adapter.get("method") not in _JOINT:
+    if not given or references is None or text_or_none(adapter.get("method")) not in _JOINT:
         return None
     texts = [one.output if isinstance(one.output, str) else one.output.text for one in references]
     letters = adapter.get("reference_prefix_characters")

@@ -41,7 +41,7 @@ from evalstream.model.source_log import (
     stated_values,
 )
 from evalstream.parsing.array_splitter import ArraySplitter
-from evalstream.parsing.json import member
+from evalstream.parsing.json import member, text_or_none
 
 CORE: Final = (
     *("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match"),
@@ -74,7 +74,7 @@ class HelmSource:
         self._adapter = member(run_spec, "adapter_spec")
         deployment = str(member(self._adapter, "model_deployment") or "")
         self._platform = deployment.partition("/")[0] if "/" in deployment else None
-        self.models = frozenset(stated_values(member(self._adapter, "model")))
+        self.models = frozenset(stated_values(text_or_none(member(self._adapter, "model"))))
         run_name = str(member(run_spec, "name") or "")
         self._dataset = str(member(scenario, "name") or run_name.partition(":")[0])
         self.stated: Stated = {}

@@ -19,14 +19,14 @@ from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import Reason, State
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import canonical, text_or_none
-from evalstream.parsing.json_values import is_number
+from evalstream.parsing.json_values import holds_double, to_float
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence, sum_clusters
 from evalstream.stats.claims.judge import judge
 from evalstream.stats.claims.judgement import Claim, Judgement, confirm, leave_open, refute
 from evalstream.stats.claims.kinds import ClaimKind, Figure
-from evalstream.stats.claims.reducers import CannotCompute
+from evalstream.stats.claims.reducers import CannotCompute, is_missing
 from evalstream.stats.coverage import ResultCoverage
 from evalstream.stats.tally import ScoreSums
 
@@ -140,18 +140,16 @@ class ResultClaims:
     def _compare(
         self, claim: Claim, value: float, params: Mapping[str, Any], inner: str
     ) -> Judgement:
-        claimed = math.nan if claim.shown is None else float(claim.shown)
         has_own = metrics.has_own_words(params)
-        if math.isnan(claimed) and self._counts_nan:
-            value = claimed
-        if claimed == value or (math.isnan(claimed) and math.isnan(value)):
+        is_nan = is_missing(claim.shown)
+        if claim.shown == value or (is_nan and (self._counts_nan or math.isnan(value))):
             return confirm(claim, _json(value), self._rows)
         if claim.value is None or not math.isfinite(value):
             if has_own:
                 return leave_open(claim, Reason.METHOD, self._rows, _json(value))
             words = f"the {claim.kind.name} of {count_noun(self._rows, 'score')} is not the claim"
             return refute(claim, _json(value), words, self._rows)
-        if inner in _ROOTS and self._is_rounding(claimed, value):
+        if inner in _ROOTS and self._is_rounding(claim.shown, value):
             return confirm(claim, value, self._rows)
         figure = Figure(f"the {claim.kind.name}", value)
         exact = claim.kind._replace(
@@ -200,13 +198,13 @@ class ResultClaims:
         declared = find_declaration(self._log, metric, self._scorer)
         params = metric.params if declared is None else declared.params
         ends = {one.name: one.value for one in pair}
-        level = params.get("level", 0.95)
+        level = to_float(params.get("level", 0.95))
         claim = self._claim(metric, kinds.INTERVAL)._replace(
             value=(_decimal(ends["lower"]), _decimal(ends["upper"])),
             shown=ends,
             method="bootstrap",
             draws=metrics.read_draws(params),
-            level=float(level) if isinstance(level, (int, float)) else math.nan,
+            level=math.nan if level is None else level,
         )
         if self._scores is None:
             return leave_open(claim, self._reason, self._rows)
@@ -225,7 +223,7 @@ class ResultClaims:
 
     def _claim(self, metric: Metric, kind: ClaimKind) -> Claim:
         value = metric.value
-        number = None if not _is_finite(value) else _decimal(value)
+        number = _decimal(value) if holds_double(value) else None
         place = self._log.place_of_score(self._index, "metrics", metric.key, "value")
         is_score = kind not in _SPREADS
         label = f"{self._label} {metric.key}"
@@ -290,15 +288,11 @@ def _choose_kind(name: str | None, metric: Metric, params: Mapping[str, Any]) ->
 def _are_ends(pair: list[Metric]) -> bool:
     """Return whether two metrics are the ends of an interval from resampling."""
     if [one.name for one in pair] != ["lower", "upper"] or not all(
-        _is_finite(one.value) for one in pair
+        holds_double(one.value) for one in pair
     ):
         return False
     low, high = pair
     return low.formula == high.formula == "ci" and low.params.get("method") == "bootstrap"
-
-
-def _is_finite(value: Any) -> bool:
-    return is_number(value) and math.isfinite(value)
 
 
 def _decimal(value: Any) -> Decimal:

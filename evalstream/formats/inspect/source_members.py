@@ -16,7 +16,7 @@ from typing import Any, Final, TypeGuard
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.source_log import SourceMessage, Stated, stated_values
 from evalstream.parsing.json import member, text_or_none
-from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
+from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects, to_float
 
 _ARGUMENTS: Final = ("temperature", "top_p", "top_k", "max_tokens")
 _LIBRARIES: Final = ("inspect_ai", "inspect-ai", "inspect", "inspect_evals")
@@ -349,7 +349,8 @@ def _times(value: Mapping[str, Any]) -> Stated:
 
 
 def _is_finite(value: Any) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and math.isfinite(value * 1000)
+    number = to_float(value)
+    return number is not None and math.isfinite(number * 1000)
 
 
 def _milliseconds(seconds: float) -> tuple[float, ...]:

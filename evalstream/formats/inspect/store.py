@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
+from evalstream.parsing.json_values import holds_double
 
 _BATCH: Final = 500
 
@@ -317,13 +317,9 @@ def perplexity_numbers(metadata: Any) -> tuple[int, float] | None:
     found = metadata if isinstance(metadata, dict) else {}
     tokens: Any = found.get("num_tokens")
     probability: Any = found.get("sum_log_probs")
-    if not _is_number(tokens) or not _is_number(probability):
+    if not holds_double(tokens) or not holds_double(probability):
         return None
     return int(tokens), float(probability)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 def _text(value: Any) -> str:

@@ -13,6 +13,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from evalstream.parsing.json import member
+from evalstream.parsing.json_values import holds_double, to_float
+from evalstream.stats.claims.reducers import is_missing
 
 MOST_COUNT: Final = 10**15
 """More than any count of samples, epochs or tokens."""
@@ -51,15 +53,11 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _are_near(one: Any, other: Any) -> bool:
-    if _is_nothing(one) or _is_nothing(other):
-        return _is_nothing(one) and _is_nothing(other)
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+    if is_missing(one) or is_missing(other):
+        return is_missing(one) and is_missing(other)
+    if holds_double(one) and holds_double(other):
         return math.isclose(one, other, rel_tol=_NEAR, abs_tol=_NEAR)
-    return False
-
-
-def _is_nothing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    return bool(one == other)
 
 
 def read_time(value: Any) -> datetime | None:
@@ -86,7 +84,8 @@ def known_number(value: Any) -> float | None:
         if word is None and _NUMBER.fullmatch(value):
             word = float(value)
         return word
-    return float(value) if isinstance(value, (int, float)) else None
+    # True is 1.
+    return to_float(+value) if isinstance(value, (int, float)) else None
 
 
 def score_to_float(value: Any) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.formats.inspect.values import is_count, is_id
+from evalstream.formats.inspect.values import MOST_COUNT, is_id
 from evalstream.parsing.json import member, pointer, text_or_none
 from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
 
@@ -216,7 +216,7 @@ class LogView:
     def epochs(self) -> int:
         """The number of epochs, 1 where none is declared."""
         number: Any = self.config.get("epochs")
-        return int(number) if is_count(number) and number else 1
+        return max(0, min(number, MOST_COUNT)) if number.__class__ is int else 1
 
     @cached_property
     def declared_reducers(self) -> list[str] | None:
@@ -295,7 +295,7 @@ class LogView:
         """Whether all solvers leave the messages of tools as they are, also agents."""
         steps = list_or_empty(member(self.header.get("plan"), "steps"))
         return bool(steps) and all(
-            _is_plain(one) or member(one, "solver") in _AGENTS for one in steps
+            _is_plain(one) or text_or_none(member(one, "solver")) in _AGENTS for one in steps
         )
 
     @cached_property

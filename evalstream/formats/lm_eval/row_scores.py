@@ -25,6 +25,7 @@ from evalstream.formats.lm_eval.scoring_plan import (
     ROLLING,
     ScoringPlan,
 )
+from evalstream.parsing.json_values import holds_double
 
 NEAR: Final = 1e-6
 """Normalised log-likelihoods that differ by less, relative to the larger one, are a tie."""
@@ -304,8 +305,8 @@ def is_derived(value: Any, derived: Derived) -> bool:
 def _is_same(value: Any, derived: Any) -> bool:
     if isinstance(derived, list) and isinstance(value, list):
         return len(value) == len(derived) and all(map(_is_same, value, derived))
-    if isinstance(derived, float) and isinstance(value, (int, float)):
-        return math.isclose(value, derived, rel_tol=NEAR) if value != derived else True
+    if isinstance(derived, float) and holds_double(value):
+        return math.isclose(value, derived, rel_tol=NEAR)
     return bool(value == derived)
 
 

@@ -7,7 +7,6 @@ The facts come from the converters of every-eval-ever, tags v0.2.0 to v0.2.3rc1 
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -38,6 +37,7 @@ from evalstream.model.source_log import (
     stated_values,
 )
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import holds_double, to_float
 from evalstream.parsing.strict_json import parse_exactly
 
 NO_FILTER: Final = "none"
@@ -155,7 +155,8 @@ def _results(results: Results, task: str) -> Iterator[SourceResult]:
     directions = member(results.document.get("higher_is_better"), task)
     errors = {(one.metric, one.filter): one.value for one in claims if one.is_stderr}
     for claim in claims:
-        if claim.is_stderr or not isinstance(claim.value, (int, float)):
+        score = _number(claim.value)
+        if claim.is_stderr or score is None:
             continue
         metric, part = claim.metric, claim.filter or NO_FILTER
         suffix = "" if part == NO_FILTER else f"/{part}"
@@ -168,7 +169,7 @@ def _results(results: Results, task: str) -> Iterator[SourceResult]:
             frozenset({metric, f"{metric} (filter: {part})"}),
             _result_id(metric, part),
             part,
-            float(claim.value),
+            score,
             () if error is None else (error,),
             (),
             counts,
@@ -212,9 +213,7 @@ def _read_stated(results: Results, task: str) -> Stated:
 def _times(results: Results) -> tuple[Any, ...]:
     """Return the spellings of the time of the call, which converters cut to seconds."""
     date = results.document.get("date")
-    if isinstance(date, (int, float)) and math.isfinite(date):
-        return int(date), date
-    return ()
+    return (int(date), date) if holds_double(date) else ()
 
 
 _ARGUMENTS: Final = {
@@ -315,7 +314,7 @@ def _members(row: Mapping[str, Any], part: str) -> Stated:
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None
+    return to_float(+value) if isinstance(value, (int, float)) else None
 
 
 def _choices(row: Mapping[str, Any]) -> tuple[str, ...] | None:

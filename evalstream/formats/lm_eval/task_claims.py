@@ -263,7 +263,10 @@ CHUNK: Final = 1000
 """The largest number of draws with one seed."""
 
 MOST_DRAWN: Final = 5_000_000
-"""Most values that are drawn for one error: under a second for most metrics."""
+"""Most values that are drawn for one error."""
+
+MOST_DRAWS: Final = 100_000
+"""Most draws for one error, however few the values: the harness makes as many by default."""
 
 
 class Resampling(NamedTuple):
@@ -283,7 +286,7 @@ def resampled_error(
     """
     size = min(CHUNK, iterations)
     wanted = iterations // size * size
-    draws = min(wanted, MOST_DRAWN // max(len(values), 1))
+    draws = min(wanted, MOST_DRAWS, MOST_DRAWN // max(len(values), 1))
     figures: list[float] = []
     for drawn in _draws(values, size, draws):
         figure = statistic(drawn)

@@ -11,7 +11,13 @@ from evalstream.formats.lm_eval.call_arguments import MODEL_ARGUMENTS, read_argu
 from evalstream.formats.lm_eval.log_tally import FilterTotals, LogTotals, MetricValues
 from evalstream.model.data_class import DataClass
 from evalstream.parsing.json import pointer
-from evalstream.parsing.json_values import list_or_empty, object_items, object_or_empty
+from evalstream.parsing.json_values import (
+    holds_double,
+    is_number,
+    list_or_empty,
+    object_items,
+    object_or_empty,
+)
 
 Found = TypeVar("Found")
 
@@ -165,11 +171,13 @@ class Results(DataClass, frozen=True):
 
         Source: `get_sample_size` in evaluator_utils.py of lm_eval.
         """
-        limit, original = self.setting("limit"), self.samples(task).get("original")
-        is_number = limit.__class__ in (int, float) and limit > 0 and math.isfinite(limit)
-        if not is_number or original.__class__ is not int or original < 1:
+        limit: Any = self.setting("limit")
+        original: Any = self.samples(task).get("original")
+        is_positive = is_number(limit) and 0 < limit < math.inf
+        is_known = original.__class__ is int and original > 0 and holds_double(original)
+        if not (is_positive and is_known):
             return None
-        return min(math.ceil(original * limit) if limit < 1 else int(limit), original)
+        return min(int(math.ceil(original * limit) if limit < 1 else limit), int(original))
 
     def is_before(self, release: tuple[int, ...]) -> bool:
         """Return whether an earlier release than this one wrote the results; early ones say none.

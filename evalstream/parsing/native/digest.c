@@ -19,14 +19,13 @@ static inline uint64_t turned(uint64_t word, int bits) { return word << bits | w
 static inline uint64_t word_at(const byte *at) {
     uint64_t word;
     memcpy(&word, at, sizeof word);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
     return word;
 }
 
 static inline uint64_t half_word_at(const byte *at) {
-    return at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24;
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
 }
 
 static inline uint64_t mixed(uint64_t lane, uint64_t word) {

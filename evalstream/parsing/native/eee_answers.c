@@ -6,7 +6,7 @@
    A, (a), b. and so on; or the number of one, from 0 or from 1. */
 static bool numbers_a_choice(struct span text, size_t choices) {
     size_t number = 0, digits = 0;
-    for (; digits < text.length && text.start[digits] >= '0' && text.start[digits] <= '9'; digits++)
+    for (; digits < text.length && is_digit(text.start[digits]); digits++)
         number = digits < 5 ? number * 10 + (size_t)(text.start[digits] - '0') : number;
     if (digits && digits == text.length && digits < 5 && number <= choices)
         return true;
@@ -68,8 +68,7 @@ static bool is_foreign(const struct span *source) {
     for (size_t place = 0; place < sizeof places / sizeof *places; place++)
         if (begins_with(source->start, source->start + source->length, places[place]))
             return false;
-    return source->length && !source->escaped && folded(*source->start) >= 'a' &&
-           folded(*source->start) <= 'z';
+    return source->length && !source->escaped && is_letter(*source->start);
 }
 
 /* Return the turn whose content a source is: 3 for `messages[3].content`, and so many as there are
@@ -84,7 +83,7 @@ static size_t find_source(const struct span *source, const char *transcript, siz
     at += strlen(transcript);
     if (at == stop || *at++ != '[')
         return turns;
-    for (; at < stop && *at >= '0' && *at <= '9' && digits < 9; at++, digits++)
+    for (; at < stop && is_digit(*at) && digits < 9; at++, digits++)
         turn = turn * 10 + (size_t)(*at - '0');
     const bool is_content = (size_t)(stop - at) == strlen(end) && !memcmp(at, end, strlen(end));
     return digits && turn < turns && is_content ? turn : turns;
@@ -105,8 +104,7 @@ static bool is_said(const struct facts *facts, const char *transcript) {
    Then it names a choice in a way that is for no rule to judge. */
 static bool names_a_choice(const struct facts *facts, const struct span *value) {
     const struct span text = strip_span(value->start, value->length);
-    if (!facts->choices.count || value->escaped || text.length != 1 ||
-        folded(*text.start) < 'a' || folded(*text.start) > 'z')
+    if (!facts->choices.count || value->escaped || text.length != 1 || !is_letter(*text.start))
         return false;
     for (size_t one = 0; one < facts->choices.count; one++)
         if (facts->choices.span[one].escaped || same(value, &facts->choices.span[one]))
@@ -169,7 +167,7 @@ static bool may_be_another_choice(const struct facts *facts) {
         return false;
     const struct span *const reference = &facts->references.span[0];
     for (size_t digit = 0; digit < reference->length && digit < 5; digit++) {
-        if (reference->start[digit] < '0' || reference->start[digit] > '9')
+        if (!is_digit(reference->start[digit]))
             return reference->escaped;
         number = number * 10 + (size_t)(reference->start[digit] - '0');
     }

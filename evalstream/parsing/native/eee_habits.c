@@ -39,8 +39,7 @@ static bool escapes_plain(const struct span *text) {
     for (; (at = memchr(at, '\\', (size_t)(stop - at))); at += 2) {
         if (memcmp(at + 1, "u00", 3) || at[4] < '2' || at[4] > '7')
             continue;
-        const byte low = (byte)(is_digit(at[5]) ? at[5] - '0' : folded(at[5]) - 'a' + 10);
-        if (!often_escaped[(byte)((at[4] - '0') << 4 | low)])
+        if (!often_escaped[(byte)((at[4] - '0') << 4 | hex_digit(at[5]))])
             return true;
     }
     return false;
@@ -49,10 +48,6 @@ static bool escapes_plain(const struct span *text) {
 /* Tell whether a text may write ASCII that is plain as escapes. */
 static inline bool hides_ascii(const struct span *text) {
     return text->unusual && escapes_plain(text);
-}
-
-static bool is_alphanumeric(byte one) {
-    return is_digit(one) || (folded(one) >= 'a' && folded(one) <= 'z');
 }
 
 /* Tell whether a text holds the letters and digits of a short one, whatever is between them. */
@@ -78,19 +73,20 @@ static bool reads_integer(const struct span *text, int64_t *integer) {
     enum { MOST_DIGITS = 15 };
     const bool negative = text->length && *text->start == '-';
     *integer = 0;
+    if (text->length == negative || text->length - negative > MOST_DIGITS)
+        return false;
     for (size_t place = negative; place < text->length; place++) {
         if (!is_digit(text->start[place]))
             return false;
         *integer = *integer * 10 + (text->start[place] - '0');
     }
     *integer = negative ? -*integer : *integer;
-    return text->length > negative && text->length - negative <= MOST_DIGITS;
+    return true;
 }
 
 static bool is_word(const struct span *text) {
     size_t place = 0;
-    while (place < text->length && is_alphanumeric(text->start[place]) &&
-           !is_digit(text->start[place]))
+    while (place < text->length && is_letter(text->start[place]))
         place++;
     return text->length > 1 && place == text->length;
 }
@@ -158,8 +154,6 @@ static bool are_rivals(
            (are_opposed(one, other) || (is_among(one, choices) && is_among(other, choices)));
 }
 
-static bool is_one_of(byte one, const char *signs) { return one && strchr(signs, one); }
-
 /* Tell whether a text has digits, and no letters beyond ASCII; both not as escapes that hide ASCII. */
 static bool has_digits(const struct span *text) {
     bool has_digit = false;
@@ -181,8 +175,8 @@ static enum answer shows_another(const struct span *text, const struct span *val
     static const char edges[] = " ([*.:)]!", letters[] = "ABCDEFGH";
     struct span inner = *text;
     int64_t integer;
-    const bool is_integer = reads_integer(value, &integer), is_letter = letter_of_span(*value);
-    if (!text->ascii || !(is_integer || is_letter || polarity(value)))
+    const bool is_integer = reads_integer(value, &integer), is_lettered = letter_of_span(*value);
+    if (!text->ascii || !(is_integer || is_lettered || polarity(value)))
         return NO;
     if (text->escaped && !is_integer)
         return PERHAPS;
@@ -199,13 +193,11 @@ static enum answer shows_another(const struct span *text, const struct span *val
     if (!inner.length)
         return NO;
     const byte *const last = inner.start + inner.length - 1;
-    if (!is_letter)
+    if (!is_lettered)
         return polarity(value) == polarity(&inner) ? YES : NO;
     const bool begins = is_one_of(*inner.start, letters) && is_one_of(next, ")].:");
     const bool ends = inner.length > 1 && is_one_of(*last, letters) && is_one_of(last[-1], " ([:*");
-    return begins || ends || (inner.length == 1 && folded(*last) >= 'a' && folded(*last) <= 'z')
-               ? YES
-               : NO;
+    return begins || ends || (inner.length == 1 && is_letter(*last)) ? YES : NO;
 }
 
 /* Tell whether a template may change a question: a long one, and one with several blanks or markup. */
@@ -229,7 +221,7 @@ static bool flag_prompt(const struct facts *facts, uint64_t *flags) {
         return false;
     if (!is_plain(raw) || !question.length)
         return true;
-    const bool begins = is_alphanumeric(*question.start) && !is_digit(*question.start);
+    const bool begins = is_letter(*question.start);
     const bool ends = is_one_of(question.start[question.length - 1], ".?!:");
     const struct span asked = {.start = question.start + begins, .length = question.length - begins - ends};
     if (question.length <= begins + ends)

@@ -31,7 +31,7 @@ static size_t space_at(const byte *at) {
     case 0xE3:
         return at[1] == 0x80 && at[2] == 0x80 ? 3 : 0;
     default:
-        return *at == ' ' || (*at >= '\t' && *at <= '\r') || (*at >= 0x1C && *at <= 0x1F);
+        return is_white(*at);
     }
 }
 
@@ -124,11 +124,6 @@ static bool may_contain(const struct text *text, const struct text *answer) {
             return true;
     }
     return false;
-}
-
-static inline bool is_alphanumeric(byte one) {
-    const byte letter = one | 0x20;
-    return (one >= '0' && one <= '9') || (letter >= 'a' && letter <= 'z');
 }
 
 /* Tell whether a question may end with its reference as a word of more than one letter. */

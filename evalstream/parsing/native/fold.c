@@ -33,10 +33,6 @@ void free_folding(struct folding *folding) {
     free(folding->folds);
 }
 
-static bool is_white(byte letter) {
-    return letter == ' ' || (letter >= '\t' && letter <= '\r') || (letter >= 28 && letter <= 31);
-}
-
 /* Tell whether a text needs no space at its end: it has one, or it is empty. */
 static inline bool is_spaced(const byte *start, const byte *to) {
     return to == start || to[-1] == ' ';

@@ -105,8 +105,9 @@ const byte *find_item(const struct item_scan *scan) {
     return *at == '{' ? at : NULL;
 }
 
-static uint64_t count_breaks(const byte *at, const byte *stop) {
+uint64_t count_newlines(const byte *bytes, uint64_t size) {
     enum { MOST_SUMMED = 127 };
+    const byte *at = bytes, *const stop = bytes + size;
     uint64_t count = 0;
     while (stop - at >= LANES) {
         lanes sums = all_lanes(0);
@@ -122,9 +123,10 @@ static uint64_t count_breaks(const byte *at, const byte *stop) {
 
 /* Go on to a place in the piece. */
 static void move_to(struct item_scan *scan, const byte *to) {
-    const uint64_t breaks = count_breaks(scan->bytes + scan->at, to);
+    const uint64_t stop = (uint64_t)(to - scan->bytes);
+    const uint64_t breaks = count_newlines(scan->bytes + scan->at, stop - scan->at);
     scan->line += breaks;
-    scan->at = (uint64_t)(to - scan->bytes);
+    scan->at = stop;
     if (!breaks)
         return;
     while (to[-1] != '\n')

@@ -48,6 +48,9 @@ struct keep {
    kept of them; `keep` may be NULL. */
 EXPORT uint64_t scan_items(struct item_scan *scan, struct keep *keep);
 
+/* Return the number of newlines. */
+EXPORT uint64_t count_newlines(const byte *bytes, uint64_t size);
+
 /* Return where the next item of a list begins, NULL where none does. */
 const byte *find_item(const struct item_scan *scan);
 

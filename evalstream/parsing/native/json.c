@@ -43,13 +43,6 @@ static inline size_t sequence(const byte *at) {
     return 4;
 }
 
-static inline int hex_digit(byte one) {
-    if (one >= '0' && one <= '9')
-        return one - '0';
-    one |= 0x20;
-    return one >= 'a' && one <= 'f' ? one - 'a' + 10 : -1;
-}
-
 /* Read four hex digits; -1 where there are none. */
 static inline int hex_unit(const byte *at) {
     int unit = 0;

@@ -57,6 +57,23 @@ static inline bool begins_with(const byte *at, const byte *stop, const char *tex
 
 static inline bool is_digit(byte one) { return one >= '0' && one <= '9'; }
 
+static inline bool is_letter(byte one) { return folded(one) >= 'a' && folded(one) <= 'z'; }
+
+static inline bool is_alphanumeric(byte one) { return is_digit(one) || is_letter(one); }
+
+static inline bool is_one_of(byte one, const char *signs) { return one && strchr(signs, one); }
+
+/* Tell whether a byte is white space of ASCII to Python. */
+static inline bool is_white(byte one) {
+    return one == ' ' || (one >= '\t' && one <= '\r') || (one >= 0x1C && one <= 0x1F);
+}
+
+/* Return the value of a hex digit, -1 for another byte. */
+static inline int hex_digit(byte one) {
+    const byte letter = one | 0x20;
+    return is_digit(one) ? one - '0' : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
 static inline const byte *skip_digits(const byte *at) {
     while (is_digit(*at))
         at++;

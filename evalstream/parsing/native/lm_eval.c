@@ -394,16 +394,12 @@ static uint64_t number_of(
     return MOST_LM_NAMES;
 }
 
-static inline byte half(byte digit) {
-    return (byte)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
-}
-
 static void write_digests_of(struct lm_scan *scan, const struct lm_row *row) {
     byte *to = scan->digests + scan->row_count * LM_DIGESTS;
     for (size_t hash = 0; hash < 3; hash++)
         for (size_t place = 0; place < HEX_DIGITS; place += 2) {
             const byte *const from = row->hashes[hash].start + place;
-            *to++ = (byte)(half(from[0]) << 4 | half(from[1]));
+            *to++ = (byte)(hex_digit(from[0]) << 4 | hex_digit(from[1]));
         }
 }
 

@@ -105,10 +105,9 @@ static size_t right_choice(const struct lm_answers *row, size_t count, size_t sk
         return count;
     size_t number = 0;
     for (size_t place = 0; place < target->length; place++) {
-        const byte digit = target->start[place];
-        if (digit < '0' || digit > '9')
+        if (!is_digit(target->start[place]))
             return count;
-        number = 10 * number + (size_t)(digit - '0');
+        number = 10 * number + (size_t)(target->start[place] - '0');
     }
     for (size_t place = 0; place < count; place++) {
         const struct span *const choice = &row->choices[place];

@@ -194,9 +194,8 @@ static void end_value(struct outline *o) {
 
 /* Take a byte of a number; return false if the number ends before it. */
 static bool take_digit(struct outline *o, byte one) {
-    const bool is_digit = one >= '0' && one <= '9';
     const enum state state = o->state;
-    if (is_digit && state != ZERO) {
+    if (is_digit(one) && state != ZERO) {
         o->state = state == MINUS ? (one == '0' ? ZERO : DIGITS)
                    : state == POINT ? FRACTION
                    : state == EXPONENT || state == EXPONENT_SIGN ? EXPONENT_DIGITS
@@ -208,7 +207,7 @@ static bool take_digit(struct outline *o, byte one) {
         o->state = EXPONENT;
     else if ((one == '+' || one == '-') && state == EXPONENT)
         o->state = EXPONENT_SIGN;
-    else if (is_digit || state == MINUS || state == POINT || state == EXPONENT ||
+    else if (is_digit(one) || state == MINUS || state == POINT || state == EXPONENT ||
              state == EXPONENT_SIGN) {
         o->result = OUTLINE_INVALID;
         return true;
@@ -301,20 +300,20 @@ static void take_of_escape(struct outline *o, byte one) {
         o->left = 4;
         o->code = 0;
         o->state = HEX;
-    } else if (one && strchr("\"\\/bfnrt", one) && !o->is_half)
+    } else if (is_one_of(one, "\"\\/bfnrt") && !o->is_half)
         o->state = STRING;
     else
         o->result = OUTLINE_INVALID;
 }
 
 static void take_hex(struct outline *o, byte one) {
-    const byte letter = one | 0x20;
-    if (!((one >= '0' && one <= '9') || (letter >= 'a' && letter <= 'f'))) {
+    const int digit = hex_digit(one);
+    if (digit < 0) {
         o->result = OUTLINE_INVALID;
         return;
     }
     keep_of_string(o, &one, 1);
-    o->code = o->code << 4 | (unsigned)(one <= '9' ? one - '0' : letter - 'a' + 10);
+    o->code = o->code << 4 | (unsigned)digit;
     if (--o->left == 0) {
         const bool is_low = o->code >= 0xDC00 && o->code <= 0xDFFF;
         if (is_low != o->is_half)
@@ -341,10 +340,6 @@ static void take_of_literal(struct outline *o, byte one) {
         o->result = OUTLINE_INVALID;
     else if (!*o->literal)
         end_value(o);
-}
-
-static bool is_space(byte one) {
-    return one == ' ' || one == '\n' || one == '\r' || one == '\t';
 }
 
 /* Take the next byte, or the plain characters of a string; return what follows. */
@@ -382,7 +377,7 @@ static const byte *take(struct outline *o, const byte *at, const byte *end) {
         }
         break;
     default:
-        if (!is_space(*at))
+        if (!is_one_of(*at, " \n\r\t"))
             take_sign(o, *at);
     }
     return at + 1;

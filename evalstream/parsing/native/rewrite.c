@@ -106,8 +106,6 @@ static enum json_type type_of(byte one) {
     }
 }
 
-static inline bool is_space(byte one) { return one == ' ' || one == '\t' || one == '\r'; }
-
 /* Replace a value by a text that holds it, without white space between its tokens. */
 static bool write_quoted(struct rewriter *r, const byte *at, const byte *stop) {
     const size_t length = (size_t)(stop - at);
@@ -128,7 +126,7 @@ static bool write_quoted(struct rewriter *r, const byte *at, const byte *stop) {
             inside = !inside;
             *to++ = '\\';
             *to++ = '"';
-        } else if (inside || !is_space(one)) {
+        } else if (inside || one > ' ') {
             *to++ = one;
         }
     }
@@ -576,14 +574,6 @@ void free_rewriter(struct rewriter *r) {
     free(r->text);
     free(r->left);
     free(r);
-}
-
-uint64_t count_newlines(const byte *bytes, uint64_t size) {
-    uint64_t count = 0;
-    const byte *const end = bytes + size;
-    for (const byte *at = bytes; (at = memchr(at, '\n', (size_t)(end - at))); at++)
-        count++;
-    return count;
 }
 
 int32_t are_plain_lines(const byte *bytes, uint64_t size) {

@@ -95,9 +95,6 @@ EXPORT int32_t rewrite_lines(
     struct rewriter *rewriter, const byte *bytes, uint64_t size, struct rewritten *result
 );
 
-/* Return the number of newlines. */
-EXPORT uint64_t count_newlines(const byte *bytes, uint64_t size);
-
 /* Tell whether all lines end in a newline alone, and none begins like a blank one. */
 EXPORT int32_t are_plain_lines(const byte *bytes, uint64_t size);
 

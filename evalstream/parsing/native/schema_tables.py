@@ -225,7 +225,8 @@ class _Builder:
     ) -> bytes:
         kinds = schema_keywords.read_kinds(node, path)
         # Keywords apply side by side: a string may be wanted, and an object lack what it requires.
-        items = self.add(node.get("items", True), f"{path}[]", _in_elements(watched))
+        watched_items = frozenset(names[1:] for names in watched if names)
+        items = self.add(node.get("items", True), f"{path}[]", watched_items)
         others, members, required, more = self._object(node, path, watched)
         first_member = self._add_members(members)
         choices = schema_keywords.read_choices(node, path)
@@ -332,11 +333,6 @@ def _is_plain(text: str) -> bool:
 def _sayable(path: Path) -> Path:
     """Return the part of a path that tables can say: what lies in a value is watched with it."""
     return tuple(takewhile(lambda name: name != "" and _is_plain(name), path))
-
-
-def _in_elements(watched: Paths) -> Paths:
-    """Return the paths that lead on from each element of an array."""
-    return frozenset(path[1:] for path in watched if path)
 
 
 def _in_member(watched: Paths, name: str) -> Paths:

@@ -46,8 +46,6 @@ static inline void look(const byte *at, struct glance *glance, int place) {
     glance->marks |= (uint64_t)lane_bits(private | escape | bearer | key) << place;
 }
 
-static inline bool is_one_of(int one, const char *bytes) { return one && strchr(bytes, one); }
-
 /* Tell whether a token of a known form may start here, in a run that ends at `end`. */
 static bool is_token(const byte *at, const byte *end, const byte *stop) {
     static const struct {
@@ -111,11 +109,11 @@ static bool is_private_key(const byte *line, const byte *at, const byte *stop) {
 
 /* Tell whether this is an escape of a character that keys, tokens and their names may have. */
 static bool hides_character(const byte *line, const byte *at, const byte *stop) {
-    if (at == line || at[-1] != '\\' || stop - at < 5 || memcmp(at, "u00", 3))
+    if (at == line || at[-1] != '\\' || stop - at < 5 || memcmp(at, "u00", 3) ||
+        at[3] < '2' || at[3] > '7')
         return false;
-    const int high = at[3] - '0', low = is_digit(at[4]) ? at[4] - '0' : (at[4] & 0x0F) + 9;
-    const int one = high << 4 | low;
-    return high >= 2 && high <= 7 && (kinds[one] || one == ' ' || is_one_of(one, ".~+/"));
+    const byte one = (byte)(hex_digit(at[3]) << 4 | hex_digit(at[4]));
+    return kinds[one] || is_one_of(one, " .~+/");
 }
 
 /* Return the byte that comes so many bytes before, 0 where the line has none. */

@@ -40,15 +40,11 @@ enum answer find_span(const struct span *text, const struct span *part) {
     return NO;
 }
 
-static inline bool is_space(byte one) {
-    return one == ' ' || (one >= '\t' && one <= '\r') || (one >= 0x1C && one <= 0x1F);
-}
-
 struct span strip_span(const byte *start, size_t length) {
-    for (; length && is_space(*start); start++, length--) {
-    }
-    for (; length && is_space(start[length - 1]); length--) {
-    }
+    for (; length && is_white(*start); length--)
+        start++;
+    while (length && is_white(start[length - 1]))
+        length--;
     return (struct span){.start = start, .length = length, .ascii = true};
 }
 
@@ -64,7 +60,7 @@ bool are_spans_alike(const struct span *one, const struct span *other) {
 bool are_spans_apart(const struct span *text, const struct span *other) {
     for (size_t place = 0; place < other->length && other->start[place] < 0x80; place++) {
         if (place == text->length)
-            return !is_space(other->start[place]);
+            return !is_white(other->start[place]);
         if (folded(text->start[place]) != folded(other->start[place]))
             return true;
     }
@@ -79,7 +75,7 @@ byte letter_of_span(struct span text) {
     if (text.length == 2 && memchr(")].:", text.start[1], 4))
         text.length--;
     const byte letter = text.length == 1 ? folded(*text.start) : 0;
-    return letter >= 'a' && letter <= 'z' ? letter : 0;
+    return is_letter(letter) ? letter : 0;
 }
 
 size_t place_of_span(const struct spans *texts, const struct span *text) {

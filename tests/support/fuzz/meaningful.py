@@ -128,6 +128,7 @@ def exact_answers(chance: random.Random, version: str) -> Edit:
         "banana",
         "the answer is 5",
         "5.0",
+        "9" * 30,
         "\u0665",
         "\u00e9",
         "e\u0301",

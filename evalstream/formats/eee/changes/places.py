@@ -10,7 +10,6 @@ from typing import Any, Final
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.changes.supplied import EVALUATION_ID, MIGRATED, VERSION
 from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_TYPES
-from evalstream.model.changes import ChangeKind
 from evalstream.model.data_class import replace
 from evalstream.parsing.json_tree import JsonType
 from evalstream.parsing.reshape import Action, Place, Probe, RowPlace, Test
@@ -148,7 +147,7 @@ def _schema_place(target: str) -> Place:
     """Return the place of all rows that are migrated to a version."""
     place = _derive_place(versions.instance_schema_name(target))
     members = dict(place.members)
-    members["schema_version"] = _constant(place, "schema_version", target, VERSION)
+    members["schema_version"] = _set_version(place, target)
     members["sample_id"] = _acting(members["sample_id"], {JsonType.NUMBER: Action.TEXT})
     members["input"] = _with_lists(members["input"], "reference")
     members["output"] = _with_lists(members["output"], "raw", "reasoning_trace")
@@ -157,7 +156,10 @@ def _schema_place(target: str) -> Place:
         members["evaluation"], {"score": _acting(score, {JsonType.BOOLEAN: Action.NUMBER})}
     )
     members[NEW_TRANSCRIPT] = _transcript(members[NEW_TRANSCRIPT])
-    members[OLD_TRANSCRIPT] = _rename_transcript(members[NEW_TRANSCRIPT])
+    # Turns are alike under both keys.
+    turns = members[NEW_TRANSCRIPT]
+    moved = _move_place(turns, turns.pointer, f"/{OLD_TRANSCRIPT}")
+    members[OLD_TRANSCRIPT] = replace(moved, name=NEW_TRANSCRIPT)
     members["answer_attribution"] = _rename_sources(members["answer_attribution"])
     return replace(place, members=members)
 
@@ -212,7 +214,7 @@ def repair_place(
     members = dict(place.members)
     number = version.partition("+")[0]
     if annotated and RepairAction.WRITE_PLAIN_VERSION in repairs:
-        members["schema_version"] = _constant(place, "schema_version", number, VERSION)
+        members["schema_version"] = _set_version(place, number)
     for repair, (name, actions) in MEMBER_REPAIRS.items():
         if repair in repairs:
             members[name] = _acting(members[name], actions)
@@ -244,11 +246,10 @@ def only(place: Place, repairs: Collection[RepairAction], *, in_map: bool = Fals
     )
 
 
-def _constant(place: Place, name: str, text: str, kind: ChangeKind) -> Place:
-    """Return a member that gets a text whatever it is, unless it is written alike."""
-    actions = dict.fromkeys(JsonType, Action.SET)
-    constant = json.dumps(text, ensure_ascii=False)
-    return replace(place.members[name], actions=actions, constant=constant, kind=kind)
+def _set_version(place: Place, version: str) -> Place:
+    """Return the version of a place, set whatever it is, unless it is written alike."""
+    actions, own = dict.fromkeys(JsonType, Action.SET), place.members["schema_version"]
+    return replace(own, actions=actions, constant=json.dumps(version), kind=VERSION)
 
 
 def _acting(place: Place, actions: Mapping[JsonType, Action]) -> Place:
@@ -269,11 +270,6 @@ def _transcript(place: Place) -> Place:
     """Let the ids of tool calls that a turn answers become lists."""
     items = place.items or Place()
     return replace(place, items=_with_lists(items, "tool_call_id"))
-
-
-def _rename_transcript(place: Place) -> Place:
-    """Return the place of the old transcript, which gets the new name; its turns are alike."""
-    return replace(_move_place(place, place.pointer, f"/{OLD_TRANSCRIPT}"), name=NEW_TRANSCRIPT)
 
 
 def _move_place(place: Place, old: str, new: str) -> Place:

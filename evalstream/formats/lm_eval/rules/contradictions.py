@@ -32,7 +32,7 @@ from evalstream.formats.lm_eval.written_numbers import as_decimal
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing import json
 from evalstream.parsing.json import text_or_none
-from evalstream.parsing.json_values import object_or_empty
+from evalstream.parsing.json_values import holds_double, object_or_empty
 from evalstream.rules.base import declare_rule
 from evalstream.stats.claims.rounding import agrees
 
@@ -100,7 +100,7 @@ def _times(results: Results, path: str) -> Iterator[Violation]:
     """
     named, date = results_time(path), results.document.get("date")
     duration = results.document.get("total_evaluation_time_seconds")
-    if named is None or date.__class__ not in (int, float) or not math.isfinite(date):
+    if named is None or not holds_double(date):
         return
     day, _, clock = named.partition("T")
     try:

@@ -112,3 +112,10 @@ def test_a_metric_of_a_task_is_not_left_out(tmp_path: Path) -> None:
 def test_a_task_does_not_stand_twice(tmp_path: Path) -> None:
     found = severities(check(tmp_path, 0.875, 0.0234, {"task_ref: advice": "task_ref: sums"}))
     assert ("warning", "/tasks/1") in found
+
+
+def test_a_number_of_samples_that_no_double_holds_gives_no_bounds(tmp_path: Path) -> None:
+    edits = {
+        f"      {name}: 200\n": f"      {name}: {10**400}\n" for name in ("original", "effective")
+    }
+    assert "ES010" not in check(tmp_path, 0.875, 0.0234, edits).counts

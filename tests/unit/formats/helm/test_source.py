@@ -4,6 +4,7 @@ import json
 import shutil
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from paths import EXAMPLES
@@ -61,6 +62,18 @@ def test_results_are_the_first_statistics_of_each_id() -> None:
         assert stated["score_details/details/split"] == ("test",)
         assert stated["score_details/details/perturbation"] == (perturbation,)
     assert all(one.is_required for one in results.values())
+
+
+@pytest.mark.parametrize("model", [["acme/acorn-7b"], [[]], 7])
+def test_a_model_that_is_no_text_is_none(model: Any, tmp_path: Path) -> None:
+    shutil.copytree(RUN, tmp_path / "run")
+    path = tmp_path / "run" / "run_spec.json"
+    spec = json.loads(path.read_bytes())
+    spec["adapter_spec"]["model"] = model
+    path.write_text(json.dumps(spec))
+    with closing(opened(tmp_path / "run")) as log:
+        list(log.samples())
+        assert log.models == set()
 
 
 def test_early_converters_did_not_write_every_result() -> None:

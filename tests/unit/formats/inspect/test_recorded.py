@@ -434,6 +434,13 @@ def test_what_the_harness_does_itself_is_no_error(
     assert errors(log, tmp_path) == set()
 
 
+def test_a_solver_whose_name_is_no_text_is_none_of_the_harness(tmp_path: Path) -> None:
+    log = witnessed()
+    _tell_another_result(log)
+    log["plan"]["steps"][0]["solver"] = {"name": "generate"}
+    assert "ES010" not in errors(log, tmp_path)
+
+
 def test_a_scorer_of_ones_own_may_add_to_the_metadata(tmp_path: Path) -> None:
     log = witnessed()
     sample = _sample(log)

@@ -98,6 +98,7 @@ ROWS: dict[str, tuple[str, Change]] = {
     "no answers": ("LME101", lambda samples, _: samples[1].pop("resps")),
     "score": ("LME301", lambda samples, _: put(samples, 1, "acc", 1.0)),
     "score that is NaN": ("LME301", lambda samples, _: put(samples, 1, "acc", float("nan"))),
+    "score that no double holds": ("LME301", lambda samples, _: put(samples, 1, "acc", 10**400)),
     "score that is a number as text": ("LME303", lambda samples, _: put(samples, 1, "acc", "1")),
     "score that is a text": ("LME301", lambda samples, _: put(samples, 1, "acc", "x")),
     "score that is null": ("LME301", lambda samples, _: put(samples, 1, "acc", None)),
@@ -189,6 +190,13 @@ def test_a_changed_row_is_found(tmp_path: Path, name: str) -> None:
 def test_changed_results_are_found(tmp_path: Path, name: str) -> None:
     code, change = DOCUMENT[name]
     assert code in findings(tmp_path, *changed(change))
+
+
+@each("path", [("date",), ("config", "limit"), ("n-samples", TASK, "original")])
+def test_integers_that_no_double_holds_are_read(tmp_path: Path, path: tuple[str, ...]) -> None:
+    assert "ES010" not in findings(
+        tmp_path, *changed(lambda _, document: put(document, *path, 10**400))
+    )
 
 
 def test_an_object_with_a_repeated_key_may_be_noise(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What a log of lm-eval gives to the comparison with what was converted from it."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,9 @@ def test_the_first_response_is_the_output(filtered: Any, output: str) -> None:
     assert _output({}, None) == ""
 
 
-@each(("value", "number"), [(1, 1.0), (True, 1.0), (0.5, 0.5), ("1", None), (None, None)])
+@each(
+    ("value", "number"),
+    [(1, 1.0), (True, 1.0), (0.5, 0.5), (-(10**400), -math.inf), ("1", None), (None, None)],
+)
 def test_values_that_are_no_numbers_are_no_scores(value: Any, number: float | None) -> None:
     assert _number(value) == number
