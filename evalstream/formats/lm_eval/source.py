@@ -336,7 +336,7 @@ def _output(row: Mapping[str, Any], choices: tuple[str, ...] | None) -> str:
         return ""
     if choices is not None:
         try:
-            values = [float((one[0] if isinstance(one[0], list) else one)[0]) for one in given]
+            values = [_likelihood(one) for one in given]
             place = values.index(max(values))
         except (ValueError, TypeError, IndexError):
             return str(given)
@@ -345,3 +345,10 @@ def _output(row: Mapping[str, Any], choices: tuple[str, ...] | None) -> str:
     if isinstance(first, list):
         return str(first[0]) if first else ""
     return str(first)
+
+
+def _likelihood(response: Any) -> float:
+    """Return the log-likelihood of a response; a text, beside which choices are asked, has none."""
+    if not isinstance(response, list) or not response:
+        return -math.inf
+    return float((response[0] if isinstance(response[0], list) else response)[0])
