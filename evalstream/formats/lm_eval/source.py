@@ -65,7 +65,7 @@ class LmEvalSource:
             if not isinstance(row, dict) or "doc_id" not in row:
                 message = f"line {number:,} of {printable(self._path)} is not a sample of lm-eval"
                 raise CannotCheck(message)
-            yield _sample(row, f"line {number:,}")
+            yield _sample(row, f"line {number:,}", self._task)
 
     def find_part(self, name: str) -> str | None:
         """Return the filter in an evaluation_name: `TASK` or `TASK/FILTER`."""
@@ -158,13 +158,12 @@ def _results(results: Results, task: str) -> Iterator[SourceResult]:
         if claim.is_stderr or not isinstance(claim.value, (int, float)):
             continue
         metric, part = claim.metric, claim.filter or NO_FILTER
-        suffix = "" if part == NO_FILTER else f"/{part}"
         error = _number(errors.get((metric, claim.filter)))
         better = directions.get(metric) if isinstance(directions, dict) else None
         direction = () if not isinstance(better, bool) else (not better,)
         yield SourceResult(
             _result_id(metric, part),
-            frozenset({f"{task}{suffix}"}),
+            frozenset({_evaluation_name(task, part)}),
             frozenset({metric, f"{metric} (filter: {part})"}),
             _result_id(metric, part),
             part,
@@ -277,7 +276,11 @@ def _result_id(metric: str, part: str) -> str:
     return metric if part == NO_FILTER else f"{metric}:{part}"
 
 
-def _sample(row: Mapping[str, Any], place: str) -> SourceSample:
+def _evaluation_name(task: str, part: str) -> str:
+    return task if part == NO_FILTER else f"{task}/{part}"
+
+
+def _sample(row: Mapping[str, Any], place: str, task: str) -> SourceSample:
     part = text_or_none(row.get("filter")) or NO_FILTER
     numbers = {
         _result_id(name, part): SourceScore(number)
@@ -288,7 +291,7 @@ def _sample(row: Mapping[str, Any], place: str) -> SourceSample:
         str(row["doc_id"]),
         part,
         place,
-        _members(row, part),
+        {**_members(row, part), "evaluation_name": (_evaluation_name(task, part),)},
         (),
         numbers,
         next(iter(numbers.values()), SourceScore(None)),
