@@ -173,7 +173,8 @@ def _read_metrics(row: Row) -> Mapping[str, Any] | None:
     """Return the scores of a sample by metric, as the converter of lm-eval keeps them, or None."""
     kept = member(row.get("metadata"), "lm_eval_metrics")
     if kept.__class__ is str:
-        kept = parse_or_none(kept.encode("utf-8", "surrogatepass")) or {}
+        found = parse_or_none(kept.encode("utf-8", "surrogatepass"))
+        return found if isinstance(found, dict) else {}
     return kept if isinstance(kept, dict) else None
 
 

@@ -122,9 +122,9 @@ def _crossed_metrics(aggregate: Aggregate) -> Iterator[Violation]:
         other, others_name = owners[name]
         pointer = f"{RESULTS}/{place}/metric_config/metric_name"
         message = f"evaluation_result_id is {':'.join(parts)}, and the name that of result {other}"
-        if others_name not in parts:
+        if others_name == name:
             yield ES807.violation(message, pointer, found=name, severity=Severity.WARNING)
-        elif other < place:
+        elif others_name in parts and other < place:
             yield ES807.violation(message, pointer, expected=others_name, found=name)
 
 

@@ -563,7 +563,9 @@ def test_a_row_with_the_name_of_another_filter_differs(lm_eval: Pair, tmp_path: 
     assert ("ES661", "/evaluation_name", 2) in found
 
 
-def test_a_row_that_is_not_compared_may_have_a_missing_sample(inspect: Pair, tmp_path: Path) -> None:
+def test_a_row_that_is_not_compared_may_have_a_missing_sample(
+    inspect: Pair, tmp_path: Path
+) -> None:
     inspect.rows[0]["sample_id"] = None
     messages = [one.message for one in inspect.check(tmp_path) if one.code == "ES650"]
     assert len(messages) == 1
