@@ -254,7 +254,7 @@ class TaskFacts(NamedTuple):
 
     @property
     def may_be_chosen(self) -> bool:
-        """Whether `--samples` may have chosen the rows; the hash of the task is that of the rows."""
+        """Whether `--samples` may have chosen the rows, of which the hash of the task is."""
         if self.task_results is None:
             return False
         task, results = self.task_results
