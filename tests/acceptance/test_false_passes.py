@@ -526,6 +526,8 @@ def graded(pair: Pair) -> None:
         # An answer that another row has, or nobody.
         ("0.3.0", chosen("Lyon", "Paris", "Paris", "Lyon"), "ES808"),
         ("0.3.0", chosen("Paris", "Paris", "Paris", "Lyon"), "ES808"),
+        ("0.3.0", chosen("", "Paris", "Lyon", "Lyon"), "ES808"),
+        ("0.3.0", chosen("Rome", "Paris", "Rome", "Lyon"), "ES808"),
         # Another harness is named, so that its rules do not hold.
         (
             "0.3.0",
