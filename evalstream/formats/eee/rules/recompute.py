@@ -115,17 +115,21 @@ def _crossed_metrics(aggregate: Aggregate) -> Iterator[Violation]:
     It is a warning if the other result has the same name.
     """
     results = [(place, *_named(result)) for place, result in aggregate.indexed_results]
-    owners = {part: (place, name) for place, parts, name in reversed(results) for part in parts}
+    owners: dict[str, dict[str | None, int]] = {}
     for place, parts, name in results:
-        if not name or name in parts or name not in owners:
-            continue
-        other, others_name = owners[name]
+        for part in parts:
+            owners.setdefault(part, {}).setdefault(name, place)
+    for place, parts, name in results:
+        named = {} if not name or name in parts else owners.get(name, {})
         pointer = f"{RESULTS}/{place}/metric_config/metric_name"
-        message = f"evaluation_result_id is {':'.join(parts)}, and the name that of result {other}"
-        if others_name == name:
+        message = f"evaluation_result_id is {':'.join(parts)}, and the name that of result "
+        crossed = [(named[part], part) for part in parts if part in named]
+        for other, part in crossed:
+            if other < place:
+                yield ES807.violation(f"{message}{other}", pointer, expected=part, found=name)
+        if not crossed and name in named:
+            message = f"{message}{named[name]}"
             yield ES807.violation(message, pointer, found=name, severity=Severity.WARNING)
-        elif others_name in parts and other < place:
-            yield ES807.violation(message, pointer, expected=others_name, found=name)
 
 
 def _named(result: Mapping[str, Any]) -> tuple[list[str], str | None]:

@@ -722,6 +722,7 @@ def put(document: Any, place: str, value: Any) -> Any:
         ([("acc", "acc_norm"), ("acc_norm", "acc")], [(1, ERROR)]),
         ([("judge:mean", "std"), ("judge:std", "mean")], [(1, ERROR)]),
         ([("f1", "f1"), ("acc", "acc_norm"), ("x", "y"), ("acc_norm", "acc")], [(3, ERROR)]),
+        ([("a:acc", "acc"), ("a:std", "std"), ("b:acc", "std"), ("b:std", "acc")], [(3, ERROR)]),
         ([("acc", "Accuracy"), ("acc_norm", "Accuracy, normalised")], []),
         ([("acc", "acc_norm"), ("acc_norm", "acc_norm")], [(0, WARNING)]),
         ([("acc", "acc_norm"), ("other", "acc")], []),
