@@ -110,8 +110,9 @@ class Sums:
 
     def add(self, run: RunSummary) -> None:
         """Add one run."""
-        # Documents without rows, and logs of harnesses, have no place for a checksum.
-        has_place = run.format == MAIN_FORMAT or run.declared is not None
+        # Documents without rows, logs of harnesses, and empty files have no place for a checksum.
+        is_empty = not (run.aggregate or run.rows or run.is_unchecked)
+        has_place = (run.format == MAIN_FORMAT and not is_empty) or run.declared is not None
         self.runs += has_place and not run.is_note
         self.checksums += summary.has_right_checksum(run)
         self.claims.update(count_states(run.claims))

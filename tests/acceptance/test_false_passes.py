@@ -513,6 +513,10 @@ def graded(pair: Pair) -> None:
         ("0.3.0", logged('{"a\\"exact_match": 1.0, "exact_match": false}'), "ES808"),
         ("0.2.0", logged({"exact_match": 0.0, "acc": 0.5}), "ES808"),
         ("0.3.0", both(without_result_ids, logged('{"acc": 0.0, "f1": 0.5}')), "ES808"),
+        # Rows say nothing of the score that the harness had.
+        *(("0.3.0", logged(kept), "ES808") for kept in ("{}", "no JSON", "[1]", "null", "")),
+        ("0.3.0", logged('{"acc": 1.0}'), "ES808"),
+        ("0.3.0", logged('{"exact": 1.0, "match": 1.0}'), "ES808"),
         # The harness hashed another question, or another target.
         ("0.3.0", hashed_by_the_harness("question s0?", "question s9?"), "ES410"),
         ("0.2.0", hashed_by_the_harness("question s0?", "question s1? "), "ES410"),
@@ -522,6 +526,8 @@ def graded(pair: Pair) -> None:
         # An answer that another row has, or nobody.
         ("0.3.0", chosen("Lyon", "Paris", "Paris", "Lyon"), "ES808"),
         ("0.3.0", chosen("Paris", "Paris", "Paris", "Lyon"), "ES808"),
+        ("0.3.0", chosen("", "Paris", "Lyon", "Lyon"), "ES808"),
+        ("0.3.0", chosen("Rome", "Paris", "Rome", "Lyon"), "ES808"),
         # Another harness is named, so that its rules do not hold.
         (
             "0.3.0",
@@ -651,8 +657,8 @@ def one_third_in_single_precision(pair: Pair) -> None:
         ("0.3.0", says("score_details/details", {"max": "1.0", "min": "0", "median": "0.5"})),
         ("0.3.0", resampled_beside(0.24)),
         ("0.3.0", logged('{"exact_match": 1.0, "f1": [0, 1]}', '{"acc": 0.0, "exact_match":true}')),
-        ("0.3.0", logged('{"acc": 0.0, "exact_match": 1}', "{}", '{"acc": 1.0}', "no JSON")),
-        ("0.3.0", logged('{"x": {"exact_match": 0.0}, "exact_match": 1.0}', "[1]", "null")),
+        ("0.3.0", logged('{"acc": 0.0, "exact_match": 1}')),
+        ("0.3.0", logged('{"x": {"exact_match": 0.0}, "exact_match": 1.0}')),
         ("0.2.0", logged({"exact_match": 1.0}, {"exact_match": None}, {"word_perplexity": [1]})),
         ("0.3.0", both(without_result_ids, logged('{"acc": 0.0, "f1": 1.0}', '{"f1": [1, 2]}'))),
         ("0.3.0", hashed_by_the_harness("question s0?", "question s1?")),

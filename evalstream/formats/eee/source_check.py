@@ -265,15 +265,16 @@ class SourceCheck:
 
     def _missing(self, log: SourceLog) -> Iterator[Violation]:
         names = {bit: result for (result, _), bit in self._bits.items()}
+        none = "none of the compared rows" if self._left else "no row"
         for identity, part, place, lacks in self._store.missing(by_result=self._by_result):
             within = f", {log.part_name} {printable(part)}" if part else ""
             about = f"sample {printable(identity)}{within} ({place})"
             if not lacks:
-                yield ES650.violation(f"no row has {about} of the log", expected=identity)
+                yield ES650.violation(f"{none} has {about} of the log", expected=identity)
                 continue
             for bit, result in names.items():
                 if lacks & bit:
-                    message = f"no row has the result {result} of {about} of the log"
+                    message = f"{none} has the result {result} of {about} of the log"
                     yield ES650.violation(message, expected=identity)
 
 

@@ -63,6 +63,7 @@ ROW_MEMBERS: Final[Mapping[str, RowMember]] = {
     "performance/*": RowMember("time", "times", ES661),
     "error": RowMember("error", "errors", ES661, is_required=True),
     "metadata/*": RowMember("metadata", "metadata", ES661),
+    "evaluation_name": RowMember("name of the evaluation", "", ES661),
 }
 """The members of rows that a log may state, by their places; a star stands for any."""
 
@@ -88,7 +89,10 @@ _ELSEWHERE: Final = frozenset(
         "answer_attribution/*/is_terminal",
     }
 )
-"""Members that say which sample it is, or that other rules compare with the rest of the row."""
+"""Members that say which sample it is, or that other rules compare with the rest of the row.
+
+They are compared where the log states them.
+"""
 
 _ADDED: Final = (
     *("source_metadata/", "source_data/source_type"),
@@ -166,7 +170,7 @@ def compare_row(
     for place in {**sample.members, **own}:
         about, known = _member_at(place), sample.members.get(place)
         if about is None or known is None or not known.digests:
-            uncompared += [place] if place in own else []
+            uncompared += [place] if place in own and place not in _ELSEWHERE else []
         elif place in own or not (has_messages and about.part == OUTPUTS):
             parts.update({about.part} if place in own or about.is_required else ())
             violations += _compare_member(place, own.get(place, []), about, known)
@@ -199,7 +203,7 @@ def _row_members(row: Mapping[str, Any]) -> dict[str, list[tuple[_Path, Any]]]:
     """Return the members of a row that are to be compared, by place: paths and values."""
     found: dict[str, list[tuple[_Path, Any]]] = {}
     for place, path, value in _leaves(row):
-        if value is not None and place not in _ELSEWHERE:
+        if value is not None:
             found.setdefault(place, []).append((path, value))
     return found
 

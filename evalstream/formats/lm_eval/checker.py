@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.row_lookup import every_row
 from evalstream.engine.row_pass import RowsRead
 from evalstream.formats.lm_eval.format import (
     FORMAT,
     has_samples_without_results,
+    samples_beside,
     samples_name,
     task_in_name,
     tasks_beside,
@@ -21,7 +24,10 @@ from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
 from evalstream.formats.lm_eval.rules import results as about_results
 from evalstream.formats.lm_eval.rules import samples as about_samples
 from evalstream.formats.lm_eval.rules.contradictions import LIKELIHOODS, find_contradictions
-from evalstream.formats.lm_eval.rules.row_contradictions import find_row_contradictions
+from evalstream.formats.lm_eval.rules.row_contradictions import (
+    find_missing_examples,
+    find_row_contradictions,
+)
 from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, plan_scoring
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
 from evalstream.formats.lm_eval.views import Results, TaskFacts
@@ -29,7 +35,7 @@ from evalstream.formats.lm_eval.written_numbers import as_written
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import Reason
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN, Run
@@ -106,7 +112,8 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
     name, tasks = printable(path), tasks_beside(path)
     logged = tasks or frozenset()
     groups = dict(results.groups)
-    judgements = list(judge_groups(results, logged))
+    reasons = _reasons_beside(results, path, documents.options) if groups else {}
+    judgements = list(judge_groups(results, reasons))
     judgements += (
         leave_task_open(figure, Reason.NO_ROWS if tasks is not None else Reason.UNJOINED)
         for task in results.tasks
@@ -128,6 +135,27 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
     if summary.verdict == "unconfirmed" and not logged:
         summary.remark = NO_SAMPLES
     return summary
+
+
+def _reasons_beside(results: Results, path: str, options: Options) -> dict[str, Reason | None]:
+    """Return the tasks with samples beside the results, and what leaves their figures open.
+
+    Only the number of rows tells whether `--samples` chose them.
+    """
+    reasons: dict[str, Reason | None] = {}
+    for samples in samples_beside(path):
+        name = samples_name(samples)
+        if name is None:
+            continue
+        number, reason = results.count_unsaid(name.task), None
+        if number is not None:
+            reason = Reason.UNREAD
+            with suppress(OSError, CannotCheck):
+                rows = sum(1 for _ in every_row(samples, options))
+                is_less = rows < number * max(1, len(set(results.filters(name.task))))
+                reason = Reason.MISSING if is_less else None
+        reasons[name.task] = reason
+    return reasons
 
 
 class _SamplesCheck:
@@ -185,6 +213,8 @@ class _SamplesCheck:
             claims_file=None if about is None else printable(about),
         )
         summary.checked = tuple(_describe_rows(facts, tally.rows))
+        for found in find_missing_examples(facts):
+            summary.leave_unconfirmed(f"{found.message}, by chance or by a change")
         if self._results is None and about is None and summary.verdict == "unconfirmed":
             summary.remark = NO_RESULTS
         if documents.options.links:

@@ -6,7 +6,7 @@ Source: `Group.aggregate` in api/group.py of lm_eval, with `aggregate_subtask_me
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
@@ -32,24 +32,27 @@ class _Member(NamedTuple):
     is_sure: bool
 
 
-def judge_groups(results: Results, logged: Collection[str]) -> Iterator[judgement.Judgement]:
+def judge_groups(
+    results: Results, logged: Mapping[str, Reason | None]
+) -> Iterator[judgement.Judgement]:
     """Yield each figure of a group, judged by those of its tasks.
 
     A figure that follows from its tasks is confirmed if the samples of all of them are `logged`,
-    where they are checked themselves.
+    where they are checked themselves, without a reason that leaves their figures open.
     """
     members = dict(results.groups)
     for group, names in members.items():
         tasks = list(dict.fromkeys(_leaves(members, group, MOST_DEPTH)))
         leaves = [results.entry(name) for name in tasks]
+        reason = next(filter(None, (logged.get(one, Reason.NO_ROWS) for one in tasks)), None)
         for figure in results.figures(group):
             # A group may be made of the figures of its tasks, or of its members.
             found_sets = (_figures(results, some, figure) for some in (tasks, names))
             sets = [some for some in found_sets if some]
             found = _judge_figure(figure, sets, leaves)
-            is_open = found.claim.state.holds and not set(tasks) <= set(logged)
-            reopened = judgement.leave_open(_claim(figure, _kind(figure, sets)), Reason.NO_ROWS)
-            yield reopened if is_open else found
+            if reason is not None and found.claim.state.holds:
+                found = judgement.leave_open(_claim(figure, _kind(figure, sets)), reason)
+            yield found
         yield from _judge_counts(results, group, leaves)
     yield from _judge_copies(results)
 

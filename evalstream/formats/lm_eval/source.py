@@ -65,7 +65,7 @@ class LmEvalSource:
             if not isinstance(row, dict) or "doc_id" not in row:
                 message = f"line {number:,} of {printable(self._path)} is not a sample of lm-eval"
                 raise CannotCheck(message)
-            yield _sample(row, f"line {number:,}")
+            yield _sample(row, f"line {number:,}", self._task)
 
     def find_part(self, name: str) -> str | None:
         """Return the filter in an evaluation_name: `TASK` or `TASK/FILTER`."""
@@ -159,13 +159,12 @@ def _results(results: Results, task: str) -> Iterator[SourceResult]:
         if claim.is_stderr or score is None:
             continue
         metric, part = claim.metric, claim.filter or NO_FILTER
-        suffix = "" if part == NO_FILTER else f"/{part}"
         error = _number(errors.get((metric, claim.filter)))
         better = directions.get(metric) if isinstance(directions, dict) else None
         direction = () if not isinstance(better, bool) else (not better,)
         yield SourceResult(
             _result_id(metric, part),
-            frozenset({f"{task}{suffix}"}),
+            frozenset({_evaluation_name(task, part)}),
             frozenset({metric, f"{metric} (filter: {part})"}),
             _result_id(metric, part),
             part,
@@ -276,7 +275,11 @@ def _result_id(metric: str, part: str) -> str:
     return metric if part == NO_FILTER else f"{metric}:{part}"
 
 
-def _sample(row: Mapping[str, Any], place: str) -> SourceSample:
+def _evaluation_name(task: str, part: str) -> str:
+    return task if part == NO_FILTER else f"{task}/{part}"
+
+
+def _sample(row: Mapping[str, Any], place: str, task: str) -> SourceSample:
     part = text_or_none(row.get("filter")) or NO_FILTER
     numbers = {
         _result_id(name, part): SourceScore(number)
@@ -287,7 +290,7 @@ def _sample(row: Mapping[str, Any], place: str) -> SourceSample:
         str(row["doc_id"]),
         part,
         place,
-        _members(row, part),
+        {**_members(row, part), "evaluation_name": (_evaluation_name(task, part),)},
         (),
         numbers,
         next(iter(numbers.values()), SourceScore(None)),
@@ -335,7 +338,7 @@ def _output(row: Mapping[str, Any], choices: tuple[str, ...] | None) -> str:
         return ""
     if choices is not None:
         try:
-            values = [float((one[0] if isinstance(one[0], list) else one)[0]) for one in given]
+            values = [_likelihood(one) for one in given]
             place = values.index(max(values))
         except (ValueError, TypeError, IndexError):
             return str(given)
@@ -344,3 +347,10 @@ def _output(row: Mapping[str, Any], choices: tuple[str, ...] | None) -> str:
     if isinstance(first, list):
         return str(first[0]) if first else ""
     return str(first)
+
+
+def _likelihood(response: Any) -> float:
+    """Return the log-likelihood of a response; a text, beside which choices are asked, has none."""
+    if not isinstance(response, list) or not response:
+        return -math.inf
+    return float((response[0] if isinstance(response[0], list) else response)[0])

@@ -188,6 +188,20 @@ class Results(DataClass, frozen=True):
         found = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*", said) if isinstance(said, str) else None
         return found is None or tuple(map(int, found[0].split("."))) < release
 
+    def count_unsaid(self, task: str) -> int | None:
+        """Return the samples of a task of which `--samples` may have chosen some, None elsewhere.
+
+        From 0.4.9 to 0.4.11 the results do not tell: n-samples has all docs of the dataset.
+        """
+        if self.is_before((0, 4, 9)) or not self.is_before((0, 4, 12)):
+            return None
+        counts, is_limited = self.samples(task), self.call.get("limit", 0) is not None
+        if is_limited or "sample_len" in self.entry(task):
+            return None
+        effective = counts.get("effective")
+        is_all = effective.__class__ is int and effective == counts.get("original")
+        return effective if is_all else None
+
     @property
     def call(self) -> Mapping[str, Any]:
         """The configuration of the call, empty without one."""
@@ -248,24 +262,13 @@ class TaskFacts(NamedTuple):
 
     @property
     def may_be_chosen(self) -> bool:
-        """Whether `--samples` may have chosen the rows, of which the results say nothing.
-
-        From 0.4.9 to 0.4.11, n-samples has all docs of the dataset in that case. The hash of the
-        task is that of the rows.
-        """
+        """Whether `--samples` may have chosen the rows, of which the hash of the task is."""
         if self.task_results is None:
             return False
         task, results = self.task_results
-        if results.is_before((0, 4, 9)) or not results.is_before((0, 4, 12)):
-            return False
-        counts, declared = results.samples(task), results.task_hash(task)
-        return (
-            "sample_len" not in results.entry(task)
-            and results.call.get("limit", 0) is None
-            and self.totals.samples < _size(counts.get("effective")) == counts.get("original")
-            and declared is not None
-            and declared == self.totals.task_hash()
-        )
+        number, declared = results.count_unsaid(task), results.task_hash(task)
+        is_less = number is not None and self.totals.samples < number
+        return is_less and declared is not None and declared == self.totals.task_hash()
 
     def values(self, claim: TaskFigure) -> MetricValues | None:
         """Return the values that a claim is about, None where no row has any."""
@@ -335,10 +338,6 @@ class TaskFacts(NamedTuple):
             if metric != name and metric in metrics:
                 return claim._replace(metric=metric, filter=of_filter, is_stderr=True)
         return claim
-
-
-def _size(value: Any) -> int:
-    return value if value.__class__ is int else 0
 
 
 def with_results(

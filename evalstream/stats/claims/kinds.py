@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
@@ -82,6 +83,15 @@ def _means(evidence: Evidence) -> Iterator[Figure]:
             yield Figure("the mean of the scores without errors", mean, sums.sound_rows)
     if evidence.is_count:
         yield from _sums(evidence)
+
+
+def _perplexities(evidence: Evidence) -> Iterator[Figure]:
+    """Yield the perplexity of log-likelihoods, which are not above 0, and the mean of others."""
+    mean, extremes = evidence.mean, evidence.extremes
+    if mean is not None and extremes is not None and extremes[1] <= 0:
+        with suppress(OverflowError):
+            yield Figure("e to the negative mean of the scores", math.exp(-mean))
+    yield from _means(evidence)
 
 
 def _sums(evidence: Evidence) -> Iterator[Figure]:
@@ -254,6 +264,14 @@ LEVEL: Final = ClaimKind(
 UNKNOWN: Final = ClaimKind("unknown", frozenset(), _means, hints=_near_means, is_exact=False)
 """A metric whose name says nothing about its formula: its mean confirms it, nothing refutes it."""
 
+PERPLEXITY: Final = ClaimKind(
+    "perplexity",
+    frozenset({"perplexity"}),
+    _perplexities,
+    bounds=lambda _evidence: (1, None),
+    is_exact=False,
+)
+
 TABLE: Final[tuple[ClaimKind, ...]] = (
     COUNT,
     CORRECT,
@@ -269,6 +287,7 @@ TABLE: Final[tuple[ClaimKind, ...]] = (
     ERROR,
     INTERVAL,
     SUM,
+    PERPLEXITY,
     UNKNOWN,
 )
 
@@ -331,4 +350,3 @@ def _normalise(name: str) -> str:
 SHARE: Final = ClaimKind("share", frozenset(), bounds=lambda _evidence: (0, 1))
 COUNTS: Final = ClaimKind("number of scores", frozenset(), bounds=lambda _evidence: (0, None))
 ALPHA: Final = ClaimKind("agreement of raters", frozenset(), bounds=lambda _evidence: (None, 1))
-PERPLEXITY: Final = ClaimKind("perplexity", frozenset(), bounds=lambda _evidence: (1, None))

@@ -281,13 +281,13 @@ def chooses_right(row: Row, result: Result | None) -> bool | None:
         return None
     value = member(answers[0], "extracted_value")
     number = reference[0] if reference.__class__ is list and len(reference) == 1 else reference
-    if not is_no_method(member(answers[0], "extraction_method")) or choices.count(value) != 1:
+    if not is_no_method(member(answers[0], "extraction_method")) or choices.count(value) > 1:
         return None
     if number.__class__ is not str or not (number.isascii() and number.isdecimal()):
         return None
     if len(number) > 4 or int(number) >= len(choices) or any(map(_is_decimal, choices)):
         return None
-    return choices.index(value) == int(number)
+    return bool(choices[int(number)] == value)
 
 
 _BY_LIKELIHOOD: Final = "acc"

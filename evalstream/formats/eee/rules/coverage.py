@@ -53,24 +53,25 @@ def _rows_without_result(facts: RunFacts) -> Iterator[Violation]:
 def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
     """Compare the sets of samples under the results of one evaluation.
 
-    Results over different splits of a dataset share no sample; they are not uneven.
+    Splits of a dataset share no sample; they are not uneven. Of filters numbers are compared.
     """
-    for results in _together(facts).values() if facts.tally.is_whole else ():
-        covers = {result.place: facts.coverage.of(result.place) for result in results}
-        sets = {(cover.samples, cover.digest) for cover in covers.values()}
-        distinct = sum(cover.firsts for cover in covers.values())
-        if len(sets) < 2 or sum(samples for samples, _ in sets) == distinct:
+    groups = _together(facts)
+    for results in (*groups.values(), *_filters(groups)) if facts.tally.is_whole else ():
+        is_one = len({result.name for result in results}) == 1
+        covers = [facts.coverage.of(result.place) for result in results]
+        sets = [(cover.samples, cover.digest if is_one else 0) for cover in covers]
+        distinct = sum(cover.firsts for cover in covers) if is_one else 0
+        if len(set(sets)) < 2 or sum(samples for samples, _ in set(sets)) == distinct:
             continue
-        widest = max(results, key=lambda result: covers[result.place].samples)
-        for result in results:
-            mine, most = covers[result.place], covers[widest.place]
-            if (mine.samples, mine.digest) == (most.samples, most.digest):
-                continue
-            message = (
-                f"the rows of this result score {mine.samples:,} samples and those of result "
-                f"{widest.place} score {most.samples:,}; the samples differ"
-            )
-            yield ES607.violation(message, f"{RESULTS}/{result.place}")
+        most = max(sets, key=lambda found: found[0])
+        widest = results[sets.index(most)]
+        for result, mine in zip(results, sets, strict=True):
+            if mine != most and (is_one or result.name != widest.name):
+                message = (
+                    f"the rows of this result score {mine[0]:,} samples and those of result "
+                    f"{widest.place} score {most[0]:,}; the samples differ"
+                )
+                yield ES607.violation(message, f"{RESULTS}/{result.place}")
 
 
 def _uneven_repeats(facts: RunFacts) -> Iterator[Violation]:
@@ -156,6 +157,16 @@ def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Re
         if result.place in facts.tally.scores:
             groups[result.name, result.dataset].append(result)
     return groups
+
+
+def _filters(groups: Mapping[tuple[str | None, str | None], list[Result]]) -> list[list[Result]]:
+    """Group results of lm-eval by task: TASK/FILTER is their name, and METRIC:FILTER their id."""
+    tasks: dict[tuple[str, str | None], list[Result]] = defaultdict(list)
+    for (name, dataset), results in groups.items():
+        task, slash, of_filter = (name or "").rpartition("/")
+        if slash and all((one.id or "").endswith(f":{of_filter}") for one in results):
+            tasks[task, dataset] += results
+    return [some for some in tasks.values() if len({one.name for one in some}) > 1]
 
 
 def _sample_list(facts: RunFacts) -> Iterator[Violation]:

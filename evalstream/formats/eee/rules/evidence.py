@@ -114,7 +114,7 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
             return
     score, scale = member(row.get("evaluation"), "score"), read_scale(result)
     kept = _read_metrics(row)
-    if kept:
+    if kept is not None:
         yield from _check_log(row, kept)
     if score.__class__ not in _NUMBERS or scale is None or scale.is_turned or _has_error(row):
         return
@@ -158,19 +158,24 @@ def _check_log(row: Row, kept: Mapping[str, Any]) -> Iterator[Violation]:
     metric they score.
     """
     score, identity = member(row.get("evaluation"), "score"), row.get("evaluation_result_id")
-    scores = kept.values() if identity is None else [kept.get(f"{identity}".partition(":")[0])]
-    logged = [one for one in scores if one.__class__ in _NUMBERS]
+    own = [one for one in kept if identity is None or f"{identity}:".startswith(f"{one}:")]
+    logged = [kept[one] for one in own or kept if kept[one].__class__ in _NUMBERS]
     if logged and score.__class__ in _NUMBERS and not _is_logged(score, logged):
         message = "the score is not that of the harness, which lm_eval_metrics keeps"
         yield ES808.violation(message, "/evaluation/score", expected=logged[0], found=score)
+    elif identity is not None and not own:
+        message = "lm_eval_metrics, which keeps the scores of the harness, has none of this result"
+        place = "/metadata/lm_eval_metrics"
+        yield ES808.violation(message, place, expected=identity, severity=Severity.WARNING)
 
 
-def _read_metrics(row: Row) -> Mapping[str, Any]:
-    """Return the scores of a sample by metric, as the converter of lm-eval keeps them."""
+def _read_metrics(row: Row) -> Mapping[str, Any] | None:
+    """Return the scores of a sample by metric, as the converter of lm-eval keeps them, or None."""
     kept = member(row.get("metadata"), "lm_eval_metrics")
     if kept.__class__ is str:
-        kept = parse_or_none(kept.encode("utf-8", "surrogatepass"))
-    return kept if isinstance(kept, dict) else {}
+        found = parse_or_none(kept.encode("utf-8", "surrogatepass"))
+        return found if isinstance(found, dict) else {}
+    return kept if isinstance(kept, dict) else None
 
 
 def _is_logged(score: Any, logged: list[Any]) -> bool:

@@ -110,22 +110,33 @@ def _other_metric(metric: Mapping[str, Any], place: int) -> Iterator[Violation]:
 
 
 def _crossed_metrics(aggregate: Aggregate) -> Iterator[Violation]:
-    """Report two results whose ids, as converters write them, name the metrics of each other."""
-    others: dict[str, tuple[int, list[str]]] = {}
-    for place, result in aggregate.indexed_results:
-        parts = (text_or_none(result.get("evaluation_result_id")) or "").split(":")
-        name = text_or_none(member(result.get("metric_config"), "metric_name"))
-        if not name or name in parts:
-            continue
-        others[name] = place, parts
+    """Report results with the metric that the id of another result names, as converters write it.
+
+    It is a warning if the other result has the same name.
+    """
+    results = [(place, *_named(result)) for place, result in aggregate.indexed_results]
+    owners: dict[str, dict[str | None, int]] = {}
+    for place, parts, name in results:
         for part in parts:
-            other, named = others.get(part, (place, []))
-            if name in named:
-                message = (
-                    f"evaluation_result_id names {part}, and that of result {other} names {name}"
-                )
-                pointer = f"{RESULTS}/{place}/metric_config/metric_name"
-                yield ES807.violation(message, pointer, expected=part, found=name)
+            owners.setdefault(part, {}).setdefault(name, place)
+    for place, parts, name in results:
+        named = {} if not name or name in parts else owners.get(name, {})
+        pointer = f"{RESULTS}/{place}/metric_config/metric_name"
+        message = f"evaluation_result_id is {':'.join(parts)}, and the name that of result "
+        crossed = [(named[part], part) for part in parts if part in named]
+        for other, part in crossed:
+            if other < place:
+                yield ES807.violation(f"{message}{other}", pointer, expected=part, found=name)
+        if not crossed and name in named:
+            message = f"{message}{named[name]}"
+            yield ES807.violation(message, pointer, found=name, severity=Severity.WARNING)
+
+
+def _named(result: Mapping[str, Any]) -> tuple[list[str], str | None]:
+    """Return the parts of a result's id, and the name of its metric."""
+    identity = text_or_none(result.get("evaluation_result_id"))
+    name = text_or_none(member(result.get("metric_config"), "metric_name"))
+    return identity.split(":") if identity else [], name
 
 
 ES801: Final = declare_rule(

@@ -222,10 +222,10 @@ ES216: Final = declare_rule("ES216", run=_file_fits_another, needed_fact="tally.
 RULES: Final = (ES215, ES216)
 
 KNOWN_NULLS: Final = {
-    "/evaluation_result_id": "every-eval-ever 0.3.0 writes it of a sample without a number as score: "
-    "errored, of several parts, rolling, or --predict_only"
+    "/evaluation_result_id": "every-eval-ever writes it in each row before 0.3.0, and since then of "
+    "a sample in which it finds no number as score"
 }
-"""Members in which a current converter writes null, and when."""
+"""Members in which converters write null, and when."""
 
 MISSING: Final = {"schema_version": ES215}
 """The rules that report a missing member of a document."""

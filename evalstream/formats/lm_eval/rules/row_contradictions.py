@@ -29,7 +29,7 @@ def find_row_contradictions(facts: TaskFacts, task: str, results: Results) -> It
                 message = f"{task} has a figure of {metric!r}, which it does not list"
                 yield contradiction(message, ("configs", task, "metric_list"))
     yield from _missing_metrics(facts, task, results)
-    yield from _missing_examples(facts, task, results)
+    yield from find_missing_examples(facts)
     yield from _limit(facts, task, results)
 
 
@@ -49,21 +49,22 @@ def _missing_metrics(facts: TaskFacts, task: str, results: Results) -> Iterator[
                 yield contradiction(message, path, None, metric)
 
 
-def _missing_examples(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
+@with_results
+def find_missing_examples(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
     """Report that all prompts lack an example, where the harness draws few docs for themselves.
 
-    It is a warning where that may be: with few docs.
+    It is a warning where that may be: with few docs, of which it draws no more than there are.
     """
     original: Any = results.samples(task).get("original")
     shots: Any = results.config(task).get("num_fewshot")
     totals = facts.totals
     is_counted = shots.__class__ is int and original.__class__ is int and original > 0
-    if not is_counted or totals.lacking < max(totals.rows, shots + 1):
+    if not is_counted or totals.lacking < max(totals.rows, 1):
         return
     message = f"all prompts of {task} have an example fewer than num_fewshot"
     found = contradiction(message, ("configs", task, "num_fewshot"), shots - 1, shots)
-    may_be = (shots / original) ** totals.samples >= 1e-6  # the chance that each doc was drawn
-    yield found._replace(severity=Severity.WARNING) if may_be else found
+    chance = (shots / original) ** totals.samples if shots <= original else 0  # of drawing each
+    yield found._replace(severity=Severity.WARNING) if chance >= 1e-6 else found
 
 
 def _limit(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:

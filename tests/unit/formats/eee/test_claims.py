@@ -429,6 +429,15 @@ PARTS = {"law": {"acc": 0.52}, "art": {"acc": 0.97}}
         ([3, 1, 3, 9], {SCORE: 9, NAME: "max"}, set(), ""),
         ([3, 1, 3, 9], {SCORE: 2, NAME: "min"}, {"ES801"}, "the least score"),
         (FOUR, {SCORE: 0.25, NAME: "variance"}, set(), ""),
+        ([-1, -2, -3, -2], {SCORE: 7.38905609893065, NAME: "perplexity"}, set(), ""),
+        (
+            [-1, -2, -3, -2],
+            {SCORE: 7.5, NAME: "perplexity"},
+            {"ES804", "ES805"},
+            "no known formula",
+        ),
+        ([-1, -2, -3, -2], {SCORE: 0.9, NAME: "perplexity"}, {"ES801"}, "outside 1 to"),
+        ([3, 1, 4, 2], {SCORE: 2.5, NAME: "perplexity"}, set(), ""),
         # Figures in the details of a score are claims; settings are not.
         (FOUR, {DETAILS: {"std": "0.5", "accuracy": 0.75, "num_train_trials": 9}}, set(), ""),
         (FOUR, {DETAILS: {"mean": 0.99}}, {"ES801"}, "mean of the scores"),

@@ -557,6 +557,21 @@ def test_an_honest_pair_has_infos_about_what_converters_add(
     assert "answer_attribution cannot be compared" in uncompared(report)
 
 
+def test_a_row_with_the_name_of_another_filter_differs(lm_eval: Pair, tmp_path: Path) -> None:
+    lm_eval.rows[1]["evaluation_name"] += "/other"
+    found = [(one.code, one.pointer, one.line) for one in lm_eval.check(tmp_path)]
+    assert ("ES661", "/evaluation_name", 2) in found
+
+
+def test_a_row_that_is_not_compared_may_have_a_missing_sample(
+    inspect: Pair, tmp_path: Path
+) -> None:
+    inspect.rows[0]["sample_id"] = None
+    messages = [one.message for one in inspect.check(tmp_path) if one.code == "ES650"]
+    assert len(messages) == 1
+    assert messages[0].startswith("none of the compared rows has ")
+
+
 def test_what_no_row_has_is_not_among_what_agrees(lm_eval: Pair, tmp_path: Path) -> None:
     assert "scores and metadata of 4 samples" in said(lm_eval.check(tmp_path))
     for row in lm_eval.rows[:2]:

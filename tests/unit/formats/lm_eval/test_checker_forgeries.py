@@ -586,6 +586,26 @@ def test_results_alone_are_unconfirmed(log: Log) -> None:
     assert report.counts.keys() == {"ES805", "LME303"}
 
 
+@pytest.mark.parametrize(
+    ("left", "state"), [(None, State.CONFIRMED), (3, State.OPEN), (0, State.OPEN)]
+)
+def test_a_group_is_open_if_samples_of_a_task_may_be_chosen(
+    tmp_path: Path, left: int | None, state: State
+) -> None:
+    log = Log(tmp_path / "log")
+    for entry in log.document["results"].values():
+        entry.pop("sample_len", None)
+    log.document["lm_eval_version"] = "0.4.11"
+    log.document["config"]["limit"] = None
+    for counts in log.document["n-samples"].values():
+        counts["original"] = counts["effective"]
+    if left is not None:
+        path = log.path(log.document["group_subtasks"]["sized"][0])
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:left]))
+    claims = [one for run in log.check().runs for one in run.claims if one.is_score]
+    assert {one.state for one in claims if "sized" in one.label} == {state}
+
+
 def test_a_forged_group_is_refuted_without_samples(log: Log) -> None:
     for path in log.folder.glob("*.jsonl"):
         path.unlink()

@@ -61,9 +61,17 @@ def test_newer_releases_lack_no_example(tmp_path: Path) -> None:
     assert counts_of(tmp_path, (samples, document)) == {"failed": 0, "LME306": 1}
 
 
-def test_few_docs_may_all_lack_an_example(tmp_path: Path) -> None:
-    counts = counts_of(tmp_path, asked(set(range(4)), docs=4))
-    assert counts == {"passed": 0, "LME306": 1}
+@each(("docs", "verdict"), [(4, "unconfirmed"), (2, "unconfirmed"), (0, "failed")])
+def test_few_docs_may_all_lack_an_example(tmp_path: Path, docs: int, verdict: str) -> None:
+    samples, document = asked(set(range(4)), docs=docs or 2)
+    if not docs:  # an example more than there are docs
+        document["configs"][TASK]["num_fewshot"] = document["n-shot"][TASK] = 3
+        for one in samples:
+            prompt = "Q: 8 + 1\n\n" + one["arguments"]["gen_args_0"]["arg_0"]
+            one["arguments"]["gen_args_0"]["arg_0"] = prompt
+            one["prompt_hash"] = digest(prompt)
+        document["task_hashes"][TASK] = task_hash(samples)
+    assert counts_of(tmp_path, (samples, document)) == {verdict: 0, "LME306": 1}
 
 
 def test_a_changed_question_is_seen_beside_a_description(tmp_path: Path) -> None:

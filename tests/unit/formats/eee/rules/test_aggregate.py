@@ -719,18 +719,19 @@ def put(document: Any, place: str, value: Any) -> Any:
     ("results", "expected"),
     [
         ([("acc", "acc"), ("acc_norm", "acc_norm")], []),
-        ([("acc", "acc_norm"), ("acc_norm", "acc")], [1]),
-        ([("judge:mean", "std"), ("judge:std", "mean")], [1]),
-        ([("f1", "f1"), ("acc", "acc_norm"), ("x", "y"), ("acc_norm", "acc")], [3]),
+        ([("acc", "acc_norm"), ("acc_norm", "acc")], [(1, ERROR)]),
+        ([("judge:mean", "std"), ("judge:std", "mean")], [(1, ERROR)]),
+        ([("f1", "f1"), ("acc", "acc_norm"), ("x", "y"), ("acc_norm", "acc")], [(3, ERROR)]),
+        ([("a:acc", "acc"), ("a:std", "std"), ("b:acc", "std"), ("b:std", "acc")], [(3, ERROR)]),
         ([("acc", "Accuracy"), ("acc_norm", "Accuracy, normalised")], []),
-        ([("acc", "acc_norm"), ("acc_norm", "acc_norm")], []),
+        ([("acc", "acc_norm"), ("acc_norm", "acc_norm")], [(0, WARNING)]),
         ([("acc", "acc_norm"), ("other", "acc")], []),
         ([(None, "acc_norm"), (7, "acc")], []),
         ([("acc", None), ("acc_norm", ["acc"])], []),
     ],
 )
 def test_ids_name_the_metrics_of_their_results(
-    results: list[tuple[Any, Any]], expected: list[int]
+    results: list[tuple[Any, Any]], expected: list[tuple[int, Severity]]
 ) -> None:
     document = one_result()
     (result,) = document["evaluation_results"]
@@ -739,7 +740,7 @@ def test_ids_name_the_metrics_of_their_results(
         for identity, name in results
     ]
     where = "/evaluation_results/{}/metric_config/metric_name"
-    assert said("ES807", document) == [(where.format(place), ERROR) for place in expected]
+    assert said("ES807", document) == [(where.format(place), one) for place, one in expected]
 
 
 @each(

@@ -148,6 +148,20 @@ def test_a_wrong_hash_hides_nothing_and_adds_nothing(tmp_path: Path) -> None:
     assert check(tmp_path, rows) == []
 
 
+def test_a_lost_row_makes_filters_uneven(tmp_path: Path) -> None:
+    def name(document: Row) -> None:
+        for result in document["evaluation_results"]:
+            metric = result["evaluation_result_id"]
+            result |= {"evaluation_name": f"task/{metric}", "evaluation_result_id": f"em:{metric}"}
+
+    rows = fanned_out()
+    for row in rows:
+        metric = row["evaluation_result_id"]
+        row |= {"evaluation_name": f"task/{metric}", "evaluation_result_id": f"em:{metric}"}
+    assert check(tmp_path, rows, name) == []
+    assert check(tmp_path, rows[:-1], name) == [("ES607", "warning", None)]
+
+
 def test_a_lost_row_makes_results_uneven(tmp_path: Path) -> None:
     rows = fanned_out()
     assert check(tmp_path, rows[:-1]) == [("ES607", "warning", None)]

@@ -56,7 +56,7 @@ def same_id(_rows: list[dict[str, Any]], aggregate: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("code", "edit", "named"),
     [
-        ("ES204", no_result, "every-eval-ever 0.3.0"),
+        ("ES204", no_result, "every-eval-ever writes it in each row before 0.3.0"),
         ("ES308", likelihood, "converter of lm-eval logs (every-eval-ever 0.3.0)"),
         ("ES606", reducers, "converter of Inspect logs (every-eval-ever 0.3.0)"),
     ],
