@@ -730,3 +730,15 @@ def test_a_repeated_member_of_an_entry_has_its_line() -> None:
     Path(ENTRIES).write_text("".join(lines))
     found = [one.line for one in check().findings if one.code == "ES107"]
     assert found == [place + 2]
+
+
+@pytest.mark.parametrize("flag", ["robustness", "fairness"])
+def test_a_worst_case_has_the_flags_of_its_kind(flag: str) -> None:
+    def turn(stats: list[Any]) -> None:
+        for one in stats:
+            perturbation = one["name"].get("perturbation", {})
+            if one["name"]["name"] == "exact_match" and perturbation.get("name") == "robustness":
+                perturbation[flag] = not perturbation[flag]
+
+    edit(STATISTICS, turn)
+    assert codes(check()) == {"HLM401", "HLM403"}
