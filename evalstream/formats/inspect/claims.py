@@ -11,7 +11,7 @@ from evalstream.formats.inspect import results
 from evalstream.formats.inspect.result_claims import ResultClaims, result_label
 from evalstream.formats.inspect.rules.coverage import INS204
 from evalstream.formats.inspect.rules.log import INS301, INS302, INS303, INS304, INS306
-from evalstream.formats.inspect.values import is_count, is_id, same
+from evalstream.formats.inspect.values import is_count, is_id, is_whole, same
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import JudgedClaim, Reason, State, confirms_score
 from evalstream.model.finding import Violation
@@ -113,7 +113,7 @@ class ClaimCheck:
         self, count: _Count, stated: Mapping[str, Any], place: str, rows: int, label: str = ""
     ) -> None:
         found: Any = stated.get(count.name)
-        if not is_count(found):
+        if not is_whole(found):
             return
         claim = Claim(place, f"{label}{count.name}", kinds.COUNT, Decimal(found), found)
         if count.expected is None:

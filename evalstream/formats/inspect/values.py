@@ -24,9 +24,14 @@ WORDS: Final[Mapping[str, float]] = {"yes": 1.0, "true": 1.0, "no": 0.0, "false"
 _NUMBER: Final = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?", re.IGNORECASE)
 
 
+def is_whole(value: Any) -> bool:
+    """Tell whether a value is an integer from -10^15 to 10^15; true and false are not."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MOST_COUNT
+
+
 def is_count(value: Any) -> bool:
-    """Tell whether a value is an integer from 0 to 10^15; true and false are not."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_COUNT
+    """Tell whether a value is an integer from 0 to 10^15."""
+    return is_whole(value) and bool(value >= 0)
 
 
 def is_id(value: Any) -> bool:

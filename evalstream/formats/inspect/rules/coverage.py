@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.store import PERPLEXITY, KeptScore, SampleFacts, perplexity_numbers
-from evalstream.formats.inspect.values import MOST_COUNT, is_count, read_time, same, score_value
+from evalstream.formats.inspect.values import (
+    MOST_COUNT,
+    is_count,
+    is_whole,
+    read_time,
+    same,
+    score_value,
+)
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
@@ -290,7 +297,7 @@ def usage_violations(
     for model, usage in told.items():
         for name, found in usage.items() if isinstance(usage, dict) else ():
             expected = sums.get(model, {}).get(name, 0)
-            if is_count(found) and (found < expected if is_carried else found != expected):
+            if is_whole(found) and (found < expected if is_carried else found != expected):
                 message = f"the samples of the log used {expected:,} in all"
                 place = log.at("stats", "model_usage", model, name)
                 yield INS210.violation(message, place, expected=expected, found=found)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from evalstream.formats.inspect.rules.scores import SINCE
-from evalstream.formats.inspect.values import is_count, read_time
+from evalstream.formats.inspect.values import is_count, is_whole, read_time
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one
 from evalstream.parsing.json import member, text_or_none
@@ -52,7 +52,7 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
     for model, total in sums.items():
         for name, expected in total.items():
             found: Any = member(told[model], name)
-            if (found is None or is_count(found)) and (found or 0) < expected:
+            if (found is None or is_whole(found)) and (found or 0) < expected:
                 place = sample.at("model_usage", model, *([] if found is None else [name]))
                 message = f"the calls of the model used {expected:,} {name.replace('_', ' ')}"
                 yield INS217.violation(message, place, expected=at_least(expected), found=found)

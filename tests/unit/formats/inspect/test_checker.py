@@ -107,6 +107,7 @@ TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
     "a sample repeated": (lambda log: log["samples"].append(log["samples"][0]), "INS201"),
     "a sample that failed": (_fail_sample, "INS204"),
     "total samples": (_set("results", "total_samples", value=5), "INS204"),
+    "total samples below 0": (_set("results", "total_samples", value=-4), "INS204"),
     "completed samples": (_set("results", "completed_samples", value=3), "INS204"),
     "the ids": (_set("eval", "dataset", "sample_ids", value=[1, 2, 3]), "INS202"),
     "the status": (_set("status", value="error"), "INS105"),
@@ -114,6 +115,10 @@ TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
     "the model": (_set("eval", "model", value="acme/acorn-7b"), "INS210"),
     "the usage of a model removed": (_set("stats", "model_usage", value={}), "INS210"),
     "the usage": (_set("stats", "model_usage", "mockllm/model", "total_tokens", value=1), "INS210"),
+    "a usage below 0": (
+        _set("stats", "model_usage", "mockllm/model", "input_tokens", value=-1),
+        "INS210",
+    ),
 }
 
 
