@@ -252,6 +252,9 @@ def choice_lines(draw: st.DrawFn) -> bytes:
     )
 
 
+GOLDS = st.sampled_from([1, 1.5, -1, 10**30, True, None, [], {"gold": "a"}])
+
+
 @st.composite
 def answer_lines(draw: st.DrawFn) -> bytes:
     """Return the line of a row with an answer, whose match may be right."""
@@ -261,8 +264,8 @@ def answer_lines(draw: st.DrawFn) -> bytes:
     return sealed(
         {
             "doc_id": draw(st.integers(0, 6)),
-            "doc": None,
-            "target": draw(answers | st.just(answer)),
+            "doc": draw(st.none() | st.fixed_dictionaries({}, optional={"gold": answers | GOLDS})),
+            "target": draw(answers | st.just(answer) | st.sampled_from(["1", "1.5", "[]", "True"])),
             "arguments": {"gen_args_0": {"arg_0": "Q", "arg_1": {}}},
             "resps": draw(st.sampled_from([[[answer]], [[answer, "b"]], [["b", answer]], []])),
             "filtered_resps": filtered,
@@ -276,7 +279,8 @@ def answer_lines(draw: st.DrawFn) -> bytes:
 def planned(output_type: str, *metrics: str, is_chat: bool = False) -> LogContext:
     """Return the context of rows whose scores are known."""
     named = tuple((metric, "{}") for metric in metrics)
-    plan = ScoringPlan(output_type, named, (("none", TAKE_FIRST),), " ", is_chat)
+    filters = (("none", TAKE_FIRST),)
+    plan = ScoringPlan(output_type, named, filters, " ", is_chat, gold="gold")
     return LogContext(OPTIONS, FORMAT.catalogue.selection(OPTIONS), plan=plan)
 
 

@@ -50,8 +50,13 @@ class _Instance(msgspec.Struct, frozen=True, gc=False):
     references: tuple[_Reference, ...] | None = None
 
 
-class _Asked(msgspec.Struct, frozen=True, gc=False):
-    model: str | None = None
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """The members of a request to the model that the adapter of the run declares."""
+
+    model: Any = None
+    model_deployment: Any = None
+    temperature: Any = None
+    max_tokens: Any = None
 
 
 class _Completion(msgspec.Struct, frozen=True, gc=False):
@@ -68,7 +73,7 @@ class PlainRequest(msgspec.Struct, frozen=True, gc=False):
 
     instance: _Instance
     train_trial_index: Annotated[int, msgspec.Meta(ge=0, lt=MOST_TRIALS)]
-    request: _Asked = _Asked()
+    request: Asked = Asked()
     result: _Result = _Result()
     output_mapping: dict[str, str] | None = None
     reference_index: int | None = None
@@ -84,7 +89,7 @@ KEPT: Final[KeptMembers] = {
     "instance": dict.fromkeys(("id", "split", "sub_split", "perturbation"))
     | {"references": {"output": {"text": None}, "tags": None}},
     "train_trial_index": None,
-    "request": {"model": None},
+    "request": dict.fromkeys(Asked.__struct_fields__),
     "result": {"completions": {"text": None, "logprob": None}},
     **dict.fromkeys(("output_mapping", "reference_index", "request_mode")),
 }
@@ -191,14 +196,19 @@ def convert_request(value: Mapping[str, Any]) -> PlainRequest:
         return msgspec.convert({**value, "instance": instance}, PlainRequest)
     except msgspec.ValidationError:
         split, sub_split = (text_or_none(instance.get(name)) for name in ("split", "sub_split"))
-        model = text_or_none(member(value.get("request"), "model"))
         modes = value.get("reference_index"), value.get("request_mode")
         return PlainRequest(
             _Instance(instance["id"], split, sub_split),
             value["train_trial_index"],
-            _Asked(model),
+            msgspec.convert(object_or_empty(value.get("request")), Asked),
             reference_index=None if modes == (None, None) else 0,
         )
+
+
+def list_settings(adapter: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the members of an adapter that it puts into each request as they are."""
+    names = Asked.__struct_fields__ if adapter.get("method") in _SAMPLED else _OF_MODEL
+    return {name: adapter[name] for name in names if adapter.get(name) is not None}
 
 
 def find_other_mapping(
@@ -224,6 +234,10 @@ def find_other_mapping(
 
 _JOINT: Final = frozenset({"multiple_choice_joint", "multiple_choice_joint_chain_of_thought"})
 """Methods of adaptation that name each reference by a letter."""
+
+_SAMPLED: Final = _JOINT | {"generation", "chat", "ranking_binary"}
+"""Methods of adaptation that ask the model as the adapter says; others ask for no text."""
+_OF_MODEL: Final = ("model", "model_deployment")
 
 
 def score_again(request: PlainRequest, metrics: Sequence[str]) -> bytes | None:

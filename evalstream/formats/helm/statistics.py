@@ -348,6 +348,7 @@ def describe_perturbation(text: str) -> tuple[str, str]:
         return "", ""
     said: dict[str, Any] = json.loads(text)
     computed_on = said.pop("computed_on", "")
-    is_kind = computed_on == WORST and said.get("name") in FLAGS
+    is_own = all(bool(said.get(flag)) == (flag == said.get("name")) for flag in FLAGS)
+    is_kind = computed_on == WORST and said.get("name") in FLAGS and is_own
     key = said["name"] if is_kind else perturbation_text(said)
     return key, computed_on if isinstance(computed_on, str) else ""

@@ -84,8 +84,8 @@ _MEANT: Final = {
     "UNCLEAR": ABSTAIN,
 }
 
-Reading = Callable[[str], str]
-"""Returns the verdict in a response: that of its first word that means one, else abstain."""
+Reading = Callable[[str], str | None]
+"""Returns the verdict of the first word in a response that means one, None without such a word."""
 
 
 def choose_reading(
@@ -126,11 +126,11 @@ def _name_prompt(prompt: Any) -> str | None:
 def _by_words(*forms: str) -> Reading:
     patterns = [_WORD[form] for form in forms]
 
-    def read(response: str) -> str:
+    def read(response: str) -> str | None:
         for pattern in patterns:
             found = pattern.search(response)
             if found is not None:
                 return _MEANT.get(found.group(1).upper(), ABSTAIN)
-        return ABSTAIN
+        return None
 
     return read

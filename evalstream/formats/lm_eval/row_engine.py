@@ -19,6 +19,7 @@ from evalstream.formats.lm_eval.log_tally import DIGESTS_BYTES, LogTotals, RowsT
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
 from evalstream.formats.lm_eval.row_scores import brier_score
 from evalstream.formats.lm_eval.rules.rows import (
+    check_gold,
     find_request_contradictions,
     fitting_filters,
     lacks_example,
@@ -68,8 +69,9 @@ def open_scanner(options: Options, lines: Lines, plan: ScoringPlan) -> SampleSca
 
 def choose_scoring(plan: ScoringPlan) -> RowScoring | None:
     """Return what the scanner compares with the answers of rows; None if that is not enough."""
+    gold = (plan.gold or "").encode()
     if plan.is_empty:
-        return RowScoring()
+        return RowScoring(gold=gold)
     metrics = dict(plan.metrics)
     delimiter = json.dumps(plan.delimiter, ensure_ascii=False)[1:-1].encode(errors="ignore")
     known = {
@@ -81,7 +83,7 @@ def choose_scoring(plan: ScoringPlan) -> RowScoring | None:
     has_options = any(any(json.loads(options).values()) for options in metrics.values())
     if not is_plain or has_options or not metrics.keys() <= names:
         return None
-    return RowScoring(scoring if metrics else Scoring.FILTERED, delimiter, plan.is_chat)
+    return RowScoring(scoring if metrics else Scoring.FILTERED, delimiter, plan.is_chat, gold)
 
 
 @lru_cache(maxsize=256)
@@ -244,6 +246,8 @@ class SampleChecker:
         is_whole = certain and all(one.severity is Severity.WARNING for one in found)
         if is_whole and not self._plan.is_empty:
             yield from row_scores(record, self._plan)
+        if is_whole:
+            yield from check_gold(record, self._plan)
         if certain and self._tally.rows == self._tally.lacking + 1:
             self._tally.lacking += lacks_example(record, self._plan)
             yield from find_request_contradictions(record, self._plan)

@@ -167,7 +167,8 @@ class ScoringPlan(DataClass, frozen=True):
     Where prompts have nothing else but `shots` examples, each has `separator` after it; one is
     missing where a doc was drawn for itself, which `draws_own` says may be.
     `generation` is the JSON of the arguments of the generation, `repeats` the number of answers.
-    `openings` are texts that all prompts have, `choices` the choices that all docs share.
+    `openings` are texts that all prompts have, `choices` the choices that all docs share. `gold` is
+    the member of docs that is their target.
     """
 
     output_type: str = ""
@@ -184,6 +185,7 @@ class ScoringPlan(DataClass, frozen=True):
     repeats: int | None = None
     openings: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    gold: str | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -227,7 +229,17 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         None if listed is None else _count(config.get("repeats")),
         () if is_chat or listed is None else tuple(_openings(results, config)),
         tuple(found) if is_plain and isinstance(found, list) else (),
+        None if listed is None else _gold(config),
     )
+
+
+def _gold(config: Mapping[str, Any]) -> str | None:
+    """Return the one member of docs that doc_to_target is, as a name or a template."""
+    given = config.get("doc_to_target")
+    if not isinstance(given, str) or config.get("use_prompt"):
+        return None
+    found = _FIELD.fullmatch(given)
+    return found[1] if found else given if given.isidentifier() else None
 
 
 def _openings(results: Results, config: Mapping[str, Any]) -> Iterator[str]:

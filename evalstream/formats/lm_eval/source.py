@@ -7,6 +7,7 @@ The facts come from the converters of every-eval-ever, tags v0.2.0 to v0.2.3rc1 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

@@ -161,7 +161,7 @@ def derive(outcome: Mapping[str, Any]) -> bool | None:
         group = groups.get(name) if isinstance(groups, dict) else None
         if not isinstance(group, dict):
             return None
-        if not all(isinstance(group.get(side), list) for side in ("success", "failure")):
+        if not all(is_texts(group.get(side)) for side in ("success", "failure")):
             return None
         failures += group["failure"]
     return not failures
@@ -172,7 +172,7 @@ def list_successes(outcome: InstanceOutcome) -> list[str]:
     if outcome.derived is None or TESTS not in outcome.value:
         return []
     groups = (outcome.value[TESTS][name]["success"] for name in DECIDING_TESTS)
-    return [test for tests in groups for test in tests if isinstance(test, str)]
+    return [test for tests in groups for test in tests]
 
 
 def iterate_predictions(document: Any) -> Iterator[tuple[str, Any]]:

@@ -30,6 +30,7 @@ struct lm_row {
     struct span keys[MOST_METRICS];
     double values[MOST_METRICS];
     size_t metric_count;
+    struct span gold; /* the value of the doc that is its target, as it is written */
     size_t doc_size; /* its text is at the start of the scan's texts */
     struct lm_answers answers;
 };
@@ -38,6 +39,7 @@ struct reader {
     struct cursor cursor;
     enum lm_scoring scoring;
     struct texts *texts; /* the text of the doc, as it is written */
+    struct span gold_name, *gold;
 };
 
 static bool is_number_at(const byte *at) { return *at == '-' || is_digit(*at); }
@@ -110,9 +112,12 @@ static const byte *write_container(const struct reader *reader, const byte *at, 
             write_bytes(reader->texts, last_key(&keys)->start - 1, last_key(&keys)->length + 2);
             write_bytes(reader->texts, ": ", 2);
         }
-        at = next_item(
-            &reader->cursor, write_value(reader, at, depth + 1), closing, &ended
-        );
+        const byte *const start = at;
+        at = write_value(reader, at, depth + 1);
+        if (at && !depth && closing == '}' && reader->gold_name.length &&
+            same(last_key(&keys), &reader->gold_name))
+            *reader->gold = (struct span){.start = start, .length = (size_t)(at - start)};
+        at = next_item(&reader->cursor, at, closing, &ended);
         write_bytes(reader->texts, ",", !ended);
     }
     if (!is_empty)
@@ -378,6 +383,15 @@ static bool is_sound(const struct hasher *hasher, struct texts *texts, const str
            is_digest_of_text(hasher, texts, &row->hashes[2], &row->target);
 }
 
+/* Tell whether the target is certainly the value of its doc, where that is a text or a number. */
+static bool is_gold(const struct span *target, struct span gold) {
+    if (!gold.length || !(*gold.start == '"' || is_number_at(gold.start)))
+        return true;
+    if (*gold.start == '"')
+        gold = (struct span){.start = gold.start + 1, .length = gold.length - 2};
+    return gold.length == target->length && !memcmp(gold.start, target->start, gold.length);
+}
+
 /* Return the number of a name, MOST_LM_NAMES where there is no room for it. */
 static uint64_t number_of(
     const struct lm_scan *scan, struct lm_name *known, uint64_t *count, const struct span *name
@@ -431,20 +445,21 @@ static bool add_row(struct lm_scan *scan, const struct lm_row *row) {
 /* Take the line up to its newline, if it is a sound row. */
 static bool take(struct lm_scan *scan, const struct hasher *hasher, const byte *at, const byte *end) {
     struct texts texts = {scan->texts, 0, scan->most_bytes, false};
+    struct lm_row row;
     const struct reader reader = {
         {end, MOST_DEPTH, false}, (enum lm_scoring)scan->scoring, &texts,
+        {.start = scan->gold, .length = scan->gold_length}, &row.gold,
     };
-    struct lm_row row;
     row.seen = 0;
     row.metric_count = 0;
     row.has_prompt = false;
-    row.doc_size = 0;
+    row.doc_size = row.gold.length = 0;
     row.answers.request_count = 0;
     row.answers.has_acc = row.answers.has_norm = row.answers.has_match = false;
     at = read_row(&reader, at, &row);
     if (!at || skip_spaces(at) != end || end[-1] == '\r')
         return false;
-    if (!is_sound(hasher, &texts, &row))
+    if (!is_sound(hasher, &texts, &row) || !is_gold(&row.target, row.gold))
         return false;
     row.answers.target = row.target;
     return gives_scores(

@@ -49,6 +49,8 @@ struct lm_scan {
     uint64_t scoring;      /* an enum lm_scoring */
     const byte *delimiter; /* before each choice, as it is written */
     uint64_t delimiter_length, is_chat;
+    const byte *gold;      /* the member of docs that is their target; of length 0 for none */
+    uint64_t gold_length;
 };
 
 /* Return the size of `struct lm_scan` in bytes, as Python lays it out, too. */

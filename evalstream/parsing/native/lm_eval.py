@@ -73,6 +73,8 @@ class _Scan(Structure):
         ("delimiter", c_char_p),
         ("delimiter_length", c_uint64),
         ("is_chat", c_uint64),
+        ("gold", c_char_p),
+        ("gold_length", c_uint64),
     )
 
 
@@ -90,11 +92,15 @@ class Scoring(IntEnum):
 
 
 class RowScoring(NamedTuple):
-    """How rows were scored; `delimiter` is before each choice, as JSON writes it."""
+    """How rows were scored; `delimiter` is before each choice, as JSON writes it.
+
+    `gold` is the member of docs that is their target, empty for none.
+    """
 
     scoring: Scoring = Scoring.UNSCORED
     delimiter: bytes = b""
     is_chat: bool = False
+    gold: bytes = b""
 
 
 class SampleScanner:
@@ -131,6 +137,8 @@ class SampleScanner:
             delimiter=how.delimiter,
             delimiter_length=len(how.delimiter),
             is_chat=how.is_chat,
+            gold=how.gold,
+            gold_length=len(how.gold),
         )
 
     def take(self, start: int, line: int) -> int:

@@ -90,6 +90,7 @@ int LLVMFuzzerTestOneInput(const byte *data, size_t size) {
         .digests = room(rows * LM_DIGESTS), .most_rows = rows,
         .values = room(most_values * sizeof(double)), .most_values = most_values,
         .texts = room(most_bytes), .most_bytes = most_bytes,
+        .gold = (const byte *)"label", .gold_length = data[0] % 2 * 5u,
     };
     for (;;) {
         const uint64_t line = scan->line;

@@ -95,8 +95,9 @@ def find_contradiction(stat: Stat) -> tuple[str, float | None, str] | None:
     """Return a member of a statistic that contradicts the others: it, its value, and why."""
     count, mean, least, most = stat.count, stat.mean, stat.min, stat.max
     if not count:
-        wrong = next((key for key in ("sum", "sum_squared", *FIGURES) if getattr(stat, key)), None)
-        return None if wrong is None else (wrong, None, "there is no value")
+        wrong = [key for key in FIGURES if getattr(stat, key) is not None]
+        wrong += [key for key in ("sum", "sum_squared") if getattr(stat, key)]
+        return (wrong[0], None, "there is no value") if wrong else None
     if mean is None or least is None or most is None or None in (stat.variance, stat.stddev):
         absent = next(key for key in FIGURES if getattr(stat, key) is None)
         return absent, None, f"it is missing, and count is {count:,}"

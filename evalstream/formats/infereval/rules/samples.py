@@ -136,6 +136,22 @@ def _parse_status(item: Item) -> Iterator[Violation]:
         elif status == FAILED and has_text(sample):
             message = f"parse_status is {FAILED}, but the sample has a response"
             yield INF305.violation(message, place, found=status)
+    yield from _misread_abstentions(item)
+
+
+def _misread_abstentions(item: Item) -> Iterator[Violation]:
+    """Report abstentions that a response says and parse_status does not, and the reverse."""
+    read = item.evaluation.reading
+    if read is None:
+        return
+    for index, response, verdict in iterate_answers(item.value):
+        status = item.value["samples"][index].get("parse_status")
+        if verdict != ABSTAIN or not response.strip() or status in (None, FAILED):
+            continue
+        said = read(response)
+        if said == ABSTAIN if status != OK else said is None:
+            message = f"the response says {said or 'no verdict'}, but parse_status is {status}"
+            yield INF305.violation(message, f"/samples/{index}/parse_status", found=status)
 
 
 def _silent_failure(item: Item) -> Iterator[Violation]:
@@ -161,18 +177,24 @@ def _implausible(item: Item) -> Iterator[Violation]:
             what = "is negative" if time < 0 else "is longer than the whole evaluation"
             place = f"/samples/{index}/wall_time_ms"
             yield INF309.violation(f"wall_time_ms {what}", place, found=time)
-        for name, number in object_or_empty(sample.get("usage")).items():
-            place = f"/samples/{index}/usage/{name}"
+        tokens = {
+            f"usage/{name}": one for name, one in object_or_empty(sample.get("usage")).items()
+        }
+        for name, number in {**tokens, _REASONING: sample.get(_REASONING)}.items():
+            place = f"/samples/{index}/{name}"
             if is_number(number) and number < 0:
-                yield INF309.violation(f"{name} is negative", place, found=number)
+                message = f"{name.rpartition('/')[2]} is negative"
+                yield INF309.violation(message, place, found=number)
             elif name == _OUTPUT and number == 0 and has_text(sample):
                 yield INF309.violation("a response of no tokens is not empty", place, found=number)
 
 
 def is_plausible(sample: Mapping[str, Any], longest: float) -> bool:
     """Tell whether certainly no figure of a sample is implausible."""
-    time, usage = sample.get("wall_time_ms"), sample.get("usage")
+    time, usage, thought = (sample.get(name) for name in ("wall_time_ms", "usage", _REASONING))
     if time is not None and not (time.__class__ in _NUMBERS and 0 <= time <= longest):
+        return False
+    if thought is not None and not (thought.__class__ is int and thought >= 0):
         return False
     return usage is None or (
         usage.__class__ is dict
@@ -183,7 +205,8 @@ def is_plausible(sample: Mapping[str, Any], longest: float) -> bool:
 
 
 _NUMBERS: Final = (float, int)
-_OUTPUT: Final = "output_tokens"
+_OUTPUT: Final = "usage/output_tokens"
+_REASONING: Final = "reasoning_tokens"
 
 
 def _other_verdict(item: Item) -> Iterator[Violation]:
@@ -191,7 +214,7 @@ def _other_verdict(item: Item) -> Iterator[Violation]:
     if read is None:
         return
     for index, response, verdict in iterate_answers(item.value):
-        said = read(response)
+        said = read(response) or ABSTAIN
         if said != verdict:
             message = f"the response says {said}, and parsed_verdict is {verdict}"
             place = f"/samples/{index}/parsed_verdict"
@@ -210,7 +233,7 @@ class UsualVerdicts:
         if self._read is None:
             return
         for index, response, verdict in iterate_answers(item):
-            said = self._read(response)
+            said = self._read(response) or ABSTAIN
             if said == verdict:
                 self._said += 1
                 continue

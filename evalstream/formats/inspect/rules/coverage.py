@@ -290,7 +290,7 @@ def usage_violations(
     for model, usage in told.items():
         for name, found in usage.items() if isinstance(usage, dict) else ():
             expected = sums.get(model, {}).get(name, 0)
-            if is_count(found) and (found < expected if is_carried else found != expected):
+            if found.__class__ is int and (found < expected if is_carried else found != expected):
                 message = f"the samples of the log used {expected:,} in all"
                 place = log.at("stats", "model_usage", model, name)
                 yield INS210.violation(message, place, expected=expected, found=found)

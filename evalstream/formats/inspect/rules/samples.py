@@ -11,7 +11,7 @@ from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.scores import BY_COMPLETION, GRADED
 from evalstream.formats.inspect.values import is_count, is_id, same, score_value
 from evalstream.formats.inspect.views import UNNAMED, SampleView
-from evalstream.model.finding import Violation, at_least
+from evalstream.model.finding import Severity, Violation, at_least
 from evalstream.parsing.json import member, text_or_none, type_name
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import declare_rule
@@ -86,6 +86,7 @@ def _events(sample: SampleView) -> Iterator[Violation]:
                     message, sample.at(name), expected=there, found=sample.value[name]
                 )
         break
+    yield from _scored_targets(sample)
     yield from _score_events(sample)
     yield from _other_solvers(sample)
     yield from _other_settings(sample)
@@ -173,6 +174,24 @@ def _other_settings(sample: SampleView) -> Iterator[Violation]:
                     found=used.get(name),
                 )
         break
+
+
+def _scored_targets(sample: SampleView) -> Iterator[Violation]:
+    """Compare the target with those of the scorers, for which a solver of one's own may set one."""
+    for index, event in sample.events("score"):
+        if event.get("intermediate") or None in (event.get("target"), sample.value.get("target")):
+            continue
+        here, there = (_comparable(sample, one["target"]) for one in (sample.value, event))
+        if here not in (there, [there]) and there != [here]:
+            is_plain = sample.log is not None and sample.log.has_plain_plan
+            yield INS208.violation(
+                f"the sample has another target than its scorer was given (event {index})",
+                sample.at("target"),
+                expected=there,
+                found=sample.value["target"],
+                severity=None if is_plain else Severity.WARNING,
+            )
+            return
 
 
 def _score_events(sample: SampleView) -> Iterator[Violation]:

@@ -52,7 +52,7 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
     for model, total in sums.items():
         for name, expected in total.items():
             found: Any = member(told[model], name)
-            if (found is None or is_count(found)) and (found or 0) < expected:
+            if (found is None or found.__class__ is int) and (found or 0) < expected:
                 place = sample.at("model_usage", model, *([] if found is None else [name]))
                 message = f"the calls of the model used {expected:,} {name.replace('_', ' ')}"
                 yield INS217.violation(message, place, expected=at_least(expected), found=found)

@@ -297,6 +297,20 @@ def _continuations(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violat
             return
 
 
+def check_gold(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
+    """Report a target that is not the text or number of its doc that doc_to_target names.
+
+    The harness reads a text in brackets as a list.
+    """
+    if plan.gold is None:
+        return
+    found, gold = row.get("target"), json.member(row.get("doc"), plan.gold)
+    is_plain = type(gold) in {str, int, float} and not str(gold).startswith("[")
+    if is_plain and found.__class__ is str and str(gold) != found:
+        message = f"the target is not {plan.gold} of its doc, which doc_to_target names"
+        yield LME306.violation(message, "/target", expected=str(gold), found=found)
+
+
 def lacks_example(row: Mapping[str, Any], plan: ScoringPlan) -> bool:
     """Tell whether a row has one example fewer than its task, as where its own doc was drawn."""
     number = _odd_number(row, plan) if plan.draws_own else None

@@ -276,9 +276,9 @@ def _check_within(
 
 def _check_reasons(lists: Lists) -> Iterator[PlacedInFile]:
     """Yield failures without a reason, reasons without a failure, and failures that were none."""
-    reasons = lists.value.get("failure_reasons")
+    reasons = object_or_empty(lists.value.get("failure_reasons"))
     names = ("infra_failure", "ambiguous_failure")
-    if not isinstance(reasons, dict) or any(lists.items(name) is None for name in names):
+    if any(lists.items(name) is None for name in names):
         return
     failed = lists.union(names)
     for one, reason in reasons.items():

@@ -17,7 +17,6 @@ from evalstream.formats.swe_bench.views import (
     PlacedInFile,
     Prediction,
     Submitted,
-    is_texts,
 )
 from evalstream.model.finding import Severity
 from evalstream.model.text import count_noun
@@ -38,11 +37,14 @@ def check_resolution(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
 
 
 def check_patch(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
-    """Yield a resolved instance whose patch the report calls missing or not applied."""
+    """Yield a resolved or tested instance whose patch the report calls missing or not applied."""
     wrong = {"patch_successfully_applied": False, "patch_exists": False, "patch_is_None": True}
-    for name, value in wrong.items() if outcome.declared else ():
+    if not outcome.declared and TESTS not in outcome.value:
+        return
+    why = "resolved is true" if outcome.declared else f"there is a {TESTS}"
+    for name, value in wrong.items():
         if outcome.value.get(name) is value:
-            message = f"resolved is true, and {name} is {str(value).lower()}"
+            message = f"{why}, and {name} is {str(value).lower()}"
             yield outcome.about(SWE302, message, name, expected=not value, found=value)
 
 
@@ -57,9 +59,7 @@ def check_tests(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
             message = f"{name} has {count_noun(number, 'test')}, and the harness puts none there"
             yield outcome.about(SWE302, message, TESTS, name, severity=Severity.WARNING)
     for name in DECIDING_TESTS:
-        success, failure = (groups[name][side] for side in ("success", "failure"))
-        both = {*failure} & {*success} if is_texts(success) and is_texts(failure) else set()
-        for test in sorted(both):
+        for test in sorted({*groups[name]["failure"]} & {*groups[name]["success"]}):
             message = f"{test} is a success and a failure of {name}"
             yield outcome.about(SWE302, message, TESTS, name, found=test)
     if outcome.declared and not any(groups[first].values()):

@@ -497,6 +497,34 @@ def test_requests_to_another_model_are_found() -> None:
     assert finding.line is not None
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "method"),
+    [
+        ("model_deployment", "acme/oak-7b", "language_modeling"),
+        ("temperature", 0.5, "multiple_choice_joint"),
+        ("max_tokens", 7, "generation"),
+        ("max_tokens", "7", "chat"),
+        ("max_tokens", 0, None),
+    ],
+)
+def test_requests_have_the_settings_of_the_adapter(
+    setting: str, value: Any, method: str | None
+) -> None:
+    """Methods that do not sample text have settings of their own."""
+
+    def ask(state: dict[str, Any]) -> None:
+        state["adapter_spec"]["method"] = method or "multiple_choice_separate_original"
+        for one in state["request_states"]:
+            one["request"][setting] = value
+
+    edit(STATE, ask)
+    edit(RUN_SPEC, lambda spec: spec["adapter_spec"].update(
+        method=method or "multiple_choice_separate_original"))  # fmt: skip
+    found = [one.pointer for one in check(max_findings=0) if one.code == "HLM206"]
+    number = 8 if method else 0
+    assert found == [f"/request_states/{at}/request/{setting}" for at in range(number)]
+
+
 @pytest.mark.parametrize("letters", ["BACD", "ABDC", "BCDE"])
 def test_exchanged_letters_of_choices_are_found(letters: str) -> None:
     """With them another answer is right, and all scores may follow."""
@@ -703,3 +731,15 @@ def test_a_repeated_member_of_an_entry_has_its_line() -> None:
     Path(ENTRIES).write_text("".join(lines))
     found = [one.line for one in check().findings if one.code == "ES107"]
     assert found == [place + 2]
+
+
+@pytest.mark.parametrize("flag", ["robustness", "fairness"])
+def test_a_worst_case_has_the_flags_of_its_kind(flag: str) -> None:
+    def turn(stats: list[Any]) -> None:
+        for one in stats:
+            perturbation = one["name"].get("perturbation", {})
+            if one["name"]["name"] == "exact_match" and perturbation.get("name") == "robustness":
+                perturbation[flag] = not perturbation[flag]
+
+    edit(STATISTICS, turn)
+    assert codes(check()) == {"HLM401", "HLM403"}

@@ -17,7 +17,7 @@ from evalstream.formats.infereval.views import Benchmark, Evaluation, Item
 ORIGINAL = {"id": "i", "premises": ["a", "b"], "conclusions": ["c"], "analyst_verdicts": ["good"]}
 SAMPLES = [
     {"sample_index": 0, "raw_response": "Good!", "parsed_verdict": "good", "wall_time_ms": 5},
-    {"sample_index": 1, "raw_response": "x", "parsed_verdict": "abstain", "wall_time_ms": 5},
+    {"sample_index": 1, "raw_response": "unclear", "parsed_verdict": "abstain", "wall_time_ms": 5},
     {"sample_index": 2, "raw_response": "GOOD", "parsed_verdict": "good", "parse_status": "ok"},
 ]
 VOTE = {"good": 2, "abstain": 1, "verdict": "good"}
@@ -48,7 +48,7 @@ PLACES = st.sampled_from(
     + [
         ("samples", index, name)
         for index in range(3)
-        for name in (*SAMPLES[0], "parse_status", "provider_error", "usage")
+        for name in (*SAMPLES[0], "parse_status", "provider_error", "usage", "reasoning_tokens")
     ]
 )
 
@@ -87,6 +87,7 @@ def test_an_ordinary_item_is_accepted() -> None:
         ({"wall_time_ms": -1}, "/samples/0/wall_time_ms"),
         ({"usage": {"input_tokens": -1}}, "/samples/0/usage/input_tokens"),
         ({"usage": {"output_tokens": 0}}, "/samples/0/usage/output_tokens"),
+        ({"reasoning_tokens": -1}, "/samples/0/reasoning_tokens"),
         ({"wall_time_ms": 8_000, "usage": {"output_tokens": 4}}, None),
         ({"wall_time_ms": None, "usage": None}, None),
         ({"usage": {"output_tokens": 0}, "raw_response": ""}, None),

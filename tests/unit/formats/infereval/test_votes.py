@@ -13,20 +13,20 @@ COHERENCE = {"question_form": "coherence", "verification_prompt_id": "default-v1
         (SUPPORT, "GOOD", "good"),
         (SUPPORT, "It is bad, not good.", "bad"),
         (SUPPORT, "I abstain", "abstain"),
-        (SUPPORT, "goodness", "abstain"),
-        (SUPPORT, "INCOHERENT", "abstain"),
-        (SUPPORT, "", "abstain"),
+        (SUPPORT, "goodness", None),
+        (SUPPORT, "INCOHERENT", None),
+        (SUPPORT, "", None),
         (COHERENCE, "INCOHERENT", "good"),
         (COHERENCE, "Coherent.", "bad"),
         (COHERENCE, "UNCLEAR", "abstain"),
-        (COHERENCE, "GOOD", "abstain"),
+        (COHERENCE, "GOOD", None),
         ({}, "GOOD", "good"),
         ({}, "INCOHERENT", "good"),
-        ({}, "neither", "abstain"),
+        ({}, "neither", None),
     ],
 )
 def test_the_first_word_that_means_a_verdict(
-    config: dict[str, str], response: str, verdict: str
+    config: dict[str, str], response: str, verdict: str | None
 ) -> None:
     read = choose_reading(config)
     assert read is not None

@@ -100,6 +100,7 @@ TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
     "a score with all that follows": (_swap_scores, "INS208"),
     "a score removed": (lambda log: log["samples"][0].update(scores={}), "INS208"),
     "a target": (_set("samples", 0, "target", value="5"), "INS208"),
+    "the target of a scorer": (_set("samples", 0, "events", 1, "target", value="5"), "INS208"),
     "an input": (_set("samples", 0, "input", value="What is 1 + 1?"), "INS208"),
     "an id": (_set("samples", 0, "id", value=3), "INS203"),
     "an epoch": (_set("samples", 0, "epoch", value=7), "INS203"),
@@ -107,6 +108,7 @@ TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
     "a sample repeated": (lambda log: log["samples"].append(log["samples"][0]), "INS201"),
     "a sample that failed": (_fail_sample, "INS204"),
     "total samples": (_set("results", "total_samples", value=5), "INS204"),
+    "total samples below 0": (_set("results", "total_samples", value=-4), "INS204"),
     "completed samples": (_set("results", "completed_samples", value=3), "INS204"),
     "negative total samples": (_set("results", "total_samples", value=-1), "INS204"),
     "negative completed samples": (_set("results", "completed_samples", value=-1), "INS204"),
@@ -132,6 +134,10 @@ TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
     "the model": (_set("eval", "model", value="acme/acorn-7b"), "INS210"),
     "the usage of a model removed": (_set("stats", "model_usage", value={}), "INS210"),
     "the usage": (_set("stats", "model_usage", "mockllm/model", "total_tokens", value=1), "INS210"),
+    "a usage below 0": (
+        _set("stats", "model_usage", "mockllm/model", "input_tokens", value=-1),
+        "INS210",
+    ),
 }
 
 
@@ -501,8 +507,10 @@ def test_samples_of_the_scorer_includes_are_scored_again(tmp_path: Path) -> None
     assert found(written(log, tmp_path, "json")) == {}
     # Upper and lower case differ, and only one target of several is there.
     last, other = (one for one in log["samples"] if one["id"] == 1)
-    for sample in (last, last["events"][0]["sample"], other, other["events"][0]["sample"]):
-        sample["target"] = ["FOUR", "Yes", "4"]
+    for sample in (last, other):
+        asked, scored = sample["events"][0]["sample"], sample["events"][1]
+        for told in (sample, asked, scored):
+            told["target"] = ["FOUR", "Yes", "4"]
     for message in (last["messages"][1], last["output"]["choices"][0]["message"]):
         message["content"] = "is it four?"
     last["output"]["completion"] = "is it four?"

@@ -700,7 +700,7 @@ def _chosen(log: Log) -> None:
         sample["scores"] = {"choice": score}
         begun, scored, _ = sample["events"]
         begun["sample"]["target"] = "B"
-        scored |= {"scorer": "choice", "score": dict(score)}
+        scored |= {"scorer": "choice", "score": dict(score), "target": "B"}
         sample["output"]["completion"] = text
         for message in (sample["messages"][1], sample["output"]["choices"][0]["message"]):
             message["content"] = text

@@ -843,3 +843,17 @@ def test_what_a_log_has_no_witness_of_is_silent(log: Log) -> None:
     log.document["n-samples"]["pairs"]["original"] = 3000
     log.config("pairs").update(dataset_path="x", test_split="train")
     assert not log.check("pairs").counts
+
+
+@pytest.mark.parametrize("template", ["label", "{{ label }}"])
+def test_a_right_answer_is_that_of_its_doc(log: Log, template: str) -> None:
+    log.config("shots")["doc_to_target"] = template
+    for row in log.of("shots"):
+        row["doc"]["label"] = str(1 - row["doc"]["label"])
+    found = [one for one in log.check("shots") if one.code == "LME306"]
+    assert {one.message for one in found} == {
+        "the target is not label of its doc, which doc_to_target names"
+    }
+    assert len(found) == len(log.of("shots"))
+    log.config("shots")["doc_to_target"] = "{{ label | int }}"
+    assert "LME306" not in log.check("shots").counts

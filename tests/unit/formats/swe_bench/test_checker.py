@@ -221,15 +221,20 @@ def test_a_patch_is_compared_without_the_report_of_its_instance(with_results: bo
     ("member", "value"),
     [("patch_successfully_applied", False), ("patch_exists", False), ("patch_is_None", True)],
 )
-def test_an_instance_is_not_resolved_by_a_patch_that_was_not_applied(
-    member: str, value: bool
+@pytest.mark.parametrize("number", [101, 107])
+def test_a_patch_that_was_not_applied_resolves_nothing_and_has_no_tests(
+    member: str, value: bool, number: int
 ) -> None:
-    for number, expected in ((101, {"SWE302"}), (107, set[str]())):
-        (one,), path = ids(number), f"{LOGS}/{ids(number)[0]}/report.json"
-        before = Path(path).read_bytes()
-        edit(path, lambda report, one=one: report[one].update({member: value}))
-        assert codes(check(REPORT, "preds.jsonl")) == expected
-        Path(path).write_bytes(before)
+    (one,) = ids(number)
+    edit(f"{LOGS}/{one}/report.json", lambda report: report[one].update({member: value}))
+    assert codes(check(REPORT, "preds.jsonl")) == {"SWE302"}
+
+
+@pytest.mark.parametrize("reasons", [None, {}])
+def test_a_failure_of_the_environment_has_a_reason(reasons: Any) -> None:
+    failed = {"infra_failure_ids": ids(107), "infra_failure_instances": 1}
+    edit(REPORT, lambda value: value.update(failed, failure_reasons=reasons))
+    assert codes(check(REPORT, "preds.jsonl")) == {"SWE204"}
 
 
 def test_a_patch_of_another_call_is_not_compared_with_an_empty_prediction() -> None:

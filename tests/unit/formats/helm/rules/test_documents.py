@@ -34,3 +34,8 @@ def test_squares_that_are_too_small_for_the_sum_are_found(values: tuple[float, .
     found = find_contradiction(stat)
     assert found is not None
     assert found[0] == "sum_squared"
+
+
+def test_a_statistic_of_no_value_has_no_figures() -> None:
+    assert find_contradiction(Stat(0, 0, 0)) is None
+    assert find_contradiction(Stat(0, 0, 0, mean=0.0)) == ("mean", None, "there is no value")
