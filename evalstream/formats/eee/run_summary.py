@@ -29,6 +29,7 @@ from evalstream.model.finding import PlacedViolation
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import NOT_CHECKED, Checked, RunSummary, Verified
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import text_or_none
 from evalstream.rules.inputs import ES002
 
@@ -190,7 +191,7 @@ def _set_verdict(
     failing = collector.failing(NOT_CHECKED | {ES002.code} if checked.rows.lacks else NOT_CHECKED)
     unread = None
     if facts.tally.unread:
-        unread = f"{facts.tally.unread:,} rows could not be read"
+        unread = f"{count_noun(facts.tally.unread, 'row')} could not be read"
     elif summary.file and not facts.tally.rows:
         unread = "no row was checked"
     changed = facts.changed and f"the rows file {CHANGED}: {facts.changed}"

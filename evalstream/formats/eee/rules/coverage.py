@@ -67,7 +67,7 @@ def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
             if (mine.samples, mine.digest) == (most.samples, most.digest):
                 continue
             message = (
-                f"the rows of this result score {mine.samples:,} samples and those of result "
+                f"the rows of this result score {count_noun(mine.samples, 'sample')} and those of result "
                 f"{widest.place} score {most.samples:,}; the samples differ"
             )
             yield ES607.violation(message, f"{RESULTS}/{result.place}")
@@ -199,7 +199,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
         message = f"rows score samples that sample_ids does not list (first {facts.at(line)})"
         yield ES609.violation(message, pointer, count=count)
     if not unlisted and samples < listed != count_samples_beside(facts, result):
-        message = f"sample_ids lists {listed:,} samples, but the rows score {samples:,} of them"
+        message = f"sample_ids lists {count_noun(listed, 'sample')}, but the rows score {samples:,} of them"
         yield ES609.violation(message, pointer)
 
 
