@@ -103,8 +103,10 @@ def _collect_facts(checked: CheckedRows, read: ReadAggregate, sealed_as: str | N
     algorithm = seal.checksum_algorithms(aggregate)[0]
     tally, coverage = checked.collector.tally, checked.collector.coverage
     judgements: Sequence[Judgement] = ()
+    changed = opened.describe_change() if opened else None
     if aggregate is not None and not checked.is_late:
-        judgements = list(judge_claims(aggregate, tally, coverage))
+        is_read = rows.incomplete_reason is None and changed is None
+        judgements = list(judge_claims(aggregate, tally, coverage, is_read=is_read))
     # Only one rule needs them, and each one costs a disk access.
     wanted = run.aggregate if ES902.code in context.enabled_codes else None
     named_like = () if wanted is None else rows_named_like(wanted)
@@ -116,7 +118,7 @@ def _collect_facts(checked: CheckedRows, read: ReadAggregate, sealed_as: str | N
         aggregate=aggregate,
         checksums=rows.digests.get(seal.choose_digests(aggregate, rows.digests), {}),
         diagnose=partial(opened.source.diagnose, algorithm) if opened else lambda _, **__: None,
-        changed=opened.describe_change() if opened else None,
+        changed=changed,
         layout=rows.layout,
         coverage=coverage,
         aggregate_path=run.aggregate,
