@@ -191,7 +191,10 @@ def test_the_level_decides() -> None:
         ),
         (
             Alignment(9, 3, 1, 8, 2),
-            "A and B share 1 sample; 8 only in A, 2 only in B: the overlap is 0.0909091, below 0.1",
+            (
+                "A and B share 1 sample; 8 only in A, 2 only in B: the overlap is"
+                " 0.0909091, below 0.95"
+            ),
         ),
     ],
 )
