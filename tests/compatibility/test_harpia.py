@@ -1028,3 +1028,6 @@ def test_selection_severity_and_values(known: dict[str, Any], tmp_path: Path) ->
     assert shown.counts["HAR303"] == 8
     assert [line_of(one) for one in shown if one.code == "HAR303"] == [1, 2, None]
     assert not any("top secret" in str(finding) for finding in shown)
+    known[OUTPUT][0]["score"] = "top secret"
+    shown = check(known, tmp_path, show_values=False)
+    assert {claim.claimed for claim in shown.runs[0].claims} == {None, 0.889, 0.833}
