@@ -13,7 +13,7 @@ from evalstream.engine.row_pass import RowsRead
 from evalstream.formats.eee import documents
 from evalstream.formats.eee.aggregate_check import ReadAggregate
 from evalstream.formats.eee.claim_states import judge_claims
-from evalstream.formats.eee.facts import NO_ROWS, RowContext, RunFacts
+from evalstream.formats.eee.facts import NO_ROWS, UNREAD, RowContext, RunFacts
 from evalstream.formats.eee.file_violations import (
     FileViolations,
     find_file_violations,
@@ -119,7 +119,7 @@ def _collect_facts(checked: CheckedRows, read: ReadAggregate, sealed_as: str | N
         checksums=rows.digests.get(seal.choose_digests(aggregate, rows.digests), {}),
         diagnose=partial(opened.source.diagnose, algorithm) if opened else lambda _, **__: None,
         changed=changed,
-        layout=rows.layout,
+        layout=rows.layout if rows.broken is None else UNREAD,
         coverage=coverage,
         aggregate_path=run.aggregate,
         beside=tuple(filter(_is_file_or_link, named_like)),

@@ -322,6 +322,17 @@ def test_rows_that_break_off_judge_no_claim(tmp_path: Path, claim: float) -> Non
     assert {(one.state, one.reason) for one in found.claims} == {(State.OPEN, Reason.UNREAD.value)}
 
 
+def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) -> None:
+    rows = scored([1, 1, 0, 0])
+    run(tmp_path, rows, {"score_details/score": 0.5})
+    text = json.dumps(rows).replace('"s2"', '"s\x01"')
+    (tmp_path / "cut.json").write_text(text)
+    report = evalstream.check(tmp_path / "cut.json", aggregate=tmp_path / "aggregate.json")
+    (found,) = report.runs
+    assert (found.rows, found.counts) == (2, {"ES103": 1})
+    assert {one.reason for one in found.claims} == {Reason.UNREAD.value}
+
+
 @each(
     ("scores", "changes", "expected", "words"),
     [
