@@ -153,7 +153,9 @@ def summarise_run(checked: CheckedRows, judged: JudgedRun, read: ReadAggregate) 
         algorithm=seal.checksum_algorithms(aggregate)[0] if facts.checksums else None,
         covers=seal.describe_cover(aggregate, rows.digests),
         declared=text_or_none(claimed),
-        verified=_list_verified(declared, are_whole=are_whole) if run.rows else None,
+        verified=_list_verified(declared, are_whole=are_whole, is_changed=is_changed)
+        if run.rows
+        else None,
         sketch=collector.sketch,
         links=collector.links,
         samples=collector.samples,
@@ -233,14 +235,15 @@ def have_mappings(rows: RowsRead) -> bool:
     return rows.opened is not None and rows.opened.has_mappings
 
 
-def _list_verified(facts: RunFacts, *, are_whole: bool) -> Verified:
+def _list_verified(facts: RunFacts, *, are_whole: bool, is_changed: bool) -> Verified:
     """Return what was verified, including checks without a finding."""
     aggregate, rows = facts.aggregate, facts.tally.rows
     checksum = row_count = None
+    # The bytes are compared also where rows among them could not be read.
+    if aggregate is not None and aggregate.checksum is not None and facts.checksums:
+        checksum = None if is_changed else seal.is_checksum_right(facts)
     if aggregate is not None and are_whole:
         total = aggregate.claim("total_rows")
-        if aggregate.checksum is not None and facts.checksums:
-            checksum = seal.is_checksum_right(facts)
         row_count = None if total is None else total == rows and not isinstance(total, bool)
     return Verified(checksum, row_count, verified_hashes(facts), rows)
 

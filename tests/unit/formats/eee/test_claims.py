@@ -330,6 +330,8 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
     report = evalstream.check(tmp_path / "cut.json", aggregate=tmp_path / "aggregate.json")
     (found,) = report.runs
     assert (found.rows, found.counts) == (2, {"ES103": 1})
+    assert found.verified is not None
+    assert found.verified.checksum is (found.declared == found.actual)
     assert {one.reason for one in found.claims} == {Reason.UNREAD.value}
 
 
