@@ -28,7 +28,7 @@ from evalstream.formats.eee.datastore import TargetPlace, new_name, path_to_decl
 from evalstream.formats.eee.versions import TARGETS
 from evalstream.model.changes import DIGEST, MARK_REMOVED, Applied, ChangeKind, Need, make_applied
 from evalstream.model.errors import UsageError
-from evalstream.model.text import ALGORITHM_OF_LENGTH, count_noun, describe_unknown
+from evalstream.model.text import ALGORITHM_OF_LENGTH, describe_unknown
 from evalstream.parsing.json import UTF8_MARK, shorten, text_or_none
 from evalstream.parsing.json_edit import set_members
 from evalstream.parsing.json_tree import Splices
@@ -211,7 +211,7 @@ def _wrong_total(aggregate: Aggregate, rows: int) -> str | None:
     if total is None or (is_number and total == rows):
         return None
     shown = json.dumps(shorten(total)) if is_number else "not a number"
-    return f"total_rows is {shown}, but the file has {count_noun(rows, 'row')} (ES503)"
+    return f"total_rows is {shown}, but the number of rows is {rows:,} (ES503)"
 
 
 class EeeRepair:
