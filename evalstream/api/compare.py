@@ -99,7 +99,7 @@ class ComparisonReport(Outcome):
             for one in self.comparisons[:MOST_LINES]
         ]
         if len(self) > MOST_LINES:
-            lines.append(f"… and {len(self) - MOST_LINES:,} more comparisons")
+            lines.append(f"… and {count_noun(len(self) - MOST_LINES, 'more comparison')}")
         return "\n".join(map(on_one_line, filter(None, lines)))
 
     def _repr_html_(self) -> str:

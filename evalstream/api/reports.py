@@ -13,7 +13,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import Report as Outcome
 from evalstream.model.report import Totals
 from evalstream.model.run_summary import RunSummary
-from evalstream.model.text import on_one_line
+from evalstream.model.text import count_noun, on_one_line
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import reported_options
 
@@ -83,7 +83,7 @@ class Report(Outcome):
         runs = islice(sort_runs(self), MOST_LINES)
         lines = [run_line(run) for _, run in runs]
         if self.totals.runs > MOST_LINES:
-            lines.append(f"… and {self.totals.runs - MOST_LINES:,} more runs")
+            lines.append(f"… and {count_noun(self.totals.runs - MOST_LINES, 'more run')}")
         lines += total_lines(self)
         return "\n".join(map(on_one_line, lines)) or "nothing was checked"
 

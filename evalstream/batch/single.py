@@ -66,6 +66,8 @@ def check_any(
             guarded.summary = _complete(summary, found, chosen, shown)
     if options.strict:
         guarded.summary.demand_claims()
+    if not options.show_values:
+        guarded.summary.hide_claimed_texts()
     return guarded.summary
 
 

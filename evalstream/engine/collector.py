@@ -255,11 +255,14 @@ class Collector(Generic[C]):
         """Return the findings about single rows; those that share a violation are made alike."""
         made: dict[int, Finding] = {}
         findings: list[Finding] = []
+        # Not every format records its rows.
+        whole = self._whole + len(result.row_records)
+        is_recorded = whole > 0 or self.tally.rows == self.tally.unread
         for line, offset, sample, shared, values in result.violations:
             like, number = made.get(id(shared)), line + shift
             if like is None or self._places is not None:
                 violation = shared
-                if shared.code in HALF_WRITTEN:
+                if is_recorded and shared.code in HALF_WRITTEN:
                     before = self._whole + bisect_left(result.row_records.lines(), line)
                     violation = with_rows_before(shared, before)
                 one = self._place_violation(violation, number, offset, sample, values)

@@ -25,6 +25,7 @@ from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.run_summary import NOT_CHECKED, RunSummary
 from evalstream.model.signals import Stopped
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import UTF8_MARK, Parsed
 from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.limits import FindingLimiter, refuse_many_values
@@ -310,7 +311,9 @@ class DocumentCheck:
         failing = {} if is_open else self.collector.failing(NOT_CHECKED)
         summary.judge(failing, has_scores=claims is not None)
         if failing and self.collector.tally.unread:
-            summary.leave_open(f"{self.collector.tally.unread:,} records could not be read")
+            summary.leave_open(
+                f"{count_noun(self.collector.tally.unread, 'record')} could not be read"
+            )
         self.collector.close()
         return summary
 

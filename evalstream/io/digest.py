@@ -210,7 +210,8 @@ def _explain(
             plain.update(part[start:stop])
             start, lines = stop, lines + 1
             if plain.hexdigest() == declared:
-                reason = f"its first {lines:,} lines match, so rows were appended"
+                match = "line matches" if lines == 1 else f"{lines:,} lines match"
+                reason = f"its first {match}, so rows were appended"
         plain.update(part[start:])
         text = part.replace(b"\r\n", b"\n")
         unix.update(text)

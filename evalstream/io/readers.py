@@ -15,6 +15,7 @@ from typing import Any, Final
 from evalstream.model.block import MEBIBYTE, Bytes, ByteStream
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.signals import STOPPING
+from evalstream.model.text import count_noun
 
 YOUNG_NANOSECONDS: Final = 2_000_000_000
 """A file that changed within this time may change again with the same timestamps.
@@ -145,7 +146,8 @@ def describe_change(path: str, before: os.stat_result) -> str | None:
     if (now.st_ino, now.st_dev) != (before.st_ino, before.st_dev):
         return "it was replaced by another file"
     if now.st_size != before.st_size:
-        return f"{before.st_size:,} bytes when it was opened, {now.st_size:,} at the end"
+        size = count_noun(before.st_size, "byte")
+        return f"{size} when it was opened, {now.st_size:,} at the end"
     if now.st_mtime_ns != before.st_mtime_ns:
         return "its modification time changed"
     if now.st_ctime_ns != before.st_ctime_ns:

@@ -222,7 +222,7 @@ class Options(DataClass, frozen=True):
     )
     show_values: bool = option(
         True,
-        "Hide values of the data, found or expected; names, ids and figures of claims are shown.",
+        "Hide values of the data, found or expected; names, ids, digests and claimed figures stay.",
         Group.REPORT,
         flags=("--no-values",),
         negates=True,

@@ -239,6 +239,13 @@ class RunSummary(DataClass):
         if self.otherwise == "unconfirmed" or not all(one.state.holds for one in self.claims):
             self.leave_unconfirmed(self.remark or UNPROVED)
 
+    def hide_claimed_texts(self) -> None:
+        """Hide values of the data that stand where a claim must have a figure."""
+        self.claims = [
+            one._replace(claimed=None) if isinstance(one.claimed, (str, list, dict)) else one
+            for one in self.claims
+        ]
+
     def set_aside(self, known: Mapping[tuple[str, Severity], int], threshold: Severity) -> None:
         """Count occurrences, by code and severity, as known: they fail the run no longer.
 

@@ -16,6 +16,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps, read_back
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
+from evalstream.reporters.summary import is_refused
 
 WHOLE_FILE: Final = "(file)"
 ROOT: Final = "(root)"
@@ -219,7 +220,9 @@ class EeeReporter(Recognized):
             names = [one.name for one in files]
             if names:
                 self._note_hidden(run, names)
-                self._note_verdict(run, names)
+                self._note_verdict(
+                    run, names, has_failed=run.verdict == "failed" or is_refused(run, report)
+                )
                 self._note_pair(names)
         self._base.execute(
             "INSERT OR IGNORE INTO file (name, kind, lines) SELECT file, NULL, 0 FROM entry "
@@ -252,14 +255,14 @@ class EeeReporter(Recognized):
             said = f"{count_noun(more, 'more finding')} of {code} counted and not listed"
             self._note(name, HIDDEN, said, "truncated", is_error=bool(is_error))
 
-    def _note_verdict(self, run: RunSummary, names: list[str]) -> None:
+    def _note_verdict(self, run: RunSummary, names: list[str], *, has_failed: bool) -> None:
         """Add an entry for a run that was not checked in full, or that fails without an error."""
         unread = self._has_error(names[-1:], "code IN ('ES001', 'ES004', 'ES005', 'ES008')")
         if run.incomplete_reason and not unread:
             self._note(names[-1], WHOLE_FILE, run.incomplete_reason, "not_checked")
         elif NOT_CHECKED & run.counts.keys() and not self._has_error(names):
             self._note(names[-1], WHOLE_FILE, "not checked", "not_checked")
-        elif run.verdict == "failed" and not self._has_error(names):
+        elif has_failed and not self._has_error(names):
             self._note(names[-1], WHOLE_FILE, "the check of this file failed", "failed")
 
     def _note_pair(self, names: list[str]) -> None:

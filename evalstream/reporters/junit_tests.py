@@ -16,7 +16,7 @@ from evalstream.model.run_summary import NOT_CHECKED, UNPROVED, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.reporters.describe import cut_text, describe_values, file_name, visible
 from evalstream.reporters.run_lines import describe_claim, sort_claims
-from evalstream.reporters.summary import describe_doubt, occurrences, run_line
+from evalstream.reporters.summary import describe_doubt, is_refused, occurrences, run_line
 
 MOST_FINDINGS: Final = 20
 """How many findings one test lists."""
@@ -55,13 +55,14 @@ def iterate_tests(
     run: RunSummary, findings: Iterable[Finding], report: Report
 ) -> Iterator[TestCase]:
     """Iterate over the tests of a run; the findings are about its files."""
-    yield _verdict(run)
+    yield _verdict(run, FAILURE if is_refused(run, report) else SKIPPED)
     yield from _verified_tests(run)
     yield from _claim_tests(run)
     yield from rule_tests(findings, run.counts, run.failing, report)
 
 
-def _verdict(run: RunSummary) -> TestCase:
+def _verdict(run: RunSummary, unconfirmed: str) -> TestCase:
+    """Return the test of the verdict; `unconfirmed` is the outcome of an unconfirmed one."""
     line = run_line(run)
     message = f"the verdict is {run.verdict}"
     if run.incomplete_reason or NOT_CHECKED & run.counts.keys():
@@ -72,7 +73,7 @@ def _verdict(run: RunSummary) -> TestCase:
         return TestCase("verdict", text=line)
     if run.verdict == "unconfirmed":
         doubt = describe_doubt(has_refuted=run.has_refuted_claims, is_strict=run.remark == UNPROVED)
-        return TestCase("verdict", SKIPPED, f"{doubt}: {line}")
+        return TestCase("verdict", unconfirmed, f"{doubt}: {line}")
     return TestCase("verdict", SKIPPED, line)
 
 

@@ -191,7 +191,8 @@ class SarifReporter(Recognized):
         for run in islice(chain(open_ones, others), MOST_RUNS):
             file = run.file or run.aggregate or run.inputs
             locations = [self._location(file)] if file else []
-            yield {**_notification(summary.run_line(run), _level(run)), "locations": locations}
+            level = "error" if summary.is_refused(run, report) else _level(run)
+            yield {**_notification(summary.run_line(run), level), "locations": locations}
         if report.totals.runs > MOST_RUNS:
             more = count_noun(report.totals.runs - MOST_RUNS, "more run")
             yield _notification(f"{more} without a line here", "note")

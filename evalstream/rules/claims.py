@@ -27,9 +27,9 @@ def find_nothing_confirmed(
     if confirms_score(found) or any(claim.state is State.REFUTED for claim in found):
         return
     scores = sum(claim.is_score for claim in found)
-    message = (
-        f"none of {scores:,} scores was confirmed" if scores else "there is no score to confirm"
-    )
+    message = "the only score was not confirmed" if scores else "there is no score to confirm"
+    if scores > 1:
+        message = f"none of {scores:,} scores was confirmed"
     yield ES805.violation(message, pointer, severity=Severity.INFO if is_info else None)
 
 

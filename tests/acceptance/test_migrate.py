@@ -441,7 +441,7 @@ def test_a_total_that_is_not_a_number_is_refused_without_its_value(tmp_path: Pat
     document["detailed_evaluation_results"]["total_rows"] = "eight"
     path.write_text(json.dumps(document))
     (reason,) = only(migrated(old, tmp_path / "new")).reasons
-    assert reason == "total_rows is not a number, but there are 8 rows (ES503)"
+    assert reason == "total_rows is not a number, but the number of rows is 8 (ES503)"
 
 
 def test_a_report_never_replaces_a_source(tmp_path: Path) -> None:

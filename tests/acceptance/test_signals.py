@@ -14,6 +14,7 @@ import pytest
 from commands import SECONDS, Process, command, environment, started, until, wait_for
 from depth import deep
 from each import each
+from paths import EXAMPLES
 from rows import DETAILS, bytes_of, line_of, sound_rows, write_run
 
 import evalstream
@@ -21,6 +22,7 @@ from evalstream.engine.row_pass import RowPass, RowsRead
 from evalstream.io.output import PollingWriter, write_all
 from evalstream.io.readers import StoppableReader, TappedReader
 from evalstream.io.stream import StreamSource
+from evalstream.model.claim import Reason
 from evalstream.model.signals import STOPPING, Stopped
 
 SIGNALS = [(signal.SIGTERM, 143), (signal.SIGINT, 130)]
@@ -122,6 +124,17 @@ def test_a_line_that_is_under_way_is_named(tmp_path: Path) -> None:
         f"stopped by SIGTERM after 32 lines and {begun} bytes of the next: the verdict is partial"
     )
     assert said in out.decode()
+
+
+def test_a_claim_is_not_judged_by_the_rows_before_the_signal(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_bytes((EXAMPLES / "aggregate.json").read_bytes())
+    rows = (EXAMPLES / "run.jsonl").read_bytes().splitlines(keepends=True)
+    data = b"".join(rows[:2])
+    aggregate = ("--aggregate", "run.json", "--tee", "copy")
+    process = signalled(tmp_path, data, signal.SIGINT, len(data), *aggregate)
+    assert process.returncode == 130
+    claims = run_of(tmp_path / "said")["claims"]["list"]
+    assert {(one["state"], one["reason"]) for one in claims} == {("open", Reason.UNREAD.value)}
 
 
 @pytest.mark.parametrize("packed", [False, True])

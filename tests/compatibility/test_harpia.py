@@ -1015,6 +1015,17 @@ def test_lists_and_outputs_by_shape() -> None:
     assert find_member({"Actual  Output": 1}, "actual-output") == ("Actual  Output", 1)
 
 
+def test_a_torn_log_does_not_count_the_records_before(
+    known: dict[str, Any], tmp_path: Path
+) -> None:
+    check(known, tmp_path)
+    log = next(tmp_path.rglob(LOG))
+    log.write_bytes(log.read_bytes()[:-30])
+    (torn,) = (one for one in evalstream.check(log) if one.code == "ES104")
+    assert torn.line == 6
+    assert "whole row" not in torn.message
+
+
 def test_selection_severity_and_values(known: dict[str, Any], tmp_path: Path) -> None:
     known[LOG][1]["instance_id"] = "weather-secret"
     del known[INPUT]["instances"][0]["expected-output"]
@@ -1028,3 +1039,6 @@ def test_selection_severity_and_values(known: dict[str, Any], tmp_path: Path) ->
     assert shown.counts["HAR303"] == 8
     assert [line_of(one) for one in shown if one.code == "HAR303"] == [1, 2, None]
     assert not any("top secret" in str(finding) for finding in shown)
+    known[OUTPUT][0]["score"] = "top secret"
+    shown = check(known, tmp_path, show_values=False)
+    assert {claim.claimed for claim in shown.runs[0].claims} == {None, 0.889, 0.833}

@@ -66,8 +66,10 @@ _PERCENT: Final = frozenset({"%", "percent", "percentage"})
 _COUNT: Final = "count"
 
 
-def judge_claims(aggregate: Aggregate, tally: Tally, coverage: Coverage) -> Iterator[Judgement]:
-    """Yield every claim of an aggregate; without rows all are open."""
+def judge_claims(
+    aggregate: Aggregate, tally: Tally, coverage: Coverage, *, is_read: bool = True
+) -> Iterator[Judgement]:
+    """Yield every claim of an aggregate; all are open without rows, or if not all were read."""
     may_share = any(result.is_qualified for result in aggregate.joinable)
     times_of_sums = Counter(map(_shared_sums, tally.scores.values())) if may_share else {}
     others = [one for one in aggregate.joinable if one.place not in tally.scores]
@@ -78,10 +80,10 @@ def judge_claims(aggregate: Aggregate, tally: Tally, coverage: Coverage) -> Iter
     for result in aggregate.joinable:
         claims = aggregate.claims.get(result.place, Claims())
         made = list(_iterate_claims(aggregate, result, claims))
-        if not tally.rows:
-            yield from (leave_open(claim, Reason.NO_ROWS) for claim in made)
-        elif tally.unread:
+        if tally.unread or not is_read:
             yield from (leave_open(claim, Reason.UNREAD) for claim in made)
+        elif not tally.rows:
+            yield from (leave_open(claim, Reason.NO_ROWS) for claim in made)
         elif result.place in tally.scores:
             evidence = _place_evidence(result, claims, tally, coverage, result.place)
             # Converters write the one score of a sample under each metric of its scorer, also where

@@ -86,6 +86,9 @@ LOOKED_AT: Final = ("jsonl", "json")
 NO_ROWS: Final = "none"
 """The layout of a run without a rows file."""
 
+UNREAD: Final = "unread"
+"""The layout of rows that were not read to their end."""
+
 
 class Followed(NamedTuple):
     """The recipe that most rows follow, and the rows that only other recipes explain.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS
 from evalstream.formats.eee.catalogue import CATALOGUE
-from evalstream.formats.eee.facts import LOOKED_AT, NO_ROWS, RowContext, RunFacts, is_even
+from evalstream.formats.eee.facts import LOOKED_AT, NO_ROWS, UNREAD, RowContext, RunFacts, is_even
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.recompute import ES802
 from evalstream.formats.eee.rules.seal import ES503, ES506
@@ -26,7 +26,7 @@ Key = tuple[str, str | None]
 
 Check = Callable[[Any], Iterable[Violation]]
 
-ROWLESS: Final = (NO_ROWS, "unread")
+ROWLESS: Final = (NO_ROWS, UNREAD)
 """The layouts of runs whose rows no rule has looked at."""
 
 JOINING: Final = ("ES6", "ES8")

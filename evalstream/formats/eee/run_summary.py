@@ -13,7 +13,7 @@ from evalstream.engine.row_pass import RowsRead
 from evalstream.formats.eee import documents
 from evalstream.formats.eee.aggregate_check import ReadAggregate
 from evalstream.formats.eee.claim_states import judge_claims
-from evalstream.formats.eee.facts import NO_ROWS, RowContext, RunFacts
+from evalstream.formats.eee.facts import NO_ROWS, UNREAD, RowContext, RunFacts
 from evalstream.formats.eee.file_violations import (
     FileViolations,
     find_file_violations,
@@ -29,6 +29,7 @@ from evalstream.model.finding import PlacedViolation
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import NOT_CHECKED, Checked, RunSummary, Verified
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import text_or_none
 from evalstream.rules.inputs import ES002
 
@@ -102,8 +103,10 @@ def _collect_facts(checked: CheckedRows, read: ReadAggregate, sealed_as: str | N
     algorithm = seal.checksum_algorithms(aggregate)[0]
     tally, coverage = checked.collector.tally, checked.collector.coverage
     judgements: Sequence[Judgement] = ()
+    changed = opened.describe_change() if opened else None
     if aggregate is not None and not checked.is_late:
-        judgements = list(judge_claims(aggregate, tally, coverage))
+        is_read = rows.incomplete_reason is None and changed is None
+        judgements = list(judge_claims(aggregate, tally, coverage, is_read=is_read))
     # Only one rule needs them, and each one costs a disk access.
     wanted = run.aggregate if ES902.code in context.enabled_codes else None
     named_like = () if wanted is None else rows_named_like(wanted)
@@ -115,8 +118,8 @@ def _collect_facts(checked: CheckedRows, read: ReadAggregate, sealed_as: str | N
         aggregate=aggregate,
         checksums=rows.digests.get(seal.choose_digests(aggregate, rows.digests), {}),
         diagnose=partial(opened.source.diagnose, algorithm) if opened else lambda _, **__: None,
-        changed=opened.describe_change() if opened else None,
-        layout=rows.layout,
+        changed=changed,
+        layout=rows.layout if rows.broken is None else UNREAD,
         coverage=coverage,
         aggregate_path=run.aggregate,
         beside=tuple(filter(_is_file_or_link, named_like)),
@@ -150,7 +153,9 @@ def summarise_run(checked: CheckedRows, judged: JudgedRun, read: ReadAggregate) 
         algorithm=seal.checksum_algorithms(aggregate)[0] if facts.checksums else None,
         covers=seal.describe_cover(aggregate, rows.digests),
         declared=text_or_none(claimed),
-        verified=_list_verified(declared, are_whole=are_whole) if run.rows else None,
+        verified=_list_verified(declared, are_whole=are_whole, is_changed=is_changed)
+        if run.rows
+        else None,
         sketch=collector.sketch,
         links=collector.links,
         samples=collector.samples,
@@ -190,7 +195,7 @@ def _set_verdict(
     failing = collector.failing(NOT_CHECKED | {ES002.code} if checked.rows.lacks else NOT_CHECKED)
     unread = None
     if facts.tally.unread:
-        unread = f"{facts.tally.unread:,} rows could not be read"
+        unread = f"{count_noun(facts.tally.unread, 'row')} could not be read"
     elif summary.file and not facts.tally.rows:
         unread = "no row was checked"
     changed = facts.changed and f"the rows file {CHANGED}: {facts.changed}"
@@ -230,14 +235,15 @@ def have_mappings(rows: RowsRead) -> bool:
     return rows.opened is not None and rows.opened.has_mappings
 
 
-def _list_verified(facts: RunFacts, *, are_whole: bool) -> Verified:
+def _list_verified(facts: RunFacts, *, are_whole: bool, is_changed: bool) -> Verified:
     """Return what was verified, including checks without a finding."""
     aggregate, rows = facts.aggregate, facts.tally.rows
     checksum = row_count = None
+    # The bytes are compared also where rows among them could not be read.
+    if aggregate is not None and aggregate.checksum is not None and facts.checksums:
+        checksum = None if is_changed else seal.is_checksum_right(facts)
     if aggregate is not None and are_whole:
         total = aggregate.claim("total_rows")
-        if aggregate.checksum is not None and facts.checksums:
-            checksum = seal.is_checksum_right(facts)
         row_count = None if total is None else total == rows and not isinstance(total, bool)
     return Verified(checksum, row_count, verified_hashes(facts), rows)
 

@@ -257,7 +257,7 @@ def _compare_messages(row: Mapping[str, Any], known: Sequence[Known]) -> Iterato
                 )
                 return
     if len(messages) != len(known):
-        message = f"the log has {len(known):,} messages, the row {len(messages):,}"
+        message = f"the log has {count_noun(len(known), 'message')}, the row {len(messages):,}"
         yield ES653.violation(message, f"/{name}")
 
 

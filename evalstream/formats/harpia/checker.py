@@ -35,6 +35,7 @@ from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import Run
 from evalstream.model.run_summary import Checked, RunSummary
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import UTF8_MARK, type_name
 from evalstream.parsing.json_values import read_decimals
 from evalstream.rules.base import Rule
@@ -94,7 +95,7 @@ def check(
     judged = judge_scores(scores or [], digits, log, is_read=is_read)
     summary = _close_check(documents, judged, tally.rows, is_read=is_read)
     if tally.unread or not tally.rows:
-        unread = f"{tally.unread:,} records could not be read"
+        unread = f"{count_noun(tally.unread, 'record')} could not be read"
         summary.leave_open(unread if tally.unread else "the log has no records")
     return _mark_missing(run, summary)
 

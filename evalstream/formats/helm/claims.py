@@ -21,6 +21,7 @@ from evalstream.formats.helm.statistics import (
 from evalstream.formats.helm.store import InstanceFacts
 from evalstream.model.claim import Reason
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.text import count_noun
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judgement import Claim, Judgement, confirm, leave_open, refute
 
@@ -128,7 +129,8 @@ def _judge(one: Claimed, known: Instances, *, is_repeated: bool, is_only_split: 
         return leave_open(claim, reason, found.rows, expected)
     key, figure = wrong
     told = "" if key == member else f": {key} is {figure}"
-    return refute(claim, expected, f"{found.rows:,} values give another figure{told}", found.rows)
+    message = f"another figure follows from {count_noun(found.rows, 'value')}{told}"
+    return refute(claim, expected, message, found.rows)
 
 
 def _recompute(name: Name, known: Instances, *, is_only_split: bool) -> Recomputed | None:

@@ -24,6 +24,7 @@ from evalstream.formats.inspect.zip_format import (
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.signals import STOPPING
+from evalstream.model.text import count_noun
 
 MOST_RATIO: Final = 2_000
 """Most bytes that a packed byte may stand for, in members of more than RATIO_FROM bytes."""
@@ -112,8 +113,8 @@ class Archive:
             ((*one[:1], encode_name(one.name), *one[2:]) for one in self._entries(found)),
         )
         if self.count != found.entries:
-            message = f"the directory lists {self.count:,} members, but declares {found.entries:,}"
-            self._damage(message, None)
+            listed = count_noun(self.count, "member")
+            self._damage(f"the directory lists {listed}, but declares {found.entries:,}", None)
         return True
 
     def find_member(self, name: str) -> ArchiveMember | None:

@@ -12,6 +12,7 @@ from evalstream.formats.inspect.format import EXTRA
 from evalstream.io.codecs import COMPRESSIONS, Codec, Decompressor, deflate
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import CannotCheck, MissingExtra, install_command
+from evalstream.model.text import count_noun
 
 STORED: Final = 0
 DEFLATED: Final = 8
@@ -120,9 +121,11 @@ def find_end(
     position = size - tail_size + place
     behind = len(tail) - place - _END.size
     if behind != comment:
-        damage(f"{behind - comment:,} bytes follow the archive", None)
+        more = count_noun(behind - comment, "byte")
+        damage(f"the archive ends {more} before the file", None)
     elif comment:
-        damage(f"the archive has a comment of {comment:,} bytes, which no log has", None)
+        more = count_noun(comment, "byte")
+        damage(f"the archive has a comment of {more}, which no log has", None)
     if disk or first:
         damage("the archive is one of several parts", None)
     wide = _wide_end(descriptor, position)
@@ -133,7 +136,8 @@ def find_end(
         damage("the directory is not where the end of the archive says", None)
         return None
     if shift:
-        damage(f"{shift:,} bytes precede the archive or its directory", None)
+        more = count_noun(shift, "byte")
+        damage(f"the archive or its directory begins {more} too late", None)
     return ArchiveEnd(start + shift, length, entries, shift)
 
 

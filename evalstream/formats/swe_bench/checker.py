@@ -184,7 +184,8 @@ class _Judge:
             if (prediction.patch or "").encode(errors="surrogatepass") == patch:
                 self._equal += 1
                 continue
-            message = f"the {PATCH} of {one} has {len(patch):,} bytes and is another patch"
+            size = count_noun(len(patch), "byte")
+            message = f"the {PATCH} of {one} has {size} and is another patch"
             # An instance without a report may have stopped before its patch was written.
             severity = None if one in self._found.outcomes else Severity.WARNING
             shown = {"found": prediction.patch, "severity": severity}

@@ -47,12 +47,14 @@ def judge_report(report: Lists, run: Submitted) -> Iterator[Judgement]:
     predictions = run.predictions
     submitted = None if predictions is None else len(predictions)
     if "submitted_instances" in report.value:
-        yield from _judge_count(report, "submitted", submitted or 0, 0, submitted)
+        lost = run.is_unpredicted
+        yield from _judge_count(report, "submitted", submitted or 0, 0, submitted, is_unread=lost)
     if "empty_patch_instances" in report.value:
         listed = report.union(("completed", "error", "empty_patch", "incomplete"))
         found = (predictions or {}).values()
         number = sum(one.is_empty and one.id in listed for one in found)
-        yield from _judge_count(report, "empty_patch", number, 0, submitted)
+        lost = run.is_unpredicted
+        yield from _judge_count(report, "empty_patch", number, 0, submitted, is_unread=lost)
 
 
 def judge_results(results: Lists, run: Submitted) -> Iterator[Judgement]:
@@ -106,7 +108,13 @@ def judge_outcomes(run: Submitted) -> Iterator[Judgement]:
 
 
 def _judge_count(
-    report: Lists, name: str, number: int, unknown: int, rows: int | None
+    report: Lists,
+    name: str,
+    number: int,
+    unknown: int,
+    rows: int | None,
+    *,
+    is_unread: bool = False,
 ) -> Iterator[Judgement]:
     """Judge a count by the number of such instances, of which `unknown` more may be some.
 
@@ -119,7 +127,7 @@ def _judge_count(
     is_score = name == "resolved"
     claim = Claim(pointer([key]), key, kinds.COUNT, Decimal(claimed), claimed, is_score=is_score)
     if rows is None:
-        yield leave_open(claim, Reason.NO_ROWS)
+        yield leave_open(claim, Reason.UNREAD if is_unread else Reason.NO_ROWS)
     elif not number <= claimed <= number + unknown:
         yield refute(claim, number, f"there are {number:,} such instances", rows)
     elif unknown:

@@ -75,6 +75,8 @@ class RunReader:
             self._add_predictions(path, self._lines(path, text))
             return
         value = self._parse(path, text)
+        if value is None and os.path.basename(path) == REPORT_FILE:
+            self.found.unread.add(os.path.basename(os.path.dirname(path)))
         if value is not None and kind is None:
             violation = ES005.violation(f"this is {NOT_OURS}")
             self._documents.refuse(violation, name, f"{name}: {violation.message}")
@@ -120,7 +122,7 @@ class RunReader:
                 for one in reading.violations:
                     self._documents.note(one.violation, name, number)
                 if reading.value is None:
-                    self._documents.cannot(f"a prediction of {name} could not be read")
+                    self._lose_prediction(name)
                 else:
                     yield number, "", reading.value
             offset += len(line) + 1
@@ -136,7 +138,7 @@ class RunReader:
             violation = about_documents.check_prediction(record, place)
             if violation is not None:
                 self._documents.note(violation, name, line)
-                self._documents.cannot(f"a prediction of {name} could not be read")
+                self._lose_prediction(name)
                 continue
             id_, model = record["instance_id"], record.get("model_name_or_path")
             one = views.Prediction(path, id_, model, record.get("model_patch"), place, line)
@@ -144,7 +146,12 @@ class RunReader:
                 rule, message = about_documents.SWE102, "a second prediction for it"
                 self.note([one.about(rule, message, "instance_id", found=id_)])
             found[id_] = one
-        self.found.predictions = found
+        # Who was not submitted is known only with all of them.
+        self.found.predictions = None if self.found.is_unpredicted else found
+
+    def _lose_prediction(self, name: str) -> None:
+        self.found.is_unpredicted = True
+        self._documents.cannot(f"a prediction of {name} could not be read")
 
     def _document(self, path: str, kind: str, value: Any) -> None:
         found = self.found

@@ -117,7 +117,9 @@ class Submitted:
     """All documents of one run.
 
     `report` is the run report, `results` that of a submission. `outcomes` and `predictions` are by
-    id; `details`, `groups` and `metadata` are documents of a submission with their paths.
+    id; `details`, `groups` and `metadata` are documents of a submission with their paths. `unread`
+    has the instances whose report could not be read; without one of its predictions a file has none
+    and `is_unpredicted`.
     """
 
     def __init__(self) -> None:
@@ -125,6 +127,8 @@ class Submitted:
         self.results: Lists | None = None
         self.outcomes: dict[str, InstanceOutcome] = {}
         self.predictions: dict[str, Prediction] | None = None
+        self.is_unpredicted = False
+        self.unread: set[str] = set()
         self.details: tuple[str, Mapping[str, Any]] | None = None
         self.metadata: tuple[str, Mapping[str, Any]] | None = None
         self.groups: list[tuple[str, Mapping[str, Any]]] = []

@@ -132,7 +132,8 @@ def differences(key: str, one: Comparison, found: Estimate) -> Markup | None:
         for at, count in cells
     ]
     title = f"Differences of the samples, {one.a} - {one.b}"
-    said = f"{len(cells)} bars from {low:.6g} to {high:.6g}; the highest has {most:,} samples"
+    peak = count_noun(most, "sample")
+    said = f"{len(cells)} bars from {low:.6g} to {high:.6g}; the highest has {peak}"
     ticks = [
         Tick((at - low + step / 2) / whole, f"{at:.6g}")
         for at in round_steps(low, high)

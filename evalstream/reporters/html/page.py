@@ -120,11 +120,12 @@ def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
         is_strict=report.options.get("strict") is True,
         runs=totals.runs,
     )
+    open_ = f"No finding fails the check, but {doubt}."
     yield {
         "passed": "No finding fails the check. The page lists what was verified, and what was not.",
-        "failed": "Findings fail the check.",
+        "failed": "Findings fail the check." if totals.verdicts.get("failed") else open_,
         "incomplete": "No finding fails the check, but not everything could be checked.",
-        "unconfirmed": f"No finding fails the check, but {doubt}.",
+        "unconfirmed": open_,
         summary.NOT_CHECKED: "Nothing was checked.",
     }[verdict]
     if limits:

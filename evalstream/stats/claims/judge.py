@@ -102,7 +102,7 @@ def _refutation(claim: Claim, value: Decimal, figures: list[Figure], evidence: E
     if claim.kind is kinds.COUNT:
         samples = evidence.cover.samples
         return f"there are {rows}" + (
-            "" if samples in {0, evidence.rows} else f" of {samples:,} samples"
+            "" if samples in {0, evidence.rows} else f" of {count_noun(samples, 'sample')}"
         )
     if _is_zero_error(claim, value, evidence):
         return f"the scores of {rows} differ, so that no error is 0"

@@ -86,8 +86,8 @@ def _why_not(alignment: Alignment, settings: CompareSettings, labels: tuple[str,
         return f"no sample of {a} matches one of {b}"
     if alignment.overlap < settings.min_overlap:
         return (
-            f"{count_noun(alignment.matched, 'sample')} of {a} and {b} match,"
-            f" {alignment.only_a:,} are only in {a} and {alignment.only_b:,} only in {b}:"
+            f"{a} and {b} share {count_noun(alignment.matched, 'sample')};"
+            f" {alignment.only_a:,} only in {a}, {alignment.only_b:,} only in {b}:"
             f" the overlap is {alignment.overlap:.6g}, below {settings.min_overlap:g}"
         )
     if alignment.unscored >= alignment.matched:

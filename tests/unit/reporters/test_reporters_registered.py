@@ -90,3 +90,27 @@ def test_formats_of_comparisons_recognise_their_reports(name: str) -> None:
 def test_every_registered_format_can_be_chosen(command: str, names: Mapping[str, str]) -> None:
     (option,) = [one for one in load_command(command).options if "--format" in option_flags(one)]
     assert option.text.choices == tuple(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "sign"),
+    [
+        ("junit", '<failure message="strict demands that every claim is confirmed'),
+        ("sarif", 'strict demands that every claim is confirmed"},"level":"error"'),
+        ("eee", '"valid": false'),
+        ("html", "No finding fails the check, but strict demands that every claim is confirmed"),
+    ],
+)
+def test_an_unconfirmed_run_fails_a_strict_check_in_every_report(
+    name: str, sign: str, tmp_path: Path, inputs: dict[str, Path]
+) -> None:
+    place = tmp_path / "report"
+    with Output(str(place)) as output:
+        checked = evalstream.check(
+            inputs["valid"],
+            reporter=reporter_type(name)(output),
+            strict=True,
+            ignore=["ES506", "ES805"],
+        )
+    assert (checked.exit_code, checked.counts) == (1, {})
+    assert sign in place.read_text()

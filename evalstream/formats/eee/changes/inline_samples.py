@@ -10,6 +10,7 @@ from evalstream.engine.block_rewriting import RewrittenBlock
 from evalstream.formats.eee.changes.moves import AggregateRefused
 from evalstream.formats.eee.changes.supplied import INLINE_SCORES, MIGRATED
 from evalstream.model.changes import ChangeTally, make_applied
+from evalstream.model.text import count_noun
 from evalstream.parsing.json_tree import JsonType, Node, compact, decode_string
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class InlineSamples:
         items = [] if samples is None else samples.items
         if INLINE_SCORES.name not in self._decisions:
             raise AggregateRefused(
-                f"the aggregate lists {len(items):,} samples without scores; "
+                f"the aggregate lists {count_noun(len(items), 'sample')} without scores; "
                 f"--decide {INLINE_SCORES.name} scores them by equality with their ground truth"
             )
         name = self._evaluation_name()

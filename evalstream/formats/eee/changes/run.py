@@ -211,7 +211,7 @@ def _wrong_total(aggregate: Aggregate, rows: int) -> str | None:
     if total is None or (is_number and total == rows):
         return None
     shown = json.dumps(shorten(total)) if is_number else "not a number"
-    return f"total_rows is {shown}, but there are {rows:,} rows (ES503)"
+    return f"total_rows is {shown}, but the number of rows is {rows:,} (ES503)"
 
 
 class EeeRepair:

@@ -59,7 +59,7 @@ def _terminal_answer(row: Row) -> Iterable[Violation]:
     terminal = marks.count(True)
     if terminal == 1 or not all(mark.__class__ is bool for mark in marks):
         return ()
-    message = f"{terminal} of {len(answers)} answers are terminal; exactly one must be"
+    message = f"exactly one answer must be terminal; {terminal} of {len(answers)} are"
     return (ES301.violation(message, "/answer_attribution"),)
 
 

@@ -11,7 +11,7 @@ from evalstream.formats.eee.datastore import parse_path, path_to_declare
 from evalstream.formats.eee.facts import LOOKED_AT, RunFacts
 from evalstream.io.names import is_packed_name
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import ALGORITHM_OF_LENGTH
+from evalstream.model.text import ALGORITHM_OF_LENGTH, count_noun
 from evalstream.parsing.json import fast, member, resolve
 from evalstream.rules.base import Repair, RepairAction, declare_rule
 from evalstream.rules.catalogue import DATASTORE, FLAT
@@ -136,7 +136,9 @@ def _row_count_mismatch(facts: RunFacts) -> Iterator[Violation]:
     elif declared != rows:
         missing = int(declared) - rows
         what = f"{missing:,} missing" if missing > 0 else f"{-missing:,} too many"
-        yield ES503.violation(f"the file has {rows:,} rows, {what}", expected=rows, **place)
+        yield ES503.violation(
+            f"the file has {count_noun(rows, 'row')}, {what}", expected=rows, **place
+        )
 
 
 def _no_rows(facts: RunFacts) -> Iterator[Violation]:

@@ -13,6 +13,7 @@ from evalstream.formats.evalguard.format import HIGHER_IS_BETTER, IMPACTS, METRI
 from evalstream.formats.evalguard.report import is_known_metric
 from evalstream.formats.evalguard.views import FolderItem, Range, Ranges, as_number
 from evalstream.model.finding import Severity, Violation, at_least, at_most
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import declare_rule
 from evalstream.stats.claims.judge import is_outside_bounds
@@ -125,7 +126,9 @@ def _check_report(subject: FolderItem) -> Iterator[Violation]:
         yield from _check_left_out(subject)
     if not of_harness and report.pairing(document) is None and report.entry_results(document):
         tasks, results = sum(map(len, entries)), len(report.entry_results(document))
-        message = f"{tasks} tasks and {results} results cannot be matched"
+        message = (
+            f"{count_noun(tasks, 'task')} and {count_noun(results, 'result')} cannot be matched"
+        )
         yield EVG401.violation(message, "/results", severity=Severity.INFO)
     for reported in report.iterate_values(document):
         yield from _check_value(reported, subject)

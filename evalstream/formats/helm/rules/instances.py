@@ -12,6 +12,7 @@ from evalstream.formats.helm.requests import Asked, PlainRequest, find_other_map
 from evalstream.formats.helm.store import InstanceFacts, InstanceRow
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
 from evalstream.rules.base import declare_rule
 
@@ -85,7 +86,9 @@ def _check_entries(
         yield last, HLM203.violation(message, f"/{last.place}/stats")
     if compared.is_windowed and len(entries) != len(requests):
         number = len(requests)
-        message = f"instance {last.instance} has {number:,} requests, not as many entries"
+        message = (
+            f"instance {last.instance} has {count_noun(number, 'request')}, not as many entries"
+        )
         yield last, HLM201.violation(message, f"/{last.place}")
     if len(requests) > 1 or first.scores is None:
         return
@@ -122,7 +125,7 @@ def check_declared(adapter: Mapping[str, Any], ids: int, trials: list[int]) -> I
     """Yield what the specification of a run does not allow: instances and trials."""
     most = adapter.get("max_eval_instances")
     if _is_count(most) and ids > most:
-        message = f"there are {ids:,} instances, more than max_eval_instances"
+        message = f"there are more instances than max_eval_instances: {ids:,}"
         where = "/adapter_spec/max_eval_instances"
         yield HLM205.violation(message, where, expected={"minimum": ids}, found=most)
     number = adapter.get("num_train_trials")

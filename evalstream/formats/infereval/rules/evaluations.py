@@ -8,6 +8,7 @@ from typing import Any, Final
 from evalstream.formats.infereval.benchmark_hash import PREFIX, ids, references
 from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import shorten
 from evalstream.rules.base import declare_rule
 
@@ -98,7 +99,7 @@ def missing_items(missing: list[str]) -> Violation:
     listed = ", ".join(name[:80] for name in missing[:ITEMS_LISTED])
     more = len(missing) - ITEMS_LISTED
     listed = f"{listed} and {more:,} more" if more > 0 else listed
-    message = f"{len(missing):,} items of the benchmark were not evaluated: {listed}"
+    message = f"the evaluation lacks {count_noun(len(missing), 'item')} of the benchmark: {listed}"
     return INF301.violation(message, "/items", expected=missing)
 
 

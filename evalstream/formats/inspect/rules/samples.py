@@ -12,6 +12,7 @@ from evalstream.formats.inspect.rules.scores import BY_COMPLETION, GRADED
 from evalstream.formats.inspect.values import is_count, is_id, same, score_value
 from evalstream.formats.inspect.views import UNNAMED, SampleView
 from evalstream.model.finding import Severity, Violation, at_least
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, text_or_none, type_name
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import declare_rule
@@ -282,7 +283,8 @@ def _check_edits(sample: SampleView) -> Iterator[Violation]:
         first = object_or_empty(history[0])
         value = score.get("value")
         change = "" if same(score_value(first), score_value(score)) else ", and has another value"
-        message = f"the score of {name} was edited ({len(history):,} entries of history){change}"
+        entries = count_noun(len(history), "entry", "entries")
+        message = f"the score of {name} was edited ({entries} of history){change}"
         yield INS209.violation(message, sample.at("scores", name, "value"), found=value)
 
 

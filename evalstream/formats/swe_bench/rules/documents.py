@@ -19,7 +19,7 @@ from evalstream.formats.swe_bench.views import (
     is_texts,
 )
 from evalstream.model.finding import Severity, Violation, at_least
-from evalstream.model.text import join_words
+from evalstream.model.text import count_noun, join_words
 from evalstream.parsing.json import pointer, type_name
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.rules.base import declare_rule
@@ -201,11 +201,11 @@ def _compare_totals(
     for name, total in totals.items():
         resolved = object_or_empty(groups[name]).get("resolved")
         if is_natural(resolved) and isinstance(total, int) and total < resolved:
-            message = f"the group has {resolved:,} resolved instances of {total:,}"
+            message = f"the group has {count_noun(resolved, 'resolved instance')} of {total:,}"
             yield message, (name, "total"), {"expected": at_least(resolved), "found": total}
     total = sum(one for one in totals.values() if is_natural(one))
     if number is not None and total != number and all(map(is_natural, totals.values())):
-        message = f"the groups have {total:,} instances, and {number:,} have details"
+        message = f"the groups have {count_noun(total, 'instance')}, with details of {number:,}"
         yield message, (), {"severity": Severity.WARNING}
 
 
@@ -217,17 +217,21 @@ def _compare_groups(
     if not all("/" in name for name in groups):
         total, number = sum(count for count in counts if is_natural(count)), len(resolved)
         if total != number:
-            message = f"the groups have {total:,} resolved instances, the results {number:,}"
+            message = (
+                f"the groups have {count_noun(total, 'resolved instance')}, the results {number:,}"
+            )
             yield message, (), {}
         return
     repositories = Counter(one.rpartition("-")[0].replace("__", "/") for one in resolved)
     for name in sorted(repositories.keys() - groups.keys()):
-        message = f"{name} is missing, which has {repositories[name]:,} resolved instances"
+        message = (
+            f"{name} is missing, which has {count_noun(repositories[name], 'resolved instance')}"
+        )
         yield message, (), {}
     for name, found in zip(groups, counts, strict=True):
         expected = repositories[name]
         if found != expected:
-            message = f"{expected:,} instances of {name} are in the list resolved"
+            message = f"the list resolved has {count_noun(expected, 'instance')} of {name}"
             yield message, (name, "resolved"), {"expected": expected, "found": found}
 
 
@@ -250,7 +254,7 @@ def _check_counts(lists: Lists) -> Iterator[PlacedInFile]:
 def _check_count(lists: Lists, key: str, expected: int, listed: str) -> Iterator[PlacedInFile]:
     found = lists.value.get(key)
     if is_natural(found) and found != expected:
-        message = f"{listed} {expected:,} instances"
+        message = f"{listed} {count_noun(expected, 'instance')}"
         yield lists.about(SWE201, message, key, expected=expected, found=found)
 
 

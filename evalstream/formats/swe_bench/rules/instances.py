@@ -137,7 +137,7 @@ def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFil
             severity = Severity.ERROR if one in lists.places("submitted") else None
             yield found.about(SWE303, message, severity=severity)
     for one in lists.places("completed"):
-        if one not in run.outcomes and one not in errors:
+        if one not in run.outcomes and one not in errors and one not in run.unread:
             yield lists.about_id(SWE304, "completed", one, f"was completed, {_NO_REPORT}")
     yield from _check_report_name(lists, run)
 
@@ -152,7 +152,7 @@ def _check_result_outcomes(lists: Lists, run: Submitted) -> Iterator[PlacedInFil
             message = f"{one} is not in the list, and its report says that it is resolved"
             yield lists.about(SWE301, message, "resolved")
     for one in resolved if run.outcomes else ():
-        if one not in run.outcomes:
+        if one not in run.outcomes and one not in run.unread:
             yield lists.about_id(SWE304, "resolved", one, f"is resolved, {_NO_REPORT}")
     yield from _check_details(run, dict.fromkeys(resolved, True))
 

@@ -413,7 +413,7 @@ def test_rows_that_cannot_be_read_leave_the_check_incomplete(store: Path) -> Non
     report = check("a", baseline="known.jsonl")
     assert report.exit_code == 3
     (run,) = report.runs
-    assert (run.verdict, run.incomplete_reason) == ("incomplete", "1 rows could not be read")
+    assert (run.verdict, run.incomplete_reason) == ("incomplete", "1 row could not be read")
 
 
 def test_what_cannot_be_checked_is_never_known(store: Path) -> None:

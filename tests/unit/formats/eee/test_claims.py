@@ -3,6 +3,7 @@
 import json
 import math
 import statistics
+import zlib
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -20,7 +21,7 @@ from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 import evalstream
 from evalstream.engine import row_pass
 from evalstream.formats.eee.claims import Claims, read_claims
-from evalstream.model.claim import State
+from evalstream.model.claim import Reason, State
 from evalstream.model.finding import Severity
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.intervals import compute_intervals
@@ -306,6 +307,32 @@ DRAWS = f"{UNCERTAINTY}/num_bootstrap_samples"
 ENDS = {"lower": 0.61, "upper": 0.88}
 FOUR = [1, 1, 1, 0]
 PARTS = {"law": {"acc": 0.52}, "art": {"acc": 0.97}}
+
+
+@each("claim", [1.0, 0.5])
+def test_rows_that_break_off_judge_no_claim(tmp_path: Path, claim: float) -> None:
+    rows = scored([1, 1, 0, 0])
+    run(tmp_path, rows, {"score_details/score": claim})
+    packed = zlib.compressobj(wbits=31)
+    cut = packed.compress(bytes_of(rows[:2])) + packed.flush(zlib.Z_FULL_FLUSH)
+    (tmp_path / "cut.jsonl.gz").write_bytes(cut)
+    report = evalstream.check(tmp_path / "cut.jsonl.gz", aggregate=tmp_path / "aggregate.json")
+    (found,) = report.runs
+    assert (found.rows, report.totals.refuted_runs) == (2, 0)
+    assert {(one.state, one.reason) for one in found.claims} == {(State.OPEN, Reason.UNREAD.value)}
+
+
+def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) -> None:
+    rows = scored([1, 1, 0, 0])
+    run(tmp_path, rows, {"score_details/score": 0.5})
+    text = json.dumps(rows).replace('"s2"', '"s\x01"')
+    (tmp_path / "cut.json").write_text(text)
+    report = evalstream.check(tmp_path / "cut.json", aggregate=tmp_path / "aggregate.json")
+    (found,) = report.runs
+    assert (found.rows, found.counts) == (2, {"ES103": 1})
+    assert found.verified is not None
+    assert found.verified.checksum is (found.declared == found.actual)
+    assert {one.reason for one in found.claims} == {Reason.UNREAD.value}
 
 
 @each(

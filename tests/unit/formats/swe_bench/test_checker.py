@@ -252,6 +252,19 @@ def test_an_id_leads_to_no_other_folder(name: str) -> None:
     assert "SWE306" not in codes(check(REPORT, "preds.jsonl"))
 
 
+def test_a_prediction_that_cannot_be_read_refutes_nothing() -> None:
+    lines = Path("preds.jsonl").read_text().splitlines(keepends=True)
+    Path("preds.jsonl").write_text("".join([lines[0], "{\n", *lines[2:]]))
+    report = check(REPORT, "preds.jsonl")
+    assert codes(report) == {"ES103", "SWE402"}
+    assert report.totals.claims["refuted"] == 0
+
+
+def test_a_report_that_cannot_be_read_is_not_missing() -> None:
+    Path(f"{LOGS}/{ids(102)[0]}/report.json").write_text("{")
+    assert codes(check(REPORT, "preds.jsonl")) == {"ES103", "SWE402"}
+
+
 def test_the_rate_of_a_submission_that_nothing_resolved_is_refuted() -> None:
     """A published case: 69.6 % over details with none of 500 resolved."""
     edit(DETAILS, lambda value: [one.update(resolved=False) for one in value.values()] and None)

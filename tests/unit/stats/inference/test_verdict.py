@@ -185,8 +185,15 @@ def test_the_level_decides() -> None:
         (
             Alignment(1000, 901, 900, 100, 1),
             (
-                "900 samples of A and B match, 100 are only in A and 1 only in B: the overlap is"
+                "A and B share 900 samples; 100 only in A, 1 only in B: the overlap is"
                 " 0.899101, below 0.95"
+            ),
+        ),
+        (
+            Alignment(9, 3, 1, 8, 2),
+            (
+                "A and B share 1 sample; 8 only in A, 2 only in B: the overlap is"
+                " 0.0909091, below 0.95"
             ),
         ),
     ],

@@ -110,7 +110,7 @@ def test_what_rows_have_no_place_for_is_kept() -> None:
     ("seal", "said"),
     [
         ({"checksum": "ab" * 32}, "seals a file of rows"),
-        ({"total_rows": 4}, "total_rows is 4, but there are 3 rows"),
+        ({"total_rows": 4}, "total_rows is 4, but the number of rows is 3"),
         ({"total_rows": 3}, None),
     ],
 )
