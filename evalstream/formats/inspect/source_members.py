@@ -92,6 +92,8 @@ def _arguments(log: LogView) -> Stated:
     """Return the arguments of the generation; a step of the plan may set what the model leaves."""
     own, plan = object_or_empty(log.eval.get("model_generate_config")), log.header.get("plan")
     steps = [one.value for one in objects(member(plan, "steps"))]
+    # Newer readers of logs fill in the parameters that were passed.
+    filled = [{"params_passed": one.get("params", {}), **one} for one in steps]
     config = object_or_empty(member(plan, "config"))
     task = object_or_empty(log.eval.get("task_args"))
     attempts = task.get("max_attempts") or own.get("max_retries")
@@ -110,11 +112,7 @@ def _arguments(log: LogView) -> Stated:
         "sandbox/type": (kind,),
         "sandbox/config": (setting,),
         "eval_plan/name": (member(plan, "name"),),
-        # Newer readers of logs fill in the parameters that were passed.
-        "eval_plan/steps": (
-            steps,
-            [{"params_passed": one.get("params", {}), **one} for one in steps],
-        ),
+        "eval_plan/steps": (steps, filled),
         "agentic_eval_config/available_tools": tuple(_tools(steps)),
         **{f"eval_plan/config/{name}": (value,) for name, value in config.items()},
     }
