@@ -96,7 +96,6 @@ def _arguments(log: LogView) -> Stated:
     filled = [{"params_passed": one.get("params", {}), **one} for one in steps]
     config = object_or_empty(member(plan, "config"))
     task = object_or_empty(log.eval.get("task_args"))
-    attempts = task.get("max_attempts") or own.get("max_retries")
     effort = own.get("reasoning_effort")
     sandbox = task.get("sandbox")
     kind, setting = ([*(sandbox if isinstance(sandbox, list) else [sandbox]), None, None])[:2]
@@ -108,7 +107,7 @@ def _arguments(log: LogView) -> Stated:
         **limits,
         "reasoning": (bool(effort) and str(effort).lower() != "none",),
         "prompt_template": (template,),
-        "max_attempts": (attempts,),
+        "max_attempts": (task.get("max_attempts") or own.get("max_retries"),),
         "sandbox/type": (kind,),
         "sandbox/config": (setting,),
         "eval_plan/name": (member(plan, "name"),),
