@@ -47,6 +47,7 @@ class Reason(str, Enum):
     NARROW = "narrower than half of what resampling of these rows gives"
     UNEVEN = "samples have different numbers of repeats"
     SCORE = "the score beside is open"
+    UNIT = "in percent it is another figure"
     TOO_MANY = "too many different values to keep"
     PACKAGE = "a package for the formula is not installed"
     EVIDENCE = "the rows do not hold what the formula needs"

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from evalstream.model.data_class import DataClass, NamedTuple, field
+from evalstream.model.data_class import DataClass, NamedTuple, field, replace
 from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.coverage import ResultCoverage
 from evalstream.stats.tally import FRACTION_BITS, ScoreSums
@@ -35,8 +35,9 @@ class Evidence(DataClass, frozen=True):
     bounds that the metric declares. `missing` is the number of samples that a claim covers beyond
     the rows. `ordered` are the scores in the order in which a harness had them. `pairs` counts
     (right answer, prediction), `weights` sums up the weights of the scores, and `clusters` has the
-    number and the exact sum of the scores of each cluster. `is_percent` says that the documents
-    give the metric in percent while the rows may have shares; `levels` is the number of levels.
+    number and the exact sum of the scores of each cluster. `factors` are what figures of the rows
+    may be multiplied by: 1 and 100 where the documents give the metric in percent, and the rows may
+    have shares. `levels` is the number of levels.
     `counts_errors` says that the documents count the rows with an error among the samples, and
     `scores_errors` that their score is over these rows as well, of which an interval has to be one.
     With `is_count` the documents give the metric as a count, which may be the sum of the scores.
@@ -48,7 +49,7 @@ class Evidence(DataClass, frozen=True):
     values: Mapping[float, int] | None = None
     limits: tuple[float | None, float | None] = (None, None)
     missing: int = 0
-    is_percent: bool = False
+    factors: tuple[int, ...] = (1,)
     levels: int = 0
     counts_errors: bool = False
     scores_errors: bool = False
@@ -78,6 +79,16 @@ class Evidence(DataClass, frozen=True):
     def mean(self) -> Fraction | None:
         """The mean of the scores."""
         return self.sums.mean()
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether all scores are 0 or 1."""
+        return bool(self.values) and {0, 1}.issuperset(self.values or ())
+
+    def in_unit_of(self, figure: float) -> Evidence:
+        """Return the evidence in the unit of a figure that it gives: shares, or percent."""
+        mean = self.mean or 0
+        return replace(self, factors=(min(self.factors, key=lambda one: abs(figure / one - mean)),))
 
     @cached_property
     def extremes(self) -> tuple[float, float] | None:

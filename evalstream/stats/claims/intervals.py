@@ -14,7 +14,6 @@ from evalstream.model.text import count_noun
 from evalstream.stats.claims.evidence import Evidence, Spread
 from evalstream.stats.claims.judgement import (
     FEWEST_DRAWS,
-    PERCENT,
     Claim,
     Judgement,
     Method,
@@ -72,7 +71,7 @@ def _holds_mean(ends: tuple[Decimal, Decimal], evidence: Evidence) -> bool:
     """Return whether an interval holds the mean, which is an end of it where clusters are equal."""
     if evidence.mean is None:
         return False
-    means = [evidence.mean * factor for factor in ((1, PERCENT) if evidence.is_percent else (1,))]
+    means = [evidence.mean * factor for factor in evidence.factors]
     return any(
         ends[0] <= mean <= ends[1] or any(agreement(end, mean) is Agreement.FULL for end in ends)
         for mean in means
@@ -106,22 +105,20 @@ def _levels(claim: Claim) -> tuple[float, ...]:
 
 def _intervals_of_share(claim: Claim, evidence: Evidence) -> Iterator[Interval]:
     """Yield the other intervals of a mean of scores that are 0 or 1."""
-    if not evidence.values or not {0, 1}.issuperset(evidence.values):
+    if not evidence.is_binary:
         return
-    factors = (1, PERCENT) if evidence.is_percent else (1,)
     for mean, rows, _ in evidence.means_and_spreads:
         for level in _levels(claim):
             for low, high in share_intervals(int(mean * rows), rows, level):
-                yield from ((low * factor, high * factor) for factor in factors)
+                yield from ((low * factor, high * factor) for factor in evidence.factors)
 
 
 def compute_intervals(evidence: Evidence, level: float) -> Iterator[Interval]:
     """Yield the normal, the Wilson and the t interval of the mean at a confidence level."""
-    factors = (1, PERCENT) if evidence.is_percent else (1,)
     for exact, _, spreads in evidence.means_and_spreads if 0 < level < 1 else ():
         mean = as_float(exact)
         for low, high in _intervals_of_mean(mean, spreads, level) if mean is not None else ():
-            yield from ((low * factor, high * factor) for factor in factors)
+            yield from ((low * factor, high * factor) for factor in evidence.factors)
 
 
 def _intervals_of_mean(mean: float, spreads: Iterable[Spread], level: float) -> Iterator[Interval]:

@@ -14,7 +14,6 @@ from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judgement import (
     FEWEST_DRAWS,
-    PERCENT,
     Claim,
     Judgement,
     Method,
@@ -23,7 +22,7 @@ from evalstream.stats.claims.judgement import (
     method_named,
     refute,
 )
-from evalstream.stats.claims.kinds import Bounds, Figure, Number
+from evalstream.stats.claims.kinds import Bounds, ClaimKind, Figure, Number
 from evalstream.stats.claims.rounding import (
     NOTHING,
     Agreement,
@@ -59,12 +58,13 @@ def judge(claim: Claim, evidence: Evidence) -> Judgement:
 
 def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement:
     rows, is_whole = evidence.sums.joined_rows, not evidence.missing or claim.kind is kinds.COUNT
-    if is_whole and method_named(claim.method) is not Method.RESAMPLED:
+    is_usual = evidence.factors[0] ** claim.kind.power == 1
+    if is_whole and is_usual and method_named(claim.method) is not Method.RESAMPLED:
         # Most claims are the usual figure of their kind: no other is computed.
         usual = next(iter(claim.kind.figures(evidence)), None)
         if usual is not None and is_certain(value, usual.value):
             return confirm(claim, _plain(usual.value), rows)
-    figures = list(_scale_figures(claim.kind.figures(evidence), evidence))
+    figures = list(_scale_figures(claim.kind, evidence))
     if claim.kind.name == kinds.ERROR.name and method_named(claim.method) is Method.RESAMPLED:
         return _judge_resampled_error(claim, value, figures, evidence)
     expected = _plain(figures[0].value) if figures else None
@@ -171,7 +171,11 @@ def _reach(claim: Claim, evidence: Evidence) -> Bounds:
         least, most = claim.kind.bounds(evidence)
         if evidence.unit:
             least, most = _widen((least, most), evidence.unit / 2)
-        return least, most * PERCENT if most is not None and evidence.is_percent else most
+        power = claim.kind.power
+        return (
+            None if least is None else least * evidence.factors[0] ** power,
+            None if most is None else most * evidence.factors[-1] ** power,
+        )
     if claim.kind is not kinds.MEAN or evidence.mean is None:
         return None, None
     total, number = evidence.mean * evidence.rows, evidence.rows + evidence.missing
@@ -209,12 +213,11 @@ def _near(value: Decimal, figures: Iterable[Figure], evidence: Evidence) -> Figu
     return next((one for distance, one in distances if distance <= room), None)
 
 
-def _scale_figures(figures: Iterable[Figure], evidence: Evidence) -> Iterator[Figure]:
-    for figure in figures:
-        yield figure
-        if evidence.is_percent:
-            words = f"{figure.words}, in percent,"
-            yield figure._replace(words=words, value=figure.value * PERCENT)
+def _scale_figures(kind: ClaimKind, evidence: Evidence) -> Iterator[Figure]:
+    for figure in kind.figures(evidence):
+        for factor in evidence.factors if kind.power else (1,):
+            words = figure.words if factor == 1 else f"{figure.words}, in percent,"
+            yield figure._replace(words=words, value=figure.value * factor**kind.power)
 
 
 def _best(value: Decimal, figures: Iterable[Figure]) -> tuple[Agreement, Figure | None]:
@@ -277,7 +280,7 @@ def _is_impossible(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
     most = max((spread.deviation for spread in evidence.row_spreads), default=None)
     is_clustered = method_named(claim.method) is Method.CLUSTERED
     if is_clustered and claim.kind.name == kinds.ERROR.name and most is not None:
-        return is_outside_bounds(value, (0, most * (PERCENT if evidence.is_percent else 1)))
+        return is_outside_bounds(value, (0, most * evidence.factors[-1]))
     return is_outside_bounds(value, _reach(claim, evidence))
 
 
