@@ -44,6 +44,7 @@ class Reason(str, Enum):
     CLUSTERS = "the rows do not hold the clusters"
     RESAMPLED = "the method draws random samples"
     FEW_DRAWS = "fewer than 100 draws"
+    DRAWS = "the number of draws is not stated"
     NARROW = "narrower than half of what resampling of these rows gives"
     UNEVEN = "samples have different numbers of repeats"
     SCORE = "the score beside is open"

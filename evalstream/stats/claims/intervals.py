@@ -18,8 +18,8 @@ from evalstream.stats.claims.judgement import (
     Judgement,
     Method,
     confirm,
+    find_method,
     leave_open,
-    method_named,
     refute,
 )
 from evalstream.stats.claims.rounding import NOTHING, Agreement, agreement, as_float
@@ -45,7 +45,7 @@ def judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Eviden
     if evidence.missing or not intervals:
         reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
         return leave_open(claim, reason, rows, expected)
-    method = method_named(claim.method)
+    method = find_method(claim, evidence)
     others = _intervals_of_share(claim, evidence) if method is not Method.RESAMPLED else iter(())
     for interval in chain(intervals, others):
         found = min(

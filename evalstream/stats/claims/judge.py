@@ -14,12 +14,13 @@ from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judgement import (
     FEWEST_DRAWS,
+    USUAL_DRAWS,
     Claim,
     Judgement,
     Method,
     confirm,
+    find_method,
     leave_open,
-    method_named,
     refute,
 )
 from evalstream.stats.claims.kinds import Bounds, ClaimKind, Figure, Number
@@ -59,13 +60,13 @@ def judge(claim: Claim, evidence: Evidence) -> Judgement:
 def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement:
     rows, is_whole = evidence.sums.joined_rows, not evidence.missing or claim.kind is kinds.COUNT
     is_usual = evidence.factors[0] ** claim.kind.power == 1
-    if is_whole and is_usual and method_named(claim.method) is not Method.RESAMPLED:
+    if is_whole and is_usual and find_method(claim, evidence) is not Method.RESAMPLED:
         # Most claims are the usual figure of their kind: no other is computed.
         usual = next(iter(claim.kind.figures(evidence)), None)
         if usual is not None and is_certain(value, usual.value):
             return confirm(claim, _plain(usual.value), rows)
     figures = list(_scale_figures(claim.kind, evidence))
-    if claim.kind.name == kinds.ERROR.name and method_named(claim.method) is Method.RESAMPLED:
+    if claim.kind.name == kinds.ERROR.name and find_method(claim, evidence) is Method.RESAMPLED:
         return _judge_resampled_error(claim, value, figures, evidence)
     expected = _plain(figures[0].value) if figures else None
     near = _near(value, figures, evidence) if claim.kind.is_exact else None
@@ -131,18 +132,28 @@ def _open_reason(
     """Return why a claim is open that no figure gives, or None if it is refuted."""
     if claim.kind is kinds.COUNT:
         return Reason.MISSING if all(value > Decimal(int(one.value)) for one in figures) else None
+    method = find_method(claim, evidence)
     # An extreme may be that of means of repeats, or of rows without an error.
     is_partial = evidence.is_repeated or evidence.sums.sound_rows != evidence.sums.rows
     conditions = (
         (evidence.missing > 0, Reason.MISSING),
-        (method_named(claim.method) is Method.UNKNOWN, Reason.METHOD),
-        (method_named(claim.method) is Method.CLUSTERED and not evidence.clusters, Reason.CLUSTERS),
+        (method is Method.UNKNOWN, Reason.METHOD),
+        (
+            find_method(claim, evidence) is Method.CLUSTERED and not evidence.clusters,
+            Reason.CLUSTERS,
+        ),
         (not figures, _without_figures(claim, evidence)),
         (not claim.kind.is_exact, Reason.FORMULA),
         (claim.kind in _SPREADS and evidence.has_uneven_repeats, Reason.UNEVEN),
+        (claim.kind is kinds.LEVEL and _is_mode(value, evidence), Reason.UNSURE),
         (claim.kind in _EXTREMES and not claim.is_score and is_partial, Reason.EVIDENCE),
     )
     return next((reason for holds, reason in conditions if holds), None)
+
+
+def _is_mode(value: Decimal, evidence: Evidence) -> bool:
+    """Return whether no score is more frequent; of several such scores a writer takes any."""
+    return _best(value, kinds.MODE.figures(evidence))[1] is not None
 
 
 _SPREADS: Final = (kinds.ERROR, kinds.DEVIATION, kinds.VARIANCE)
@@ -247,7 +258,8 @@ def _judge_resampled_error(
 ) -> Judgement:
     """Compare an error by resampling with the closed forms.
 
-    It may differ from them by a share of 4/√draws and a tenth.
+    It may differ from them by a share of 4/√draws and a tenth. Draws whose number is not stated
+    may be few: they refute no more than FEWEST_DRAWS, and confirm no more than USUAL_DRAWS.
     """
     rows, claimed = evidence.sums.joined_rows, float(value)
     expected = as_float(figures[0].value) if figures else None
@@ -257,14 +269,19 @@ def _judge_resampled_error(
     if evidence.missing or expected is None:
         reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
         return leave_open(claim, reason, rows, expected)
-    draws = FEWEST_DRAWS if claim.draws is None else claim.draws
-    share = 4 / math.sqrt(max(draws, 1)) + SLACK
     values = [float(figure.value) for figure in figures]
-    least, most = min(values) * (1 - share), max(values) * (1 + share)
-    if draws < FEWEST_DRAWS:
+
+    def is_near(draws: int) -> bool:
+        share = 4 / math.sqrt(draws) + SLACK
+        least, most = min(values) * (1 - share), max(values) * (1 + share)
+        return least - float(NOTHING) <= claimed <= most + float(NOTHING)
+
+    if claim.draws is not None and claim.draws < FEWEST_DRAWS:
         return leave_open(claim, Reason.FEW_DRAWS, rows, expected)
-    if least - float(NOTHING) <= claimed <= most + float(NOTHING):
+    if is_near(USUAL_DRAWS if claim.draws is None else claim.draws):
         return confirm(claim, expected, rows)
+    if claim.draws is None and is_near(FEWEST_DRAWS):
+        return leave_open(claim, Reason.DRAWS, rows, expected)
     message = f"the standard error of {count_noun(rows, 'row')} is far from the claim"
     return refute(claim, expected, f"{message}, although resampling approaches it", rows)
 
@@ -278,7 +295,7 @@ def _is_impossible(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
     if _is_zero_error(claim, value, evidence):
         return True
     most = max((spread.deviation for spread in evidence.row_spreads), default=None)
-    is_clustered = method_named(claim.method) is Method.CLUSTERED
+    is_clustered = find_method(claim, evidence) is Method.CLUSTERED
     if is_clustered and claim.kind.name == kinds.ERROR.name and most is not None:
         return is_outside_bounds(value, (0, most * evidence.factors[-1]))
     return is_outside_bounds(value, _reach(claim, evidence))
