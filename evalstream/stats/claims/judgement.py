@@ -39,8 +39,13 @@ _OF_SHARES: Final = _CLOSED_FORMS | frozenset(
 )
 """Words of methods that do so where all scores are 0 or 1."""
 
-_RESAMPLING: Final = frozenset({"bootstrap", "bootstrapped", "percentile", "bca"})
-"""Names of resampling methods, whose figures are close to the closed forms."""
+_RESAMPLING: Final = frozenset(
+    {
+        *("accelerated", "basic", "bca", "bias", "bootstrap", "bootstrapped", "corrected"),
+        *("nonparametric", "percentile", "resampled", "resampling"),
+    }
+)
+"""Words of resampling methods, whose figures are close to the closed forms."""
 
 
 class Method(Enum):

@@ -295,17 +295,16 @@ def _contradiction(
 ) -> Severity | None:
     """Return how bad it is that is_correct contradicts a score; None where it does not.
 
-    It is an error at the metric's own bounds. It is a warning where lower is better, as converters
-    call every score above 0 correct, unless the metric is an accuracy; at a worst score above 0; and
-    for 0 and 1 on a scale that does not say its bounds, or those only nearly.
+    It is an error at the metric's own bounds, but a warning where converters call every score above
+    0 correct: where lower is better, unless it is an accuracy, and at a worst score above 0. It is
+    a warning, too, for 0 and 1 on a scale that does not say its bounds, or those only nearly.
     """
     scale = read_scale(result)
     if scale is None or metrics.is_of_quality(_metric_of(row, result)):
         return None
     is_bound = score == (scale.worst if correct else scale.best)
-    if not is_bound and (scale.is_turned or score not in (0, 1) or bool(score) is correct):
-        return None
-    if _grades(row, result) and (scale.is_turned or not correct):
+    is_near = not scale.is_turned and score in (0, 1) and bool(score) is not correct
+    if not (is_bound or is_near) or (_grades(row, result) and (scale.is_turned or not correct)):
         return None
     if is_bound:
         is_sure = not scale.is_turned or _judges_one_answer(result)
