@@ -44,7 +44,6 @@ class Reason(str, Enum):
     CLUSTERS = "the rows do not hold the clusters"
     RESAMPLED = "the method draws random samples"
     FEW_DRAWS = "fewer than 100 draws"
-    DRAWS = "the number of draws is not stated"
     NARROW = "narrower than half of what resampling of these rows gives"
     UNEVEN = "samples have different numbers of repeats"
     SCORE = "the score beside is open"
@@ -53,6 +52,12 @@ class Reason(str, Enum):
     PACKAGE = "a package for the formula is not installed"
     EVIDENCE = "the rows do not hold what the formula needs"
     UNSURE = "the documents do not say which formula was used"
+
+
+_UNCERTAINTIES: Final = frozenset(
+    {"confidence interval", "standard deviation", "standard error", "variance"}
+)
+"""Kinds of claims that say nothing of how good a model is."""
 
 
 class JudgedClaim(NamedTuple):
@@ -80,6 +85,11 @@ class JudgedClaim(NamedTuple):
     reason: str | None = None
     rows: int = 0
     is_score: bool = False
+
+    @property
+    def is_quality(self) -> bool:
+        """Whether it is a score that is no uncertainty, which some documents list as scores."""
+        return self.is_score and self.kind not in _UNCERTAINTIES
 
     def as_dict(self) -> dict[str, Any]:
         """Return the claim as the output contract writes it."""
@@ -120,7 +130,7 @@ def describe_states(counts: Mapping[str, int]) -> str:
 
 def confirms_score(claims: Iterable[JudgedClaim]) -> bool:
     """Return whether at least one score holds."""
-    return any(claim.is_score and claim.state.holds for claim in claims)
+    return any(claim.is_quality and claim.state.holds for claim in claims)
 
 
 def reasons_left_open(claims: Iterable[JudgedClaim]) -> Iterator[tuple[str, list[JudgedClaim]]]:

@@ -26,7 +26,7 @@ def find_nothing_confirmed(
     found = list(claims)
     if confirms_score(found) or any(claim.state is State.REFUTED for claim in found):
         return
-    scores = sum(claim.is_score for claim in found)
+    scores = sum(claim.is_quality for claim in found)
     message = (
         f"none of {scores:,} scores was confirmed" if scores else "there is no score to confirm"
     )

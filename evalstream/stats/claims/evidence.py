@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from evalstream.model.data_class import DataClass, NamedTuple, field, replace
-from evalstream.stats.claims.rounding import as_float
+from evalstream.stats.claims.rounding import NOTHING, as_float
 from evalstream.stats.coverage import ResultCoverage
 from evalstream.stats.tally import FRACTION_BITS, ScoreSums
 
@@ -97,6 +98,12 @@ class Evidence(DataClass, frozen=True):
         if least is None or most is None or not math.isfinite(most - least):
             return None
         return least, most
+
+    @cached_property
+    def nothing(self) -> Decimal:
+        """The difference that is negligible beside the scores, which may all be tiny."""
+        largest = max(map(abs, self.extremes or (1.0,)))
+        return NOTHING * Decimal(min(largest or 1.0, 1.0))
 
     @cached_property
     def middles(self) -> tuple[float, float] | None:

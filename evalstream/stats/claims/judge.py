@@ -14,7 +14,6 @@ from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judgement import (
     FEWEST_DRAWS,
-    USUAL_DRAWS,
     Claim,
     Judgement,
     Method,
@@ -88,7 +87,7 @@ def _agreeing(
     claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence
 ) -> tuple[Agreement, Figure | None]:
     """Return the figure that gives a claim, and how well; None if none does."""
-    found, best = _best(value, figures)
+    found, best = _best(value, figures, evidence.nothing)
     is_sum = claim.kind is not kinds.COUNT and figures
     if found is not Agreement.FULL and is_sum and _is_rounding(value, figures[0], evidence):
         return Agreement.FULL, figures[0]
@@ -231,11 +230,13 @@ def _scale_figures(kind: ClaimKind, evidence: Evidence) -> Iterator[Figure]:
             yield figure._replace(words=words, value=figure.value * factor**kind.power)
 
 
-def _best(value: Decimal, figures: Iterable[Figure]) -> tuple[Agreement, Figure | None]:
+def _best(
+    value: Decimal, figures: Iterable[Figure], nothing: Decimal = NOTHING
+) -> tuple[Agreement, Figure | None]:
     """Return the figure that agrees best with a claim, the first of equals."""
     best: tuple[Agreement, Figure | None] = (Agreement.NONE, None)
     for figure in figures:
-        found = agreement(value, figure.value)
+        found = agreement(value, figure.value, nothing)
         if found > best[0]:
             best = found, figure
         if found is Agreement.FULL:
@@ -258,8 +259,8 @@ def _judge_resampled_error(
 ) -> Judgement:
     """Compare an error by resampling with the closed forms.
 
-    It may differ from them by a share of 4/√draws and a tenth. Draws whose number is not stated
-    may be few: they refute no more than FEWEST_DRAWS, and confirm no more than USUAL_DRAWS.
+    It may differ from them by a share of 4/√draws and a tenth, and confirms within half of that.
+    Draws whose number is not stated may be as few as FEWEST_DRAWS.
     """
     rows, claimed = evidence.sums.joined_rows, float(value)
     expected = as_float(figures[0].value) if figures else None
@@ -269,19 +270,16 @@ def _judge_resampled_error(
     if evidence.missing or expected is None:
         reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
         return leave_open(claim, reason, rows, expected)
-    values = [float(figure.value) for figure in figures]
-
-    def is_near(draws: int) -> bool:
-        share = 4 / math.sqrt(draws) + SLACK
-        least, most = min(values) * (1 - share), max(values) * (1 + share)
-        return least - float(NOTHING) <= claimed <= most + float(NOTHING)
-
-    if claim.draws is not None and claim.draws < FEWEST_DRAWS:
+    draws = FEWEST_DRAWS if claim.draws is None else claim.draws
+    if draws < FEWEST_DRAWS:
         return leave_open(claim, Reason.FEW_DRAWS, rows, expected)
-    if is_near(USUAL_DRAWS if claim.draws is None else claim.draws):
+    values, nothing = [float(figure.value) for figure in figures], float(evidence.nothing)
+    off = max(min(values) - claimed, claimed - max(values)) - nothing
+    room = (4 / math.sqrt(draws) + SLACK) * (min(values) if claimed < min(values) else max(values))
+    if off <= room / 2:
         return confirm(claim, expected, rows)
-    if claim.draws is None and is_near(FEWEST_DRAWS):
-        return leave_open(claim, Reason.DRAWS, rows, expected)
+    if off <= room:
+        return leave_open(claim, Reason.RESAMPLED, rows, expected)
     message = f"the standard error of {count_noun(rows, 'row')} is far from the claim"
     return refute(claim, expected, f"{message}, although resampling approaches it", rows)
 

@@ -19,9 +19,6 @@ PERCENT: Final = 100
 FEWEST_DRAWS: Final = 100
 """Fewer draws of a bootstrap say too little about an error."""
 
-USUAL_DRAWS: Final = 1000
-"""The draws of a bootstrap that does not state theirs, where it confirms an error."""
-
 _CLOSED_FORMS: Final = frozenset(
     {
         *("analytic", "analytical", "approximation", "asymptotic", "central", "closed", "clt"),
