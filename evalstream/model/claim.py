@@ -86,11 +86,6 @@ class JudgedClaim(NamedTuple):
     rows: int = 0
     is_score: bool = False
 
-    @property
-    def is_quality(self) -> bool:
-        """Whether it is a score that is no uncertainty, which some documents list as scores."""
-        return self.is_score and self.kind not in _UNCERTAINTIES
-
     def as_dict(self) -> dict[str, Any]:
         """Return the claim as the output contract writes it."""
         shown = {**self._asdict(), "state": self.state.value, "score": self.is_score}
@@ -130,7 +125,13 @@ def describe_states(counts: Mapping[str, int]) -> str:
 
 def confirms_score(claims: Iterable[JudgedClaim]) -> bool:
     """Return whether at least one score holds."""
-    return any(claim.is_quality and claim.state.holds for claim in claims)
+    return any(claim.state.holds for claim in list_scores(claims))
+
+
+def list_scores(claims: Iterable[JudgedClaim]) -> list[JudgedClaim]:
+    """Return the scores; uncertainties that a document lists as such count without any other."""
+    scores = [claim for claim in claims if claim.is_score]
+    return [claim for claim in scores if claim.kind not in _UNCERTAINTIES] or scores
 
 
 def reasons_left_open(claims: Iterable[JudgedClaim]) -> Iterator[tuple[str, list[JudgedClaim]]]:

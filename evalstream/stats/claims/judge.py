@@ -189,11 +189,14 @@ def _reach(claim: Claim, evidence: Evidence) -> Bounds:
     if claim.kind is not kinds.MEAN or evidence.mean is None:
         return None, None
     total, number = evidence.mean * evidence.rows, evidence.rows + evidence.missing
+    (least, most), factor = evidence.limits, evidence.factors[-1]
+    if most is not None and factor > 1:
+        most = max(most, factor)  # A metric in percent may declare the greatest share.
     ends = [
-        (total + Fraction(limit) * evidence.missing) / number
+        (total * unit + Fraction(limit) * evidence.missing) / number
         if limit is not None and math.isfinite(limit)
         else None
-        for limit in evidence.limits
+        for limit, unit in ((least, evidence.factors[0]), (most, factor))
     ]
     return ends[0], ends[1]
 

@@ -299,6 +299,7 @@ def run(folder: Path, rows: list[Row], changes: dict[str, Any], **settings: Any)
 
 
 SCORE, UNCERTAINTY = "score_details/score", "score_details/uncertainty"
+UNIT = "metric_config/metric_unit"
 NAME, DETAILS = "metric_config/metric_name", "score_details/details"
 COUNT, DEVIATION = f"{UNCERTAINTY}/num_samples", f"{UNCERTAINTY}/standard_deviation"
 ERROR, INTERVAL = f"{UNCERTAINTY}/standard_error", f"{UNCERTAINTY}/confidence_interval"
@@ -330,6 +331,21 @@ PARTS = {"law": {"acc": 0.52}, "art": {"acc": 0.97}}
         (FOUR, {SCORE: 0.25, NAME: "stderr"}, set(), ""),
         (FOUR, {SCORE: 0.31, NAME: "stderr"}, {"ES801"}, "standard error"),
         (FOUR, {SCORE: 0.5}, {"ES801"}, "standard deviation of the scores"),
+        # Half a unit may be rounded to either side.
+        ([0.1024, 0.1131], {SCORE: 0.1077}, set(), ""),
+        ([0.1024, 0.1131], {SCORE: 0.1078}, set(), ""),
+        ([0.1024, 0.1131], {SCORE: 0.1079}, {"ES801"}, "is not the claim"),
+        ([1e-13, 3e-13], {SCORE: 2e-13}, set(), ""),
+        ([1e-13, 3e-13], {SCORE: 3e-13}, {"ES801"}, "is not the claim"),
+        # What stands beside a score in percent is in percent, too, but for counts.
+        (FOUR, {SCORE: 75, UNIT: "percent", ERROR: {"value": 25}}, set(), ""),
+        (FOUR, {SCORE: 75, UNIT: "percent", ERROR: {"value": 0.25}}, {"ES803"}, "in percent"),
+        (FOUR, {SCORE: 75, UNIT: "percent", DEVIATION: 0.5}, {"ES803"}, "in percent"),
+        (FOUR, {SCORE: 75, UNIT: "percent", COUNT: 4}, set(), ""),
+        (FOUR, {SCORE: 75, UNIT: "percent", COUNT: 400}, {"ES802", "ES804", "ES805"}, ""),
+        (FOUR, {SCORE: 95, UNIT: "percent", COUNT: 5}, {"ES801", "ES802"}, "outside 0.6 to 80"),
+        (FOUR, {SCORE: 0.75, UNIT: "percent"}, {"ES804", "ES805"}, "in percent it is another"),
+        ([0.5, 0.2], {SCORE: 0.35, UNIT: "percent"}, set(), ""),
         (FOUR, {COUNT: 4}, set(), ""),
         (FOUR, {COUNT: 3}, {"ES802"}, "there are 4 rows"),
         # With rows missing, agreement with the others confirms nothing, and bounds refute.
@@ -345,7 +361,9 @@ PARTS = {"law": {"acc": 0.52}, "art": {"acc": 0.97}}
         (FOUR, {ERROR: {"value": 0.31, "method": "bootstrap"}}, set(), ""),
         (FOUR, {ERROR: {"value": 0.01, "method": "bootstrap"}}, {"ES803"}, "far from the claim"),
         # Draws show that a method without a name is resampling.
-        (FOUR, {ERROR: {"value": 0.28}, DRAWS: 1000}, set(), ""),
+        (FOUR, {ERROR: {"value": 0.27}, DRAWS: 1000}, set(), ""),
+        (FOUR, {ERROR: {"value": 0.28}, DRAWS: 1000}, {"ES804"}, "draws random samples"),
+        (FOUR, {ERROR: {"value": 0.14, "method": "bootstrap"}}, {"ES804"}, "draws random samples"),
         (FOUR, {ERROR: {"value": 0.1}, DRAWS: 1000}, {"ES803"}, "far from the claim"),
         (FOUR, {ERROR: {"value": 0.28}, DRAWS: 0}, {"ES803"}, "the standard error of the scores"),
         (FOUR, {ERROR: {"value": 0.0, "method": "bootstrap"}}, {"ES803"}, "no resampling"),
@@ -378,6 +396,8 @@ PARTS = {"law": {"acc": 0.52}, "art": {"acc": 0.97}}
             {"ES803"},
             "far from the claim",
         ),
+        (FOUR, {INTERVAL: {**ENDS, "method": "clopper-pearson"}}, {"ES803"}, "no known interval"),
+        ([0.4, 0.9], {SCORE: 0.65, INTERVAL: {**ENDS, "method": "exact"}}, {"ES804"}, "method"),
         (FOUR, {INTERVAL: {"lower": 0.26, "upper": 1}}, {"ES806"}, "too few digits"),
         (FOUR, {INTERVAL: {"lower": 0.26001, "upper": 1}}, set(), ""),
         # Wilson's interval for 3 of 4, as textbooks print it, and Student's.
