@@ -499,6 +499,9 @@ LEVELS = {
         ([2, 2, 1, 0], {SCORE: 2}, set()),
         ([2, 2, 2, 0], {SCORE: 1, "metric_config/level_names": ["a", "b"]}, {"ES801"}),
         ([2, 2, 1, 0], {SCORE: 0}, {"ES801"}),
+        # Where levels are equally frequent, a writer takes any of them.
+        ([2, 2, 0, 0], {SCORE: 2}, {"ES804", "ES805"}),
+        ([2, 2, 0, 0], {SCORE: 1.5}, {"ES801"}),
         # An unknown level is no level.
         ([2, 2, 1, -1], {SCORE: 5 / 3, COUNT: 3}, set()),
         ([2, 2, 1, -1], {SCORE: 1.0}, {"ES801"}),
@@ -723,6 +726,44 @@ def run_over_parts(tmp_path: Path, document: dict[str, Any], data: bytes) -> eva
 
 def mean_of(scores: Sequence[float]) -> float:
     return sum(scores) / len(scores)
+
+
+def test_rows_that_may_be_of_a_result_leave_its_claims_open(tmp_path: Path) -> None:
+    """A row that loses its id would otherwise no longer lower the score."""
+    rows = scored(FOUR, evaluation_result_id="accuracy")
+    more = scored([1, 1], evaluation_result_id="f1")
+    document = aggregate_of("0.3.0", b"", 0)
+    (result,) = document["evaluation_results"]
+    document["evaluation_results"] = [
+        {**result, "evaluation_result_id": name, "score_details": {"score": 1.0}}
+        for name in ("accuracy", "f1")
+    ]
+    report = run_over_parts(tmp_path, document, bytes_of(rows + more))
+    assert [claim.state.value for claim in report.runs[0].claims] == ["refuted", "confirmed"]
+    del rows[3]["evaluation_result_id"]
+    report = run_over_parts(tmp_path, document, bytes_of(rows + more))
+    assert {claim.state.value for claim in report.runs[0].claims} == {"open"}
+    assert report.runs[0].verdict == "unconfirmed"
+
+
+@each(("score", "verdict"), [(0.75, "passed"), (0.9, "unconfirmed")])
+def test_an_error_that_is_listed_as_a_score_makes_no_run_pass(
+    tmp_path: Path, score: float, verdict: str
+) -> None:
+    rows = sound_rows("0.2.0", 8)
+    scores = [row["evaluation"]["score"] for row in rows]
+    document = aggregate_of("0.2.0", bytes_of(rows), 8)
+    (result,) = document["evaluation_results"]
+    document["evaluation_results"] = [
+        {
+            **result,
+            "evaluation_name": f"{name} on tiny-arithmetic for scorer match",
+            "score_details": {"score": value},
+        }
+        for name, value in (("accuracy", score), ("stderr", statistics.stdev(scores) / 8**0.5))
+    ]
+    report = run_over_parts(tmp_path, document, bytes_of(rows))
+    assert report.runs[0].verdict == verdict
 
 
 def repeated(scores: Sequence[Any], samples: int) -> list[Row]:
