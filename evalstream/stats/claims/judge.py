@@ -137,10 +137,7 @@ def _open_reason(
     conditions = (
         (evidence.missing > 0, Reason.MISSING),
         (method is Method.UNKNOWN, Reason.METHOD),
-        (
-            find_method(claim, evidence) is Method.CLUSTERED and not evidence.clusters,
-            Reason.CLUSTERS,
-        ),
+        (method is Method.CLUSTERED and not evidence.clusters, Reason.CLUSTERS),
         (not figures, _without_figures(claim, evidence)),
         (not claim.kind.is_exact, Reason.FORMULA),
         (claim.kind in _SPREADS and evidence.has_uneven_repeats, Reason.UNEVEN),
