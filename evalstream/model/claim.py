@@ -47,10 +47,17 @@ class Reason(str, Enum):
     NARROW = "narrower than half of what resampling of these rows gives"
     UNEVEN = "samples have different numbers of repeats"
     SCORE = "the score beside is open"
+    UNIT = "in percent it is another figure"
     TOO_MANY = "too many different values to keep"
     PACKAGE = "a package for the formula is not installed"
     EVIDENCE = "the rows do not hold what the formula needs"
     UNSURE = "the documents do not say which formula was used"
+
+
+_UNCERTAINTIES: Final = frozenset(
+    {"confidence interval", "standard deviation", "standard error", "variance"}
+)
+"""Kinds of claims that say nothing of how good a model is."""
 
 
 class JudgedClaim(NamedTuple):
@@ -118,7 +125,13 @@ def describe_states(counts: Mapping[str, int]) -> str:
 
 def confirms_score(claims: Iterable[JudgedClaim]) -> bool:
     """Return whether at least one score holds."""
-    return any(claim.is_score and claim.state.holds for claim in claims)
+    return any(claim.state.holds for claim in list_scores(claims))
+
+
+def list_scores(claims: Iterable[JudgedClaim]) -> list[JudgedClaim]:
+    """Return the scores; uncertainties that a document lists as such count without any other."""
+    scores = [claim for claim in claims if claim.is_score]
+    return [claim for claim in scores if claim.kind not in _UNCERTAINTIES] or scores
 
 
 def reasons_left_open(claims: Iterable[JudgedClaim]) -> Iterator[tuple[str, list[JudgedClaim]]]:

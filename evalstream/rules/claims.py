@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from evalstream.model.claim import JudgedClaim, State, confirms_score, reasons_left_open
+from evalstream.model.claim import (
+    JudgedClaim,
+    State,
+    confirms_score,
+    list_scores,
+    reasons_left_open,
+)
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.rules.base import Rule, declare_rule
@@ -26,7 +32,7 @@ def find_nothing_confirmed(
     found = list(claims)
     if confirms_score(found) or any(claim.state is State.REFUTED for claim in found):
         return
-    scores = sum(claim.is_score for claim in found)
+    scores = len(list_scores(found))
     message = "the only score was not confirmed" if scores else "there is no score to confirm"
     if scores > 1:
         message = f"none of {scores:,} scores was confirmed"

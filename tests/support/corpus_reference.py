@@ -384,7 +384,8 @@ class Run:
                 claims[f"{where}/uncertainty/num_samples"] = uncertainty["num_samples"]
             if _standard_error(result) is not None:
                 claims[f"{where}/uncertainty/standard_error/value"] = _standard_error(result)
-            for place, (state, value) in self._judge_result(result, claims).items():
+            made = self._judge_result(result, claims)
+            for place, (state, value) in self._doubt(result, made).items():
                 figures[place] = [state, value]
                 code = {"score": "ES801", "num_samples": "ES802"}.get(place.split("/")[-1], "ES803")
                 if state == "refuted":
@@ -430,6 +431,21 @@ class Run:
             made[place] = state, value
         is_met = made[next(iter(claims))][0] in {"confirmed", "rounded"}
         return made if is_sure or is_met else everything_open
+
+    def _doubt(self, result: Object, made: dict[str, tuple[str, Any]]) -> dict[str, Any]:
+        """Leave claims open that hold where rows without an id may be of their result, too."""
+        name, names = result["evaluation_name"], [one["evaluation_name"] for one in self.results]
+        ids = [row.get("evaluation_result_id") for row in self.rows.values()]
+        of_name = [row["evaluation_name"] == name for row in self.rows.values()]
+        has_more = (
+            names.count(name) > 1 and any(ids) and (None, True) in zip(ids, of_name, strict=True)
+        )
+        return {
+            place: ("open", None)
+            if has_more and state in {"confirmed", "rounded"}
+            else (state, value)
+            for place, (state, value) in made.items()
+        }
 
     def _joined(self, result: Object) -> tuple[list[int], bool]:
         """Return the rows of a result, and whether no other result could have them."""

@@ -309,7 +309,7 @@ def _result(index: int, result: dict[str, Any]) -> Result:
     metric = object_or_empty(result.get("metric_config"))
     source = object_or_empty(result.get("source_data"))
     name, levels = text_or_none(result.get("evaluation_name")), metric.get("level_names")
-    names = list_names(metric, name)
+    names, own = list_names(metric, name), (text_or_none(metric.get(one)) for one in METRIC_NAMES)
     data, (most_tokens, most_turns) = _read_data(source), _read_limits(result)
     return Result(
         place=index,
@@ -321,7 +321,7 @@ def _result(index: int, result: dict[str, Any]) -> Result:
         maximum=bound(metric.get("max_score")),
         lower_is_better=metric.get("lower_is_better") is True,
         score_type=text_or_none(metric.get("score_type")),
-        metric=next(filter(None, (text_or_none(metric.get(name)) for name in METRIC_NAMES)), None),
+        metric=next(filter(None, (*own, *names)), None),
         levels=len(levels) if isinstance(levels, list) else None,
         samples_number=data.number,
         sample_ids=data.ids,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
@@ -11,14 +11,14 @@ from typing import Any, Final
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, Result
 from evalstream.formats.eee.claims import Claims, read_details
 from evalstream.formats.eee.metrics import LEVELS, UNKNOWN_LEVEL
+from evalstream.formats.eee.result_parts import ROLL_UP, find_plain, index_parts
 from evalstream.model.claim import Reason, State
 from evalstream.model.row_record import UNJOINED
 from evalstream.parsing.json import member, resolve
-from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import is_outside_bounds, judge
-from evalstream.stats.claims.judgement import Claim, Judgement, confirm, leave_open
+from evalstream.stats.claims.judgement import PERCENT, Claim, Judgement, confirm, leave_open
 from evalstream.stats.claims.kinds import ClaimKind
 from evalstream.stats.claims.rounding import Agreement, agreement, as_float
 from evalstream.stats.coverage import Coverage, ResultCoverage
@@ -37,20 +37,6 @@ BY_TRIAL: Final = "confirmed by trial: the rows do not say which result they sco
 OVER_ALL: Final = "confirmed by trial over the rows of all other results"
 OVER_PARTS: Final = "confirmed over the rows of its parts"
 OVER_PLAIN: Final = "confirmed over the rows of the result without perturbations"
-
-_SEPARATORS: Final = frozenset("./:|")
-"""What follows the id of a result in the ids of its parts, as in `mmlu` and `mmlu::law`."""
-
-_LONGEST_WHOLE: Final = 256
-"""The number of characters of an id that may be the id of a whole."""
-
-_WORST_CASES: Final = frozenset({"fairness", "robustness"})
-"""The last words in the ids of HELM's figures for the worst perturbation of each sample."""
-
-_ROLL_UP: Final = LazyPattern(
-    r"(?i)(?<![a-z])(?:aggregate|all|average|avg|macro|mean|micro|overall|summary|total)(?![a-z])"
-)
-"""Words of a result over the parts of a benchmark."""
 
 _SPREADS: Final = (kinds.DEVIATION, kinds.ERROR, kinds.INTERVAL)
 _MEANS: Final = frozenset(
@@ -73,8 +59,9 @@ def judge_claims(
     may_share = any(result.is_qualified for result in aggregate.joinable)
     times_of_sums = Counter(map(_shared_sums, tally.scores.values())) if may_share else {}
     others = [one for one in aggregate.joinable if one.place not in tally.scores]
-    join = Join(aggregate.joinable) if others else _NO_JOIN
-    parts = _index_parts(aggregate.joinable) if others and tally.rows else {}
+    has_unnamed = any(place >= len(aggregate.joinable) for place in tally.scores)
+    join = Join(aggregate.joinable) if others or has_unnamed else _NO_JOIN
+    parts = index_parts(aggregate.joinable) if others and tally.rows else {}
     groups = {one.place for one in others if one.id in parts}
     alike: dict[int, list[Decimal]] = {}
     for result in aggregate.joinable:
@@ -91,7 +78,10 @@ def judge_claims(
             is_shared = (
                 result.is_qualified and times_of_sums[_shared_sums(tally.scores[result.place])] > 1
             )
-            yield from _judge_result(made, evidence, result, is_shared=is_shared)
+            judged = _judge_result(made, evidence, result, is_shared=is_shared)
+            # Rows without an id, or with a name of several results, may be of this one, too.
+            has_more = any(place in tally.scores for place in join.places(result))
+            yield from map(_doubt, made, judged) if has_more else judged
         else:
             places = [place for place in (*join.places(result), UNJOINED) if place in tally.scores]
             named = frozenset(parts.get(result.id or "", ())) - groups
@@ -99,7 +89,7 @@ def judge_claims(
                 (named and _try_all_rows(made, result, claims, tally, coverage, named))
                 or _try_all_rows(made, result, claims, tally, coverage, frozenset())
                 or _try_plain_rows(
-                    made, result, claims, tally, coverage, _find_plain(result, join, parts)
+                    made, result, claims, tally, coverage, find_plain(result, join, parts)
                 )
             )
             if len(places) == 1 and places[0] not in alike:
@@ -157,7 +147,7 @@ def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCove
         sums.values,
         limits=(result.minimum, result.maximum),
         missing=max(0, covered - max(sums.joined_rows, cover.samples)),
-        is_percent=is_share and _is_in_percent(result),
+        factors=(1, PERCENT) if is_share and _is_in_percent(result) else (1,),
         levels=result.levels or 0,
         counts_errors=claims.num_samples not in {None, sums.sound_rows},
         scores_errors=_scores_errors(claims, sums),
@@ -213,6 +203,11 @@ def _judge_result(
             score = found = _or_mean(claim, found, evidence)
             if found.claim.state is State.REFUTED and is_shared:
                 score = found = leave_open(claim, Reason.EVIDENCE, evidence.rows)
+            if found.claim.state.holds and len(evidence.factors) > 1:
+                evidence = evidence.in_unit_of(found.claim.recomputed)
+                if evidence.factors == (1,) and evidence.is_binary and evidence.mean:
+                    percent = found.claim.recomputed * PERCENT
+                    score = found = leave_open(claim, Reason.UNIT, evidence.rows, percent)
         elif claim.kind in _SPREADS and found.claim.state is State.REFUTED:
             found = _unless_of_other_figure(claim, found, score, result)
         yield found
@@ -269,7 +264,7 @@ def _try_rows(
             return
         rows, mean = evidence.sums.joined_rows, evidence.mean or Fraction(0)
         if rivals and evidence.cover.samples == rows:
-            factor = 100 if evidence.is_percent else 1
+            factor = evidence.factors[-1]
             low, high = min(rivals), max(rivals)
             may_divide = low < mean < high or low < mean * factor < high
             if not may_divide or claims.num_samples == rows:
@@ -292,17 +287,6 @@ def _scores_if_alike(aggregate: Aggregate, results: Sequence[Result]) -> list[De
     return [score for score in scores if score is not None]
 
 
-def _index_parts(results: Iterable[Result]) -> dict[str, dict[int, str]]:
-    """Return the parts of each id: the places of results whose ids continue it, and the rest."""
-    parts: dict[str, dict[int, str]] = {}
-    for result in results:
-        name = result.id or ""
-        for end, character in enumerate(name[:_LONGEST_WHOLE]):
-            if end and character in _SEPARATORS:
-                parts.setdefault(name[:end], {})[result.place] = name[end + 1 :]
-    return parts
-
-
 def _try_all_rows(
     made: list[Claim],
     result: Result,
@@ -319,7 +303,7 @@ def _try_all_rows(
     over these, and refuted where no weights of their means give it.
     """
     places = tally.scores.keys() - {UNJOINED}
-    if not named <= places or not (named or _ROLL_UP.search(f"{result.id} {result.name}")):
+    if not named <= places or not (named or ROLL_UP.search(f"{result.id} {result.name}")):
         return []
     parts = {place: tally.scores[place] for place in sorted(named or places)}
     covers = [coverage.covers.get(place, ResultCoverage()) for place in parts]
@@ -334,7 +318,7 @@ def _try_all_rows(
         cover.merge(own)
     evidence = _evidence(result, claims, total, cover)
     tried = list(_judge_result(made, evidence, result))
-    factor = 100 if evidence.is_percent else 1
+    factor = evidence.factors[-1]
     over_parts = sum(means, Fraction(0)) / len(means) * factor
     for place, claim in enumerate(made):
         # A score is one number.
@@ -353,18 +337,6 @@ def _try_all_rows(
     bounds = min(ends), max(ends) * factor
     is_refuted = tried[0].claim.state is State.REFUTED and is_outside_bounds(claims.score, bounds)
     return [tried[0], *judged[1:]] if is_refuted else []
-
-
-def _find_plain(result: Result, join: Join, parts: Mapping[str, Mapping[int, str]]) -> int | None:
-    """Return the place of the plain figure beside one of HELM for the worst perturbation.
-
-    It is None where the aggregate has figures of perturbations, which make the worst another one.
-    """
-    whole, _, last = (result.id or "").rpartition(":")
-    plain, beside = join.by_id.get(whole), parts.get(whole)
-    if plain is None or beside is None or last not in _WORST_CASES:
-        return None
-    return plain.place if _WORST_CASES.issuperset(beside.values()) else None
 
 
 def _try_plain_rows(
@@ -387,6 +359,13 @@ def _try_plain_rows(
 
 def _confirms_score(tried: list[Judgement]) -> bool:
     return any(one.claim.is_score and one.claim.state is State.CONFIRMED for one in tried)
+
+
+def _doubt(claim: Claim, found: Judgement) -> Judgement:
+    """Leave a claim open that holds only without rows that may be of its result."""
+    if not found.claim.state.holds:
+        return found
+    return leave_open(claim, Reason.AMBIGUOUS, found.claim.rows, found.claim.recomputed)
 
 
 def _by_trial(claim: Claim, found: Judgement, reason: str = BY_TRIAL) -> Judgement:

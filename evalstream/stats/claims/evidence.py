@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from evalstream.model.data_class import DataClass, NamedTuple, field
-from evalstream.stats.claims.rounding import as_float
+from evalstream.model.data_class import DataClass, NamedTuple, field, replace
+from evalstream.stats.claims.rounding import NOTHING, as_float
 from evalstream.stats.coverage import ResultCoverage
 from evalstream.stats.tally import FRACTION_BITS, ScoreSums
 
@@ -35,8 +36,9 @@ class Evidence(DataClass, frozen=True):
     bounds that the metric declares. `missing` is the number of samples that a claim covers beyond
     the rows. `ordered` are the scores in the order in which a harness had them. `pairs` counts
     (right answer, prediction), `weights` sums up the weights of the scores, and `clusters` has the
-    number and the exact sum of the scores of each cluster. `is_percent` says that the documents
-    give the metric in percent while the rows may have shares; `levels` is the number of levels.
+    number and the exact sum of the scores of each cluster. `factors` are what figures of the rows
+    may be multiplied by: 1 and 100 where the documents give the metric in percent, and the rows may
+    have shares. `levels` is the number of levels.
     `counts_errors` says that the documents count the rows with an error among the samples, and
     `scores_errors` that their score is over these rows as well, of which an interval has to be one.
     With `is_count` the documents give the metric as a count, which may be the sum of the scores.
@@ -48,7 +50,7 @@ class Evidence(DataClass, frozen=True):
     values: Mapping[float, int] | None = None
     limits: tuple[float | None, float | None] = (None, None)
     missing: int = 0
-    is_percent: bool = False
+    factors: tuple[int, ...] = (1,)
     levels: int = 0
     counts_errors: bool = False
     scores_errors: bool = False
@@ -79,6 +81,16 @@ class Evidence(DataClass, frozen=True):
         """The mean of the scores."""
         return self.sums.mean()
 
+    @property
+    def is_binary(self) -> bool:
+        """Whether all scores are 0 or 1."""
+        return bool(self.values) and {0, 1}.issuperset(self.values or ())
+
+    def in_unit_of(self, figure: float) -> Evidence:
+        """Return the evidence in the unit of a figure that it gives: shares, or percent."""
+        mean = self.mean or 0
+        return replace(self, factors=(min(self.factors, key=lambda one: abs(figure / one - mean)),))
+
     @cached_property
     def extremes(self) -> tuple[float, float] | None:
         """The least and the greatest score; None without scores, or where one is no double."""
@@ -86,6 +98,12 @@ class Evidence(DataClass, frozen=True):
         if least is None or most is None or not math.isfinite(most - least):
             return None
         return least, most
+
+    @cached_property
+    def nothing(self) -> Decimal:
+        """The difference that is negligible beside the scores, which may all be tiny."""
+        largest = max(map(abs, self.extremes or (1.0,)))
+        return NOTHING * Decimal(min(largest or 1.0, 1.0))
 
     @cached_property
     def middles(self) -> tuple[float, float] | None:

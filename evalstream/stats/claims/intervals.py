@@ -14,13 +14,12 @@ from evalstream.model.text import count_noun
 from evalstream.stats.claims.evidence import Evidence, Spread
 from evalstream.stats.claims.judgement import (
     FEWEST_DRAWS,
-    PERCENT,
     Claim,
     Judgement,
     Method,
     confirm,
+    find_method,
     leave_open,
-    method_named,
     refute,
 )
 from evalstream.stats.claims.rounding import NOTHING, Agreement, agreement, as_float
@@ -46,7 +45,7 @@ def judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Eviden
     if evidence.missing or not intervals:
         reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
         return leave_open(claim, reason, rows, expected)
-    method = method_named(claim.method)
+    method = find_method(claim, evidence)
     others = _intervals_of_share(claim, evidence) if method is not Method.RESAMPLED else iter(())
     for interval in chain(intervals, others):
         found = min(
@@ -72,7 +71,7 @@ def _holds_mean(ends: tuple[Decimal, Decimal], evidence: Evidence) -> bool:
     """Return whether an interval holds the mean, which is an end of it where clusters are equal."""
     if evidence.mean is None:
         return False
-    means = [evidence.mean * factor for factor in ((1, PERCENT) if evidence.is_percent else (1,))]
+    means = [evidence.mean * factor for factor in evidence.factors]
     return any(
         ends[0] <= mean <= ends[1] or any(agreement(end, mean) is Agreement.FULL for end in ends)
         for mean in means
@@ -80,19 +79,29 @@ def _holds_mean(ends: tuple[Decimal, Decimal], evidence: Evidence) -> bool:
 
 
 def _judge_resampled_interval(claim: Claim, ends: Interval, evidence: Evidence) -> Judgement:
-    """Compare an interval by resampling with closed forms: its ends within a third of a width."""
+    """Compare an interval by resampling with closed forms.
+
+    Its ends may differ by a third of a width, and confirm within half of that.
+    """
     rows, intervals = evidence.sums.joined_rows, _intervals_at_levels(claim, evidence)
     expected, width = _as_ends(intervals[0]), ends[1] - ends[0]
     if claim.draws is not None and claim.draws < FEWEST_DRAWS:
         return leave_open(claim, Reason.FEW_DRAWS, rows, expected)
     if width < HALF * min(high - low for low, high in intervals) - float(NOTHING):
         return leave_open(claim, Reason.NARROW, rows, expected)
-    for low, high in intervals:
-        room = (high - low) / THIRD + float(NOTHING)
-        if abs(ends[0] - low) <= room and abs(ends[1] - high) <= room:
-            return confirm(claim, expected, rows)
+    far = min(_distance(ends, interval) for interval in intervals)
+    if far <= 1 / THIRD:
+        is_near = far <= HALF / THIRD
+        judged = confirm(claim, expected, rows)
+        return judged if is_near else leave_open(claim, Reason.RESAMPLED, rows, expected)
     message = f"resampling of {count_noun(rows, 'row')} gives an interval far from the claim"
     return refute(claim, expected, message, rows)
+
+
+def _distance(ends: Interval, interval: Interval) -> float:
+    """Return how far the ends of an interval are from those of another, in widths of that."""
+    off = max(abs(one - other) for one, other in zip(ends, interval, strict=True))
+    return max(off - float(NOTHING), 0.0) / max(interval[1] - interval[0], float(NOTHING))
 
 
 def _intervals_at_levels(claim: Claim, evidence: Evidence) -> list[Interval]:
@@ -106,22 +115,20 @@ def _levels(claim: Claim) -> tuple[float, ...]:
 
 def _intervals_of_share(claim: Claim, evidence: Evidence) -> Iterator[Interval]:
     """Yield the other intervals of a mean of scores that are 0 or 1."""
-    if not evidence.values or not {0, 1}.issuperset(evidence.values):
+    if not evidence.is_binary:
         return
-    factors = (1, PERCENT) if evidence.is_percent else (1,)
     for mean, rows, _ in evidence.means_and_spreads:
         for level in _levels(claim):
             for low, high in share_intervals(int(mean * rows), rows, level):
-                yield from ((low * factor, high * factor) for factor in factors)
+                yield from ((low * factor, high * factor) for factor in evidence.factors)
 
 
 def compute_intervals(evidence: Evidence, level: float) -> Iterator[Interval]:
     """Yield the normal, the Wilson and the t interval of the mean at a confidence level."""
-    factors = (1, PERCENT) if evidence.is_percent else (1,)
     for exact, _, spreads in evidence.means_and_spreads if 0 < level < 1 else ():
         mean = as_float(exact)
         for low, high in _intervals_of_mean(mean, spreads, level) if mean is not None else ():
-            yield from ((low * factor, high * factor) for factor in factors)
+            yield from ((low * factor, high * factor) for factor in evidence.factors)
 
 
 def _intervals_of_mean(mean: float, spreads: Iterable[Spread], level: float) -> Iterator[Interval]:

@@ -14,16 +14,15 @@ from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judgement import (
     FEWEST_DRAWS,
-    PERCENT,
     Claim,
     Judgement,
     Method,
     confirm,
+    find_method,
     leave_open,
-    method_named,
     refute,
 )
-from evalstream.stats.claims.kinds import Bounds, Figure, Number
+from evalstream.stats.claims.kinds import Bounds, ClaimKind, Figure, Number
 from evalstream.stats.claims.rounding import (
     NOTHING,
     Agreement,
@@ -59,13 +58,14 @@ def judge(claim: Claim, evidence: Evidence) -> Judgement:
 
 def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement:
     rows, is_whole = evidence.sums.joined_rows, not evidence.missing or claim.kind is kinds.COUNT
-    if is_whole and method_named(claim.method) is not Method.RESAMPLED:
+    is_usual = evidence.factors[0] ** claim.kind.power == 1
+    if is_whole and is_usual and find_method(claim, evidence) is not Method.RESAMPLED:
         # Most claims are the usual figure of their kind: no other is computed.
         usual = next(iter(claim.kind.figures(evidence)), None)
         if usual is not None and is_certain(value, usual.value):
             return confirm(claim, _plain(usual.value), rows)
-    figures = list(_scale_figures(claim.kind.figures(evidence), evidence))
-    if claim.kind.name == kinds.ERROR.name and method_named(claim.method) is Method.RESAMPLED:
+    figures = list(_scale_figures(claim.kind, evidence))
+    if claim.kind.name == kinds.ERROR.name and find_method(claim, evidence) is Method.RESAMPLED:
         return _judge_resampled_error(claim, value, figures, evidence)
     expected = _plain(figures[0].value) if figures else None
     near = _near(value, figures, evidence) if claim.kind.is_exact else None
@@ -87,7 +87,7 @@ def _agreeing(
     claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence
 ) -> tuple[Agreement, Figure | None]:
     """Return the figure that gives a claim, and how well; None if none does."""
-    found, best = _best(value, figures)
+    found, best = _best(value, figures, evidence.nothing)
     is_sum = claim.kind is not kinds.COUNT and figures
     if found is not Agreement.FULL and is_sum and _is_rounding(value, figures[0], evidence):
         return Agreement.FULL, figures[0]
@@ -131,18 +131,25 @@ def _open_reason(
     """Return why a claim is open that no figure gives, or None if it is refuted."""
     if claim.kind is kinds.COUNT:
         return Reason.MISSING if all(value > Decimal(int(one.value)) for one in figures) else None
+    method = find_method(claim, evidence)
     # An extreme may be that of means of repeats, or of rows without an error.
     is_partial = evidence.is_repeated or evidence.sums.sound_rows != evidence.sums.rows
     conditions = (
         (evidence.missing > 0, Reason.MISSING),
-        (method_named(claim.method) is Method.UNKNOWN, Reason.METHOD),
-        (method_named(claim.method) is Method.CLUSTERED and not evidence.clusters, Reason.CLUSTERS),
+        (method is Method.UNKNOWN, Reason.METHOD),
+        (method is Method.CLUSTERED and not evidence.clusters, Reason.CLUSTERS),
         (not figures, _without_figures(claim, evidence)),
         (not claim.kind.is_exact, Reason.FORMULA),
         (claim.kind in _SPREADS and evidence.has_uneven_repeats, Reason.UNEVEN),
+        (claim.kind is kinds.LEVEL and _is_mode(value, evidence), Reason.UNSURE),
         (claim.kind in _EXTREMES and not claim.is_score and is_partial, Reason.EVIDENCE),
     )
     return next((reason for holds, reason in conditions if holds), None)
+
+
+def _is_mode(value: Decimal, evidence: Evidence) -> bool:
+    """Return whether no score is more frequent; of several such scores a writer takes any."""
+    return _best(value, kinds.MODE.figures(evidence))[1] is not None
 
 
 _SPREADS: Final = (kinds.ERROR, kinds.DEVIATION, kinds.VARIANCE)
@@ -171,15 +178,22 @@ def _reach(claim: Claim, evidence: Evidence) -> Bounds:
         least, most = claim.kind.bounds(evidence)
         if evidence.unit:
             least, most = _widen((least, most), evidence.unit / 2)
-        return least, most * PERCENT if most is not None and evidence.is_percent else most
+        power = claim.kind.power
+        return (
+            None if least is None else least * evidence.factors[0] ** power,
+            None if most is None else most * evidence.factors[-1] ** power,
+        )
     if claim.kind is not kinds.MEAN or evidence.mean is None:
         return None, None
     total, number = evidence.mean * evidence.rows, evidence.rows + evidence.missing
+    (least, most), factor = evidence.limits, evidence.factors[-1]
+    if most is not None and factor > 1:
+        most = max(most, factor)  # A metric in percent may declare the greatest share.
     ends = [
-        (total + Fraction(limit) * evidence.missing) / number
+        (total * unit + Fraction(limit) * evidence.missing) / number
         if limit is not None and math.isfinite(limit)
         else None
-        for limit in evidence.limits
+        for limit, unit in ((least, evidence.factors[0]), (most, factor))
     ]
     return ends[0], ends[1]
 
@@ -209,19 +223,20 @@ def _near(value: Decimal, figures: Iterable[Figure], evidence: Evidence) -> Figu
     return next((one for distance, one in distances if distance <= room), None)
 
 
-def _scale_figures(figures: Iterable[Figure], evidence: Evidence) -> Iterator[Figure]:
-    for figure in figures:
-        yield figure
-        if evidence.is_percent:
-            words = f"{figure.words}, in percent,"
-            yield figure._replace(words=words, value=figure.value * PERCENT)
+def _scale_figures(kind: ClaimKind, evidence: Evidence) -> Iterator[Figure]:
+    for figure in kind.figures(evidence):
+        for factor in evidence.factors if kind.power else (1,):
+            words = figure.words if factor == 1 else f"{figure.words}, in percent,"
+            yield figure._replace(words=words, value=figure.value * factor**kind.power)
 
 
-def _best(value: Decimal, figures: Iterable[Figure]) -> tuple[Agreement, Figure | None]:
+def _best(
+    value: Decimal, figures: Iterable[Figure], nothing: Decimal = NOTHING
+) -> tuple[Agreement, Figure | None]:
     """Return the figure that agrees best with a claim, the first of equals."""
     best: tuple[Agreement, Figure | None] = (Agreement.NONE, None)
     for figure in figures:
-        found = agreement(value, figure.value)
+        found = agreement(value, figure.value, nothing)
         if found > best[0]:
             best = found, figure
         if found is Agreement.FULL:
@@ -244,7 +259,8 @@ def _judge_resampled_error(
 ) -> Judgement:
     """Compare an error by resampling with the closed forms.
 
-    It may differ from them by a share of 4/√draws and a tenth.
+    It may differ from them by a share of 4/√draws and a tenth, and confirms within half of that.
+    Draws whose number is not stated may be as few as FEWEST_DRAWS.
     """
     rows, claimed = evidence.sums.joined_rows, float(value)
     expected = as_float(figures[0].value) if figures else None
@@ -255,13 +271,15 @@ def _judge_resampled_error(
         reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
         return leave_open(claim, reason, rows, expected)
     draws = FEWEST_DRAWS if claim.draws is None else claim.draws
-    share = 4 / math.sqrt(max(draws, 1)) + SLACK
-    values = [float(figure.value) for figure in figures]
-    least, most = min(values) * (1 - share), max(values) * (1 + share)
     if draws < FEWEST_DRAWS:
         return leave_open(claim, Reason.FEW_DRAWS, rows, expected)
-    if least - float(NOTHING) <= claimed <= most + float(NOTHING):
+    values, nothing = [float(figure.value) for figure in figures], float(evidence.nothing)
+    off = max(min(values) - claimed, claimed - max(values)) - nothing
+    room = (4 / math.sqrt(draws) + SLACK) * (min(values) if claimed < min(values) else max(values))
+    if off <= room / 2:
         return confirm(claim, expected, rows)
+    if off <= room:
+        return leave_open(claim, Reason.RESAMPLED, rows, expected)
     message = f"the standard error of {count_noun(rows, 'row')} is far from the claim"
     return refute(claim, expected, f"{message}, although resampling approaches it", rows)
 
@@ -275,9 +293,9 @@ def _is_impossible(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
     if _is_zero_error(claim, value, evidence):
         return True
     most = max((spread.deviation for spread in evidence.row_spreads), default=None)
-    is_clustered = method_named(claim.method) is Method.CLUSTERED
+    is_clustered = find_method(claim, evidence) is Method.CLUSTERED
     if is_clustered and claim.kind.name == kinds.ERROR.name and most is not None:
-        return is_outside_bounds(value, (0, most * (PERCENT if evidence.is_percent else 1)))
+        return is_outside_bounds(value, (0, most * evidence.factors[-1]))
     return is_outside_bounds(value, _reach(claim, evidence))
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from evalstream.model.claim import JudgedClaim, Reason, State
 from evalstream.model.data_class import NamedTuple
+from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.kinds import ClaimKind
 from evalstream.stats.claims.rounding import Agreement
 
@@ -19,21 +20,40 @@ FEWEST_DRAWS: Final = 100
 """Fewer draws of a bootstrap say too little about an error."""
 
 _CLOSED_FORMS: Final = frozenset(
-    {"", "analytic", "analytical", "gaussian", "normal", "student t", "t", "wald", "wilson"}
+    {
+        *("analytic", "analytical", "approximation", "asymptotic", "central", "closed", "clt"),
+        *("distribution", "error", "form", "formula", "gaussian", "interval", "limit", "normal"),
+        *("standard", "student", "student's", "students", "t", "theorem", "wald", "wilson", "z"),
+    }
 )
-"""Methods that compute an uncertainty from the scores, as documents name them."""
+"""Words of methods that compute an uncertainty from the scores."""
 
-_RESAMPLING: Final = frozenset({"bootstrap", "bootstrapped", "percentile", "bca"})
-"""Names of resampling methods, whose figures are close to the closed forms."""
+_OF_SHARES: Final = _CLOSED_FORMS | frozenset(
+    {
+        *("agresti", "binomial", "clopper", "continuity", "corrected", "correction", "coull"),
+        *("exact", "jeffreys", "pearson", "with"),
+    }
+)
+"""Words of methods that do so where all scores are 0 or 1."""
+
+_RESAMPLING: Final = frozenset(
+    {
+        *("accelerated", "basic", "bca", "bias", "bootstrap", "bootstrapped", "corrected"),
+        *("nonparametric", "percentile", "resampled", "resampling"),
+    }
+)
+"""Words of resampling methods, whose figures are close to the closed forms."""
 
 
 class Method(Enum):
     """How an uncertainty is computed.
 
-    It is a closed form over samples or over clusters of them, or resampling, or not known.
+    It is a closed form over samples, over scores of 0 and 1, or over clusters of samples, or
+    resampling, or not known.
     """
 
     CLOSED = "closed"
+    OF_SHARES = "of shares"
     CLUSTERED = "clustered"
     RESAMPLED = "resampled"
     UNKNOWN = "unknown"
@@ -43,8 +63,9 @@ class Method(Enum):
 def method_named(name: str | None) -> Method:
     """Return the method that a document names; without a name it is the closed form."""
     words = (name or "").casefold().replace("_", " ").replace("-", " ").split()
-    if " ".join(words) in _CLOSED_FORMS:
-        return Method.CLOSED
+    for method, known in ((Method.CLOSED, _CLOSED_FORMS), (Method.OF_SHARES, _OF_SHARES)):
+        if known.issuperset(words):
+            return method
     if any(word.startswith("cluster") for word in words):
         return Method.CLUSTERED
     return Method.RESAMPLED if _RESAMPLING.issuperset(words) else Method.UNKNOWN
@@ -69,6 +90,14 @@ class Claim(NamedTuple):
     draws: int | None = None
     level: float | None = None
     has_all_digits: bool = False
+
+
+def find_method(claim: Claim, evidence: Evidence) -> Method:
+    """Return the method of an uncertainty; one of shares is not known for other scores."""
+    method = method_named(claim.method)
+    if method is not Method.OF_SHARES:
+        return method
+    return Method.CLOSED if evidence.is_binary else Method.UNKNOWN
 
 
 class Judgement(NamedTuple):

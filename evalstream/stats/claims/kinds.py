@@ -55,7 +55,8 @@ class ClaimKind(NamedTuple):
     evidence does not hold what the formula needs. `bounds` limits the value whatever the formula.
     `hints` are definitions that explain a refuted claim and do not confirm it. A claim that is one
     of the `rounded` figures counts as rounded. `is_exact` says that a claim that no figure gives is
-    refuted. `needs_values` says that the formula needs each different score.
+    refuted. `needs_values` says that the formula needs each different score. `power` is that of the
+    unit of the scores in the unit of the claim: 0 for counts, 2 for a variance.
     """
 
     name: str
@@ -66,6 +67,7 @@ class ClaimKind(NamedTuple):
     rounded: Formula = no_figures
     is_exact: bool = True
     needs_values: bool = False
+    power: int = 1
 
 
 def make_figures(words: str, value: Number | None) -> Iterator[Figure]:
@@ -199,9 +201,8 @@ def _counts(evidence: Evidence) -> Iterator[Figure]:
 
 def _right_answers(evidence: Evidence) -> Iterator[Figure]:
     """Count scores of 1 where all are 0 and 1; of repeats it is not known what is counted."""
-    scores = evidence.values
-    if scores and {0, 1}.issuperset(scores) and not evidence.is_repeated:
-        yield Figure("the number of right answers", scores.get(1, 0))
+    if evidence.values and evidence.is_binary and not evidence.is_repeated:
+        yield Figure("the number of right answers", evidence.values.get(1, 0))
 
 
 def _number_of_rows(evidence: Evidence) -> Bounds:
@@ -212,12 +213,13 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-COUNT: Final = ClaimKind("count", _words("num_samples n_samples samples_number"), _counts)
+COUNT: Final = ClaimKind("count", _words("num_samples n_samples samples_number"), _counts, power=0)
 CORRECT: Final = ClaimKind(
     "number of right answers",
     _words("n_correct num_correct number_correct correct_count"),
     _right_answers,
     _number_of_rows,
+    power=0,
 )
 MEAN: Final = ClaimKind(
     "mean",
@@ -241,7 +243,7 @@ DEVIATION: Final = ClaimKind(
     _deviations,
     _most_deviation,
 )
-VARIANCE: Final = ClaimKind("variance", _words("var variance"), _variances, _most_variance)
+VARIANCE: Final = ClaimKind("variance", _words("var variance"), _variances, _most_variance, power=2)
 ERROR: Final = ClaimKind(
     "standard error", _words("stderr std_err stderror standard_error sem"), _errors, _most_deviation
 )

@@ -22,7 +22,7 @@ CERTAIN: Final = 1e-10
 """The largest difference of two doubles, relative to one, that is surely below ROUNDING."""
 
 NOTHING: Final = Decimal("1e-12")
-"""The difference that is negligible on any scale of scores."""
+"""The difference that is negligible beside scores of about 1 and above."""
 
 EXACT: Final = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
 """A decimal context that keeps all digits of sums and products, not of quotients and powers."""
@@ -61,13 +61,14 @@ def agrees(claim: Decimal, exact: Fraction | float) -> bool:
     return agreement(claim, exact) is not Agreement.NONE
 
 
-def agreement(claim: Decimal, exact: Fraction | float) -> Agreement:
+def agreement(claim: Decimal, exact: Fraction | float, nothing: Decimal = NOTHING) -> Agreement:
     """Compare a claim with the exact value, at the digits of the claim.
 
     The value must round to the claim; from CERTAIN_DIGITS decimals on it may also be truncated.
-    Rounding errors of float sums are allowed, also those of single precision if the claim is such a
-    number. A whole number below ten shows no digits, since most writers write 1 as 1.0: it must
-    equal the value to WHOLE_UNIT.
+    Rounding errors of float sums are allowed, which round a tie to either side, also those of
+    single precision if the claim is such a number. A whole number below ten shows no digits, since
+    most writers write 1 as 1.0: it must equal the value to WHOLE_UNIT. A difference of `nothing` is
+    negligible.
     """
     if isinstance(exact, float) and not math.isfinite(exact):
         return Agreement.NONE
@@ -78,15 +79,15 @@ def agreement(claim: Decimal, exact: Fraction | float) -> Agreement:
         value, scale = map(Decimal, exact.as_integer_ratio())
         claimed = claim * scale
         difference, largest = abs(claimed - value), max(abs(claimed), abs(value))
-        stray = FLOAT_STRAY if _is_single(claim) else ROUNDING
-        if difference <= max(stray * largest, NOTHING * scale):
+        stray = (FLOAT_STRAY if _is_single(claim) else ROUNDING) * largest
+        if difference <= max(stray, nothing * scale):
             return Agreement.FULL
         if is_small_whole(claim):
             is_near = difference <= scale * WHOLE_UNIT * HALF
             return Agreement.ROUGH if is_near else Agreement.NONE
         unit = scale * last_unit(claim)
         is_truncated = 0 <= abs(value) - abs(claimed) < unit and claimed * value >= 0
-        if difference <= unit * HALF or (is_truncated and _shows_truncation(claim)):
+        if difference <= unit * HALF + stray or (is_truncated and _shows_truncation(claim)):
             return Agreement.FULL if _digits(claim) >= CERTAIN_DIGITS else Agreement.ROUGH
         return Agreement.NONE
 

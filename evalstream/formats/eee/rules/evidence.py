@@ -54,7 +54,7 @@ def read_scale(result: Result | None) -> Scale | None:
     if result is None:
         return Scale()
     lowest, highest = result.minimum, result.maximum
-    if metrics.OF_ONE_ANSWER.fullmatch(result.metric or ""):
+    if _judges_one_answer(result):
         # An infinite bound says nothing of an accuracy.
         lowest, highest = (
             None if one in {_INFINITE, -_INFINITE} else one for one in (lowest, highest)
@@ -300,24 +300,27 @@ def _contradiction(
 ) -> Severity | None:
     """Return how bad it is that is_correct contradicts a score; None where it does not.
 
-    It is an error at the metric's own bounds. It is a warning where lower is better, since
-    converters call every score above 0 correct, as they do with a worst score above 0; and for 0
-    and 1 on a scale that does not say its bounds, or those only nearly.
+    It is an error at the metric's own bounds, but a warning where converters call every score above
+    0 correct: where lower is better, unless it is an accuracy, and at a worst score above 0. It is
+    a warning, too, for 0 and 1 on a scale that does not say its bounds, or those only nearly.
     """
     scale = read_scale(result)
     if scale is None or metrics.is_of_quality(_metric_of(row, result)):
         return None
-    if score == (scale.worst if correct else scale.best):
-        if _grades(row, result) and (scale.is_turned or not correct):
-            return None
-        is_sure = not scale.is_turned and not (correct and score > 0)
-        is_sure = is_sure and (correct or _is_of_correctness(result))
+    is_bound = score == (scale.worst if correct else scale.best)
+    is_near = not scale.is_turned and score in (0, 1) and bool(score) is not correct
+    if not (is_bound or is_near) or (_grades(row, result) and (scale.is_turned or not correct)):
+        return None
+    if is_bound:
+        is_sure = not scale.is_turned or _judges_one_answer(result)
+        is_sure &= score <= 0 if correct else _is_of_correctness(result)
         return Severity.ERROR if is_sure else Severity.WARNING
-    if scale.is_turned or score not in (0, 1) or bool(score) is correct:
-        return None
-    if not correct and _grades(row, result):
-        return None
     return Severity.WARNING if _is_extreme(score, scale) else None
+
+
+def _judges_one_answer(result: Result | None) -> bool:
+    """Tell whether the name of a metric is an accuracy, of which lower is never better."""
+    return result is not None and metrics.OF_ONE_ANSWER.fullmatch(result.metric or "") is not None
 
 
 def _is_of_correctness(result: Result | None) -> bool:
@@ -365,7 +368,7 @@ def _scores_one_answer(row: Row, result: Result | None, library: str | None) -> 
     HELM's converter writes exact_match as the method of every metric.
     """
     if result is not None and result.metric is not None:
-        return metrics.OF_ONE_ANSWER.fullmatch(result.metric) is not None
+        return _judges_one_answer(result)
     if (library or "").strip().casefold() == _SCORED_BY_HELM:
         return False
     return not _grades(row, result) and not metrics.is_of_quality(_metric_of(row, result))

@@ -300,6 +300,7 @@ def run(folder: Path, rows: list[Row], changes: dict[str, Any], **settings: Any)
 
 
 SCORE, UNCERTAINTY = "score_details/score", "score_details/uncertainty"
+UNIT = "metric_config/metric_unit"
 NAME, DETAILS = "metric_config/metric_name", "score_details/details"
 COUNT, DEVIATION = f"{UNCERTAINTY}/num_samples", f"{UNCERTAINTY}/standard_deviation"
 ERROR, INTERVAL = f"{UNCERTAINTY}/standard_error", f"{UNCERTAINTY}/confidence_interval"
@@ -357,6 +358,21 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
         (FOUR, {SCORE: 0.25, NAME: "stderr"}, set(), ""),
         (FOUR, {SCORE: 0.31, NAME: "stderr"}, {"ES801"}, "standard error"),
         (FOUR, {SCORE: 0.5}, {"ES801"}, "standard deviation of the scores"),
+        # Half a unit may be rounded to either side.
+        ([0.1024, 0.1131], {SCORE: 0.1077}, set(), ""),
+        ([0.1024, 0.1131], {SCORE: 0.1078}, set(), ""),
+        ([0.1024, 0.1131], {SCORE: 0.1079}, {"ES801"}, "is not the claim"),
+        ([1e-13, 3e-13], {SCORE: 2e-13}, set(), ""),
+        ([1e-13, 3e-13], {SCORE: 3e-13}, {"ES801"}, "is not the claim"),
+        # What stands beside a score in percent is in percent, too, but for counts.
+        (FOUR, {SCORE: 75, UNIT: "percent", ERROR: {"value": 25}}, set(), ""),
+        (FOUR, {SCORE: 75, UNIT: "percent", ERROR: {"value": 0.25}}, {"ES803"}, "in percent"),
+        (FOUR, {SCORE: 75, UNIT: "percent", DEVIATION: 0.5}, {"ES803"}, "in percent"),
+        (FOUR, {SCORE: 75, UNIT: "percent", COUNT: 4}, set(), ""),
+        (FOUR, {SCORE: 75, UNIT: "percent", COUNT: 400}, {"ES802", "ES804", "ES805"}, ""),
+        (FOUR, {SCORE: 95, UNIT: "percent", COUNT: 5}, {"ES801", "ES802"}, "outside 0.6 to 80"),
+        (FOUR, {SCORE: 0.75, UNIT: "percent"}, {"ES804", "ES805"}, "in percent it is another"),
+        ([0.5, 0.2], {SCORE: 0.35, UNIT: "percent"}, set(), ""),
         (FOUR, {COUNT: 4}, set(), ""),
         (FOUR, {COUNT: 3}, {"ES802"}, "there are 4 rows"),
         # With rows missing, agreement with the others confirms nothing, and bounds refute.
@@ -372,7 +388,9 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
         (FOUR, {ERROR: {"value": 0.31, "method": "bootstrap"}}, set(), ""),
         (FOUR, {ERROR: {"value": 0.01, "method": "bootstrap"}}, {"ES803"}, "far from the claim"),
         # Draws show that a method without a name is resampling.
-        (FOUR, {ERROR: {"value": 0.28}, DRAWS: 1000}, set(), ""),
+        (FOUR, {ERROR: {"value": 0.27}, DRAWS: 1000}, set(), ""),
+        (FOUR, {ERROR: {"value": 0.28}, DRAWS: 1000}, {"ES804"}, "draws random samples"),
+        (FOUR, {ERROR: {"value": 0.14, "method": "bootstrap"}}, {"ES804"}, "draws random samples"),
         (FOUR, {ERROR: {"value": 0.1}, DRAWS: 1000}, {"ES803"}, "far from the claim"),
         (FOUR, {ERROR: {"value": 0.28}, DRAWS: 0}, {"ES803"}, "the standard error of the scores"),
         (FOUR, {ERROR: {"value": 0.0, "method": "bootstrap"}}, {"ES803"}, "no resampling"),
@@ -405,6 +423,8 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
             {"ES803"},
             "far from the claim",
         ),
+        (FOUR, {INTERVAL: {**ENDS, "method": "clopper-pearson"}}, {"ES803"}, "no known interval"),
+        ([0.4, 0.9], {SCORE: 0.65, INTERVAL: {**ENDS, "method": "exact"}}, {"ES804"}, "method"),
         (FOUR, {INTERVAL: {"lower": 0.26, "upper": 1}}, {"ES806"}, "too few digits"),
         (FOUR, {INTERVAL: {"lower": 0.26001, "upper": 1}}, set(), ""),
         # Wilson's interval for 3 of 4, as textbooks print it, and Student's.
@@ -515,6 +535,9 @@ LEVELS = {
         ([2, 2, 1, 0], {SCORE: 2}, set()),
         ([2, 2, 2, 0], {SCORE: 1, "metric_config/level_names": ["a", "b"]}, {"ES801"}),
         ([2, 2, 1, 0], {SCORE: 0}, {"ES801"}),
+        # Where levels are equally frequent, a writer takes any of them.
+        ([2, 2, 0, 0], {SCORE: 2}, {"ES804", "ES805"}),
+        ([2, 2, 0, 0], {SCORE: 1.5}, {"ES801"}),
         # An unknown level is no level.
         ([2, 2, 1, -1], {SCORE: 5 / 3, COUNT: 3}, set()),
         ([2, 2, 1, -1], {SCORE: 1.0}, {"ES801"}),
@@ -739,6 +762,44 @@ def run_over_parts(tmp_path: Path, document: dict[str, Any], data: bytes) -> eva
 
 def mean_of(scores: Sequence[float]) -> float:
     return sum(scores) / len(scores)
+
+
+def test_rows_that_may_be_of_a_result_leave_its_claims_open(tmp_path: Path) -> None:
+    """A row that loses its id would otherwise no longer lower the score."""
+    rows = scored(FOUR, evaluation_result_id="accuracy")
+    more = scored([1, 1], evaluation_result_id="f1")
+    document = aggregate_of("0.3.0", b"", 0)
+    (result,) = document["evaluation_results"]
+    document["evaluation_results"] = [
+        {**result, "evaluation_result_id": name, "score_details": {"score": 1.0}}
+        for name in ("accuracy", "f1")
+    ]
+    report = run_over_parts(tmp_path, document, bytes_of(rows + more))
+    assert [claim.state.value for claim in report.runs[0].claims] == ["refuted", "confirmed"]
+    del rows[3]["evaluation_result_id"]
+    report = run_over_parts(tmp_path, document, bytes_of(rows + more))
+    assert {claim.state.value for claim in report.runs[0].claims} == {"open"}
+    assert report.runs[0].verdict == "unconfirmed"
+
+
+@each(("score", "verdict"), [(0.75, "passed"), (0.9, "unconfirmed")])
+def test_an_error_that_is_listed_as_a_score_makes_no_run_pass(
+    tmp_path: Path, score: float, verdict: str
+) -> None:
+    rows = sound_rows("0.2.0", 8)
+    scores = [row["evaluation"]["score"] for row in rows]
+    document = aggregate_of("0.2.0", bytes_of(rows), 8)
+    (result,) = document["evaluation_results"]
+    document["evaluation_results"] = [
+        {
+            **result,
+            "evaluation_name": f"{name} on tiny-arithmetic for scorer match",
+            "score_details": {"score": value},
+        }
+        for name, value in (("accuracy", score), ("stderr", statistics.stdev(scores) / 8**0.5))
+    ]
+    report = run_over_parts(tmp_path, document, bytes_of(rows))
+    assert report.runs[0].verdict == verdict
 
 
 def repeated(scores: Sequence[Any], samples: int) -> list[Row]:

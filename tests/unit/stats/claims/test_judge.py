@@ -46,7 +46,7 @@ def evidences(draw: st.DrawFn) -> Evidence:
         sums.values,
         limits=draw(st.sampled_from([(None, None), (0, 1), (-math.inf, math.inf), (0, None)])),
         missing=draw(st.sampled_from([0, 0, 3])),
-        is_percent=draw(st.booleans()),
+        factors=draw(st.sampled_from([(1,), (1, 100), (100,)])),
         levels=draw(st.sampled_from([0, 2, 5])),
         unit=draw(st.sampled_from([Fraction(0), Fraction(1, 100)])),
     )

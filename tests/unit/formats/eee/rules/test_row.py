@@ -329,6 +329,9 @@ def test_the_border_of_each_rule(number: int, changes: dict[str, Any], expected:
     assert codes(changed(number, changes)) == set(expected.split())
 
 
+TURNED = {"metric_name": "acc", "min_score": 0, "max_score": 1, "lower_is_better": True}
+
+
 @each(
     ("metric", "score", "correct", "expected"),
     [
@@ -337,6 +340,10 @@ def test_the_border_of_each_rule(number: int, changes: dict[str, Any], expected:
         ({"lower_is_better": True, "min_score": 0, "max_score": 1}, 1, True, "ES307"),
         ({"lower_is_better": True, "min_score": 0, "max_score": 1}, 0, False, "ES307"),
         ({"lower_is_better": True, "min_score": 0, "max_score": 1}, 0.5, True, ""),
+        (TURNED, 0, False, "ES808"),
+        (TURNED, 1, True, "ES307"),
+        ({"evaluation_description": "mt_bench", "max_score": 1}, 1, False, "ES307"),
+        ({"evaluation_description": "Share of all", "max_score": 1}, 1, False, "ES808"),
         ({"metric_name": "wer", "lower_is_better": True, "min_score": 0}, 0, False, ""),
         ({"lower_is_better": False, "min_score": 1, "max_score": 5}, 1, True, "ES307"),
         ({"lower_is_better": False, "min_score": 1, "max_score": 5}, 5, False, "ES808"),
