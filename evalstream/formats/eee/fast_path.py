@@ -13,7 +13,6 @@ from evalstream.formats.eee import catalogue, row_view, versions
 from evalstream.formats.eee.aggregate import Result
 from evalstream.formats.eee.catalogue import bind_rules
 from evalstream.formats.eee.facts import RowContext
-from evalstream.formats.eee.rules.evidence import read_scale
 from evalstream.formats.eee.rules.members import judges_binary_scores
 from evalstream.formats.eee.rules.row import ES311, common_bounds, timed_members
 from evalstream.formats.eee.rules.sample_hash import (
@@ -24,6 +23,7 @@ from evalstream.formats.eee.rules.sample_hash import (
 )
 from evalstream.formats.eee.rules.transcript import find_limits
 from evalstream.formats.eee.rules.version import ES216
+from evalstream.formats.eee.score_scale import read_scale
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.parsing import json

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
@@ -17,7 +18,12 @@ from evalstream.formats.eee.rules.answers import (
     read_exact_answer,
     split_words,
 )
-from evalstream.model.data_class import NamedTuple
+from evalstream.formats.eee.score_scale import (
+    is_extreme,
+    is_of_correctness,
+    judges_one_answer,
+    read_scale,
+)
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
@@ -36,41 +42,6 @@ BEST_IS_WRONG: Final = 4
 
 _SCORED_BY_HELM: Final = "helm"
 _NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
-
-
-class Scale(NamedTuple):
-    """The worst and the best score of a metric, None where it declares no such bound.
-
-    `is_turned` says that lower scores are better.
-    """
-
-    worst: float | None = None
-    best: float | None = None
-    is_turned: bool = False
-
-
-def read_scale(result: Result | None) -> Scale | None:
-    """Return the scale of a result, None where no score is better than another: levels."""
-    if result is None:
-        return Scale()
-    lowest, highest = result.minimum, result.maximum
-    if _judges_one_answer(result):
-        # An infinite bound says nothing of an accuracy.
-        lowest, highest = (
-            None if one in {_INFINITE, -_INFINITE} else one for one in (lowest, highest)
-        )
-    if result.score_type == metrics.BINARY and lowest is None and highest is None:
-        lowest, highest = 0, 1
-    if result.score_type == metrics.LEVELS:
-        return None
-    if lowest is not None and highest is not None and lowest >= highest:
-        return None
-    if result.lower_is_better:
-        return Scale(highest, lowest, is_turned=True)
-    return Scale(lowest, highest)
-
-
-_INFINITE: Final = float("inf")
 
 
 def _correct_versus_score(context: RowContext) -> RowCheck:
@@ -219,7 +190,7 @@ def _is_unusual(result: Result) -> bool:
     """Tell whether rows alone do not show that the score 1 of a metric means a right answer."""
     scale = read_scale(result)
     is_best = scale is not None and scale.best == 1 and not scale.is_turned
-    return is_best and not _is_of_correctness(result)
+    return is_best and not is_of_correctness(result)
 
 
 def _half_right(facts: RunFacts) -> Iterator[Violation]:
@@ -237,7 +208,7 @@ def _half_right(facts: RunFacts) -> Iterator[Violation]:
         cover = facts.coverage.of(result.place)
         if cover.repeats > cover.samples:
             continue
-        if scores.least != scale.worst or scale.best is None or not right < scale.best < _INFINITE:
+        if scores.least != scale.worst or scale.best is None or not right < scale.best < math.inf:
             continue
         rows = (scores.values or {})[right]
         # Shares beside a metric in percent, or beside a count, are usual.
@@ -312,35 +283,10 @@ def _contradiction(
     if not (is_bound or is_near) or (_grades(row, result) and (scale.is_turned or not correct)):
         return None
     if is_bound:
-        is_sure = not scale.is_turned or _judges_one_answer(result)
-        is_sure &= score <= 0 if correct else _is_of_correctness(result)
+        is_sure = not scale.is_turned or judges_one_answer(result)
+        is_sure &= score <= 0 if correct else is_of_correctness(result)
         return Severity.ERROR if is_sure else Severity.WARNING
-    return Severity.WARNING if _is_extreme(score, scale) else None
-
-
-def _judges_one_answer(result: Result | None) -> bool:
-    """Tell whether the name of a metric is an accuracy, of which lower is never better."""
-    return result is not None and metrics.OF_ONE_ANSWER.fullmatch(result.metric or "") is not None
-
-
-def _is_of_correctness(result: Result | None) -> bool:
-    """Tell whether the best score surely means a right answer, as in an accuracy without a name.
-
-    Writers of grades by a name of their own may call no answer correct.
-    """
-    if result is None or result.metric is None or result.score_type == metrics.BINARY:
-        return True
-    return metrics.OF_RIGHT_ANSWERS.search(result.metric.casefold()) is not None
-
-
-def _is_extreme(score: Any, scale: Scale) -> bool:
-    """Return whether 0 is nearly the worst score of a metric, or 1 nearly the best.
-
-    Bounds with a small margin, such as a max_score of 1.01, do not change the scale.
-    """
-    lowest = 0 if scale.worst is None else scale.worst
-    highest = 1 if scale.best is None else scale.best
-    return lowest > -1 if score == 0 else highest < 2
+    return Severity.WARNING if is_extreme(score, scale) else None
 
 
 def _grades(row: Row, result: Result | None) -> bool:
@@ -368,7 +314,7 @@ def _scores_one_answer(row: Row, result: Result | None, library: str | None) -> 
     HELM's converter writes exact_match as the method of every metric.
     """
     if result is not None and result.metric is not None:
-        return _judges_one_answer(result)
+        return judges_one_answer(result)
     if (library or "").strip().casefold() == _SCORED_BY_HELM:
         return False
     return not _grades(row, result) and not metrics.is_of_quality(_metric_of(row, result))

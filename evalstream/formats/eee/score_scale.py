@@ -1,0 +1,67 @@
+"""Which scores of a metric are the worst and the best, and whether the best is a right answer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from evalstream.formats.eee import metrics
+from evalstream.formats.eee.aggregate import Result
+from evalstream.model.data_class import NamedTuple
+
+
+class Scale(NamedTuple):
+    """The worst and the best score of a metric, None where it declares no such bound.
+
+    `is_turned` says that lower scores are better.
+    """
+
+    worst: float | None = None
+    best: float | None = None
+    is_turned: bool = False
+
+
+def read_scale(result: Result | None) -> Scale | None:
+    """Return the scale of a result, None where no score is better than another: levels."""
+    if result is None:
+        return Scale()
+    lowest, highest = result.minimum, result.maximum
+    if judges_one_answer(result):
+        # An infinite bound says nothing of an accuracy.
+        lowest, highest = (
+            None if one in {math.inf, -math.inf} else one for one in (lowest, highest)
+        )
+    if result.score_type == metrics.BINARY and lowest is None and highest is None:
+        lowest, highest = 0, 1
+    if result.score_type == metrics.LEVELS:
+        return None
+    if lowest is not None and highest is not None and lowest >= highest:
+        return None
+    if result.lower_is_better:
+        return Scale(highest, lowest, is_turned=True)
+    return Scale(lowest, highest)
+
+
+def judges_one_answer(result: Result | None) -> bool:
+    """Tell whether the name of a metric is an accuracy, of which lower is never better."""
+    return result is not None and metrics.OF_ONE_ANSWER.fullmatch(result.metric or "") is not None
+
+
+def is_of_correctness(result: Result | None) -> bool:
+    """Tell whether the best score surely means a right answer, as in an accuracy without a name.
+
+    Writers of grades by a name of their own may call no answer correct.
+    """
+    if result is None or result.metric is None or result.score_type == metrics.BINARY:
+        return True
+    return metrics.OF_RIGHT_ANSWERS.search(result.metric.casefold()) is not None
+
+
+def is_extreme(score: Any, scale: Scale) -> bool:
+    """Return whether 0 is nearly the worst score of a metric, or 1 nearly the best.
+
+    Bounds with a small margin, such as a max_score of 1.01, do not change the scale.
+    """
+    lowest = 0 if scale.worst is None else scale.worst
+    highest = 1 if scale.best is None else scale.best
+    return lowest > -1 if score == 0 else highest < 2
