@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, canonical, fast, is_finite
-from evalstream.parsing.lazy_regex import LazyPattern
 
 
 def parse_or_none(text: bytes) -> Any:
@@ -175,10 +174,6 @@ def _flatten(name: str, value: Any, found: dict[str, str]) -> None:
         found[name] = setting_text(value)
 
 
-_EPOCH = LazyPattern(r"[0-9]{9,10}(?:\.[0-9]*)?|[0-9]{13}|[0-9]{16}")
-"""A time since 1970: in seconds, milliseconds or microseconds."""
-
-
 def read_seconds(value: Any) -> float | None:
     """Return a time as seconds since 1970: a number, or a date with a time as ISO 8601 has it."""
     return _parse_seconds(value) if isinstance(value, str) else None
@@ -186,10 +181,15 @@ def read_seconds(value: Any) -> float | None:
 
 @lru_cache(maxsize=64)
 def _parse_seconds(value: str) -> float | None:
-    """Return the time in a text; several rules and results read the same texts."""
+    """Return the time in a text; several rules and results read the same texts.
+
+    A time since 1970 is in seconds, with or without a fraction, milliseconds or microseconds.
+    """
     text = value.strip()
-    if _EPOCH.fullmatch(text):
-        return float(text) / 1000.0 ** (max(len(text.partition(".")[0]) - 10, 0) // 3)
+    whole, point, rest = text.partition(".")
+    sizes = (9, 10) if point else (9, 10, 13, 16)
+    if text.isascii() and (whole + rest).isdigit() and len(whole) in sizes:
+        return float(text) / 1000.0 ** (max(len(whole) - 10, 0) // 3)
     return parse_date(text) if "T" in text or ":" in text else None
 
 
