@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
@@ -10,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.hashing import hash_function
 from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, canonical, fast, is_finite
 
 
@@ -157,7 +157,7 @@ def setting_text(value: Any) -> str:
     text = value if isinstance(value, str) else canonical(value).decode(errors="replace")
     if len(text) <= MOST_SETTING:
         return text
-    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    digest = hash_function("sha256")(text.encode(errors="surrogatepass")).hexdigest()
     return f"{text[:MOST_SETTING]}… (sha256 {digest[:8]}…)"
 
 

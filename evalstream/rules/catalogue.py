@@ -220,7 +220,9 @@ class Catalogue(Mapping[str, Rule]):
     @cached_property
     def _rules(self) -> dict[str, Rule]:
         """The rules of all families."""
-        return {code: one for letters in self._families for code, one in self._family(letters).items()}
+        return {
+            code: one for letters in self._families for code, one in self._family(letters).items()
+        }
 
     def _selected_rules(self, text: str, *, preview: bool) -> list[Rule]:
         """Return the rules that a selected text switches on."""

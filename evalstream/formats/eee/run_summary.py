@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -26,6 +25,7 @@ from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashe
 from evalstream.io.names import is_remote, printable, rows_named_like
 from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.finding import PlacedViolation
+from evalstream.model.hashing import hash_function
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import NOT_CHECKED, Checked, RunSummary, Verified
@@ -221,7 +221,7 @@ def _file_digests(run: Run, rows: RowsRead, text: bytes | None) -> dict[str, str
     if run.rows is not None and ATTESTED in stored:
         digests[run.rows] = stored[ATTESTED]
     if run.aggregate is not None and text is not None:
-        digests[run.aggregate] = hashlib.new(ATTESTED, text).hexdigest()
+        digests[run.aggregate] = hash_function(ATTESTED, len(text))(text).hexdigest()
     return digests
 
 
