@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from operator import attrgetter
 from types import MappingProxyType
@@ -217,7 +217,7 @@ class Catalogue(Mapping[str, Rule]):
             and (rule.status is Status.STABLE or (preview and _is_in_preview(rule)))
         )
 
-    @cached_property
+    @property
     def _rules(self) -> dict[str, Rule]:
         """The rules of all families."""
         return {
