@@ -56,7 +56,7 @@ def read_plain(command: Command, given: Sequence[str]) -> dict[str, Any] | None:
 
     `given` is what follows the name of the command.
     """
-    flags = _flags(command.options)
+    flags = _flags(command.options, given)
     values: dict[str, Any] = {one.name: initial_value(one) for one in command.options}
     named: list[str] = []
     rest = iter(given)
@@ -68,10 +68,14 @@ def read_plain(command: Command, given: Sequence[str]) -> dict[str, Any] | None:
     return values if "" not in named and _assign(command, named, values) else None
 
 
-def _flags(options: Iterable[Option]) -> dict[str, _Flag]:
-    """Return the flags of options by their text."""
+def _flags(options: Iterable[Option], given: Sequence[str]) -> dict[str, _Flag]:
+    """Return the flags of the options that a command line may name, by their text."""
+    words = {text.partition("=")[0].replace("-", "_") for text in given}
     found = {}
     for one in options:
+        is_usual = not (one.text.flags or one.text.former)
+        if is_usual and words.isdisjoint((f"__{one.name}", f"__no_{one.name}")):
+            continue
         usual = ((one.name, flag) for flag in option_spellings(one))
         former = ((FORMER + one.name, flag) for flag in one.text.former)
         for name, flag in (*usual, *former):

@@ -345,12 +345,6 @@ AnyFormat = RowFormat | PairedFormat | FolderFormat
 """A format; `grouping` says how its files belong together."""
 
 
-def load_catalogue(name: str) -> Catalogue:
-    """Return the rules of a format by code, with those that all formats share."""
-    one: Format = import_module(f"{__package__}.{name}.format").FORMAT
-    return one.catalogue
-
-
 @cache
 def _make_catalogue(prefix: str, rules: Family) -> Catalogue:
     if prefix == SHARED:

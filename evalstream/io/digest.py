@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +10,7 @@ from xxhash import xxh3_64, xxh64_digest
 from evalstream.io.readers import StoppableReader
 from evalstream.model.block import MEBIBYTE, Bytes, ByteStream
 from evalstream.model.errors import CannotCheck
+from evalstream.model.hashing import WORTH_OPENSSL_BYTES, hash_function
 from evalstream.model.signals import Stopped
 
 if TYPE_CHECKING:
@@ -37,9 +37,10 @@ XXH3: Final = "xxh3_64"
 class RunningDigest:
     """Digests of consecutive pieces of bytes, in several algorithms at once."""
 
-    def __init__(self, algorithms: Sequence[str]) -> None:
+    def __init__(self, algorithms: Sequence[str], size: int = WORTH_OPENSSL_BYTES) -> None:
+        """Take the algorithms, and the number of bytes if it is known."""
         self._running: dict[str, Any] = {
-            name: xxh3_64() if name == XXH3 else hashlib.new(name, usedforsecurity=False)
+            name: xxh3_64() if name == XXH3 else hash_function(name, size)(usedforsecurity=False)
             for name in algorithms
         }
         self._before_newline: dict[str, str] = {}
@@ -202,7 +203,8 @@ def _explain(
     parts: Iterator[bytes], declared: str, algorithm: str, actual: str, *, grew: bool
 ) -> str | None:
     """Compare a declared digest with those of probable earlier states of the bytes."""
-    plain, unix, dos = (hashlib.new(algorithm, usedforsecurity=False) for _ in range(3))
+    make = hash_function(algorithm, WORTH_OPENSSL_BYTES)
+    plain, unix, dos = (make(usedforsecurity=False) for _ in range(3))
     lines, reason = 0, None
     for part in parts:
         start = 0

@@ -7,12 +7,12 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from hashlib import blake2b
 from typing import Final
 
 from evalstream.io.digest import BackgroundDigest, RunningDigest, explain_mismatch
 from evalstream.io.readers import READ_BYTES, FileReader, describe_change
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, ByteStream
+from evalstream.model.hashing import hash_function
 from evalstream.model.signals import STOPPING
 
 LINE_END_BYTES: Final = 1 << 14
@@ -79,7 +79,7 @@ class FileSource:
 
     def start_digest(self, algorithms: Sequence[str]) -> None:
         """Begin digests of the bytes that are read."""
-        self._digest = BackgroundDigest(RunningDigest(algorithms))
+        self._digest = BackgroundDigest(RunningDigest(algorithms, self.size))
 
     def digest_in_thread(self) -> None:
         """Digest in a thread from now on; call this only after workers are forked."""
@@ -190,7 +190,7 @@ class FollowedFile(ByteStream):
     def __init__(self, path: str, idle: float) -> None:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
         self._path, self._idle = path, idle
-        self._read, self._digest = 0, blake2b()
+        self._read, self._digest = 0, hash_function("blake2b")()
         self._ended = False
         self.close: Callable[[], None] = self._file.close
 
@@ -230,7 +230,7 @@ class FollowedFile(ByteStream):
         return None if self._has_same_bytes() else "bytes were written over that had been read"
 
     def _has_same_bytes(self) -> bool:
-        digest, done = blake2b(), 0
+        digest, done = hash_function("blake2b")(), 0
         while piece := os.pread(self._file.fileno(), min(MEBIBYTE, self._read - done), done):
             digest.update(piece)
             done += len(piece)

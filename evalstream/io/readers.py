@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import select
 import stat
@@ -14,6 +13,7 @@ from typing import Any, Final
 
 from evalstream.model.block import MEBIBYTE, Bytes, ByteStream
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.hashing import hash_function
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 
@@ -59,7 +59,7 @@ def _folder_state(path: str) -> FileState:
 
     The targets of links are included, as is the resolved path of the folder: its name may matter.
     """
-    digest = hashlib.sha256()
+    digest = hash_function("sha256")()
     changed = 0
     remaining = [path]
     entered: set[tuple[int, int]] = set()
@@ -103,7 +103,7 @@ def tree_state(path: str) -> TreeState | None:
     Returns None where it holds links or hidden folders, whose files a search meets otherwise, or
     cannot be listed.
     """
-    digest = hashlib.sha256()
+    digest = hash_function("sha256")()
     changed = 0
     remaining = [path]
     try:

@@ -67,11 +67,10 @@ else:
             """Make a tuple; the constructor of a class that makes many is compiled."""
             fields = cls._fields
             _made[fields] = number = _made.get(fields, 0) + 1
-            placed = dict(zip(fields, values, strict=False))
-            by_name = {**cls._field_defaults, **placed, **named}
-            is_right = len(placed) == len(values) and placed.keys().isdisjoint(named)
-            if number < MANY and is_right and by_name.keys() == {*fields}:
-                return tuple.__new__(cls, map(by_name.__getitem__, fields))
+            rest, by_name = fields[len(values) :], {**cls._field_defaults, **named}
+            is_right = len(values) <= len(fields) and named.keys() <= {*rest} <= by_name.keys()
+            if number < MANY and is_right:
+                return tuple.__new__(cls, (*values, *map(by_name.__getitem__, rest)))
             owner = next(one for one in reversed(cls.__mro__) if hasattr(one, "_fields"))
             names = ", ".join(owner._fields)
             text = f"lambda cls, {names}: new(cls, ({names},))"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
@@ -10,8 +9,8 @@ from functools import lru_cache
 from typing import Any, Final, TypeGuard
 
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.hashing import hash_function
 from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, canonical, fast, is_finite
-from evalstream.parsing.lazy_regex import LazyPattern
 
 
 def parse_or_none(text: bytes) -> Any:
@@ -164,7 +163,7 @@ def setting_text(value: Any) -> str:
     text = value if isinstance(value, str) else canonical(value).decode(errors="replace")
     if len(text) <= MOST_SETTING:
         return text
-    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    digest = hash_function("sha256")(text.encode(errors="surrogatepass")).hexdigest()
     return f"{text[:MOST_SETTING]}… (sha256 {digest[:8]}…)"
 
 
@@ -181,10 +180,6 @@ def _flatten(name: str, value: Any, found: dict[str, str]) -> None:
         found[name] = setting_text(value)
 
 
-_EPOCH = LazyPattern(r"[0-9]{9,10}(?:\.[0-9]*)?|[0-9]{13}|[0-9]{16}")
-"""A time since 1970: in seconds, milliseconds or microseconds."""
-
-
 def read_seconds(value: Any) -> float | None:
     """Return a time as seconds since 1970: a number, or a date with a time as ISO 8601 has it."""
     return _parse_seconds(value) if isinstance(value, str) else None
@@ -192,10 +187,15 @@ def read_seconds(value: Any) -> float | None:
 
 @lru_cache(maxsize=64)
 def _parse_seconds(value: str) -> float | None:
-    """Return the time in a text; several rules and results read the same texts."""
+    """Return the time in a text; several rules and results read the same texts.
+
+    A time since 1970 is in seconds, with or without a fraction, milliseconds or microseconds.
+    """
     text = value.strip()
-    if _EPOCH.fullmatch(text):
-        return float(text) / 1000.0 ** (max(len(text.partition(".")[0]) - 10, 0) // 3)
+    whole, point, rest = text.partition(".")
+    sizes = (9, 10) if point else (9, 10, 13, 16)
+    if text.isascii() and (whole + rest).isdigit() and len(whole) in sizes:
+        return float(text) / 1000.0 ** (max(len(whole) - 10, 0) // 3)
     return parse_date(text) if "T" in text or ":" in text else None
 
 

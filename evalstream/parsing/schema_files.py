@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from evalstream.model.hashing import hash_function
 from evalstream.parsing.json import is_accepted, is_finite
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _built_code(name: str) -> Callable[[Any], object] | None:
     except (ImportError, OSError):
         return None
     validate: Callable[[Any], object] = built.validate
-    return validate if hashlib.sha256(text).hexdigest() == built.SCHEMA else None
+    return validate if hash_function("sha256")(text).hexdigest() == built.SCHEMA else None
 
 
 def _constraints(schema: Any) -> Any:

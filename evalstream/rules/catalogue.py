@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
@@ -93,10 +93,18 @@ class Catalogue(Mapping[str, Rule]):
         return self._family(code.rstrip("0123456789"))[code]
 
     def __iter__(self) -> Iterator[str]:
-        return (code for letters in self._families for code in self._family(letters))
+        return iter(self._rules)
 
     def __len__(self) -> int:
-        return sum(len(self._family(letters)) for letters in self._families)
+        return len(self._rules)
+
+    def items(self) -> ItemsView[str, Rule]:
+        """Return all rules with their codes."""
+        return self._rules.items()
+
+    def values(self) -> ValuesView[Rule]:
+        """Return all rules."""
+        return self._rules.values()
 
     def find(self, text: str) -> list[Rule]:
         """Return the rules that match a code, the beginning of a code, a name or a former name.
@@ -195,7 +203,7 @@ class Catalogue(Mapping[str, Rule]):
                 rule.repair,
                 rule.expects_data,
             )
-            for code, rule in self._rules()
+            for code, rule in self._rules.items()
             for is_preview in (_is_in_preview(rule),)
         }
         return Selection(enabled, profile, stamps)
@@ -204,13 +212,17 @@ class Catalogue(Mapping[str, Rule]):
         added = PROFILES[profile].codes
         return (
             code
-            for code, rule in self._rules()
+            for code, rule in self._rules.items()
             if (not rule.optional or code in added)
             and (rule.status is Status.STABLE or (preview and _is_in_preview(rule)))
         )
 
-    def _rules(self) -> Iterator[tuple[str, Rule]]:
-        return chain.from_iterable(self._family(letters).items() for letters in self._families)
+    @property
+    def _rules(self) -> dict[str, Rule]:
+        """The rules of all families."""
+        return {
+            code: one for letters in self._families for code, one in self._family(letters).items()
+        }
 
     def _selected_rules(self, text: str, *, preview: bool) -> list[Rule]:
         """Return the rules that a selected text switches on."""

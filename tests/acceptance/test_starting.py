@@ -67,7 +67,7 @@ def test_a_plain_check_loads_little() -> None:
         "    heavy = {'typer', 'click', 'rich', 'pydantic', 'dataclasses', 'inspect', 'orjson',"
         " 'msgspec', 'tempfile', 'tqdm', 'multiprocessing', 'ctypes', 'jsonschema_rs',"
         " 'fastjsonschema', 'pathlib', 'email', 'urllib.parse', 'html', 'threading', 'queue',"
-        " 'weakref', 'heapq', 'unicodedata', 'glob', 'fnmatch', 'tomllib'}\n"
+        " 'weakref', 'heapq', 'unicodedata', 'glob', 'fnmatch', 'tomllib', 'hashlib'}\n"
         "    ours = [name for name in sys.modules if name.partition('.')[0] == 'evalstream']\n"
         "    print(end.code, sorted(heavy & sys.modules.keys()), texts, len(ours))\n"
     )

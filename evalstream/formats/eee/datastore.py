@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from typing import Final
 
 from evalstream.formats.eee import versions
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.hashing import hash_function
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.schema_files import builtin_schema
 
@@ -204,7 +204,7 @@ def new_name(aggregate: str, rows: str | None, target: str) -> str:
     import uuid
 
     text = "\n".join(("evalstream migrate", aggregate, rows or "", target))
-    digest = hashlib.sha256(text.encode()).digest()
+    digest = hash_function("sha256")(text.encode()).digest()
     return str(uuid.UUID(bytes=digest[:16], version=4))
 
 

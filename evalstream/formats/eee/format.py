@@ -1,13 +1,13 @@
-"""The format Every Eval Ever, as the registry loads it."""
+"""The format Every Eval Ever, as the registry loads it: what shows and what joins its documents."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from evalstream.formats.base import DeclaredRows, Detector, Place, RowFormat, Show
-from evalstream.formats.eee import documents
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
@@ -18,9 +18,27 @@ from evalstream.parsing.json import member, text_or_none
 from evalstream.rules.base import RepairAction, Rule
 
 if TYPE_CHECKING:
+    from evalstream.formats.base import Cell
     from evalstream.formats.rewriting import Migrator, RunRepair
     from evalstream.io.beginning import Beginning
     from evalstream.rules.cross_run import CrossRunRules
+
+
+_OF_AGGREGATES: Final = frozenset({"evaluation_results", "detailed_evaluation_results"})
+
+_OF_ROWS: Final = frozenset({"evaluation_id", "sample_id"})
+
+_TEXTS: Final = (
+    *("schema_version", "evaluation_id", "model_id", "evaluation_name", "evaluation_result_id"),
+    *("sample_id", "sample_hash", "interaction_type", "error"),
+)
+_VALUES: Final = (
+    *("input", "output", "messages", "interactions", "answer_attribution", "evaluation"),
+    *("token_usage", "performance", "metadata"),
+)
+
+_SURE: Final = 3
+"""How many members of rows make an object a row, even if others are missing."""
 
 
 class EeeFormat(RowFormat):
@@ -28,9 +46,9 @@ class EeeFormat(RowFormat):
 
     __slots__ = ()
 
-    name = documents.NAME
+    name = "eee"
     label = "Every Eval Ever"
-    title = documents.TITLE
+    title = "Every Eval Ever: one row per sample, and the aggregate that sums them up"
     noun = "row"
     rule_modules = (
         *("version", "row", "attribution", "evidence", "transcript", "leak", "sample_hash", "seal"),
@@ -51,10 +69,35 @@ class EeeFormat(RowFormat):
         }
     )
     seals = ("checksum", "hash_algorithm", "total_rows", "file_path")
-    aggregate_signs = documents.AGGREGATE_KEYS
-    aggregate_members = documents.AGGREGATE_MEMBERS
-    row_members = documents.ROW_MEMBERS
-    columns = documents.COLUMNS
+    aggregate_signs = _OF_AGGREGATES
+    aggregate_members = _OF_AGGREGATES | {
+        "schema_version",
+        "evaluation_id",
+        "evaluation_timestamp",
+        "retrieved_timestamp",
+        "source_metadata",
+        "eval_library",
+        "model_info",
+    }
+    row_members = frozenset(
+        {
+            "schema_version",
+            "evaluation_id",
+            "model_id",
+            "evaluation_name",
+            "evaluation_result_id",
+            "sample_id",
+            "sample_hash",
+            "interaction_type",
+            "answer_attribution",
+        }
+    )
+    columns: ClassVar[Mapping[str, tuple[tuple[str, ...], Cell]]] = {
+        **{name: ((name,), "text") for name in _TEXTS},
+        "score": (("evaluation", "score"), "number"),
+        "is_correct": (("evaluation", "is_correct"), "boolean"),
+        **{name: ((name,), "json") for name in _VALUES},
+    }
 
     @property
     def versions(self) -> Mapping[str, Sequence[str]]:
@@ -86,7 +129,10 @@ class EeeFormat(RowFormat):
         return (*RULES, *super().rules())
 
     def detect_kind(self, file: Beginning) -> str | None:
-        return documents.detect_kind(file)
+        keys = file.seen.keys
+        if self.aggregate_signs & keys:
+            return "aggregate"
+        return "instance" if keys >= _OF_ROWS or len(keys & self.row_members) >= _SURE else None
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         if inputs is not None:
@@ -134,12 +180,22 @@ class EeeFormat(RowFormat):
         return is_refused(code, severity)
 
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
-        return documents.declared_in_text(text)
+        from msgspec import UNSET, MsgspecError
+
+        try:
+            top = _decoder().decode(text)
+        # Before msgspec 0.21 its own errors have another class.
+        except (MsgspecError, ValueError, RecursionError):
+            return None
+        details = top.detailed_evaluation_results
+        if top.evaluation_results is UNSET and details is UNSET:
+            return None
+        return _declared_by(details)
 
     def read_declared_rows(self, document: Mapping[str, Any]) -> DeclaredRows | None:
-        if documents.AGGREGATE_KEYS.isdisjoint(document):
+        if self.aggregate_signs.isdisjoint(document):
             return None
-        return documents.declared_by(document.get("detailed_evaluation_results"))
+        return _declared_by(document.get("detailed_evaluation_results"))
 
     def run_id(self, document: Any) -> str | None:
         return text_or_none(member(document, "evaluation_id"))
@@ -158,6 +214,21 @@ class EeeFormat(RowFormat):
         from evalstream.formats.eee.checker import prepare
 
         prepare(options, size=size)
+
+
+@cache
+def _decoder() -> Any:
+    """Return the decoder of the members of an aggregate that matter here; it builds no others."""
+    from msgspec import UNSET, Raw, UnsetType, defstruct, json
+
+    results = ("evaluation_results", Raw | UnsetType, UNSET)
+    return json.Decoder(defstruct("Top", [results, ("detailed_evaluation_results", Any, UNSET)]))
+
+
+def _declared_by(details: Any) -> DeclaredRows:
+    """Return the rows file that detailed_evaluation_results names."""
+    declared = details.get("file_path") if isinstance(details, dict) else None
+    return DeclaredRows(declared if isinstance(declared, str) and declared else None)
 
 
 FORMAT: Final[RowFormat] = EeeFormat()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.parsing.json import text_or_none
@@ -103,6 +104,7 @@ def metric_kind(metric: Mapping[str, Any], names: Sequence[str]) -> ClaimKind:
     return kinds.UNKNOWN if names or family else kinds.MEAN
 
 
+@lru_cache(maxsize=256)
 def is_graded(metric: str) -> bool:
     """Tell whether the name of a metric says that it grades, or covers several completions."""
     name = metric.casefold()

@@ -7,7 +7,6 @@ the same, and a guess from that row is enough.
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -27,6 +26,7 @@ from evalstream.formats.eee.row_engine import EngineContext, RowEngine
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
+from evalstream.model.hashing import hash_function
 from evalstream.model.options import Options
 from evalstream.model.text import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
 from evalstream.parsing import json
@@ -248,7 +248,7 @@ def _find_recipes(row: dict[str, Any] | None, algorithm: str, first: str) -> fro
     bare, (raw, reference) = normalise_digest(digest), covered
     if isinstance(reference, str) or len(reference) <= 1:
         with suppress(UnicodeEncodeError):
-            if getattr(hashlib, algorithm)(RECIPES[first](raw, reference)).hexdigest() == bare:
+            if hash_function(algorithm)(RECIPES[first](raw, reference)).hexdigest() == bare:
                 return equivalent_recipes(first)
     if not is_hex_digest(bare) or ALGORITHM_OF_LENGTH[len(bare)] != algorithm:
         return frozenset()

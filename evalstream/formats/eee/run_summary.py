@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.row_pass import RowsRead
-from evalstream.formats.eee import documents
 from evalstream.formats.eee.aggregate_check import ReadAggregate
 from evalstream.formats.eee.claim_states import judge_claims
 from evalstream.formats.eee.facts import NO_ROWS, UNREAD, RowContext, RunFacts
@@ -19,6 +17,7 @@ from evalstream.formats.eee.file_violations import (
     find_file_violations,
     unmet_expectations,
 )
+from evalstream.formats.eee.format import FORMAT
 from evalstream.formats.eee.row_view import record_digest
 from evalstream.formats.eee.rules import seal
 from evalstream.formats.eee.rules.datastore import ES902
@@ -26,6 +25,7 @@ from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashe
 from evalstream.io.names import is_remote, printable, rows_named_like
 from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.finding import PlacedViolation
+from evalstream.model.hashing import hash_function
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import NOT_CHECKED, Checked, RunSummary, Verified
@@ -144,7 +144,7 @@ def summarise_run(checked: CheckedRows, judged: JudgedRun, read: ReadAggregate) 
     summary = RunSummary(
         file=facts.file if run.rows else None,
         aggregate=judged.aggregate_name,
-        format=documents.NAME,
+        format=FORMAT.name,
         version=_version(facts),
         rows=collector.tally.rows,
         recipe=file_recipe(facts),
@@ -226,7 +226,7 @@ def _file_digests(run: Run, rows: RowsRead, text: bytes | None) -> dict[str, str
     if run.rows is not None and ATTESTED in stored:
         digests[run.rows] = stored[ATTESTED]
     if run.aggregate is not None and text is not None:
-        digests[run.aggregate] = hashlib.new(ATTESTED, text).hexdigest()
+        digests[run.aggregate] = hash_function(ATTESTED, len(text))(text).hexdigest()
     return digests
 
 

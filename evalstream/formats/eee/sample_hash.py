@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
 from evalstream.formats.eee.versions import VERSIONS
+from evalstream.model.hashing import hash_function
 from evalstream.model.text import ALGORITHM_OF_LENGTH
 from evalstream.parsing.json import ascii_text
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -79,7 +79,7 @@ def matching_recipes(
     a surrogate pair gives no digest; recipes that escape it do. `refuted` are bytes that are
     known not to have this digest.
     """
-    compute = getattr(hashlib, ALGORITHM_OF_LENGTH[len(digest)])
+    compute = hash_function(ALGORITHM_OF_LENGTH[len(digest)])
     covered = _hashed_bytes(raw, reference, recipes)
     others = [] if refuted is None else [refuted]
     for text in covered.values():

@@ -165,7 +165,8 @@ def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Violation]:
         elif not all(part.strip() for part in parts):
             yield ES704.violation("evaluation_id has an empty part", **place)
     retrieved = aggregate.document.get("retrieved_timestamp")
-    if isinstance(retrieved, str) and not _EPOCH.fullmatch(retrieved):
+    is_whole = isinstance(retrieved, str) and retrieved.isascii() and retrieved.isdigit()
+    if isinstance(retrieved, str) and not (is_whole or _EPOCH.fullmatch(retrieved)):
         message = "retrieved_timestamp is not a number of seconds since 1970"
         yield ES704.violation(message, "/retrieved_timestamp", found=retrieved)
 

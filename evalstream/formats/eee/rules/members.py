@@ -107,7 +107,9 @@ def _names_the_model(parts: list[str], aggregate: Aggregate) -> bool:
     model = member(aggregate.document.get("model_info"), "name")
     names = [text for text in (aggregate.model_id, model) if isinstance(text, str)]
     for name in names:
-        own = _DATE.sub("", name.rpartition("/")[2])
+        own = name.rpartition("/")[2]
+        if own.endswith("latest") or own[-1:].isdigit():
+            own = _DATE.sub("", own)
         if own and (
             own in rest or _fold_case(own) in _fold_case(rest) or _words(own) <= _words(rest)
         ):

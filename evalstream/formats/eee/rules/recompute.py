@@ -99,7 +99,8 @@ _DESCRIBED: Final = LazyPattern(r"(\S+) (?:from scorer .+|\(filter: .+\))")
 
 def _other_metric(metric: Mapping[str, Any], place: int) -> Iterator[Violation]:
     """Report a metric that has another name than its description, as converters write it."""
-    described = _DESCRIBED.fullmatch(text_or_none(metric.get("evaluation_description")) or "")
+    text = text_or_none(metric.get("evaluation_description")) or ""
+    described = _DESCRIBED.fullmatch(text) if " from " in text or " (filter" in text else None
     name = text_or_none(metric.get("metric_name"))
     if described is None or not name or name == described[1]:
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from evalstream.formats.eee.facts import RowContext, RunFacts
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.hashing import hash_function
 from evalstream.model.text import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
 from evalstream.rules.base import Repair, RepairAction, Rule, declare_rule
 from evalstream.stats.duplicates import DuplicateKind
@@ -40,7 +40,7 @@ def hash_check(context: RowContext) -> HashCheck:
     slowly = _slow_check(context)
     if not context.recipes:
         return lambda row, line, tally: slowly(row, line, tally, None)
-    compute = getattr(hashlib, context.algorithm)
+    compute = hash_function(context.algorithm)
     primary = context.recipes[0]
     covered, same = RECIPES[primary], equivalent_recipes(primary)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.hashing import hash_function
 from evalstream.model.text import is_hex_digest
 from evalstream.parsing.json import member
 from evalstream.rules.base import declare_rule
@@ -66,7 +66,7 @@ def _has_hash(text: str | None, digest: Any) -> bool | None:
     if len(digest) != DIGITS or not is_hex_digest(digest):
         return None
     try:
-        return hashlib.sha256(text.encode()).hexdigest() == digest
+        return hash_function("sha256")(text.encode()).hexdigest() == digest
     except UnicodeEncodeError:
         return None
 
