@@ -31,8 +31,10 @@ ARRAY: Final = "array"
 LINES: Final = "lines"
 OTHER: Final = "other"
 
-_TOKEN: Final = LazyPattern(rb'"((?:[^"\\]|\\.)*+)"([ \t\r\n]*+:)?|[{}\[\]]', re.DOTALL)
-_BRACKET: Final = LazyPattern(rb'(?:[^{}\[\]"]++|"(?:[^"\\]|\\.)*+")*+[{}\[\]"]', re.DOTALL)
+_TOKEN: Final = LazyPattern(rb'"((?:[^"\\]|\\.)*+)"([ \t\r\n]*+:)?|[{}\[\]]|(?P<open>")', re.DOTALL)
+_BRACKET: Final = LazyPattern(
+    rb'(?:[^{}\[\]"]++|"(?:[^"\\]|\\.)*+")*+(?:[{}\[\]]|(?P<open>"))', re.DOTALL
+)
 _BLANK: Final = b" \t\r\n"
 
 
@@ -68,6 +70,8 @@ def peek(head: bytes) -> Peek:
     while token := (_BRACKET.match if depth > member_depth + 1 else _TOKEN.search)(head, at):
         at = token.end()
         sign = head[at - 1 : at]
+        if token["open"]:
+            break  # Where one string is not closed, none behind it is.
         if sign in (b"{", b"["):
             depth += 1
         elif sign in (b"}", b"]"):
