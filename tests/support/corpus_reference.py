@@ -436,7 +436,9 @@ class Run:
         """Leave claims open that hold where rows without an id may be of their result, too."""
         name, names = result["evaluation_name"], [one["evaluation_name"] for one in self.results]
         ids = [row.get("evaluation_result_id") for row in self.rows.values()]
-        of_name = [row["evaluation_name"] == name for row in self.rows.values()]
+        of_name = [
+            row["evaluation_name"] == name and not row.get("error") for row in self.rows.values()
+        ]
         has_more = (
             names.count(name) > 1 and any(ids) and (None, True) in zip(ids, of_name, strict=True)
         )

@@ -79,8 +79,10 @@ def judge_claims(
                 result.is_qualified and times_of_sums[_shared_sums(tally.scores[result.place])] > 1
             )
             judged = _judge_result(made, evidence, result, is_shared=is_shared)
-            # Rows without an id, or with a name of several results, may be of this one, too.
-            has_more = any(place in tally.scores for place in join.places(result))
+            # Rows without an id, or with a name of several results, may be of this one, too, but
+            # those with an error count for none.
+            beside = (tally.scores.get(place) for place in join.places(result))
+            has_more = any(sums and (sums.sound_rows or sums.unscored) for sums in beside)
             yield from map(_doubt, made, judged) if has_more else judged
         else:
             places = [place for place in (*join.places(result), UNJOINED) if place in tally.scores]

@@ -900,6 +900,26 @@ def test_the_report_is_the_same_for_any_cut(
     assert claim.recomputed == float(statistics.median(values))
 
 
+@pytest.mark.parametrize(
+    ("error", "state"), [(None, State.OPEN), ("ValueError('boom')", State.CONFIRMED)]
+)
+def test_a_row_that_may_be_of_several_results_leaves_them_open_unless_it_has_an_error(
+    error: str | None, state: State, tmp_path: Path
+) -> None:
+    rows = [{**row, "evaluation_result_id": name} for name in "ab" for row in scored(FOUR)]
+    rows.append({**rows[0], "sample_id": "other", "error": error})
+    del rows[-1]["evaluation_result_id"]
+    document = aggregate_of("0.3.0", bytes_of(rows), len(rows))
+    (result,) = document["evaluation_results"]
+    result["score_details"] = {"score": 0.75, "uncertainty": {"num_samples": 4}}
+    document["evaluation_results"] = [{**result, "evaluation_result_id": name} for name in "ab"]
+    path, aggregate = tmp_path / "rows.jsonl", tmp_path / "aggregate.json"
+    path.write_bytes(bytes_of(rows))
+    aggregate.write_text(json.dumps(document))
+    report = evalstream.check(path, aggregate=aggregate, select=("ES8",))
+    assert {claim.state for claim in report.runs[0].claims} == {state}
+
+
 def test_names_join_where_only_one_result_bears_them(tmp_path: Path) -> None:
     rows = [{key: row[key] for key in row if key != "evaluation_result_id"} for row in scored(FOUR)]
     document = aggregate_of("0.3.0", bytes_of(rows), 4)
