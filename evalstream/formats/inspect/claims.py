@@ -11,7 +11,7 @@ from evalstream.formats.inspect import results
 from evalstream.formats.inspect.result_claims import ResultClaims, result_label
 from evalstream.formats.inspect.rules.coverage import INS204
 from evalstream.formats.inspect.rules.log import INS301, INS302, INS303, INS304, INS306
-from evalstream.formats.inspect.values import is_count, is_id, same
+from evalstream.formats.inspect.values import MOST_COUNT, is_count, is_id, same
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import JudgedClaim, Reason, State, confirms_score
 from evalstream.model.finding import Violation
@@ -81,6 +81,8 @@ class ClaimCheck:
         ids = log.sample_ids
         total = None if ids is None else len(ids) * log.epochs
         words = f"{len(ids or ()):,} samples in {count_noun(log.epochs, 'epoch')} are declared"
+        if not 0 < log.epochs < MOST_COUNT:
+            words = "no run has the number of epochs that is declared"
         if total is None and log.samples_known and store.count == log.results.get("total_samples"):
             total = store.count
         whole, reason, told = self._count_completed()

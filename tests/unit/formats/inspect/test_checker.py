@@ -162,6 +162,14 @@ def test_tampering_is_found(
     assert not report.passed or code == "INS210"
 
 
+@each("epochs", [-1, 2**63])
+def test_no_other_number_of_epochs_is_named_than_is_declared(epochs: int, tmp_path: Path) -> None:
+    log = sound_log()
+    log["eval"]["config"]["epochs"] = epochs
+    report = evalstream.check(written(log, tmp_path, "json"), select=("INS204",))
+    assert "no run has the number of epochs that is declared" in {one.message for one in report}
+
+
 @pytest.mark.parametrize("kind", ["json", "eval"])
 def test_a_sound_log_has_no_findings(kind: str, tmp_path: Path) -> None:
     assert found(written(sound_log(), tmp_path, kind)) == {}
