@@ -73,8 +73,12 @@ def list_names(metric: Mapping[str, Any], evaluation_name: str | None) -> list[s
 
 
 def metric_kinds(names: Iterable[str]) -> list[ClaimKind]:
-    """Return the kinds that the names of a metric say, best first; empty if they say none."""
-    return [*dict.fromkeys(kind for kind in map(kind_named, names) if kind is not None)]
+    """Return the kinds that the names of a metric say, best first; empty if they say none.
+
+    Perplexity is what is measured where another name says how, as in a mean of perplexities.
+    """
+    found = [*dict.fromkeys(kind for kind in map(kind_named, names) if kind is not None)]
+    return [kind for kind in found if kind is not kinds.PERPLEXITY] or found
 
 
 def is_qualified(names: Iterable[str]) -> bool:
@@ -95,10 +99,9 @@ def metric_kind(metric: Mapping[str, Any], names: Sequence[str]) -> ClaimKind:
     average, as all scores of the first versions are; one with another name is of an unknown kind.
     """
     family = text_or_none(metric.get("metric_kind"))
-    for name in (*names, family or ""):
-        kind = kind_named(name) if name else None
-        if kind is not None:
-            return kind
+    found = metric_kinds((*names, family or ""))
+    if found:
+        return found[0]
     if metric.get("score_type") == LEVELS:
         return kinds.LEVEL
     return kinds.UNKNOWN if names or family else kinds.MEAN

@@ -302,6 +302,7 @@ def run(folder: Path, rows: list[Row], changes: dict[str, Any], **settings: Any)
 SCORE, UNCERTAINTY = "score_details/score", "score_details/uncertainty"
 UNIT = "metric_config/metric_unit"
 NAME, DETAILS = "metric_config/metric_name", "score_details/details"
+FAMILY, DESCRIPTION = "metric_config/metric_kind", "metric_config/evaluation_description"
 COUNT, DEVIATION = f"{UNCERTAINTY}/num_samples", f"{UNCERTAINTY}/standard_deviation"
 ERROR, INTERVAL = f"{UNCERTAINTY}/standard_error", f"{UNCERTAINTY}/confidence_interval"
 DRAWS = f"{UNCERTAINTY}/num_bootstrap_samples"
@@ -485,6 +486,11 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
         ),
         ([-1, -2, -3, -2], {SCORE: 0.9, NAME: "perplexity"}, {"ES801"}, "outside 1 to"),
         ([3, 1, 4, 2], {SCORE: 2.5, NAME: "perplexity"}, set(), ""),
+        # Another name says how it is made of perplexities.
+        ([3, 1, 4, 2], {SCORE: 2.5, NAME: "perplexity", FAMILY: "mean"}, set(), ""),
+        ([3, 1, 4, 2], {SCORE: 2.5, NAME: "perplexity", DESCRIPTION: "Mean"}, set(), ""),
+        ([3, 1, 4, 2], {SCORE: 2, NAME: "perplexity", DESCRIPTION: "Mean"}, {"ES801"}, "mean"),
+        ([3, 1, 4, 2], {SCORE: 2, NAME: "perplexity", FAMILY: "mean"}, {"ES801"}, "mean"),
         # Figures in the details of a score are claims; settings are not.
         (FOUR, {DETAILS: {"std": "0.5", "accuracy": 0.75, "num_train_trials": 9}}, set(), ""),
         (FOUR, {DETAILS: {"mean": 0.99}}, {"ES801"}, "mean of the scores"),
