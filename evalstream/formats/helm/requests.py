@@ -207,7 +207,8 @@ def convert_request(value: Mapping[str, Any]) -> PlainRequest:
 
 def list_settings(adapter: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the members of an adapter that it puts into each request as they are."""
-    names = Asked.__struct_fields__ if adapter.get("method") in _SAMPLED else _OF_MODEL
+    is_sampled = text_or_none(adapter.get("method")) in _SAMPLED
+    names = Asked.__struct_fields__ if is_sampled else ("model", "model_deployment")
     return {name: adapter[name] for name in names if adapter.get(name) is not None}
 
 
@@ -237,7 +238,6 @@ _JOINT: Final = frozenset({"multiple_choice_joint", "multiple_choice_joint_chain
 
 _SAMPLED: Final = _JOINT | {"generation", "chat", "ranking_binary"}
 """Methods of adaptation that ask the model as the adapter says; others ask for no text."""
-_OF_MODEL: Final = ("model", "model_deployment")
 
 
 def score_again(request: PlainRequest, metrics: Sequence[str]) -> bytes | None:

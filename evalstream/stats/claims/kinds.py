@@ -88,12 +88,13 @@ def _means(evidence: Evidence) -> Iterator[Figure]:
 
 
 def _perplexities(evidence: Evidence) -> Iterator[Figure]:
-    """Yield the perplexity of log-likelihoods, which are not above 0, and the mean of others."""
+    """Yield the perplexity of log-likelihoods, which are not above 0, or the mean of others."""
     mean, extremes = evidence.mean, evidence.extremes
-    if mean is not None and extremes is not None and extremes[1] <= 0:
-        with suppress(OverflowError):
-            yield Figure("e to the negative mean of the scores", math.exp(-mean))
-    yield from _means(evidence)
+    if mean is None or extremes is None or extremes[1] > 0:
+        yield from _means(evidence)
+        return
+    with suppress(OverflowError):
+        yield Figure("e to the negative mean of the scores", math.exp(-mean))
 
 
 def _sums(evidence: Evidence) -> Iterator[Figure]:
@@ -267,11 +268,7 @@ UNKNOWN: Final = ClaimKind("unknown", frozenset(), _means, hints=_near_means, is
 """A metric whose name says nothing about its formula: its mean confirms it, nothing refutes it."""
 
 PERPLEXITY: Final = ClaimKind(
-    "perplexity",
-    frozenset({"perplexity"}),
-    _perplexities,
-    bounds=lambda _evidence: (1, None),
-    is_exact=False,
+    "perplexity", _words("perplexity"), _perplexities, lambda _evidence: (1, None), is_exact=False
 )
 
 TABLE: Final[tuple[ClaimKind, ...]] = (
