@@ -136,9 +136,8 @@ def _row_count_mismatch(facts: RunFacts) -> Iterator[Violation]:
     elif declared != rows:
         missing = int(declared) - rows
         what = f"{missing:,} missing" if missing > 0 else f"{-missing:,} too many"
-        yield ES503.violation(
-            f"the file has {count_noun(rows, 'row')}, {what}", expected=rows, **place
-        )
+        message = f"the file has {count_noun(rows, 'row')}, {what}"
+        yield ES503.violation(message, expected=rows, **place)
 
 
 def _no_rows(facts: RunFacts) -> Iterator[Violation]:

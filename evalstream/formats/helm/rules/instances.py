@@ -85,10 +85,8 @@ def _check_entries(
         message = f"instance {last.instance} is of the split {splits[0]}"
         yield last, HLM203.violation(message, f"/{last.place}/stats")
     if compared.is_windowed and len(entries) != len(requests):
-        number = len(requests)
-        message = (
-            f"instance {last.instance} has {count_noun(number, 'request')}, not as many entries"
-        )
+        number = count_noun(len(requests), "request")
+        message = f"instance {last.instance} has {number}, not as many entries"
         yield last, HLM201.violation(message, f"/{last.place}")
     if len(requests) > 1 or first.scores is None:
         return
