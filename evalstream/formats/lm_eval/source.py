@@ -341,7 +341,7 @@ def _output(row: Mapping[str, Any], choices: tuple[str, ...] | None) -> str:
         try:
             values = [_likelihood(one) for one in given]
             place = values.index(max(values))
-        except (ValueError, TypeError, IndexError):
+        except (ValueError, TypeError, IndexError, OverflowError):
             return str(given)
         return choices[place] if place < len(choices) else str(place)
     first = given[0]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from evalstream.formats.swe_bench.views import Lists, Submitted, is_natural
 from evalstream.model.claim import Reason
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import holds_double
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import judge
@@ -78,14 +78,14 @@ def judge_metadata(info: Mapping[str, Any], details: Mapping[str, Any]) -> Itera
     entries = [one for one in details.values() if isinstance(one, dict)]
     for name, member, kind in _OF_METADATA:
         claimed = info.get(name)
-        if not _is_number(claimed):
+        if not holds_double(claimed):
             continue
         place, value = pointer(["info", name]), Decimal(str(claimed))
         claim = Claim(place, f"info.{name}", kind, value, claimed, is_score=name == "resolved")
         found = [entry.get(member) for entry in entries]
         if name == "resolved":
             found = [PERCENT * one if isinstance(one, bool) else None for one in found]
-        numbers = [float(one) for one in found if _is_number(one)]
+        numbers = [float(one) for one in found if holds_double(one)]
         if not numbers or len(numbers) < len(details):
             reason = Reason.NO_ROWS if not details else Reason.UNSCORED
             yield leave_open(claim, reason, len(numbers))
@@ -134,9 +134,3 @@ def _judge_count(
         yield leave_open(claim, Reason.MISSING, rows, number)
     else:
         yield confirm(claim, number, rows)
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    # An integer may be beyond every double.
-    return is_number and abs(value) <= sys.float_info.max

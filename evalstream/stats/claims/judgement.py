@@ -21,7 +21,8 @@ FEWEST_DRAWS: Final = 100
 
 _CLOSED_FORMS: Final = words(
     "analytic analytical approximation asymptotic central closed clt distribution error form "
-    "formula gaussian interval limit normal standard student student's students t theorem wald wilson z"
+    "formula gaussian interval limit normal standard student student's students t theorem wald "
+    "wilson z"
 )
 """Words of methods that compute an uncertainty from the scores."""
 
