@@ -11,8 +11,8 @@ from evalstream.formats.inspect import metrics
 from evalstream.formats.inspect.metrics import (
     Metric,
     find_declaration,
+    find_unnamed_figures,
     result_metrics,
-    unnamed_figures,
 )
 from evalstream.formats.inspect.results import Scores
 from evalstream.formats.inspect.views import LogView
@@ -88,7 +88,7 @@ class ResultClaims:
         self._scorer, self._label = result.get("scorer", result.get("name")), result_label(result)
         self._metrics = list(result_metrics(result))
         self._scores, self._reason = scores, reason
-        self.unnamed = unnamed_figures(log, result)
+        self.unnamed = find_unnamed_figures(log, result)
         self._figures: dict[tuple[str, bytes], metrics.Figure] = {}
         self._sums: ScoreSums | None = None
 

@@ -339,7 +339,7 @@ def _output(row: Mapping[str, Any], choices: tuple[str, ...] | None) -> str:
         return ""
     if choices is not None:
         try:
-            values = [_likelihood(one) for one in given]
+            values = [_read_likelihood(one) for one in given]
             place = values.index(max(values))
         except (ValueError, TypeError, IndexError, OverflowError):
             return str(given)
@@ -350,7 +350,7 @@ def _output(row: Mapping[str, Any], choices: tuple[str, ...] | None) -> str:
     return str(first)
 
 
-def _likelihood(response: Any) -> float:
+def _read_likelihood(response: Any) -> float:
     """Return the log-likelihood of a response; a text, beside which choices are asked, has none."""
     if not isinstance(response, list) or not response:
         return -math.inf
