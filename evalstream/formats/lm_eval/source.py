@@ -112,9 +112,8 @@ def _in_folder(path: str, options: Options, wanted: Wanted) -> LmEvalSource | No
 def _of_results(path: str, options: Options, wanted: Wanted) -> LmEvalSource:
     results = _read(path)
     task = _task(wanted, results, None)
-    for samples in samples_beside(path):
-        name = samples_name(samples)
-        if name is not None and name.task == task:
+    for samples, name in samples_beside(path).items():
+        if name == task:
             return LmEvalSource(samples, task, results, options)
     raise CannotCheck(f"no samples of task {printable(task)} lie beside {printable(path)}")
 
