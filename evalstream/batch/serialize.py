@@ -360,10 +360,8 @@ def restore_options(values: dict[str, Any]) -> Options:
     read: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
     }
-    read["fail_on"], read["routing"] = (
-        Severity[values["fail_on"].upper()],
-        RowRouting(**values["routing"]),
-    )
+    read["fail_on"] = Severity[values["fail_on"].upper()]
+    read["routing"] = RowRouting(**values["routing"])
     return Options(**read)
 
 

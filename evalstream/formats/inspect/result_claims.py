@@ -287,12 +287,11 @@ def _choose_kind(name: str | None, metric: Metric, params: Mapping[str, Any]) ->
 
 def _are_ends(pair: list[Metric]) -> bool:
     """Return whether two metrics are the ends of an interval from resampling."""
-    if [one.name for one in pair] != ["lower", "upper"] or not all(
-        holds_double(one.value) for one in pair
-    ):
+    if [one.name for one in pair] != ["lower", "upper"]:
         return False
     low, high = pair
-    return low.formula == high.formula == "ci" and low.params.get("method") == "bootstrap"
+    is_resampled = low.formula == high.formula == "ci" and low.params.get("method") == "bootstrap"
+    return is_resampled and holds_double(low.value) and holds_double(high.value)
 
 
 def _decimal(value: Any) -> Decimal:

@@ -105,10 +105,8 @@ def build_tables(
     rest = {key: value for key, value in schema.items() if key != "allOf"}
     builder = _Builder(schema, _named_slots(slots, aliases))
     builder.add({**rest, "properties": properties}, "", frozenset(map(_sayable, watched)))
-    wanted, unwanted = (
-        dict.fromkeys(discriminator.values, 0),
-        dict.fromkeys(discriminator.values, 0),
-    )
+    wanted = dict.fromkeys(discriminator.values, 0)
+    unwanted = dict.fromkeys(discriminator.values, 0)
     for value, member, is_wanted in conditions:
         if is_wanted is None:
             continue

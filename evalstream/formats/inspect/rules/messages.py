@@ -78,10 +78,8 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
     made = models.made if sample.has_plain_plan else {}
     seen = set[str]()
     for index, choice in objects(member(sample.value.get("output"), "choices")):
-        message, path = (
-            object_or_empty(choice.get("message")),
-            ("output", "choices", index, "message"),
-        )
+        message = object_or_empty(choice.get("message"))
+        path = ("output", "choices", index, "message")
         identity = text_or_none(message.get("id")) or ""
         others = list(made.get(identity, ()) if identity not in seen else ())
         seen.add(identity)
