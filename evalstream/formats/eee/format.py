@@ -55,15 +55,8 @@ class EeeFormat(RowFormat):
     places: ClassVar[Mapping[str, Place]] = {"instance": "rows", "aggregate": "aggregate"}
     options = frozenset(
         {
-            "schema",
-            "schema_version",
-            "recipe",
-            "seal_to",
-            "expect_rows",
-            "expect_samples",
-            "routing",
-            "skip_noise",
-            "source",
+            *("schema", "schema_version", "recipe", "seal_to", "expect_rows", "expect_samples"),
+            *("routing", "skip_noise", "source"),
         }
     )
     seals = ("checksum", "hash_algorithm", "total_rows", "file_path")

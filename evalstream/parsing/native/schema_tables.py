@@ -53,13 +53,7 @@ class Trait:
 _ANY_KIND: Final = 127
 _EACH: Final = "*"
 _UNDERSTOOD: Final = schema_keywords.ANNOTATIONS | {
-    "type",
-    "properties",
-    "required",
-    "additionalProperties",
-    "items",
-    "enum",
-    "minimum",
+    *("type", "properties", "required", "additionalProperties", "items", "enum", "minimum")
 }
 
 
