@@ -321,21 +321,9 @@ def _describe(error: SchemaError) -> str:
 
 WITHOUT_EFFECT: Final = frozenset(
     {
-        "baseline",
-        "dask_address",
-        "dask_insecure",
-        "dask_scheduler_file",
-        "digests",
-        "exclude",
-        "executor",
-        "jobs",
-        "links",
-        "memory_limit",
-        "sample_digests",
-        "samples",
-        "sealing",
-        "sketches",
-        "write_baseline",
+        *("baseline", "dask_address", "dask_insecure", "dask_scheduler_file", "digests", "exclude"),
+        *("executor", "jobs", "links", "memory_limit", "sample_digests", "samples", "sealing"),
+        *("sketches", "write_baseline"),
     }
 )
 """Options that affect how the work is done, what else is collected, or which runs there are.
@@ -360,10 +348,8 @@ def restore_options(values: dict[str, Any]) -> Options:
     read: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
     }
-    read["fail_on"], read["routing"] = (
-        Severity[values["fail_on"].upper()],
-        RowRouting(**values["routing"]),
-    )
+    read["fail_on"] = Severity[values["fail_on"].upper()]
+    read["routing"] = RowRouting(**values["routing"])
     return Options(**read)
 
 

@@ -25,28 +25,9 @@ COMPLETION: Final = "_EVALSTREAM_COMPLETE"
 """The variable with which a shell asks for completions."""
 
 COMMANDS: Final = (
-    "check",
-    "seal",
-    "merge",
-    "report",
-    "rules",
-    "explain",
-    "formats",
-    "schema list",
-    "schema show",
-    "schema types",
-    "ledger",
-    "salvage",
-    "fix",
-    "migrate",
-    "compare",
-    "thresholds",
-    "store verify",
-    "store diff",
-    "store admit",
-    "attest",
-    "export",
-    "completion",
+    *("check", "seal", "merge", "report", "rules", "explain", "formats", "schema list"),
+    *("schema show", "schema types", "ledger", "salvage", "fix", "migrate", "compare"),
+    *("thresholds", "store verify", "store diff", "store admit", "attest", "export", "completion"),
 )
 """The commands in the order of the help; each is in the module named after its first word."""
 

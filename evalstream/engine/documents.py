@@ -310,10 +310,9 @@ class DocumentCheck:
         is_open = self._changed or (self._lacks and set(summary.counts) <= {ES002.code})
         failing = {} if is_open else self.collector.failing(NOT_CHECKED)
         summary.judge(failing, has_scores=claims is not None)
-        if failing and self.collector.tally.unread:
-            summary.leave_open(
-                f"{count_noun(self.collector.tally.unread, 'record')} could not be read"
-            )
+        unread = self.collector.tally.unread
+        if failing and unread:
+            summary.leave_open(f"{count_noun(unread, 'record')} could not be read")
         self.collector.close()
         return summary
 

@@ -50,11 +50,9 @@ class StreamSource:
         self.path = name
         self.size = 0
         self._reopen = reopen
-        self._reader, self._kept_bytes, self._idle_seconds = (
-            reader,
-            longest + TOO_LONG_BY,
-            idle_seconds,
-        )
+        self._reader = reader
+        self._kept_bytes = longest + TOO_LONG_BY
+        self._idle_seconds = idle_seconds
         self._head = bytearray()
         self._ended = False
         self._error: OSError | CannotCheck | Stopped | None = None

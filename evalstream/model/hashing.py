@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-SHA256: Final = "sha256"
-
 WORTH_OPENSSL_BYTES: Final = 1 << 18
 """From this size in bytes it is worth loading OpenSSL, which takes longer than hashing less."""
 
@@ -23,7 +21,7 @@ _OWN: Final = "_sha2" if sys.version_info >= (3, 12) else "_sha256"
 def hash_function(algorithm: str, size: int = 0) -> Callable[..., _Hash]:
     """Return the constructor of a hash, as `hashlib` has it, for texts or `size` bytes."""
     made: Callable[..., _Hash]
-    if algorithm == SHA256 and size < WORTH_OPENSSL_BYTES and "hashlib" not in sys.modules:
+    if algorithm == "sha256" and size < WORTH_OPENSSL_BYTES and "hashlib" not in sys.modules:
         with suppress(ImportError):  # Python was built without it.
             made = import_module(_OWN).sha256
             return made

@@ -26,11 +26,8 @@ _MODULE: Final = "datamodel_code_generator"
 _DATA_CLASSES: Final = (
     "--input-file-type=jsonschema",
     "--output-model-type=dataclasses.dataclass",
-    "--target-python-version=3.11",
-    "--formatters=builtin",
-    "--disable-timestamp",
-    "--keyword-only",
-    "--use-schema-description",
+    *("--target-python-version=3.11", "--formatters=builtin", "--disable-timestamp"),
+    *("--keyword-only", "--use-schema-description"),
 )
 _HEADER: Final = "Type definitions of {}, generated from the schemas of evalstream."
 

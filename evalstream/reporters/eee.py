@@ -220,9 +220,8 @@ class EeeReporter(Recognized):
             names = [one.name for one in files]
             if names:
                 self._note_hidden(run, names)
-                self._note_verdict(
-                    run, names, has_failed=run.verdict == "failed" or is_refused(run, report)
-                )
+                has_failed = run.verdict == "failed" or is_refused(run, report)
+                self._note_verdict(run, names, has_failed=has_failed)
                 self._note_pair(names)
         self._base.execute(
             "INSERT OR IGNORE INTO file (name, kind, lines) SELECT file, NULL, 0 FROM entry "

@@ -40,30 +40,15 @@ NOUNS: Final = {
 
 NOT_REPORTED: Final = frozenset(
     {
-        "jobs",
-        "memory_limit",
-        "engine",
-        "executor",
-        "dask_address",
-        "dask_insecure",
-        "dask_scheduler_file",
-        "exclude",
-        "sketches",
+        *("jobs", "memory_limit", "engine", "executor", "dask_address", "dask_insecure"),
+        *("dask_scheduler_file", "exclude", "sketches"),
     }
 )
 """Options that affect how the work is done, which runs there are, or their pictures."""
 
 KEPT_OPTIONS: Final = (
-    "jobs",
-    "executor",
-    "dask_address",
-    "dask_insecure",
-    "dask_scheduler_file",
-    "engine",
-    "exclude",
-    "max_line_bytes",
-    "memory_limit",
-    "show_values",
+    *("jobs", "executor", "dask_address", "dask_insecure", "dask_scheduler_file", "engine"),
+    *("exclude", "max_line_bytes", "memory_limit", "show_values"),
 )
 """The options of a check that hold for the checks that other commands make, too."""
 

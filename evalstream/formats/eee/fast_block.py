@@ -41,11 +41,7 @@ _HABITS: Final = (
     (Flag.UNSOURCED, SOURCE, False),
 )
 _IDS: Final = (
-    "schema_version",
-    "evaluation_id",
-    "model_id",
-    "evaluation_name",
-    "evaluation_result_id",
+    *("schema_version", "evaluation_id", "model_id", "evaluation_name", "evaluation_result_id"),
 )
 """The members that define a row group, in the order of the scanner."""
 

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 
 _OF_AGGREGATES: Final = frozenset({"evaluation_results", "detailed_evaluation_results"})
-
 _OF_ROWS: Final = frozenset({"evaluation_id", "sample_id"})
-
 _TEXTS: Final = (
     *("schema_version", "evaluation_id", "model_id", "evaluation_name", "evaluation_result_id"),
     *("sample_id", "sample_hash", "interaction_type", "error"),
@@ -57,41 +55,17 @@ class EeeFormat(RowFormat):
     places: ClassVar[Mapping[str, Place]] = {"instance": "rows", "aggregate": "aggregate"}
     options = frozenset(
         {
-            "schema",
-            "schema_version",
-            "recipe",
-            "seal_to",
-            "expect_rows",
-            "expect_samples",
-            "routing",
-            "skip_noise",
-            "source",
+            *("schema", "schema_version", "recipe", "seal_to", "expect_rows", "expect_samples"),
+            *("routing", "skip_noise", "source"),
         }
     )
     seals = ("checksum", "hash_algorithm", "total_rows", "file_path")
     aggregate_signs = _OF_AGGREGATES
     aggregate_members = _OF_AGGREGATES | {
-        "schema_version",
-        "evaluation_id",
-        "evaluation_timestamp",
-        "retrieved_timestamp",
-        "source_metadata",
-        "eval_library",
-        "model_info",
+        *("schema_version", "evaluation_id", "evaluation_timestamp", "retrieved_timestamp"),
+        *("source_metadata", "eval_library", "model_info"),
     }
-    row_members = frozenset(
-        {
-            "schema_version",
-            "evaluation_id",
-            "model_id",
-            "evaluation_name",
-            "evaluation_result_id",
-            "sample_id",
-            "sample_hash",
-            "interaction_type",
-            "answer_attribution",
-        }
-    )
+    row_members = frozenset({*_TEXTS, "answer_attribution"} - {"error"})
     columns: ClassVar[Mapping[str, tuple[tuple[str, ...], Cell]]] = {
         **{name: ((name,), "text") for name in _TEXTS},
         "score": (("evaluation", "score"), "number"),

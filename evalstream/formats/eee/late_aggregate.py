@@ -18,13 +18,7 @@ from evalstream.rules.claims import ES805
 from evalstream.rules.inputs import ES006
 
 LATER: Final = (
-    "seal_to",
-    "file_path",
-    "create",
-    "seal_anyway",
-    "dry_run",
-    "expect_rows",
-    "expect_samples",
+    *("seal_to", "file_path", "create", "seal_anyway", "dry_run", "expect_rows", "expect_samples"),
 )
 """Routing options that concern the whole run, which is checked when its aggregate exists."""
 

@@ -28,9 +28,7 @@ def read_scale(result: Result | None) -> Scale | None:
     lowest, highest = result.minimum, result.maximum
     if judges_one_answer(result):
         # An infinite bound says nothing of an accuracy.
-        lowest, highest = (
-            None if one in {math.inf, -math.inf} else one for one in (lowest, highest)
-        )
+        lowest, highest = (None if abs(end or 0) == math.inf else end for end in (lowest, highest))
     if result.score_type == metrics.BINARY and lowest is None and highest is None:
         lowest, highest = 0, 1
     if result.score_type == metrics.LEVELS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate, Result
 from evalstream.formats.eee.aggregate_check import ReadAggregate, read_aggregate
@@ -20,6 +20,7 @@ from evalstream.model.changes import SealedText
 from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
+from evalstream.parsing.json_values import is_number
 from evalstream.rules.schema import ES213
 from evalstream.stats.tally import ScoreSums
 
@@ -182,14 +183,12 @@ def without_advice(violations: Iterable[PlacedViolation]) -> list[PlacedViolatio
 
 
 def _total_rows(facts: RunFacts, state: Aggregate | None) -> Iterator[Violation]:
-    declared = state.claim("total_rows") if state is not None else None
+    declared: Any = state.claim("total_rows") if state is not None else None
     rows = facts.tally.rows
     # A number in quotes is ES503, but still a claim.
     if isinstance(declared, str) and declared.strip().isdecimal():
         declared = int(declared.strip()[:MOST_DIGITS])
-    if isinstance(declared, bool) or not isinstance(declared, (int, float)):
-        return
-    if declared > rows:
+    if is_number(declared) and declared > rows:
         message = f"total_rows is already {declared:,}, but the file has {count_noun(rows, 'row')}"
         yield ES503.violation(message, f"{DETAILS}/total_rows", expected=rows, found=declared)
 

@@ -19,7 +19,7 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.source_log import SourceScore
 from evalstream.model.text import count_noun, join_words
 from evalstream.parsing.json import member, pointer
-from evalstream.parsing.json_values import holds_double
+from evalstream.parsing.json_values import holds_double, to_float
 from evalstream.rules.base import Rule
 from evalstream.stats.claims.reducers import is_missing
 
@@ -265,7 +265,7 @@ def _compare_score(
     row: Mapping[str, Any], score: SourceScore, *, was_matched: bool
 ) -> ComparedScore:
     given = member(row.get("evaluation"), "score")
-    found = None if isinstance(given, bool) or not isinstance(given, (int, float)) else float(given)
+    found = to_float(given)
     is_own, is_reduced = is_same_figure(found, score.own), is_same_figure(found, score.reduced)
     if score.own is None and score.reduced is None:
         return _report_unscored(row, found, given)

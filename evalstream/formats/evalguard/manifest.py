@@ -177,10 +177,8 @@ class FolderManifest:
 def _report_changed(digest: Digest, listed: Mapping[str, Any], index: int) -> Violation:
     path = listed["path"][:200]
     if digest.sha256 == listed["sha256"]:
-        place = ("documents", index, "size")
-        return EVG602.violation(
-            f"{path} has {count_noun(digest.size, 'byte')}", place, found=listed["size"]
-        )
+        message = f"{path} has {count_noun(digest.size, 'byte')}"
+        return EVG602.violation(message, ("documents", index, "size"), found=listed["size"])
     message = f"{path} is not the document that was sealed: its SHA-256 is {digest.sha256}"
     return EVG602.violation(message, ("documents", index, "sha256"), found=listed["sha256"])
 

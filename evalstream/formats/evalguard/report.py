@@ -20,17 +20,8 @@ FLAT: Final = "task"
 
 TASK_MEMBERS: Final = frozenset(
     {
-        "task_ref",
-        "dataset_path",
-        "dataset_name",
-        "output_type",
-        "repeats",
-        "should_decontaminate",
-        "unsafe_code",
-        "n_shot",
-        "n_samples",
-        "version",
-        "metadata",
+        *("task_ref", "dataset_path", "dataset_name", "output_type", "repeats"),
+        *("should_decontaminate", "unsafe_code", "n_shot", "n_samples", "version", "metadata"),
     }
 )
 """The properties of a task in a report (section 4.4.5)."""

@@ -24,7 +24,7 @@ from evalstream.formats.helm.claims import Claimed
 from evalstream.formats.helm.entries import EntryCollector
 from evalstream.formats.helm.format import NOUNS, REQUESTS, STATE
 from evalstream.formats.helm.rules import documents as about_documents
-from evalstream.formats.helm.rules.instances import check_asked, check_mapping, describe_adapter
+from evalstream.formats.helm.rules.instances import check_mapping, check_settings, describe_adapter
 from evalstream.formats.helm.statistics import (
     InstanceEntry,
     RunTotals,
@@ -206,7 +206,7 @@ class RunReader:
         settings = requests.list_settings(adapter)
         for number, (one, place) in enumerate(zip(found, places, strict=True), self.count):
             perturbation = requests.read_perturbation(bytes(one.instance.perturbation))
-            is_other = any(check_asked(one.request, settings, ""))
+            is_other = any(check_settings(one.request, settings, ""))
             if perturbation is None or is_other or requests.find_other_mapping(one, adapter):
                 return None
             rows.append(self._make_row(one, perturbation, number, place[2], place[3]))
@@ -238,7 +238,7 @@ class RunReader:
         else:
             request, plain = requests.read_request(value), requests.convert_request(value)
             violations = [
-                *check_asked(plain.request, requests.list_settings(self.adapter), place),
+                *check_settings(plain.request, requests.list_settings(self.adapter), place),
                 *check_mapping(plain, self.adapter, place),
             ]
             where = self.count, element.line, element.column

@@ -50,7 +50,7 @@ class _Instance(msgspec.Struct, frozen=True, gc=False):
     references: tuple[_Reference, ...] | None = None
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False):
+class Settings(msgspec.Struct, frozen=True, gc=False):
     """The members of a request to the model that the adapter of the run declares."""
 
     model: Any = None
@@ -73,7 +73,7 @@ class PlainRequest(msgspec.Struct, frozen=True, gc=False):
 
     instance: _Instance
     train_trial_index: Annotated[int, msgspec.Meta(ge=0, lt=MOST_TRIALS)]
-    request: Asked = Asked()
+    request: Settings = Settings()
     result: _Result = _Result()
     output_mapping: dict[str, str] | None = None
     reference_index: int | None = None
@@ -89,7 +89,7 @@ KEPT: Final[KeptMembers] = {
     "instance": dict.fromkeys(("id", "split", "sub_split", "perturbation"))
     | {"references": {"output": {"text": None}, "tags": None}},
     "train_trial_index": None,
-    "request": dict.fromkeys(Asked.__struct_fields__),
+    "request": dict.fromkeys(Settings.__struct_fields__),
     "result": {"completions": {"text": None, "logprob": None}},
     **dict.fromkeys(("output_mapping", "reference_index", "request_mode")),
 }
@@ -200,14 +200,15 @@ def convert_request(value: Mapping[str, Any]) -> PlainRequest:
         return PlainRequest(
             _Instance(instance["id"], split, sub_split),
             value["train_trial_index"],
-            msgspec.convert(object_or_empty(value.get("request")), Asked),
+            msgspec.convert(object_or_empty(value.get("request")), Settings),
             reference_index=None if modes == (None, None) else 0,
         )
 
 
 def list_settings(adapter: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the members of an adapter that it puts into each request as they are."""
-    names = Asked.__struct_fields__ if adapter.get("method") in _SAMPLED else _OF_MODEL
+    is_sampled = text_or_none(adapter.get("method")) in _SAMPLED
+    names = Settings.__struct_fields__ if is_sampled else ("model", "model_deployment")
     return {name: adapter[name] for name in names if adapter.get(name) is not None}
 
 
@@ -237,7 +238,6 @@ _JOINT: Final = frozenset({"multiple_choice_joint", "multiple_choice_joint_chain
 
 _SAMPLED: Final = _JOINT | {"generation", "chat", "ranking_binary"}
 """Methods of adaptation that ask the model as the adapter says; others ask for no text."""
-_OF_MODEL: Final = ("model", "model_deployment")
 
 
 def score_again(request: PlainRequest, metrics: Sequence[str]) -> bytes | None:

@@ -70,10 +70,8 @@ class ItemSamples:
 
     def _cluster(self, item: Mapping[str, Any]) -> int:
         """Digest the value in an item, or in the benchmark's, by which samples are clustered."""
-        found, benchmark = (
-            sample_digests.read_cluster(self._request, item),
-            self._evaluation.benchmark,
-        )
+        found = sample_digests.read_cluster(self._request, item)
+        benchmark = self._evaluation.benchmark
         name = item.get("id")
         if found == UNKNOWN and benchmark is not None and isinstance(name, str):
             return sample_digests.read_cluster(self._request, benchmark.by_id.get(name))

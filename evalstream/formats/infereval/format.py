@@ -30,14 +30,8 @@ UNSURE: Final = "unsure"
 
 _OF_EVALUATION: Final = frozenset(
     {
-        "benchmark_id",
-        "benchmark_hash",
-        "model",
-        "endorsement_config",
-        "framework_version",
-        "started_at",
-        "finished_at",
-        "paraphrase_variant",
+        *("benchmark_id", "benchmark_hash", "model", "endorsement_config", "framework_version"),
+        *("started_at", "finished_at", "paraphrase_variant"),
     }
 )
 _OF_BENCHMARK: Final = frozenset(

@@ -125,10 +125,8 @@ class ItemPass:
         self._depth = options.max_depth
         # The exact parser enforces a limit of nesting below that of the fast parser.
         self._is_shallow = options.max_depth < FAST_DEPTH
-        self._finite, self._schema = (
-            finite_check(options.engine),
-            item_validator(EVALUATION, options.engine),
-        )
+        self._finite = finite_check(options.engine)
+        self._schema = item_validator(EVALUATION, options.engine)
         self._seen: dict[bytes, int] = {}
         self._verdicts: int | None = None
         self.tally = VerdictTally()

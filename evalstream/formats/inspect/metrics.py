@@ -89,7 +89,7 @@ _NAMED_SINCE: Final = (0, 3, 241)
 """The release from which on figures of a metric that returns an object name the metric."""
 
 
-def unnamed_figures(log: LogView, result: Mapping[str, Any]) -> frozenset[str]:
+def find_unnamed_figures(log: LogView, result: Mapping[str, Any]) -> frozenset[str]:
     """Return the keys of figures that metrics of the task's own may have given.
 
     They are those that are not declared, and those of a name that stands there more often than it

@@ -11,8 +11,8 @@ from evalstream.formats.inspect import metrics
 from evalstream.formats.inspect.metrics import (
     Metric,
     find_declaration,
+    find_unnamed_figures,
     result_metrics,
-    unnamed_figures,
 )
 from evalstream.formats.inspect.results import Scores
 from evalstream.formats.inspect.views import LogView
@@ -88,7 +88,7 @@ class ResultClaims:
         self._scorer, self._label = result.get("scorer", result.get("name")), result_label(result)
         self._metrics = list(result_metrics(result))
         self._scores, self._reason = scores, reason
-        self.unnamed = unnamed_figures(log, result)
+        self.unnamed = find_unnamed_figures(log, result)
         self._figures: dict[tuple[str, bytes], metrics.Figure] = {}
         self._sums: ScoreSums | None = None
 
@@ -287,12 +287,11 @@ def _choose_kind(name: str | None, metric: Metric, params: Mapping[str, Any]) ->
 
 def _are_ends(pair: list[Metric]) -> bool:
     """Return whether two metrics are the ends of an interval from resampling."""
-    if [one.name for one in pair] != ["lower", "upper"] or not all(
-        holds_double(one.value) for one in pair
-    ):
+    if [one.name for one in pair] != ["lower", "upper"]:
         return False
     low, high = pair
-    return low.formula == high.formula == "ci" and low.params.get("method") == "bootstrap"
+    is_resampled = low.formula == high.formula == "ci" and low.params.get("method") == "bootstrap"
+    return is_resampled and holds_double(low.value) and holds_double(high.value)
 
 
 def _decimal(value: Any) -> Decimal:

@@ -143,18 +143,15 @@ def _reasons_beside(results: Results, path: str, options: Options) -> dict[str, 
     Only the number of rows tells whether `--samples` chose them.
     """
     reasons: dict[str, Reason | None] = {}
-    for samples in samples_beside(path):
-        name = samples_name(samples)
-        if name is None:
-            continue
-        number, reason = results.count_unsaid(name.task), None
+    for samples, task in samples_beside(path).items():
+        number, reason = results.count_unsaid(task), None
         if number is not None:
             reason = Reason.UNREAD
             with suppress(OSError, CannotCheck):
                 rows = sum(1 for _ in every_row(samples, options))
-                is_less = rows < number * max(1, len(set(results.filters(name.task))))
+                is_less = rows < number * max(1, len(set(results.filters(task))))
                 reason = Reason.MISSING if is_less else None
-        reasons[name.task] = reason
+        reasons[task] = reason
     return reasons
 
 

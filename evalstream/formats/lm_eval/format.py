@@ -101,20 +101,15 @@ def tasks_beside(results: str) -> frozenset[str] | None:
     """Return the tasks whose samples are beside some results, None where that is unknown."""
     if results == STDIN or is_remote(results) or results_time(results) is None:
         return None
-    names = (samples_name(path) for path in samples_beside(results))
-    return frozenset(name.task for name in names if name is not None)
+    return frozenset(samples_beside(results).values())
 
 
-def samples_beside(results: str) -> Iterator[str]:
-    """Iterate over the samples files of the call that wrote some results, sorted by name."""
-    time = results_time(results)
-    if time is None or is_remote(results):
-        return
-    folder = os.path.dirname(results)
-    for name in sorted(_names(folder)):
-        found = samples_name(name)
-        if found is not None and found.time == time:
-            yield os.path.join(folder, name)
+def samples_beside(results: str) -> dict[str, str]:
+    """Return the tasks of the call that wrote some results, by their samples files in order."""
+    time, folder = results_time(results), os.path.dirname(results)
+    names = [] if time is None or is_remote(results) else sorted(_names(folder))
+    found = ((os.path.join(folder, name), samples_name(name)) for name in names)
+    return {path: name.task for path, name in found if name is not None and name.time == time}
 
 
 def has_samples_without_results(folder: str) -> bool:
@@ -173,7 +168,7 @@ class LmEvalFormat(PairedFormat):
         elif aggregate is not None:
             raise UsageError(f"{printable(path)} holds results, and --aggregate names others")
         else:
-            beside = list(samples_beside(path))
+            beside = samples_beside(path)
             yield from (Run(samples, path, format=NAME) for samples in beside)
             yield _make_alone(path, has_samples=bool(beside))
 

@@ -20,14 +20,7 @@ HASHES: Final = (DOC, PROMPT, TARGET)
 
 MEMBERS: Final = frozenset(
     {
-        "doc_id",
-        "doc",
-        "target",
-        "arguments",
-        "resps",
-        "filtered_resps",
-        "filter",
-        "metrics",
+        *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
         *HASHES,
     }
 )

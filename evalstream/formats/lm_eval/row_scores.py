@@ -69,7 +69,7 @@ def brier_score(row: Mapping[str, Any], value: Any) -> float | None:
 
     The row shows the probabilities with 8 digits, which tell which of them are of the choices.
     """
-    with suppress(ValueError, TypeError, IndexError, KeyError):
+    with suppress(*_UNREADABLE):
         gold, shown = value
         every = [float(one[0]) for one in row["filtered_resps"]]
         for likelihoods in (every, every[: len(every) // 2], every[::2]):

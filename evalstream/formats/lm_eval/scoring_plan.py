@@ -229,11 +229,11 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         None if listed is None else _count(config.get("repeats")),
         () if is_chat or listed is None else tuple(_openings(results, config)),
         tuple(found) if is_plain and isinstance(found, list) else (),
-        None if listed is None else _gold(config),
+        None if listed is None else _find_gold(config),
     )
 
 
-def _gold(config: Mapping[str, Any]) -> str | None:
+def _find_gold(config: Mapping[str, Any]) -> str | None:
     """Return the one member of docs that doc_to_target is, as a name or a template."""
     given = config.get("doc_to_target")
     if not isinstance(given, str) or config.get("use_prompt"):

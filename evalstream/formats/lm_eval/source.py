@@ -112,9 +112,8 @@ def _in_folder(path: str, options: Options, wanted: Wanted) -> LmEvalSource | No
 def _of_results(path: str, options: Options, wanted: Wanted) -> LmEvalSource:
     results = _read(path)
     task = _task(wanted, results, None)
-    for samples in samples_beside(path):
-        name = samples_name(samples)
-        if name is not None and name.task == task:
+    for samples, name in samples_beside(path).items():
+        if name == task:
             return LmEvalSource(samples, task, results, options)
     raise CannotCheck(f"no samples of task {printable(task)} lie beside {printable(path)}")
 
@@ -339,9 +338,9 @@ def _output(row: Mapping[str, Any], choices: tuple[str, ...] | None) -> str:
         return ""
     if choices is not None:
         try:
-            values = [_likelihood(one) for one in given]
+            values = [_read_likelihood(one) for one in given]
             place = values.index(max(values))
-        except (ValueError, TypeError, IndexError):
+        except (ValueError, TypeError, IndexError, OverflowError):
             return str(given)
         return choices[place] if place < len(choices) else str(place)
     first = given[0]
@@ -350,7 +349,7 @@ def _output(row: Mapping[str, Any], choices: tuple[str, ...] | None) -> str:
     return str(first)
 
 
-def _likelihood(response: Any) -> float:
+def _read_likelihood(response: Any) -> float:
     """Return the log-likelihood of a response; a text, beside which choices are asked, has none."""
     if not isinstance(response, list) or not response:
         return -math.inf

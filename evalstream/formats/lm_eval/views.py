@@ -173,9 +173,8 @@ class Results(DataClass, frozen=True):
         """
         limit: Any = self.setting("limit")
         original: Any = self.samples(task).get("original")
-        is_positive = is_number(limit) and 0 < limit < math.inf
         is_known = original.__class__ is int and original > 0 and holds_double(original)
-        if not (is_positive and is_known):
+        if not (is_known and is_number(limit) and 0 < limit < math.inf):
             return None
         return min(int(math.ceil(original * limit) if limit < 1 else limit), int(original))
 

@@ -14,12 +14,13 @@ from typing import Any, Final
 
 from evalstream.model.finding import PlacedViolation, Severity
 from evalstream.parsing.json import resolve_pointer
+from evalstream.parsing.json_values import is_number
 from evalstream.rules.syntax import ES107, ES108, ObjectReading
 
 
 def as_decimal(value: Any) -> Decimal | None:
     """Return a figure, None for a value that is not a finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not is_number(value):
         return None
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     return exact if exact.is_finite() else None

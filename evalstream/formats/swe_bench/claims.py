@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from evalstream.formats.swe_bench.views import Lists, Submitted, is_natural
 from evalstream.model.claim import Reason
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import holds_double
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import judge
@@ -43,18 +43,14 @@ def judge_report(report: Lists, run: Submitted) -> Iterator[Judgement]:
         ("completed", len(completed) - unknown_reports),
     ):
         rows = len(outcomes) if run.outcomes or not completed else None
-        yield from _judge_count(report, name, counted, unknown, rows)
-    predictions = run.predictions
-    submitted = None if predictions is None else len(predictions)
-    if "submitted_instances" in report.value:
-        lost = run.is_unpredicted
-        yield from _judge_count(report, "submitted", submitted or 0, 0, submitted, is_unread=lost)
-    if "empty_patch_instances" in report.value:
-        listed = report.union(("completed", "error", "empty_patch", "incomplete"))
-        found = (predictions or {}).values()
-        number = sum(one.is_empty and one.id in listed for one in found)
-        lost = run.is_unpredicted
-        yield from _judge_count(report, "empty_patch", number, 0, submitted, is_unread=lost)
+        yield from _judge_count(report, name, counted, unknown, rows, Reason.NO_ROWS)
+    predictions = (run.predictions or {}).values()
+    submitted = None if run.predictions is None else len(predictions)
+    listed = report.union(("completed", "error", "empty_patch", "incomplete"))
+    empty = sum(one.is_empty and one.id in listed for one in predictions)
+    reason = Reason.UNREAD if run.is_unpredicted else Reason.NO_ROWS
+    for name, counted in (("submitted", len(predictions)), ("empty_patch", empty)):
+        yield from _judge_count(report, name, counted, 0, submitted, reason)
 
 
 def judge_results(results: Lists, run: Submitted) -> Iterator[Judgement]:
@@ -78,14 +74,14 @@ def judge_metadata(info: Mapping[str, Any], details: Mapping[str, Any]) -> Itera
     entries = [one for one in details.values() if isinstance(one, dict)]
     for name, member, kind in _OF_METADATA:
         claimed = info.get(name)
-        if not _is_number(claimed):
+        if not holds_double(claimed):
             continue
         place, value = pointer(["info", name]), Decimal(str(claimed))
         claim = Claim(place, f"info.{name}", kind, value, claimed, is_score=name == "resolved")
         found = [entry.get(member) for entry in entries]
         if name == "resolved":
             found = [PERCENT * one if isinstance(one, bool) else None for one in found]
-        numbers = [float(one) for one in found if _is_number(one)]
+        numbers = [float(one) for one in found if holds_double(one)]
         if not numbers or len(numbers) < len(details):
             reason = Reason.NO_ROWS if not details else Reason.UNSCORED
             yield leave_open(claim, reason, len(numbers))
@@ -108,17 +104,11 @@ def judge_outcomes(run: Submitted) -> Iterator[Judgement]:
 
 
 def _judge_count(
-    report: Lists,
-    name: str,
-    number: int,
-    unknown: int,
-    rows: int | None,
-    *,
-    is_unread: bool = False,
+    report: Lists, name: str, number: int, unknown: int, rows: int | None, reason: Reason
 ) -> Iterator[Judgement]:
     """Judge a count by the number of such instances, of which `unknown` more may be some.
 
-    `rows` are the reports or predictions that were counted, None where there are none to count.
+    `rows` are the reports or predictions that were counted, None where there are none for a reason.
     """
     key = f"{name}_instances"
     claimed = report.value.get(key)
@@ -127,16 +117,10 @@ def _judge_count(
     is_score = name == "resolved"
     claim = Claim(pointer([key]), key, kinds.COUNT, Decimal(claimed), claimed, is_score=is_score)
     if rows is None:
-        yield leave_open(claim, Reason.UNREAD if is_unread else Reason.NO_ROWS)
+        yield leave_open(claim, reason)
     elif not number <= claimed <= number + unknown:
         yield refute(claim, number, f"there are {number:,} such instances", rows)
     elif unknown:
         yield leave_open(claim, Reason.MISSING, rows, number)
     else:
         yield confirm(claim, number, rows)
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    # An integer may be beyond every double.
-    return is_number and abs(value) <= sys.float_info.max

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, TypeGuard
 
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import is_number
 from evalstream.rules.base import Rule
 
 TESTS: Final = "tests_status"
@@ -196,7 +197,7 @@ def is_texts(value: Any) -> TypeGuard[list[str]]:
 
 def is_amount(value: Any) -> bool:
     """Return whether a value is a number that is not negative."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+    return is_number(value) and value >= 0
 
 
 def is_natural(value: Any) -> TypeGuard[int]:

@@ -103,31 +103,9 @@ NO_SLOT: Final = NO_LIKENESS
 """The slot of a likeness whose rows are listed."""
 
 COLUMNS: Final = (
-    "start",
-    "stop",
-    "line",
-    "flags",
-    "scope",
-    "doubts",
-    "signature",
-    "shape",
-    "likeness",
-    "score",
-    "output",
-    "output_end",
-    "turns",
-    "turns_end",
-    "sample",
-    "hash",
-    "input",
-    "choices",
-    "covered",
-    "mark",
-    "raw",
-    "reference",
-    "options",
-    "prompt",
-    "end",
+    *("start", "stop", "line", "flags", "scope", "doubts", "signature", "shape", "likeness"),
+    *("score", "output", "output_end", "turns", "turns_end", "sample", "hash", "input", "choices"),
+    *("covered", "mark", "raw", "reference", "options", "prompt", "end"),
     *("digest", "digest_1", "digest_2", "digest_3"),
 )
 """The columns of a listed line, in words of 64 bits; `eee_scanner.h` describes them."""
@@ -245,13 +223,8 @@ def library() -> ctypes.CDLL | None:
 
 
 _SHORT: Final = (
-    "eee_signature_at",
-    "eee_start_block",
-    "eee_add_scope",
-    "eee_ignore_shapes",
-    "eee_settle_likeness",
-    "index_bytes",
-    "read_digests_from",
+    *("eee_signature_at", "eee_start_block", "eee_add_scope", "eee_ignore_shapes"),
+    *("eee_settle_likeness", "index_bytes", "read_digests_from"),
 )
 """Functions that take less time than other threads take to let go of the interpreter again."""
 

@@ -53,13 +53,7 @@ class Trait:
 _ANY_KIND: Final = 127
 _EACH: Final = "*"
 _UNDERSTOOD: Final = schema_keywords.ANNOTATIONS | {
-    "type",
-    "properties",
-    "required",
-    "additionalProperties",
-    "items",
-    "enum",
-    "minimum",
+    *("type", "properties", "required", "additionalProperties", "items", "enum", "minimum")
 }
 
 
@@ -105,10 +99,8 @@ def build_tables(
     rest = {key: value for key, value in schema.items() if key != "allOf"}
     builder = _Builder(schema, _named_slots(slots, aliases))
     builder.add({**rest, "properties": properties}, "", frozenset(map(_sayable, watched)))
-    wanted, unwanted = (
-        dict.fromkeys(discriminator.values, 0),
-        dict.fromkeys(discriminator.values, 0),
-    )
+    wanted = dict.fromkeys(discriminator.values, 0)
+    unwanted = dict.fromkeys(discriminator.values, 0)
     for value, member, is_wanted in conditions:
         if is_wanted is None:
             continue

@@ -90,10 +90,10 @@ def _judge_resampled_interval(claim: Claim, ends: Interval, evidence: Evidence) 
     if width < HALF * min(high - low for low, high in intervals) - float(NOTHING):
         return leave_open(claim, Reason.NARROW, rows, expected)
     far = min(_distance(ends, interval) for interval in intervals)
+    if far <= HALF / THIRD:
+        return confirm(claim, expected, rows)
     if far <= 1 / THIRD:
-        is_near = far <= HALF / THIRD
-        judged = confirm(claim, expected, rows)
-        return judged if is_near else leave_open(claim, Reason.RESAMPLED, rows, expected)
+        return leave_open(claim, Reason.RESAMPLED, rows, expected)
     message = f"resampling of {count_noun(rows, 'row')} gives an interval far from the claim"
     return refute(claim, expected, message, rows)
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from evalstream.model.claim import JudgedClaim, Reason, State
 from evalstream.model.data_class import NamedTuple
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.kinds import ClaimKind
+from evalstream.stats.claims.kinds import ClaimKind, words
 from evalstream.stats.claims.rounding import Agreement
 
 PERCENT: Final = 100
@@ -19,28 +19,21 @@ PERCENT: Final = 100
 FEWEST_DRAWS: Final = 100
 """Fewer draws of a bootstrap say too little about an error."""
 
-_CLOSED_FORMS: Final = frozenset(
-    {
-        *("analytic", "analytical", "approximation", "asymptotic", "central", "closed", "clt"),
-        *("distribution", "error", "form", "formula", "gaussian", "interval", "limit", "normal"),
-        *("standard", "student", "student's", "students", "t", "theorem", "wald", "wilson", "z"),
-    }
+_CLOSED_FORMS: Final = words(
+    "analytic analytical approximation asymptotic central closed clt distribution error form "
+    "formula gaussian interval limit normal standard student student's students t theorem wald "
+    "wilson z"
 )
 """Words of methods that compute an uncertainty from the scores."""
 
-_OF_SHARES: Final = _CLOSED_FORMS | frozenset(
-    {
-        *("agresti", "binomial", "clopper", "continuity", "corrected", "correction", "coull"),
-        *("exact", "jeffreys", "pearson", "with"),
-    }
+_OF_SHARES: Final = _CLOSED_FORMS | words(
+    "agresti binomial clopper continuity corrected correction coull exact jeffreys pearson with"
 )
 """Words of methods that do so where all scores are 0 or 1."""
 
-_RESAMPLING: Final = frozenset(
-    {
-        *("accelerated", "basic", "bca", "bias", "bootstrap", "bootstrapped", "corrected"),
-        *("nonparametric", "percentile", "resampled", "resampling"),
-    }
+_RESAMPLING: Final = words(
+    "accelerated basic bca bias bootstrap bootstrapped corrected nonparametric percentile "
+    "resampled resampling"
 )
 """Words of resampling methods, whose figures are close to the closed forms."""
 
@@ -63,9 +56,8 @@ class Method(Enum):
 def method_named(name: str | None) -> Method:
     """Return the method that a document names; without a name it is the closed form."""
     words = (name or "").casefold().replace("_", " ").replace("-", " ").split()
-    for method, known in ((Method.CLOSED, _CLOSED_FORMS), (Method.OF_SHARES, _OF_SHARES)):
-        if known.issuperset(words):
-            return method
+    if _OF_SHARES.issuperset(words):
+        return Method.CLOSED if _CLOSED_FORMS.issuperset(words) else Method.OF_SHARES
     if any(word.startswith("cluster") for word in words):
         return Method.CLUSTERED
     return Method.RESAMPLED if _RESAMPLING.issuperset(words) else Method.UNKNOWN

@@ -88,12 +88,13 @@ def _means(evidence: Evidence) -> Iterator[Figure]:
 
 
 def _perplexities(evidence: Evidence) -> Iterator[Figure]:
-    """Yield the perplexity of log-likelihoods, which are not above 0, and the mean of others."""
+    """Yield the perplexity of log-likelihoods, which are not above 0, or the mean of others."""
     mean, extremes = evidence.mean, evidence.extremes
-    if mean is not None and extremes is not None and extremes[1] <= 0:
-        with suppress(OverflowError):
-            yield Figure("e to the negative mean of the scores", math.exp(-mean))
-    yield from _means(evidence)
+    if mean is None or extremes is None or extremes[1] > 0:
+        yield from _means(evidence)
+        return
+    with suppress(OverflowError):
+        yield Figure("e to the negative mean of the scores", math.exp(-mean))
 
 
 def _sums(evidence: Evidence) -> Iterator[Figure]:
@@ -209,21 +210,22 @@ def _number_of_rows(evidence: Evidence) -> Bounds:
     return 0, evidence.sums.joined_rows
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text that lists them."""
     return frozenset(text.split())
 
 
-COUNT: Final = ClaimKind("count", _words("num_samples n_samples samples_number"), _counts, power=0)
+COUNT: Final = ClaimKind("count", words("num_samples n_samples samples_number"), _counts, power=0)
 CORRECT: Final = ClaimKind(
     "number of right answers",
-    _words("n_correct num_correct number_correct correct_count"),
+    words("n_correct num_correct number_correct correct_count"),
     _right_answers,
     _number_of_rows,
     power=0,
 )
 MEAN: Final = ClaimKind(
     "mean",
-    _words(
+    words(
         "mean average avg accuracy acc acc_norm acc_bytes acc_mutual_info em exact_match "
         "quasi_exact_match prefix_exact_match quasi_prefix_exact_match"
     ),
@@ -231,24 +233,24 @@ MEAN: Final = ClaimKind(
     _range_of_scores,
     _near_means,
 )
-MEDIAN: Final = ClaimKind("median", _words("median"), _medians, _range_of_scores, needs_values=True)
-MODE: Final = ClaimKind("mode", _words("mode"), _modes, _range_of_scores, needs_values=True)
-LEAST: Final = ClaimKind("min", _words("min minimum min_instance_score"), _least, _range_of_scores)
+MEDIAN: Final = ClaimKind("median", words("median"), _medians, _range_of_scores, needs_values=True)
+MODE: Final = ClaimKind("mode", words("mode"), _modes, _range_of_scores, needs_values=True)
+LEAST: Final = ClaimKind("min", words("min minimum min_instance_score"), _least, _range_of_scores)
 GREATEST: Final = ClaimKind(
-    "max", _words("max maximum max_instance_score"), _greatest, _range_of_scores
+    "max", words("max maximum max_instance_score"), _greatest, _range_of_scores
 )
 DEVIATION: Final = ClaimKind(
     "standard deviation",
-    _words("std stdev std_dev stddev standard_deviation"),
+    words("std stdev std_dev stddev standard_deviation"),
     _deviations,
     _most_deviation,
 )
-VARIANCE: Final = ClaimKind("variance", _words("var variance"), _variances, _most_variance, power=2)
+VARIANCE: Final = ClaimKind("variance", words("var variance"), _variances, _most_variance, power=2)
 ERROR: Final = ClaimKind(
-    "standard error", _words("stderr std_err stderror standard_error sem"), _errors, _most_deviation
+    "standard error", words("stderr std_err stderror standard_error sem"), _errors, _most_deviation
 )
 SUM: Final = ClaimKind("sum", frozenset(), _sums, hints=_near_means)
-INTERVAL: Final = ClaimKind("confidence interval", _words("confidence_interval ci"))
+INTERVAL: Final = ClaimKind("confidence interval", words("confidence_interval ci"))
 AVERAGE: Final = ClaimKind(
     "weighted mean", frozenset(), _means, _range_of_scores, _near_means, is_exact=False
 )
@@ -267,11 +269,7 @@ UNKNOWN: Final = ClaimKind("unknown", frozenset(), _means, hints=_near_means, is
 """A metric whose name says nothing about its formula: its mean confirms it, nothing refutes it."""
 
 PERPLEXITY: Final = ClaimKind(
-    "perplexity",
-    frozenset({"perplexity"}),
-    _perplexities,
-    bounds=lambda _evidence: (1, None),
-    is_exact=False,
+    "perplexity", words("perplexity"), _perplexities, lambda _evidence: (1, None), is_exact=False
 )
 
 TABLE: Final[tuple[ClaimKind, ...]] = (

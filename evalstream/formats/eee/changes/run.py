@@ -32,6 +32,7 @@ from evalstream.model.text import ALGORITHM_OF_LENGTH, describe_unknown
 from evalstream.parsing.json import UTF8_MARK, shorten, text_or_none
 from evalstream.parsing.json_edit import set_members
 from evalstream.parsing.json_tree import Splices
+from evalstream.parsing.json_values import is_number
 from evalstream.parsing.reshape import reshape
 from evalstream.rules.base import RepairAction
 
@@ -207,10 +208,9 @@ def _wrong_checksum(aggregate: Aggregate, digests: Mapping[str, Mapping[str, str
 
 def _wrong_total(aggregate: Aggregate, rows: int) -> str | None:
     total = aggregate.claim("total_rows")
-    is_number = isinstance(total, (int, float)) and not isinstance(total, bool)
-    if total is None or (is_number and total == rows):
+    if total is None or (is_number(total) and total == rows):
         return None
-    shown = json.dumps(shorten(total)) if is_number else "not a number"
+    shown = json.dumps(shorten(total)) if is_number(total) else "not a number"
     return f"total_rows is {shown}, but the number of rows is {rows:,} (ES503)"
 
 

@@ -56,7 +56,7 @@ def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
     Splits of a dataset share no sample; they are not uneven. Of filters numbers are compared.
     """
     groups = _together(facts)
-    for results in (*groups.values(), *_filters(groups)) if facts.tally.is_whole else ():
+    for results in (*groups.values(), *_tasks(groups)) if facts.tally.is_whole else ():
         is_one = len({result.name for result in results}) == 1
         covers = [facts.coverage.of(result.place) for result in results]
         sets = [(cover.samples, cover.digest if is_one else 0) for cover in covers]
@@ -159,7 +159,7 @@ def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Re
     return groups
 
 
-def _filters(groups: Mapping[tuple[str | None, str | None], list[Result]]) -> list[list[Result]]:
+def _tasks(groups: Mapping[tuple[str | None, str | None], list[Result]]) -> list[list[Result]]:
     """Group results of lm-eval by task: TASK/FILTER is their name, and METRIC:FILTER their id."""
     tasks: dict[tuple[str, str | None], list[Result]] = defaultdict(list)
     for (name, dataset), results in groups.items():

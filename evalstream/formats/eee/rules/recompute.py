@@ -115,7 +115,7 @@ def _crossed_metrics(aggregate: Aggregate) -> Iterator[Violation]:
 
     It is a warning if the other result has the same name.
     """
-    results = [(place, *_named(result)) for place, result in aggregate.indexed_results]
+    results = [(place, *_read_names(result)) for place, result in aggregate.indexed_results]
     owners: dict[str, dict[str | None, int]] = {}
     for place, parts, name in results:
         for part in parts:
@@ -133,7 +133,7 @@ def _crossed_metrics(aggregate: Aggregate) -> Iterator[Violation]:
             yield ES807.violation(message, pointer, found=name, severity=Severity.WARNING)
 
 
-def _named(result: Mapping[str, Any]) -> tuple[list[str], str | None]:
+def _read_names(result: Mapping[str, Any]) -> tuple[list[str], str | None]:
     """Return the parts of a result's id, and the name of its metric."""
     identity = text_or_none(result.get("evaluation_result_id"))
     name = text_or_none(member(result.get("metric_config"), "metric_name"))

@@ -13,6 +13,7 @@ from evalstream.io.names import is_packed_name
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import ALGORITHM_OF_LENGTH, count_noun
 from evalstream.parsing.json import fast, member, resolve
+from evalstream.parsing.json_values import is_number
 from evalstream.rules.base import Repair, RepairAction, declare_rule
 from evalstream.rules.catalogue import DATASTORE, FLAT
 
@@ -128,17 +129,15 @@ def _row_count_mismatch(facts: RunFacts) -> Iterator[Violation]:
         return
     rows = facts.tally.rows
     place: dict[str, Any] = {"pointer": f"{DETAILS}/total_rows", "found": declared}
-    integral = isinstance(declared, (int, float)) and not isinstance(declared, bool)
-    if not integral or declared != declared // 1:
+    if not is_number(declared) or declared != declared // 1:
         yield ES503.violation("total_rows is not a whole number", expected=rows, **place)
     elif declared < 0:
         yield ES503.violation("total_rows is negative", expected=rows, **place)
     elif declared != rows:
         missing = int(declared) - rows
         what = f"{missing:,} missing" if missing > 0 else f"{-missing:,} too many"
-        yield ES503.violation(
-            f"the file has {count_noun(rows, 'row')}, {what}", expected=rows, **place
-        )
+        message = f"the file has {count_noun(rows, 'row')}, {what}"
+        yield ES503.violation(message, expected=rows, **place)
 
 
 def _no_rows(facts: RunFacts) -> Iterator[Violation]:

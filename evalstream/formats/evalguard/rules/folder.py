@@ -23,7 +23,7 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer, resolve_pointer
 from evalstream.parsing.json_schema import compile_schema
-from evalstream.parsing.json_values import list_or_empty, object_or_empty
+from evalstream.parsing.json_values import is_number, list_or_empty, object_or_empty
 from evalstream.parsing.schema_errors import SchemaError, Validator
 from evalstream.rules.base import Rule, declare_rule
 from evalstream.rules.schema import explain_schema
@@ -142,8 +142,7 @@ def paging(endpoint: str, response: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _count(value: Any) -> int | None:
-    is_whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value % 1 == 0
-    return int(value) if is_whole and value >= 0 else None
+    return int(value) if is_number(value) and value % 1 == 0 and value >= 0 else None
 
 
 SCHEMA: Final = "$schema"

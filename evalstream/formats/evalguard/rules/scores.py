@@ -125,10 +125,9 @@ def _check_report(subject: FolderItem) -> Iterator[Violation]:
     if not of_harness:
         yield from _check_left_out(subject)
     if not of_harness and report.pairing(document) is None and report.entry_results(document):
-        tasks, results = sum(map(len, entries)), len(report.entry_results(document))
-        message = (
-            f"{count_noun(tasks, 'task')} and {count_noun(results, 'result')} cannot be matched"
-        )
+        tasks = count_noun(sum(map(len, entries)), "task")
+        results = count_noun(len(report.entry_results(document)), "result")
+        message = f"{tasks} and {results} cannot be matched"
         yield EVG401.violation(message, "/results", severity=Severity.INFO)
     for reported in report.iterate_values(document):
         yield from _check_value(reported, subject)

@@ -20,7 +20,7 @@ from evalstream.formats.helm.statistics import (
 )
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer, resolve_pointer, type_name
-from evalstream.parsing.json_values import list_or_empty
+from evalstream.parsing.json_values import is_number, list_or_empty
 from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import find_open, find_refuted
 from evalstream.rules.members import MemberRequirement, check_members, is_a
@@ -56,8 +56,7 @@ def find_malformed_member(value: Any) -> tuple[str, str] | None:
             if key in FIGURES:
                 continue
             return "", f"{key} is missing"
-        is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
-        if not is_number or (key == "count" and (not isinstance(found, int) or found < 0)):
+        if not is_number(found) or (key == "count" and (not isinstance(found, int) or found < 0)):
             return key, f"{key} must be a {'count' if key == 'count' else 'number'}"
         if isinstance(found, int) and abs(found) > 1 << (60 if key == "count" else 1000):
             return key, f"{key} is out of range"

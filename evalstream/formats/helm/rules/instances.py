@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from evalstream.formats.helm.format import NOUNS, REQUESTS, RUN_SPEC
-from evalstream.formats.helm.requests import Asked, PlainRequest, find_other_mapping
+from evalstream.formats.helm.requests import PlainRequest, Settings, find_other_mapping
 from evalstream.formats.helm.store import InstanceFacts, InstanceRow
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
@@ -85,10 +85,8 @@ def _check_entries(
         message = f"instance {last.instance} is of the split {splits[0]}"
         yield last, HLM203.violation(message, f"/{last.place}/stats")
     if compared.is_windowed and len(entries) != len(requests):
-        number = len(requests)
-        message = (
-            f"instance {last.instance} has {count_noun(number, 'request')}, not as many entries"
-        )
+        number = count_noun(len(requests), "request")
+        message = f"instance {last.instance} has {number}, not as many entries"
         yield last, HLM201.violation(message, f"/{last.place}")
     if len(requests) > 1 or first.scores is None:
         return
@@ -154,10 +152,10 @@ def check_specifications(
             yield HLM206.violation(f"{NOUNS[RUN_SPEC]} has another {key}", where, **shown)
 
 
-def check_asked(asked: Asked, settings: Mapping[str, Any], place: str) -> Iterator[Violation]:
+def check_settings(one: Settings, declared: Mapping[str, Any], place: str) -> Iterator[Violation]:
     """Yield a request to another model, or with another setting, than the run declares."""
-    for name, expected in settings.items():
-        found = getattr(asked, name)
+    for name, expected in declared.items():
+        found = getattr(one, name)
         if found not in (None, expected):
             message, where = f"the {name} of the run is {expected}", f"{place}/request/{name}"
             yield HLM206.violation(message, where, expected=expected, found=found)

@@ -177,9 +177,8 @@ def _implausible(item: Item) -> Iterator[Violation]:
             what = "is negative" if time < 0 else "is longer than the whole evaluation"
             place = f"/samples/{index}/wall_time_ms"
             yield INF309.violation(f"wall_time_ms {what}", place, found=time)
-        tokens = {
-            f"usage/{name}": one for name, one in object_or_empty(sample.get("usage")).items()
-        }
+        usage = object_or_empty(sample.get("usage"))
+        tokens = {f"usage/{name}": number for name, number in usage.items()}
         for name, number in {**tokens, _REASONING: sample.get(_REASONING)}.items():
             place = f"/samples/{index}/{name}"
             if is_number(number) and number < 0:

@@ -9,10 +9,10 @@ from typing import Any, Final
 from evalstream.formats.inspect.metrics import (
     OURS,
     find_declaration,
+    find_unnamed_figures,
     has_params,
     list_declared,
     result_metrics,
-    unnamed_figures,
 )
 from evalstream.formats.inspect.results import UNREDUCED
 from evalstream.formats.inspect.values import is_count
@@ -126,7 +126,7 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
         figures = [metric for one in found for metric in result_metrics(one.value)]
         # Groups are named without the package.
         names, groups = {one.name for one in figures}, {one.group for one in figures}
-        is_unnamed = all(unnamed_figures(log, one.value) for one in found)
+        is_unnamed = all(find_unnamed_figures(log, one.value) for one in found)
         of_task, of_scorer = log.task_metrics, member(scorer, "metrics")
         for metric in list_or_empty(of_scorer if of_task is None else of_task) if found else ():
             full = str(member(metric, "name") or "")
@@ -158,7 +158,7 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
     metrics = list(result_metrics(result))
     kinds = {one.formula for one in metrics}
     reducer = text_or_none(result.get("reducer"))
-    known, unnamed = list_declared(log, scorer), unnamed_figures(log, result)
+    known, unnamed = list_declared(log, scorer), find_unnamed_figures(log, result)
     # Metrics that the harness does not define may take the scores of each epoch, too.
     ours = {one.name.removeprefix(OURS) for one in known or () if one.is_ours}
     is_unreduced = bool(kinds) and all(one in UNREDUCED or one not in ours for one in kinds)

@@ -78,10 +78,8 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
     made = models.made if sample.has_plain_plan else {}
     seen = set[str]()
     for index, choice in objects(member(sample.value.get("output"), "choices")):
-        message, path = (
-            object_or_empty(choice.get("message")),
-            ("output", "choices", index, "message"),
-        )
+        message = object_or_empty(choice.get("message"))
+        path = ("output", "choices", index, "message")
         identity = text_or_none(message.get("id")) or ""
         others = list(made.get(identity, ()) if identity not in seen else ())
         seen.add(identity)
@@ -115,10 +113,8 @@ INS212: Final = declare_rule("INS212", record=_outputs)
 def _messages(sample: SampleView) -> Iterator[Violation]:
     """Compare each message with what the events recorded of it; report each message once."""
     reported = set()
-    witnesses = [_against_models, _against_tools]
-    if not sample.is_stopped:
-        by_state = _against_state if final_state(sample) is not None else _against_texts
-        witnesses.insert(0, by_state)
+    by_state = _against_state if final_state(sample) is not None else _against_texts
+    witnesses = (by_state, _against_models, _against_tools)[sample.is_stopped :]
     for index, words, found in chain.from_iterable(one(sample) for one in witnesses):
         if index not in reported:
             reported.add(index)

@@ -217,17 +217,13 @@ def _compare_groups(
     if not all("/" in name for name in groups):
         total, number = sum(count for count in counts if is_natural(count)), len(resolved)
         if total != number:
-            message = (
-                f"the groups have {count_noun(total, 'resolved instance')}, the results {number:,}"
-            )
-            yield message, (), {}
+            counted = count_noun(total, "resolved instance")
+            yield f"the groups have {counted}, the results {number:,}", (), {}
         return
     repositories = Counter(one.rpartition("-")[0].replace("__", "/") for one in resolved)
     for name in sorted(repositories.keys() - groups.keys()):
-        message = (
-            f"{name} is missing, which has {count_noun(repositories[name], 'resolved instance')}"
-        )
-        yield message, (), {}
+        counted = count_noun(repositories[name], "resolved instance")
+        yield f"{name} is missing, which has {counted}", (), {}
     for name, found in zip(groups, counts, strict=True):
         expected = repositories[name]
         if found != expected:

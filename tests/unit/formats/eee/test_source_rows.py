@@ -89,6 +89,7 @@ OWN, REDUCED = SampleState.OWN_DIFFERS, SampleState.REDUCED_DIFFERS
         (SourceScore(1.0, None), 1, [], 0),
         (SourceScore(1.0, None), True, ["ES654"], SampleState.DIFFERS),
         (SourceScore(1.0, None), "1", ["ES654"], SampleState.DIFFERS),
+        (SourceScore(1.0, None), 10**400, ["ES654"], SampleState.DIFFERS),
         (SourceScore(1.0, None), 0.0, ["ES654"], SampleState.DIFFERS),
         (SourceScore(1.0, 1.0), 1.0, [], 0),
         (SourceScore(1.0, 0.5), 1.0, ["ES654"], REDUCED),

@@ -108,7 +108,6 @@ TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
     "a sample repeated": (lambda log: log["samples"].append(log["samples"][0]), "INS201"),
     "a sample that failed": (_fail_sample, "INS204"),
     "total samples": (_set("results", "total_samples", value=5), "INS204"),
-    "total samples below 0": (_set("results", "total_samples", value=-4), "INS204"),
     "completed samples": (_set("results", "completed_samples", value=3), "INS204"),
     "negative total samples": (_set("results", "total_samples", value=-1), "INS204"),
     "negative completed samples": (_set("results", "completed_samples", value=-1), "INS204"),

@@ -132,6 +132,7 @@ def test_continuations_are_the_choices(arguments: Any, choices: tuple[str, ...] 
         ([["likely"], ["unlikely"]], "[['likely'], ['unlikely']]"),
         ([[], [1]], "B"),
         (["a text", ["-10.7", "True"]], "B"),
+        ([[10**400, True], [1, True]], f"[[{10**400}, True], [1, True]]"),
         ([], "B"),
         (None, "B"),
         ("text", ""),
