@@ -21,9 +21,6 @@ from evalstream.stats.claims.kinds import ClaimKind, Figure
 from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.tally import ScoreSums
 
-MOST_DEPTH: Final = 50
-"""Groups that are nested deeper are not looked into: they may contain themselves."""
-
 
 class _Member(NamedTuple):
     value: Fraction
@@ -42,7 +39,7 @@ def judge_groups(
     """
     members = dict(results.groups)
     for group, names in members.items():
-        tasks = list(dict.fromkeys(_leaves(members, group, MOST_DEPTH)))
+        tasks = _list_tasks(members, group)
         leaves = [results.entry(name) for name in tasks]
         reason = next(filter(None, (logged.get(one, Reason.NO_ROWS) for one in tasks)), None)
         for figure in results.figures(group):
@@ -91,13 +88,15 @@ def _judge_figure(
     return found._replace(message="it does not follow from its tasks")
 
 
-def _leaves(members: dict[str, list[str]], name: str, depth: int) -> Iterator[str]:
-    """Iterate over the tasks of a group and of all groups in it."""
-    if name not in members:
-        yield name
-    elif depth:
-        for one in members[name]:
-            yield from _leaves(members, one, depth - 1)
+def _list_tasks(members: Mapping[str, list[str]], group: str) -> list[str]:
+    """Return the tasks of a group and of all groups in it, each once; a group may hold itself."""
+    seen, waiting = dict[str, None](), [group]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen[name] = None
+            waiting += reversed(members.get(name, ()))
+    return [name for name in seen if name not in members]
 
 
 def _figures(results: Results, names: Sequence[str], figure: TaskFigure) -> list[_Member]:

@@ -155,7 +155,10 @@ class RunReader:
 
     def _document(self, path: str, kind: str, value: Any) -> None:
         found = self.found
-        if kind == REPORT:
+        known = {REPORT: found.report, RESULTS: found.results, DETAILS: found.details}
+        if known.get(kind) is not None:
+            self._documents.cannot(f"{printable(path)} is a second document with {NOUNS[kind]}")
+        elif kind == REPORT:
             found.report = views.Lists(path, value, "_ids")
             self.note(about_documents.check_report(found.report))
         elif kind == RESULTS:
@@ -168,6 +171,7 @@ class RunReader:
             self.note(about_documents.check_details(path, value))
         elif kind == GROUPS:
             found.groups.append((path, value))
+            self.note(about_documents.check_group_members(path, value))
         elif kind == SETTINGS:
             message = "the settings of a run hold nothing that can be checked"
             name = printable(path)
@@ -211,8 +215,9 @@ class RunReader:
             self._documents.cannot(f"{name} could not be read")
             return
         value = seen.value if seen.is_plain else settle_scalars(seen.value, seen.marks.mark)[0]
+        self._documents.locate(partial(find_marks, seen.marks), name)
+        self.note(about_documents.check_metadata(path, value))
         if isinstance(value, dict):
-            self._documents.locate(partial(find_marks, seen.marks), name)
             self.found.metadata = path, value
 
     def note(self, placed: Iterable[views.PlacedInFile]) -> None:
