@@ -485,7 +485,7 @@ def graded(pair: Pair) -> None:
         ("0.3.0", says(ERROR, {"value": 0.0, "method": "bootstrap"}), "ES803"),
         # One word in the document does not switch the check off.
         ("0.2.0", claim(0.05), "ES801"),
-        ("0.3.0", both(levels("low", "high"), claim(1)), "ES801"),
+        ("0.3.0", both(levels("low", "high"), claim(1)), "ES804"),
         ("0.3.0", both(says(NAME, "median"), claim(0.9)), "ES801"),
         ("0.3.0", both(says(NAME, "mine"), claim(0.9)), "ES805"),
         ("0.3.0", both(says(NAME, "my accuracy"), claim(0.9)), "ES805"),

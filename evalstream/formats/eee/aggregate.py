@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from evalstream.formats.eee.claims import Claims, read_claims
-from evalstream.formats.eee.metrics import METRIC_NAMES, is_qualified, list_names, metric_kind
+from evalstream.formats.eee.metrics import is_qualified, list_names, metric_kind, own_name
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.row_record import UNJOINED
 from evalstream.model.text import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalise_digest
@@ -309,7 +309,7 @@ def _result(index: int, result: dict[str, Any]) -> Result:
     metric = object_or_empty(result.get("metric_config"))
     source = object_or_empty(result.get("source_data"))
     name, levels = text_or_none(result.get("evaluation_name")), metric.get("level_names")
-    names, own = list_names(metric, name), (text_or_none(metric.get(one)) for one in METRIC_NAMES)
+    names = list_names(metric, name)
     data, (most_tokens, most_turns) = _read_data(source), _read_limits(result)
     return Result(
         place=index,
@@ -321,7 +321,7 @@ def _result(index: int, result: dict[str, Any]) -> Result:
         maximum=bound(metric.get("max_score")),
         lower_is_better=metric.get("lower_is_better") is True,
         score_type=text_or_none(metric.get("score_type")),
-        metric=next(filter(None, (*own, *names)), None),
+        metric=own_name(metric) or next(iter(names), None),
         levels=len(levels) if isinstance(levels, list) else None,
         samples_number=data.number,
         sample_ids=data.ids,

@@ -12,6 +12,7 @@ import msgspec
 from evalstream.engine.row_lookup import find_objects
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate, Figures, Result
+from evalstream.formats.eee.metrics import own_name
 from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS, row_answer, to_double
 from evalstream.formats.eee.versions import nearest_version
 from evalstream.model.comparison import Answered, MetricName, RunDescription
@@ -93,15 +94,15 @@ def _metric(
     if result is None:
         name = label.name or ""
         return MetricName(name, label.result if label.result != name else None)
-    name = result.name or ""
-    metric = result.metric or (result.id if result.id != name else None)
+    name, declared = result.name or "", figures[result.place].metric
+    metric = own_name(declared) or (result.id if result.id != name else None)
     return MetricName(
         name,
         metric,
         result.lower_is_better,
         _finite(result.minimum),
         _finite(result.maximum),
-        text_or_none(figures[result.place].metric.get("metric_unit")),
+        text_or_none(declared.get("metric_unit")),
     )
 
 

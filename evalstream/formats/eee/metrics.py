@@ -56,6 +56,11 @@ OF_ONE_ANSWER = LazyPattern(
 """Metrics that say whether one answer is the reference."""
 
 
+def own_name(metric: Mapping[str, Any]) -> str | None:
+    """Return the name of a metric that its own members state."""
+    return next(filter(None, (text_or_none(metric.get(key)) for key in METRIC_NAMES)), None)
+
+
 def list_names(metric: Mapping[str, Any], evaluation_name: str | None) -> list[str]:
     """Return the names of a metric: its own, and those in texts as converters write them.
 
