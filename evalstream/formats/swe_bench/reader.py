@@ -21,7 +21,6 @@ from evalstream.formats.swe_bench.format import (
     REPORT,
     REPORT_FILE,
     RESULTS,
-    SETTINGS,
     detect_kind,
     is_outcome,
 )
@@ -172,12 +171,10 @@ class RunReader:
         elif kind == GROUPS:
             found.groups.append((path, value))
             self.note(about_documents.check_group_members(path, value))
-        elif kind == SETTINGS:
+        else:
             message = "the settings of a run hold nothing that can be checked"
             name = printable(path)
             self._documents.refuse(ES005.violation(message), name, f"{name}: {message}")
-        else:
-            raise ValueError(f"no such kind of document: {kind}")
 
     def _outcome(self, path: str, value: dict[str, Any]) -> None:
         is_placed = os.path.basename(path) == REPORT_FILE
