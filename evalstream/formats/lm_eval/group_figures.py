@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.lm_eval.views import NO_STDERR, STDERR, Results, TaskFigure
@@ -38,10 +39,11 @@ def judge_groups(
     where they are checked themselves, without a reason that leaves their figures open.
     """
     members = dict(results.groups)
+    doubt = Reason.EVIDENCE if _have_cycle(members) else None
     for group, names in members.items():
         tasks = _list_tasks(members, group)
         leaves = [results.entry(name) for name in tasks]
-        reason = next(filter(None, (logged.get(one, Reason.NO_ROWS) for one in tasks)), None)
+        reason = next(filter(None, (logged.get(one, Reason.NO_ROWS) for one in tasks)), doubt)
         for figure in results.figures(group):
             # A group may be made of the figures of its tasks, or of its members.
             found_sets = (_figures(results, some, figure) for some in (tasks, names))
@@ -86,6 +88,15 @@ def _judge_figure(
     if found.claim.state is not State.REFUTED:
         return found
     return found._replace(message="it does not follow from its tasks")
+
+
+def _have_cycle(members: Mapping[str, list[str]]) -> bool:
+    """Tell whether a group holds itself, so that its figure would confirm itself."""
+    try:
+        TopologicalSorter(members).prepare()
+    except CycleError:
+        return True
+    return False
 
 
 def _list_tasks(members: Mapping[str, list[str]], group: str) -> list[str]:
