@@ -102,16 +102,15 @@ class Folder:
     shown: dict[str, list[Document]] = field(default_factory=dict)
     unread_layouts: set[str] = field(default_factory=set)
     _listed: dict[str, frozenset[str]] = field(default_factory=dict)
-    _ranges: dict[tuple[str, str], list[Ranges]] = field(default_factory=dict)
-    _policies: list[Document] = field(default_factory=list)
+    _tables: dict[str, list[tuple[str | None, Table]]] = field(default_factory=dict)
     _last: tuple[Document, list[TableRanges]] | None = None
 
     def add(self, document: Document) -> None:
         """Add a document."""
         if document.layout is not None:
             self.shown.setdefault(document.layout, []).append(document)
-        if document.kind == POLICY:
-            self._policies.append(document)
+        for table in iterate_tables(document) if document.kind == POLICY else ():
+            self._tables.setdefault(str(table.task), []).append((document.id, table))
         if document.id is None:
             return
         owners = self.owners[document.kind]
@@ -179,17 +178,11 @@ class Folder:
 
     def ranges(self, task: str, metric: str) -> list[Ranges]:
         """Return the ranges of a metric on a task: those of its thresholds, and of each policy."""
-        if (task, metric) not in self._ranges:
-            document = self.owners[THRESHOLD].get(task)
-            sources = [*([] if document is None else [document]), *self._policies]
-            found = (
-                Ranges(source.id if source.kind == POLICY else None, metric_ranges(table, metric))
-                for source in sources
-                for table in iterate_tables(source)
-                if table.task == task
-            )
-            self._ranges[task, metric] = [one for one in found if one.ranges]
-        return self._ranges[task, metric]
+        document = self.owners[THRESHOLD].get(task)
+        own = () if document is None else iterate_tables(document)
+        tables = [*((None, table) for table in own), *self._tables.get(task, ())]
+        found = (Ranges(policy, metric_ranges(table, metric)) for policy, table in tables)
+        return [one for one in found if one.ranges]
 
     def find_ranges(self, document: Document) -> list[TableRanges]:
         """Return the ranges of each metric in a document, which several rules ask for in turn."""

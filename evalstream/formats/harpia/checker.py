@@ -83,16 +83,18 @@ def check(
     read = _input(documents, run.inputs)
     output = _document(documents, run.aggregate, OUTPUT)
     scores = _scores(documents, output, read)
-    digits = read_decimals(output.text) if output is not None else None
+    document, digits = (
+        (None, None) if output is None else (output.value, read_decimals(output.text))
+    )
     if run.rows is None:
-        judged = judge_scores(scores or [], digits, None)
+        judged = judge_scores(scores or [], document, digits, None)
         is_input = run.aggregate is None
         return _mark_missing(run, _close_check(documents, None if is_input else judged))
     log = LogTally(collect_known(read, scores, digits))
     _check_log(documents, log, _samples(options, read), show, progress)
     tally = documents.collector.tally
     is_read = bool(tally.rows) and not tally.unread and documents.incomplete_reason is None
-    judged = judge_scores(scores or [], digits, log, is_read=is_read)
+    judged = judge_scores(scores or [], document, digits, log, is_read=is_read)
     summary = _close_check(documents, judged, tally.rows, is_read=is_read)
     if tally.unread or not tally.rows:
         unread = f"{count_noun(tally.unread, 'record')} could not be read"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from evalstream.formats.harpia.documents import find_member
 from evalstream.formats.harpia.log_tally import Amount, LogTally, Path
 from evalstream.formats.harpia.requirements import at, is_empty
 from evalstream.formats.harpia.values import choose_kind, claim_at, iterate_leaves
@@ -33,12 +34,17 @@ class JudgedScores(NamedTuple):
 
 
 def judge_scores(
-    outputs: Sequence[Output], digits: Any, log: LogTally | None, *, is_read: bool = True
+    outputs: Sequence[Output],
+    document: Any,
+    digits: Any,
+    log: LogTally | None,
+    *,
+    is_read: bool = True,
 ) -> JudgedScores:
-    """Judge all figures in the scores of an output by the records of a log.
+    """Judge all figures of an output by the records of a log; those outside of scores are open.
 
-    `digits` is the output with its numbers as written. Of a log that is not `is_read` to its end no
-    figure is compared.
+    `digits` is the `document` with its numbers as written. Of a log that is not `is_read` to its
+    end no figure is compared.
     """
     amounts = {} if log is None else {id(one.claim): one for one in log.amounts() if one.claim}
     judgements = []
@@ -50,6 +56,8 @@ def judge_scores(
                 judgements.append(leave_open(claim, reason or Reason.FORMULA))
             else:
                 judgements.append(_judge(claim, log, amount, path))
+    others = _iterate_others(outputs, document, digits)
+    judgements += (leave_open(claim, Reason.FORMULA) for claim in others)
     return JudgedScores(judgements, log is not None and is_read)
 
 
@@ -76,6 +84,28 @@ def _judge(claim: Claim, log: LogTally, amount: Amount, path: Path) -> Judgement
     unit = Fraction(1, 10**decimals) if decimals else Fraction(0)
     missing = log.instances - amount.instances
     return judge(claim, Evidence(sums, cover, sums.values, missing=missing, unit=unit))
+
+
+def _iterate_others(outputs: Sequence[Output], document: Any, digits: Any) -> Iterator[Claim]:
+    """Yield the numbers of an output that stand in no score, parameters or elapsed time."""
+    known = {
+        at(metric.pointer, one)
+        for metric, score, _ in outputs
+        if isinstance(metric.value, dict)
+        for one in (score, metric.parameters, find_member(metric.value, "elapsed time"))
+        if one is not None
+    }
+    waiting = [("", document)]
+    while waiting:
+        place, value = waiting.pop()
+        if place in known:
+            continue
+        if isinstance(value, (dict, list)):
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += reversed([(place + pointer([key]), one) for key, one in items])
+        elif is_number(value):
+            number = claim_at(digits, place, ())
+            yield Claim(place, short_text(place[1:]), kinds.UNKNOWN, number, value)
 
 
 def _iterate_claims(output: Output, digits: Any) -> Iterator[tuple[Path | None, Claim]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -105,24 +106,24 @@ def compare_metrics(claims: list[Score], asked: list[InputMetric] | None) -> Met
     outcome = MetricOutcome(claims, [], [], [], [], asked is not None)
     if asked is None:
         return outcome
-    left: dict[tuple[str, bytes | None], list[InputMetric]] = {}
+    left: dict[tuple[str, bytes | None], deque[InputMetric]] = {}
     for claim in claims:
         if claim.metric.id is not None:
-            left.setdefault((claim.metric.id, claim.metric.key), []).append(claim.metric)
+            left.setdefault((claim.metric.id, claim.metric.key), deque()).append(claim.metric)
     wanted = [metric for metric in asked if metric.id is not None and metric.enabled is not False]
     open_ = [
-        metric for metric in wanted if not _make_metric(left.get((metric.id or "", metric.key)))
+        metric for metric in wanted if not _take_first(left.get((metric.id or "", metric.key)))
     ]
     known = {(metric.id, metric.key): metric for metric in asked}
     enabled = {(metric.id, metric.key) for metric in wanted}
-    unmatched: dict[str | None, list[InputMetric]] = {}
+    unmatched: dict[str | None, deque[InputMetric]] = {}
     for key, some in left.items():
         if key in enabled:
             outcome.repeated.extend(some)
         elif key in known:
             outcome.unrequested.extend((one, "is not enabled") for one in some)
         else:
-            unmatched.setdefault(key[0], []).extend(some)
+            unmatched.setdefault(key[0], deque()).extend(some)
     _pair_off(outcome, open_, unmatched)
     _explain_unrequested(outcome, asked, unmatched)
     return outcome
@@ -133,17 +134,19 @@ def view_metric(record: Mapping[str, Any]) -> InputMetric:
     return _metric("", record, _text(documents.find_metric(record)))
 
 
-def _make_metric(some: list[InputMetric] | None) -> InputMetric | None:
-    return some.pop(0) if some else None
+def _take_first(some: deque[InputMetric] | None) -> InputMetric | None:
+    return some.popleft() if some else None
 
 
 def _pair_off(
-    outcome: MetricOutcome, open_: list[InputMetric], unmatched: dict[str | None, list[InputMetric]]
+    outcome: MetricOutcome,
+    open_: list[InputMetric],
+    unmatched: Mapping[str | None, deque[InputMetric]],
 ) -> None:
     """Pair metrics without an exact claim with claims under the same name."""
     is_sure = all(claim.metric.id is not None for claim in outcome.claims)
     for metric in open_:
-        other = _make_metric(unmatched.get(metric.id))
+        other = _take_first(unmatched.get(metric.id))
         if other is not None:
             outcome.unlike.append((metric, other))
         elif is_sure and metric.enabled:
@@ -153,9 +156,9 @@ def _pair_off(
 def _explain_unrequested(
     outcome: MetricOutcome,
     asked: list[InputMetric],
-    unmatched: Mapping[str | None, list[InputMetric]],
+    unmatched: Mapping[str | None, deque[InputMetric]],
 ) -> None:
-    """Yield each claim that was not requested with the reason; one without a name is left out."""
+    """Add each claim that was not requested with the reason; one without a name is left out."""
     if any(metric.id is None for metric in asked):
         return
     names = {metric.id for metric in asked}

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.engine.row_pass import describe_error
@@ -64,6 +65,9 @@ class _Documents:
     def __init__(self) -> None:
         self._kept = SpillTable(_TABLES)
         self.close = self._kept.close
+        self._find_hashes = lru_cache(maxsize=1024)(
+            lambda path: benchmark_hashes(path, None, Options())
+        )
 
     def take(self, kind: str, path: str) -> None:
         """Read the ids of a document, and remember them."""
@@ -94,8 +98,8 @@ class _Documents:
         """Join an evaluation with the only candidate, or the one that has the declared hash."""
         if len(candidates) > 1:
             several = candidates
-            hashed = ((one, benchmark_hashes(one, None, Options())) for one in several)
-            candidates = [one for one, hashes in hashed if declared in hashes][:1] or several
+            candidates = [one for one in several if declared in self._find_hashes(one)][:1]
+            candidates = candidates or several
         if len(candidates) == 1:
             self._join(number, candidates[0])
         elif candidates:

@@ -46,19 +46,19 @@ class Benchmark:
         return frozenset(bearers) if isinstance(bearers, dict) else None
 
     @cached_property
-    def factors(self) -> dict[str, list[str]]:
-        """The levels of each factor."""
-        return texts_by_name(self.document.get("factors"))
+    def factors(self) -> dict[str, dict[str, int]]:
+        """The levels of each factor, with their places."""
+        return places_by_name(self.document.get("factors"))
 
     @cached_property
-    def families(self) -> dict[str, list[str]]:
-        """The tiers of each ordinal family, lowest first."""
-        return texts_by_name(self.document.get("ordinal_families"))
+    def families(self) -> dict[str, dict[str, int]]:
+        """The tiers of each ordinal family, lowest first, with their places."""
+        return places_by_name(self.document.get("ordinal_families"))
 
     @cached_property
-    def targets(self) -> list[str]:
-        """The labels that items may aim at."""
-        return [text for _, text in numbered_texts(self.document.get("targets"))]
+    def targets(self) -> Collection[str]:
+        """The labels that items may aim at, each once."""
+        return dict.fromkeys(text for _, text in numbered_texts(self.document.get("targets")))
 
     @property
     def item_ids(self) -> Iterator[tuple[int, str]]:
@@ -188,10 +188,14 @@ class Item:
         return benchmark.by_id.get(name)
 
 
-def texts_by_name(value: Any) -> dict[str, list[str]]:
-    """Return the lists of strings of a map; other values give an empty list."""
-    members = object_or_empty(value)
-    return {name: [text for _, text in numbered_texts(given)] for name, given in members.items()}
+def places_by_name(value: Any) -> dict[str, dict[str, int]]:
+    """Return the strings in the lists of a map, each with its first place; others have none."""
+    found: dict[str, dict[str, int]] = {}
+    for name, given in object_or_empty(value).items():
+        places = found[name] = {}
+        for place, (_, text) in enumerate(numbered_texts(given)):
+            places.setdefault(text, place)
+    return found
 
 
 def _is_vote(sample: Any) -> bool:

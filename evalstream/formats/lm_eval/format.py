@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import ClassVar, Final, NamedTuple
 
 from evalstream.formats.base import PairedFormat, Place, other_formats
@@ -121,12 +122,26 @@ def has_samples_without_results(folder: str) -> bool:
 
 def results_beside(samples: str) -> str | None:
     """Return the results of the call that wrote some samples, None without exactly one."""
+    return _results_among(samples, _names_by_time)
+
+
+def _results_among(
+    samples: str, list_results: Callable[[str], Mapping[str | None, list[str]]]
+) -> str | None:
     found = samples_name(samples)
     if found is None or samples == STDIN or is_remote(samples):
         return None
     folder = os.path.dirname(samples)
-    names = [name for name in sorted(_names(folder)) if results_time(name) == found.time]
+    names = list_results(folder).get(found.time, [])
     return os.path.join(folder, names[0]) if len(names) == 1 else None
+
+
+def _names_by_time(folder: str) -> Mapping[str | None, list[str]]:
+    """Return the names of results in a folder by their time; None has all other names."""
+    names: dict[str | None, list[str]] = {}
+    for name in _names(folder):
+        names.setdefault(results_time(name), []).append(name)
+    return names
 
 
 def _names(folder: str) -> list[str]:
@@ -192,11 +207,12 @@ class LmEvalFormat(PairedFormat):
             if key[1] is not None or times[key] == 1
         }
         used: set[str | None] = set()
+        list_results = lru_cache(maxsize=1)(_names_by_time)
         for path in samples:
             name = samples_name(path)
             found = known.get((os.path.dirname(path), None if name is None else name.time))
             # Samples that were named alone have their results beside them.
-            found = found if found or known else results_beside(path)
+            found = found if found or known else _results_among(path, list_results)
             used.add(found)
             yield Run(path, found, format=NAME)
         taken = {os.path.abspath(path) for path in samples if not is_remote(path)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.lm_eval.views import NO_STDERR, STDERR, Results, TaskFigure
@@ -20,9 +21,6 @@ from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.kinds import ClaimKind, Figure
 from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.tally import ScoreSums
-
-MOST_DEPTH: Final = 50
-"""Groups that are nested deeper are not looked into: they may contain themselves."""
 
 
 class _Member(NamedTuple):
@@ -41,10 +39,11 @@ def judge_groups(
     where they are checked themselves, without a reason that leaves their figures open.
     """
     members = dict(results.groups)
+    doubt = Reason.EVIDENCE if _have_cycle(members) else None
     for group, names in members.items():
-        tasks = list(dict.fromkeys(_leaves(members, group, MOST_DEPTH)))
+        tasks = _list_tasks(members, group)
         leaves = [results.entry(name) for name in tasks]
-        reason = next(filter(None, (logged.get(one, Reason.NO_ROWS) for one in tasks)), None)
+        reason = next(filter(None, (logged.get(one, Reason.NO_ROWS) for one in tasks)), doubt)
         for figure in results.figures(group):
             # A group may be made of the figures of its tasks, or of its members.
             found_sets = (_figures(results, some, figure) for some in (tasks, names))
@@ -91,13 +90,24 @@ def _judge_figure(
     return found._replace(message="it does not follow from its tasks")
 
 
-def _leaves(members: dict[str, list[str]], name: str, depth: int) -> Iterator[str]:
-    """Iterate over the tasks of a group and of all groups in it."""
-    if name not in members:
-        yield name
-    elif depth:
-        for one in members[name]:
-            yield from _leaves(members, one, depth - 1)
+def _have_cycle(members: Mapping[str, list[str]]) -> bool:
+    """Tell whether a group holds itself, so that its figure would confirm itself."""
+    try:
+        TopologicalSorter(members).prepare()
+    except CycleError:
+        return True
+    return False
+
+
+def _list_tasks(members: Mapping[str, list[str]], group: str) -> list[str]:
+    """Return the tasks of a group and of all groups in it, each once; a group may hold itself."""
+    seen, waiting = dict[str, None](), [group]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen[name] = None
+            waiting += reversed(members.get(name, ()))
+    return [name for name in seen if name not in members]
 
 
 def _figures(results: Results, names: Sequence[str], figure: TaskFigure) -> list[_Member]:

@@ -141,6 +141,11 @@ class Results(DataClass, frozen=True):
             if isinstance(members, list) and members:
                 yield name, [one for one in members if isinstance(one, str)]
 
+    def is_group(self, name: str) -> bool:
+        """Tell whether a name is that of a group."""
+        members = object_or_empty(self.document.get("group_subtasks")).get(name)
+        return isinstance(members, list) and bool(members)
+
     def filters(self, task: str) -> list[str]:
         """Return the filters of a task in the order of its configuration, also repeated ones."""
         entries = list_or_empty(self.config(task).get("filter_list"))

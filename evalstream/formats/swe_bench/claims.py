@@ -74,10 +74,14 @@ def judge_metadata(info: Mapping[str, Any], details: Mapping[str, Any]) -> Itera
     entries = [one for one in details.values() if isinstance(one, dict)]
     for name, member, kind in _OF_METADATA:
         claimed = info.get(name)
-        if not holds_double(claimed):
+        if claimed is None:
             continue
-        place, value = pointer(["info", name]), Decimal(str(claimed))
-        claim = Claim(place, f"info.{name}", kind, value, claimed, is_score=name == "resolved")
+        place, is_score = pointer(["info", name]), name == "resolved"
+        value = Decimal(str(claimed)) if holds_double(claimed) else None
+        claim = Claim(place, f"info.{name}", kind, value, claimed, is_score=is_score)
+        if value is None:
+            yield leave_open(claim, Reason.FORMULA)
+            continue
         found = [entry.get(member) for entry in entries]
         if name == "resolved":
             found = [PERCENT * one if isinstance(one, bool) else None for one in found]

@@ -177,14 +177,16 @@ class _Files:
         used: set[str] = set()
         reports = self._of(REPORT)
         submissions = self._submissions()
-        for folder in submissions:
-            own = [path for path in predictions if os.path.dirname(path) == folder]
+        by_folder = _group_paths(predictions, os.path.dirname)
+        for folder, about in submissions.items():
+            own = by_folder.get(folder, [])
             used.update(own)
-            yield self._submission(folder, own, logs.pop(os.path.join(folder, "logs"), []))
+            yield _make_submission(folder, about, own, logs.pop(os.path.join(folder, "logs"), []))
         rows_of = _find_predictions(reports, predictions)
+        named = _group_paths(logs, _report_name)
         for report in reports:
-            name = os.path.basename(report)
-            own_logs = _nearest(report, [one for one in logs if _report_name(one) == name])
+            fitting = named.get(os.path.basename(report), ())
+            own_logs = _nearest(report, [one for one in fitting if one in logs])
             if own_logs is None and len(reports) == len(logs) == 1:
                 own_logs = next(iter(logs))
             rows = rows_of[report]
@@ -197,29 +199,32 @@ class _Files:
         alone += [path for path in self._of(METADATA) if os.path.dirname(path) not in submissions]
         yield from (Run(path, None, format=NAME) for path in alone)
 
-    def _submission(self, folder: str, predictions: list[str], logs: list[str]) -> Run:
-        others = (RESULTS, DETAILS, GROUPS)
-        about = [path for kind in others for path in self._of(kind) if _root(path) == folder]
-        named = (os.path.join(folder, name) for name in METADATA_FILES)
-        metadata = [path for path in named if is_local(path) and is_plain_file(path)]
-        rows = predictions[0] if len(predictions) == 1 else None
-        unused = predictions if rows is None else []
-        beside = (*about[1:], *metadata, *unused, *logs)
-        return Run(rows, about[0], format=NAME, beside=beside)
-
-    def _submissions(self) -> list[str]:
-        paths = (path for kind in (RESULTS, DETAILS, GROUPS) for path in self._of(kind))
-        return list(dict.fromkeys(map(_root, paths)))
+    def _submissions(self) -> dict[str, list[str]]:
+        """Return the documents of submissions by the folder of each."""
+        kinds = (RESULTS, DETAILS, GROUPS)
+        return _group_paths((path for kind in kinds for path in self._of(kind)), _root)
 
     def _logs(self) -> dict[str, list[str]]:
         """Return the reports of instances by the folder that has those of one model and run."""
-        folders: dict[str, list[str]] = {}
-        for path in self._of(INSTANCE):
-            folders.setdefault(os.path.dirname(os.path.dirname(path)), []).append(path)
-        return folders
+        return _group_paths(self._of(INSTANCE), lambda path: os.path.dirname(os.path.dirname(path)))
 
     def _of(self, kind: str) -> list[str]:
         return list(self._by_kind.get(kind, ()))
+
+
+def _group_paths(paths: Iterable[str], key: Callable[[str], str]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for path in paths:
+        groups.setdefault(key(path), []).append(path)
+    return groups
+
+
+def _make_submission(folder: str, about: list[str], predictions: list[str], logs: list[str]) -> Run:
+    named = (os.path.join(folder, name) for name in METADATA_FILES)
+    metadata = [path for path in named if is_local(path) and is_plain_file(path)]
+    rows = predictions[0] if len(predictions) == 1 else None
+    unused = predictions if rows is None else []
+    return Run(rows, about[0], format=NAME, beside=(*about[1:], *metadata, *unused, *logs))
 
 
 def _find_predictions(reports: list[str], predictions: list[str]) -> dict[str, str | None]:
@@ -228,12 +233,12 @@ def _find_predictions(reports: list[str], predictions: list[str]) -> dict[str, s
     A model may have several runs: predictions are not those of a report that does not name half of
     their first instances, if another one does.
     """
-    models = {path: first_model(path) for path in predictions if is_local(path)}
+    models = _group_paths(filter(is_local, predictions), lambda path: first_model(path) or "")
     found: dict[str, str | None] = {}
     for report in reports:
-        name = os.path.basename(report)
-        fitting = [path for path, one in models.items() if one and name.startswith(f"{one}.")]
-        found[report] = _nearest(report, fitting)
+        parts = os.path.basename(report).split(".")
+        names = filter(None, (".".join(parts[:end]) for end in range(1, len(parts))))
+        found[report] = _nearest(report, [path for name in names for path in models.get(name, ())])
     if len(reports) == len(predictions) == 1:
         found[reports[0]] = predictions[0]
     for rows, number in Counter(found.values()).items():

@@ -21,7 +21,6 @@ from evalstream.formats.swe_bench.format import (
     REPORT,
     REPORT_FILE,
     RESULTS,
-    SETTINGS,
     detect_kind,
     is_outcome,
 )
@@ -155,7 +154,10 @@ class RunReader:
 
     def _document(self, path: str, kind: str, value: Any) -> None:
         found = self.found
-        if kind == REPORT:
+        known = {REPORT: found.report, RESULTS: found.results, DETAILS: found.details}
+        if known.get(kind) is not None:
+            self._documents.cannot(f"{printable(path)} is a second document with {NOUNS[kind]}")
+        elif kind == REPORT:
             found.report = views.Lists(path, value, "_ids")
             self.note(about_documents.check_report(found.report))
         elif kind == RESULTS:
@@ -168,12 +170,11 @@ class RunReader:
             self.note(about_documents.check_details(path, value))
         elif kind == GROUPS:
             found.groups.append((path, value))
-        elif kind == SETTINGS:
+            self.note(about_documents.check_group_members(path, value))
+        else:
             message = "the settings of a run hold nothing that can be checked"
             name = printable(path)
             self._documents.refuse(ES005.violation(message), name, f"{name}: {message}")
-        else:
-            raise ValueError(f"no such kind of document: {kind}")
 
     def _outcome(self, path: str, value: dict[str, Any]) -> None:
         is_placed = os.path.basename(path) == REPORT_FILE
@@ -211,8 +212,9 @@ class RunReader:
             self._documents.cannot(f"{name} could not be read")
             return
         value = seen.value if seen.is_plain else settle_scalars(seen.value, seen.marks.mark)[0]
+        self._documents.locate(partial(find_marks, seen.marks), name)
+        self.note(about_documents.check_metadata(path, value))
         if isinstance(value, dict):
-            self._documents.locate(partial(find_marks, seen.marks), name)
             self.found.metadata = path, value
 
     def note(self, placed: Iterable[views.PlacedInFile]) -> None:

@@ -101,7 +101,7 @@ def _thin_cells(benchmark: Benchmark) -> Iterator[Violation]:
     names = sorted(benchmark.factors)
     if not is_number(least) or not names:
         return
-    levels = [list(dict.fromkeys(benchmark.factors[name])) for name in names]
+    levels = [list(benchmark.factors[name]) for name in names]
     held = _count_cells(benchmark, names, levels)
     full = sum(number >= least for number in held.values())
     cells = math.prod(map(len, levels))
@@ -258,10 +258,10 @@ def _references_of_item(item: BenchmarkItem) -> Iterator[Violation]:
     if tier not in tiers:
         message, expected = "not a tier of this family", expect_one(tiers)
         yield INF210.violation(message, (*path, "tier"), expected=expected, found=tier)
-    elif is_number(number) and number != tiers.index(tier):
+    elif is_number(number) and number != tiers[tier]:
         message = "not the index of this tier in its family, from 0"
         place = (*path, "tier_index")
-        yield INF210.violation(message, place, expected=tiers.index(tier), found=number)
+        yield INF210.violation(message, place, expected=tiers[tier], found=number)
 
 
 KINDS: Final = ("template", "plugin")

@@ -132,8 +132,7 @@ def _repeated_arguments(results: Results) -> Iterator[Violation]:
 
 def _identity(results: Results, task: str) -> Iterator[Violation]:
     """Report names of a task that differ, and a task that has no configuration."""
-    config, entry = results.config(task), results.entry(task)
-    is_group = task in {name for name, _ in results.groups}
+    config, entry, is_group = results.config(task), results.entry(task), results.is_group(task)
     # Early releases do not tell groups from tasks.
     tells_groups = "group_subtasks" in results.document and results.document.get("configs")
     if not config and not is_group:

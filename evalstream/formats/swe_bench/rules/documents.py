@@ -85,6 +85,7 @@ _DETAIL: Final = (
         for key in ("cost", "api_calls")
     ),
 )
+_GROUP: Final = tuple(_require_count(key, is_needed=True) for key in ("resolved", "total"))
 
 
 def _check(
@@ -116,14 +117,38 @@ def check_results(lists: Lists) -> Iterable[PlacedInFile]:
 
 def check_details(path: str, details: Mapping[str, Any]) -> Iterator[PlacedInFile]:
     """Yield the details of instances that are malformed."""
-    for one, detail in details.items():
-        place = pointer([one])
-        if isinstance(detail, dict):
-            found = _check({k: v for k, v in detail.items() if v is not None}, _DETAIL, place)
+    return _check_each(path, details, _DETAIL, "details")
+
+
+def check_group_members(path: str, groups: Mapping[str, Any]) -> Iterator[PlacedInFile]:
+    """Yield the groups of instances that are malformed."""
+    return _check_each(path, groups, _GROUP, "a group")
+
+
+def check_metadata(path: str, metadata: Any) -> Iterator[PlacedInFile]:
+    """Yield the members of a submission's metadata that are malformed."""
+    if isinstance(metadata, dict):
+        # Metadata of 2024 have their members outside of `info`.
+        shown = {key: one for key, one in metadata.items() if key == "info" and one is not None}
+        yield from _check_each(path, shown, (), "info")
+    elif metadata is not None:
+        message = f"metadata must be an object, not {type_name(metadata)}"
+        yield PlacedInFile(path, SWE101.violation(message, "", found=metadata))
+
+
+def _check_each(
+    path: str, values: Mapping[str, Any], requirements: Sequence[MemberRequirement], noun: str
+) -> Iterator[PlacedInFile]:
+    """Yield the values of an object that are no objects, or have malformed members; null is none."""
+    for name, value in values.items():
+        place = pointer([name])
+        if isinstance(value, dict):
+            given = {key: one for key, one in value.items() if one is not None}
+            found = _check(given, requirements, place)
             yield from (PlacedInFile(path, violation) for violation in found)
         else:
-            message = f"details must be an object, not {type_name(detail)}"
-            yield PlacedInFile(path, SWE101.violation(message, place, found=detail))
+            message = f"{noun} must be an object, not {type_name(value)}"
+            yield PlacedInFile(path, SWE101.violation(message, place, found=value))
 
 
 def check_outcome(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
@@ -200,7 +225,7 @@ def _compare_totals(
     totals = {name: object_or_empty(one).get("total") for name, one in groups.items()}
     for name, total in totals.items():
         resolved = object_or_empty(groups[name]).get("resolved")
-        if is_natural(resolved) and isinstance(total, int) and total < resolved:
+        if is_natural(resolved) and is_natural(total) and total < resolved:
             message = f"the group has {count_noun(resolved, 'resolved instance')} of {total:,}"
             yield message, (name, "total"), {"expected": at_least(resolved), "found": total}
     total = sum(one for one in totals.values() if is_natural(one))

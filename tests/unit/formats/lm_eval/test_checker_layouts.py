@@ -211,6 +211,23 @@ def group_findings(folder: Path, document: dict[str, Any]) -> list[str | None]:
     return [one.pointer for one in report.findings if one.code == "LME304"]
 
 
+def test_groups_in_each_other_are_looked_through_once(tmp_path: Path) -> None:
+    document = grouped()
+    nested = {f"g{number}": [f"g{number + 1}"] * 2 for number in range(100)}
+    document["group_subtasks"] |= nested | {"g100": ["all", "g0"]}
+    document["results"]["g0"] = dict(document["results"]["all"])
+    assert group_findings(tmp_path / "log", document) == []
+
+
+def test_a_group_that_holds_itself_confirms_nothing(tmp_path: Path) -> None:
+    document = grouped()
+    document["results"]["own"] = {"acc,none": 0.99, "sample_len": 1}
+    document["group_subtasks"]["own"] = ["own"]
+    group_findings(tmp_path / "log", document)
+    (run,) = evalstream.check([str(tmp_path / "log" / RESULTS)]).runs
+    assert {one.state.value for one in run.claims if one.is_score} == {"open"}
+
+
 def test_a_sound_group_has_no_findings(tmp_path: Path) -> None:
     assert group_findings(tmp_path / "log", grouped()) == []
 

@@ -565,18 +565,43 @@ def test_a_run_report_is_not_renamed_after_another_model() -> None:
 GROUPS = "submission/results/resolved_by_repo.json"
 
 
+def test_a_second_list_of_results_is_not_passed_over() -> None:
+    shutil.copy(RESULTS, "submission/results.json")
+    (run,) = check("submission").runs
+    assert run.verdict == "incomplete"
+    assert "is a second document with the results of a submission" in str(run.incomplete_reason)
+
+
+def test_a_figure_that_is_a_text_is_an_open_claim() -> None:
+    path = Path("submission/metadata.yaml")
+    path.write_text(path.read_text().replace("40.0", '"99.0"'))
+    assert "SWE402" in codes(check("submission"))
+
+
+@pytest.mark.parametrize("text", ["info:\n- resolved: 99\n", "- info:\n"])
+def test_metadata_without_members_are_malformed(text: str) -> None:
+    Path("submission/metadata.yaml").write_text(text)
+    assert codes(check("submission")) >= {"SWE101"}
+
+
+def test_metadata_of_2024_have_no_info() -> None:
+    Path("submission/metadata.yaml").write_text("name: acorn\nverified: true\n")
+    assert "SWE101" not in codes(check("submission"))
+
+
 @pytest.mark.parametrize(
     ("resolved", "total", "expected"),
     [
         (2, 1, {("SWE205", "error"), ("SWE205", "warning")}),
         (2, 2, {("SWE205", "warning")}),
         (2, 50, {("SWE205", "warning")}),
-        (2, -1, {("SWE205", "error")}),
+        (2, -1, {("SWE101", "error")}),
+        ("2", 5, {("SWE101", "error"), ("SWE205", "error")}),
         (2, 5, set()),
     ],
 )
 def test_totals_of_groups_fit_the_details(
-    resolved: int, total: int, expected: set[tuple[str, str]]
+    resolved: Any, total: int, expected: set[tuple[str, str]]
 ) -> None:
     edit(GROUPS, lambda value: value["acme/widgets"].update(resolved=resolved, total=total))
     assert severities(check("submission")) == expected

@@ -1,0 +1,32 @@
+"""The figures of an output: no number of it is passed over."""
+
+from typing import Any
+
+import pytest
+
+from evalstream.formats.harpia.claims import judge_scores
+from evalstream.formats.harpia.views import view_claims
+from evalstream.model.claim import Reason
+
+BLEU = {"parameters": {"max_order": 2}, "score": 0.5, "elapsed time": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("document", "place"),
+    [
+        ({"outputs": [{"metric": "BLEU", **BLEU}], "accuracy": 0.99}, "/accuracy"),
+        ({"outputs": [{"metric": "BLEU", **BLEU}], "all": [{"acc": 0.99}]}, "/all/0/acc"),
+        ({"BLEU": BLEU, "ROUGE": 0.99}, "/ROUGE"),
+        ({"BLEU": BLEU, "ROUGE": {"value": 0.99}}, "/ROUGE/value"),
+        ([{"metric": "BLEU", **BLEU, "accuracy": 0.99}], "/0/accuracy"),
+    ],
+)
+def test_a_number_outside_of_scores_is_an_open_claim(document: Any, place: str) -> None:
+    claims = judge_scores(view_claims(document), document, document, None).claims
+    assert [one.pointer for one in claims if one.reason == Reason.FORMULA.value] == [place]
+
+
+def test_parameters_and_times_are_no_claims() -> None:
+    document = [{"metric": "BLEU", **BLEU}]
+    (claim,) = judge_scores(view_claims(document), document, document, None).claims
+    assert claim.pointer == "/0/score"
