@@ -207,7 +207,7 @@ def convert_request(value: Mapping[str, Any]) -> PlainRequest:
 
 def list_settings(adapter: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the members of an adapter that it puts into each request as they are."""
-    names = Asked.__struct_fields__ if adapter.get("method") in _SAMPLED else _OF_MODEL
+    names = Asked.__struct_fields__ if text_or_none(adapter.get("method")) in _SAMPLED else _OF_MODEL
     return {name: adapter[name] for name in names if adapter.get(name) is not None}
 
 
@@ -379,14 +379,15 @@ _SCORES: Final[Mapping[str, Callable[[str, str], float]]] = {
 }
 """Further metrics that compare the answer with one correct reference."""
 
-_METRICS: Final = _MATCHES | _SCORES.keys()
+METRICS: Final = _MATCHES | _SCORES.keys()
+"""All metrics whose scores follow from the requests."""
 
 
 def find_scored(run_spec: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the metrics of a run whose scores follow from its requests."""
-    classes = [args for name, args in iterate_specs(run_spec) if name == BASIC]
+    classes = (args for name, args in iterate_specs(run_spec) if name == BASIC)
     names = (name for args in classes for _, name in numbered_texts(args.get("names")))
-    return tuple(sorted(_METRICS & {*names})) if len(classes) == 1 else ()
+    return tuple(sorted(METRICS & {*names}))
 
 
 def text_of(value: Any) -> str | None:
