@@ -207,7 +207,9 @@ def convert_request(value: Mapping[str, Any]) -> PlainRequest:
 
 def list_settings(adapter: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the members of an adapter that it puts into each request as they are."""
-    names = Asked.__struct_fields__ if text_or_none(adapter.get("method")) in _SAMPLED else _OF_MODEL
+    names = (
+        Asked.__struct_fields__ if text_or_none(adapter.get("method")) in _SAMPLED else _OF_MODEL
+    )
     return {name: adapter[name] for name in names if adapter.get(name) is not None}
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from evalstream.formats.eee import metrics
 from evalstream.formats.eee.aggregate import RESULTS, Result
 from evalstream.formats.eee.facts import RowContext, RunFacts
+from evalstream.formats.eee.row_view import has_error
 from evalstream.formats.eee.rules.answers import (
     chooses_right,
     find_misjudged,
@@ -87,7 +88,7 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     kept = _read_metrics(row)
     if kept is not None:
         yield from _check_log(row, kept)
-    if score.__class__ not in _NUMBERS or scale is None or scale.is_turned or _has_error(row):
+    if score.__class__ not in _NUMBERS or scale is None or scale.is_turned or has_error(row):
         return
     worst = 0 if scale.worst is None else scale.worst
     best = 1 if scale.best is None else scale.best
@@ -323,12 +324,6 @@ def _scores_one_answer(row: Row, result: Result | None, library: str | None) -> 
 def _is_by_lm_eval(library: str | None) -> bool:
     """Tell whether lm-eval wrote a run, as far as it is known."""
     return library is None or "".join(split_words(library)).startswith("lmeval")
-
-
-def _has_error(row: Row) -> bool:
-    """Tell whether a row has an error; its score need not follow from its answer."""
-    error = row.get("error")
-    return error.__class__ is str and bool(error.strip())
 
 
 def _show_score(score: Any) -> Any:

@@ -538,6 +538,9 @@ LEVELS = {
         # Where levels are equally frequent, a writer takes any of them.
         ([2, 2, 0, 0], {SCORE: 2}, {"ES804", "ES805"}),
         ([2, 2, 0, 0], {SCORE: 1.5}, {"ES801"}),
+        # Of two levels the most frequent one is no score: it is 1 for 51 % as for 99 %.
+        ([1, 1, 1, 0], {SCORE: 1}, {"ES804", "ES805"}),
+        ([1, 1, 1, 0], {SCORE: 0.75}, set()),
         # An unknown level is no level.
         ([2, 2, 1, -1], {SCORE: 5 / 3, COUNT: 3}, set()),
         ([2, 2, 1, -1], {SCORE: 1.0}, {"ES801"}),
@@ -562,13 +565,28 @@ def test_percent_confirms_only_where_the_metric_says_percent(tmp_path: Path) -> 
     assert run(tmp_path, scored([2 * one for one in FOUR]), {**changes, **percent}).counts
 
 
+def test_a_score_that_is_no_mean_of_all_rows_says_what_it_is(tmp_path: Path) -> None:
+    rows = scored([2, 2, 1, 0])
+    (level, *_) = run(tmp_path, rows, {**LEVELS, SCORE: 2}).runs[0].claims
+    assert (level.state.value, level.reason) == ("confirmed", "the most frequent score")
+
+
 def test_rows_with_errors_may_be_left_out_unless_they_are_counted(tmp_path: Path) -> None:
     rows = scored(FOUR)
     rows[3]["error"] = "timed out"
-    assert run(tmp_path, rows, {SCORE: 1.0, COUNT: 3}).counts == {}
+    report = run(tmp_path, rows, {SCORE: 1.0, COUNT: 3})
+    assert report.counts == {}
+    assert report.runs[0].claims[0].reason == "the mean of the scores without errors"
     (finding,) = run(tmp_path, rows, {SCORE: 1.0, COUNT: 4})
     assert finding.code == "ES801"
     assert "without the rows that have an error" in finding.message
+
+
+@each("blank", [" ", "\t", "\u00a0", "\u2003 "])
+def test_a_blank_error_is_none(tmp_path: Path, blank: str) -> None:
+    rows = scored([1, 1, 0])
+    rows[2]["error"] = blank
+    assert "ES801" in run(tmp_path, rows, {SCORE: 1.0, COUNT: 2}).counts
 
 
 def test_an_error_may_leave_out_the_rows_that_its_score_leaves_out(tmp_path: Path) -> None:
