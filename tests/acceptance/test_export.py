@@ -137,7 +137,8 @@ def test_the_command_says_what_it_wrote(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "words"), [("json", '"exit_code":1'), ("jsonl", '"exit_code":1'), ("junit", "<failure")]
+    ("form", "words"),
+    [("json", '"exit_code":1'), ("jsonl", '"exit_code":1'), ("junit", "<failure")],
 )
 def test_the_report_has_the_exit_code_of_the_command(folder: Path, form: str, words: str) -> None:
     (folder / "aggregate.json").unlink()

@@ -89,7 +89,9 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     if kept is not None:
         yield from _check_log(row, kept)
     elif all(member(row.get("metadata"), name) for name in ("prompt_hash", "target_hash")):
-        message = "the metadata of lm-eval have no lm_eval_metrics, which keeps the harness's scores"
+        message = (
+            "the metadata of lm-eval have no lm_eval_metrics, which keeps the harness's scores"
+        )
         yield ES808.violation(message, "/metadata", severity=Severity.WARNING)
     if score.__class__ not in _NUMBERS or scale is None or scale.is_turned or has_error(row):
         return

@@ -729,6 +729,18 @@ def _early_release(log: Log) -> None:
     log["eval"]["packages"]["inspect_ai"] = "0.3.9"
 
 
+@each("packages", [{}, {"inspect_ai": "0.3.9"}, {"inspect_ai": "unknown"}])
+def test_no_name_of_a_release_hides_a_score_that_was_turned(
+    packages: dict[str, str], tmp_path: Path
+) -> None:
+    log = witnessed()
+    log["eval"]["packages"] = packages
+    assert "INS218" not in errors(log, tmp_path)
+    _turn_score(log)
+    log["samples"][3]["events"].append(_span("step", "solver", None, "generate"))
+    assert "INS218" in errors(log, tmp_path)
+
+
 @pytest.mark.parametrize("change", [_scorer_of_ones_own, _numeric, _early_release])
 def test_a_score_that_cannot_be_given_again_is_left_alone(
     change: Callable[[Log], None], tmp_path: Path
