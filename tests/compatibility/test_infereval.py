@@ -768,10 +768,10 @@ def test_an_evaluation_without_a_benchmark_in_its_folder(tmp_path: Path) -> None
     written_to(tmp_path / "e.json", documents()["evaluation"])
     report, (finding,) = check(tmp_path)
     assert (report.runs[0].verdict, finding.code) == ("unconfirmed", "INF302")
-    assert "no benchmark that is in the searched folder has its benchmark_id" in finding.message
+    assert "no benchmark in the searched folder has its benchmark_id" in finding.message
     (tmp_path / "b.json").write_text(json.dumps(documents()["benchmark"])[:-1])
     _, found = check(tmp_path)
-    words = "no benchmark that is in the searched folder and could be read has its benchmark_id"
+    words = "no benchmark in the searched folder that could be read has its benchmark_id"
     assert any(words in one.message for one in found)
 
 

@@ -207,9 +207,7 @@ def convert_request(value: Mapping[str, Any]) -> PlainRequest:
 
 def list_settings(adapter: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the members of an adapter that it puts into each request as they are."""
-    names = (
-        Asked.__struct_fields__ if text_or_none(adapter.get("method")) in _SAMPLED else _OF_MODEL
-    )
+    names = Asked.__struct_fields__ if str(adapter.get("method")) in _SAMPLED else _OF_MODEL
     return {name: adapter[name] for name in names if adapter.get(name) is not None}
 
 
@@ -382,7 +380,6 @@ _SCORES: Final[Mapping[str, Callable[[str, str], float]]] = {
 """Further metrics that compare the answer with one correct reference."""
 
 METRICS: Final = _MATCHES | _SCORES.keys()
-"""All metrics whose scores follow from the requests."""
 
 
 def find_scored(run_spec: Mapping[str, Any]) -> tuple[str, ...]:
