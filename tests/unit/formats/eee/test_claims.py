@@ -582,6 +582,17 @@ def test_rows_with_errors_may_be_left_out_unless_they_are_counted(tmp_path: Path
     assert "without the rows that have an error" in finding.message
 
 
+def test_scores_of_the_harness_that_were_deleted_are_missed(tmp_path: Path) -> None:
+    rows = scored(FOUR)
+    hashes = {"prompt_hash": "a" * 64, "target_hash": "b" * 64}
+    identity = rows[0]["evaluation_result_id"]
+    rows[0]["metadata"] = {**hashes, "lm_eval_metrics": json.dumps({identity: FOUR[0]})}
+    assert "ES808" not in run(tmp_path, rows, {}).counts
+    rows[0]["metadata"] = hashes
+    (found,) = (one for one in run(tmp_path, rows, {}) if one.code == "ES808")
+    assert (found.line, found.pointer, found.severity) == (1, "/metadata", Severity.WARNING)
+
+
 @each("blank", [" ", "\t", "\u00a0", "\u2003 "])
 def test_a_blank_error_is_none(tmp_path: Path, blank: str) -> None:
     rows = scored([1, 1, 0])
