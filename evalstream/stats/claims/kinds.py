@@ -170,13 +170,8 @@ def _modes(evidence: Evidence) -> Iterator[Figure]:
 
 
 def _level_figures(evidence: Evidence) -> Iterator[Figure]:
-    """Yield the exact mean, and of more than two levels the median and the mode.
-
-    Of two levels these say no more than which has the majority.
-    """
+    """Yield the exact mean, the median and the mode of levels."""
     yield from _means(evidence)
-    if evidence.values is not None and len(evidence.values) <= 2:
-        return
     yield from islice(_medians(evidence), 1)
     modes = list(_modes(evidence))
     yield from modes if len(modes) == 1 else ()

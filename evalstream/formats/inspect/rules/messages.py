@@ -25,7 +25,7 @@ from evalstream.rules.base import declare_rule
 
 def _outputs(sample: SampleView) -> Iterator[Violation]:
     """Compare texts of the model with each other, and with those that the events recorded."""
-    if sample.is_stopped and not sample.has_plain_plan:
+    if sample.has_failed or (sample.is_stopped and not sample.has_plain_plan):
         return
     completion = sample.resolve_attachment(member(sample.value.get("output"), "completion"))
     recorded = RecordedTexts(sample)
