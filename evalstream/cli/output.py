@@ -179,8 +179,12 @@ def report_outcome(
     outcome: Any = None
     try:
         with open_report(options, target, read) as reporter:
-            outcome = call(reporter=reporter)
-            outcome.report.exit_code = outcome.exit_code
+            held = _Held(reporter)
+            try:
+                outcome = call(reporter=held)
+                outcome.report.exit_code = outcome.exit_code
+            finally:
+                held.release(None if outcome is None else outcome.exit_code)
         end_with(outcome.report, options, target)
     finally:
         for line in () if outcome is None else lines(outcome):
@@ -213,6 +217,27 @@ class _Recorded:
         """Add the outcome to the list, and pass it on."""
         self._outcomes.append(report)
         self._reporter.finish(report)
+
+
+class _Held:
+    """A reporter that keeps its outcome until what else comes of the call is known."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self._reporter = reporter
+        self._report: Report | None = None
+        self.finding = reporter.finding
+
+    def finish(self, report: Report) -> None:
+        """Keep the outcome."""
+        self._report = report
+
+    def release(self, exit_code: int | None) -> None:
+        """Pass the outcome on, if there is one, with an exit code unless that is None."""
+        if self._report is None:
+            return
+        if exit_code is not None:
+            self._report.exit_code = exit_code
+        self._reporter.finish(self._report)
 
 
 def _is_report(head: bytes) -> bool:

@@ -70,7 +70,7 @@ class JudgedClaim(NamedTuple):
         claimed: The figure that the document states, a JSON value.
         recomputed: The figure that the rows give, a JSON value.
         state: Whether it is confirmed, rounded, refuted or open.
-        reason: Why it is open, or that it was confirmed by trial.
+        reason: Why it is open, or what confirmed it if that is not the usual figure over its rows.
         rows: The number of rows that it was compared with.
         is_score: Whether it is a score, and not a count or an uncertainty.
 

@@ -61,6 +61,7 @@ class JunitReporter(Recognized):
         self._findings = FindingsByFile(MOST_FINDINGS)
         self._folder, self._classes = 0, set[str]()
         self._suites = self._bytes = 0
+        self._has_failed = False
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding, if it can be listed."""
@@ -100,6 +101,9 @@ class JunitReporter(Recognized):
         if report.totals.unreached or not report.totals.runs:
             message = lines[0] if report.totals.unreached else "nothing was checked"
             self._write_suite("evalstream", "evalstream", [TestCase("verdict", ERROR, message)])
+        if report.exit_code and not self._has_failed:
+            message = "a run did not pass or was left out"
+            self._write_suite("evalstream", "evalstream", [TestCase("outcome", FAILURE, message)])
         self._output.write("</testsuites>\n")
 
     @property
@@ -137,6 +141,7 @@ class JunitReporter(Recognized):
         seconds: float = 0.0,
     ) -> None:
         outcomes = [test.outcome for test in tests]
+        self._has_failed |= FAILURE in outcomes or ERROR in outcomes
         attributes = {
             "name": name,
             "tests": str(len(tests)),

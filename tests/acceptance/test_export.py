@@ -136,6 +136,20 @@ def test_the_command_says_what_it_wrote(folder: Path) -> None:
         assert (done.returncode, words in done.stderr) == (code, True), done.stderr
 
 
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [("json", '"exit_code":1'), ("jsonl", '"exit_code":1'), ("junit", "<failure")],
+)
+def test_the_report_has_the_exit_code_of_the_command(folder: Path, form: str, words: str) -> None:
+    (folder / "aggregate.json").unlink()
+    arguments = command("export", "run.jsonl", "--to", "tables", "--format", form)
+    done = run_command(
+        arguments, cwd=folder, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert words in done.stdout
+
+
 def test_row_groups_are_written_as_rows_come(folder: Path) -> None:
     with patch.object(exporting, "GROUP_BYTES", 1500):
         evalstream.export(folder / "run.jsonl", folder / "tables")

@@ -768,7 +768,12 @@ def test_an_evaluation_without_a_benchmark_in_its_folder(tmp_path: Path) -> None
     written_to(tmp_path / "e.json", documents()["evaluation"])
     report, (finding,) = check(tmp_path)
     assert (report.runs[0].verdict, finding.code) == ("unconfirmed", "INF302")
-    assert "has its benchmark_id" in finding.message
+    assert "no benchmark in the searched folder has its benchmark_id" in finding.message
+    text = BENCHMARK.read_text().replace("{", '{"a" 1,', 1)
+    (tmp_path / "b.json").write_text(text)
+    _, found = check(tmp_path)
+    words = "no benchmark in the searched folder that could be read has its benchmark_id"
+    assert any(words in one.message for one in found)
 
 
 def test_other_data_is_not_taken_for_ours(tmp_path: Path) -> None:

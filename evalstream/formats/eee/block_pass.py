@@ -11,7 +11,7 @@ from evalstream.engine.result import BlockResult, LineStatus, LineViolations, Ta
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.exact_path import ExactPath, Row
 from evalstream.formats.eee.row_groups import is_aggregated_notice, notice_key
-from evalstream.formats.eee.row_view import answer_digest, choices_digest
+from evalstream.formats.eee.row_view import answer_digest, choices_digest, has_error
 from evalstream.formats.eee.rules import answers
 from evalstream.formats.eee.rules.source import compare_log
 from evalstream.formats.eee.rules.version import ES216
@@ -321,7 +321,7 @@ class BlockPass:
             key = (
                 score if isinstance(score, (int, float)) else None,
                 correct if correct.__class__ is bool else None,
-                bool(row.get("error")),
+                has_error(row),
             )
         scores[key] = scores.get(key, 0) + 1
         is_right = answers.judgement(*key[:2], failed=key[2])

@@ -13,7 +13,7 @@ from evalstream.engine.row_lookup import find_objects
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate, Figures, Result
 from evalstream.formats.eee.metrics import own_name
-from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS, row_answer, to_double
+from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS, has_error, row_answer, to_double
 from evalstream.formats.eee.versions import nearest_version
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
@@ -202,7 +202,7 @@ def sample_row(
         number,
         offset,
         to_double(judged.get("score")) if is_scored else math.nan,
-        _flags(judged.get("is_correct"), failed=bool(row.get("error"))),
+        _flags(judged.get("is_correct"), failed=has_error(row)),
         UNKNOWN if shown is None else shown.question,
         UNKNOWN if shown is None else shown.input,
         text_digest(prompt),

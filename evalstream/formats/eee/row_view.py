@@ -62,6 +62,12 @@ def repeat_mark(metadata: Any) -> str:
 _MARKS: Final = frozenset(REPEAT_MARKS)
 
 
+def has_error(row: Mapping[str, Any]) -> bool:
+    """Tell whether a row has an error; its score need not follow from its answer."""
+    error = row.get("error")
+    return error.__class__ is str and bool(error.strip())
+
+
 def count_calls(row: Mapping[str, Any]) -> int:
     """Return how many calls a row sums up as its metadata says: repeats, votes or attempts."""
     metadata, most = row.get("metadata"), 1

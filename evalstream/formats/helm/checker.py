@@ -24,6 +24,7 @@ from evalstream.formats.helm.format import (
     kind_of_file,
 )
 from evalstream.formats.helm.reader import RunReader
+from evalstream.formats.helm.requests import METRICS
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules import instances as about_instances
 from evalstream.formats.helm.store import InstanceFacts, InstanceStore
@@ -35,7 +36,7 @@ from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.run_summary import Checked, RunSummary
-from evalstream.model.text import count_noun
+from evalstream.model.text import count_noun, join_words
 from evalstream.rules.inputs import ES005
 from evalstream.rules.members import check_members
 
@@ -133,7 +134,22 @@ class _Check:
             again = known.facts.scored
             text = f"{again:,} of {count_noun(number, 'instance')} scored again"
             summary.checked = (Checked(text, True if again else None),)
+            self._leave_unheld(summary, again)
         return summary
+
+    def _leave_unheld(self, summary: RunSummary, again: int) -> None:
+        """Leave a run unconfirmed whose answers were to give scores that were not computed again.
+
+        Of requests for each reference another class of metrics gives `exact_match`.
+        """
+        found = self._found
+        names = {name.name for name in found.totals.names} if found.totals else set[str]()
+        unheld = names & METRICS - {*(found.scored if again else ())}
+        if not self._store.has_plain_requests:
+            unheld.discard("exact_match")
+        if unheld:
+            shown = join_words(sorted(unheld))
+            summary.leave_unconfirmed(f"no answer was scored again by {shown}")
 
     def _compare_instances(self) -> Instances:
         """Note contradictions between requests and entries, and return the facts about both."""

@@ -379,14 +379,14 @@ _SCORES: Final[Mapping[str, Callable[[str, str], float]]] = {
 }
 """Further metrics that compare the answer with one correct reference."""
 
-_METRICS: Final = _MATCHES | _SCORES.keys()
+METRICS: Final = _MATCHES | _SCORES.keys()
 
 
 def find_scored(run_spec: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the metrics of a run whose scores follow from its requests."""
-    classes = [args for name, args in iterate_specs(run_spec) if name == BASIC]
+    classes = (args for name, args in iterate_specs(run_spec) if name == BASIC)
     names = (name for args in classes for _, name in numbered_texts(args.get("names")))
-    return tuple(sorted(_METRICS & {*names})) if len(classes) == 1 else ()
+    return tuple(sorted(METRICS & {*names}))
 
 
 def text_of(value: Any) -> str | None:

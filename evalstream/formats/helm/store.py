@@ -120,6 +120,11 @@ class InstanceStore:
         """Tell whether some entry begins with a metric."""
         return any(kind.metric == metric for kind in self._kinds)
 
+    @property
+    def has_plain_requests(self) -> bool:
+        """Whether some request is the only one of its instance."""
+        return any(kind.is_plain for kind in self._kinds)
+
     def make_rows(self, rows: Iterable[RawRow]) -> list[InstanceRow]:
         """Return rows with their kinds."""
         return [InstanceRow(row[0], self._kinds[row[1]], *row[2:]) for row in rows]

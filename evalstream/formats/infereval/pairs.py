@@ -121,6 +121,9 @@ class _Documents:
     def runs(self, *, named: bool) -> Iterator[Run | NoInput]:
         """Iterate over the runs in the order of the documents."""
         where = "that was named" if named else "in the searched folder"
+        unread = "SELECT 1 FROM document WHERE kind IS NULL OR kind = ? AND id IS NULL LIMIT 1"
+        has_unread = self._kept.rows(unread, BENCHMARK)
+        where += " that could be read" if has_unread else ""
         none = f"no benchmark {where} has its benchmark_id"
         if named and not self._kept.rows("SELECT 1 FROM document WHERE kind = ?", BENCHMARK):
             none = ""  # the check says that there was none to compare it with

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -205,42 +206,45 @@ class FinalState(NamedTuple):
 
 
 class _Unknown(Exception):
-    """The events do not tell how the state ended."""
+    """The changes are too many to tell how the state ended."""
 
 
 @lru_cache(maxsize=1)
 def final_state(sample: SampleView) -> FinalState | None:
     """Apply the changes of all solvers to the state that a sample began with.
 
-    Returns None where the events do not tell them all: those of a sample that was stopped, those
-    without spans of the first releases, and changes that cannot be applied.
+    Returns None where the events do not tell them all: those of a sample that was stopped, and
+    those without spans of the first releases. A change that cannot be applied changes nothing.
     """
     starts, changes = sample.events("sample_init"), sample.events("state")
-    if sample.is_stopped or len(starts) != 1 or not changes:
+    told = [event for _, event in changes if sample.spans_around(event)]
+    if sample.is_stopped or not starts or not told:
         return None
     changed = _Changed(object_or_empty(starts[0].value.get("state")))
     try:
-        for _, event in changes:
+        for event in told:
             if _is_of_a_step(sample, event):
                 for change in list_or_empty(event.get("changes")):
-                    changed.apply(change)
-    except (_Unknown, KeyError, IndexError, TypeError, ValueError, AttributeError):
+                    with suppress(KeyError, IndexError, TypeError, ValueError, AttributeError):
+                        changed.apply(change)
+    except _Unknown:
         return None
     messages, output = changed.state.get("messages"), changed.state.get("output")
-    if not isinstance(messages, list) or not isinstance(output, dict):
-        return None
-    return FinalState(messages, output)
+    return FinalState(list_or_empty(messages), object_or_empty(output))
 
 
 def _is_of_a_step(sample: SampleView, event: dict[str, Any]) -> bool:
     """Tell whether an event has the changes of a step of the plan.
 
-    The changes of solvers within a step are among those of the step. Raises _Unknown.
+    The changes of solvers within a step are among those of the step.
     """
     kinds = sample.spans_around(event)
-    if not kinds:
-        raise _Unknown
     return kinds[0] == _SOLVER and _SOLVER not in kinds[1:]
+
+
+def _split(path: str) -> list[str]:
+    """Return the keys of a JSON Pointer."""
+    return [key.replace("~1", "/").replace("~0", "~") for key in path.split("/", MOST_KEYS)[1:]]
 
 
 class _Changed:
@@ -251,16 +255,25 @@ class _Changed:
         self._copied = 0
 
     def apply(self, change: Any) -> None:
-        """Apply one operation of JSON Patch, if it is about messages or the output."""
-        operation = member(change, "op")
-        path = text_or_none(member(change, "path"))
-        if operation not in ("add", "replace", "remove") or not path:
-            raise _Unknown
-        keys = [key.replace("~1", "/").replace("~0", "~") for key in path.split("/")[1:]]
-        if len(keys) > MOST_KEYS:
-            raise _Unknown
+        """Apply one operation of JSON Patch, if it is about messages or the output.
+
+        Raises _Unknown, or an error of Python for an operation that cannot be applied.
+        """
+        operation, value = change["op"], change.get("value")
+        if operation in ("move", "copy"):
+            source = _split(change["from"])
+            value = self.state
+            for key in source:
+                value = value[int(key) if isinstance(value, list) else key]
+            if operation == "move":
+                self._put(source, "remove", None)
+            operation = "add"
+        if operation in ("add", "replace", "remove"):
+            self._put(_split(change["path"]), operation, value)
+
+    def _put(self, keys: list[str], operation: str, value: Any) -> None:
         if keys[0] in _FOLLOWED:
-            self.state = self._with(self.state, keys, operation, change.get("value"))
+            self.state = self._with(self.state, keys, operation, value)
 
     def _with(self, holder: Any, keys: list[str], operation: str, value: Any) -> Any:
         """Return a list or an object with one value in it changed."""

@@ -24,6 +24,9 @@ _KNOWN_EVENTS: Final = frozenset(
 _REFERENCES: Final = ("attachment://", "tc://")
 """How references to attachments begin; the second is that of the first releases."""
 
+SINCE: Final = (0, 3, 60)
+"""The first release whose scorers are known."""
+
 _RESOLVED_SINCE: Final = (0, 3, 132)
 """The release from which on scorers are declared with the metrics of their task."""
 
@@ -110,6 +113,17 @@ class SampleView:
     def attachments(self) -> dict[str, Any]:
         """The texts that are stored once and referred to by their key."""
         return object_or_empty(self.value.get("attachments"))
+
+    @cached_property
+    def is_recent(self) -> bool:
+        """Whether a release ran the sample whose scorers are known, and which counts all tokens.
+
+        Only these have spans of solvers, whatever release the log names.
+        """
+        if self.log is None:
+            return False
+        has_solvers = any(kind == "solver" for _, kind in self._spans.values())
+        return has_solvers or self.log.release >= SINCE
 
     @cached_property
     def scored_texts(self) -> tuple[str, list[str]] | None:

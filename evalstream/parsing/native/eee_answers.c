@@ -204,7 +204,7 @@ static bool may_differ_from_log(const struct facts *facts) {
     const struct value *const kept = &facts->slot[METRICS];
     const struct span *const result = text_of(facts, RESULT);
     if (kept->kind != STRING && kept->kind != OBJECT)
-        return false;
+        return has_value(facts, PROMPT_HASH) && has_value(facts, TARGET_HASH);
     const byte *const filter = memchr(result->start, ':', result->length);
     const size_t length = filter ? (size_t)(filter - result->start) : result->length;
     size_t objects = 0, named = 0, alike = 0;

@@ -8,6 +8,13 @@ static bool holds(const struct span *text, const struct span *part) {
 
 static inline bool failed(const struct facts *facts) { return text_of(facts, ERROR)->length > 0; }
 
+/* Tell whether an error may be white space alone, which is none. */
+static inline bool may_be_blank(const struct facts *facts) {
+    const struct span *const text = text_of(facts, ERROR);
+    return text->length > 0 && (text->start[0] <= ' ' || text->start[0] == '\\' ||
+                                (unsigned char)text->start[0] >= 0x80);
+}
+
 /* Return the rules that may object to a score: it is within all bounds, and it is right or wrong
    where it says so. */
 static uint32_t doubts_of_score(const struct facts *facts, const struct demands *demands) {
@@ -164,9 +171,10 @@ static uint32_t doubts_of_kind(const struct facts *facts, enum interaction inter
 /* Tell whether a row is one whose record can be made here. */
 static bool is_recordable(const struct facts *facts) {
     const struct value *const score = &facts->slot[SCORE], *const error = &facts->slot[ERROR];
-    /* A score that no double holds is counted by others, and so is an error of another kind. */
+    /* A score that no double holds is counted by others, and so is an error of another kind, or
+       one that may be blank. */
     return is_identified(facts) && !(score->kind == INTEGER && !score->number.exact) &&
-           (!has_value(facts, ERROR) || error->kind == STRING);
+           (!has_value(facts, ERROR) || (error->kind == STRING && !may_be_blank(facts)));
 }
 
 bool eee_judge(

@@ -72,7 +72,10 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
     if is_whole:
         found, best = _agreeing(claim, value, figures, evidence)
         if best is not None:
-            return confirm(claim, _plain(best.value), best.rows or rows, found)
+            judged = confirm(claim, _plain(best.value), best.rows or rows, found)
+            is_partial = claim.is_score and (best.rows or claim.kind is kinds.LEVEL)
+            told = best.words if is_partial and best is not figures[0] else None
+            return judged._replace(claim=judged.claim._replace(reason=told))
         shows_digits = near and abs(Fraction(near.value)) >= FEWEST_UNITS * evidence.unit
         if shows_digits or _best(value, claim.kind.rounded(evidence))[1] is not None:
             return confirm(claim, expected, rows, Agreement.ROUGH)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from evalstream.formats.eee import metrics
 from evalstream.formats.eee.aggregate import RESULTS, Result
 from evalstream.formats.eee.facts import RowContext, RunFacts
+from evalstream.formats.eee.row_view import has_error
 from evalstream.formats.eee.rules.answers import (
     chooses_right,
     find_misjudged,
@@ -85,9 +86,8 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
             return
     score, scale = member(row.get("evaluation"), "score"), read_scale(result)
     kept = _read_metrics(row)
-    if kept is not None:
-        yield from _check_log(row, kept)
-    if score.__class__ not in _NUMBERS or scale is None or scale.is_turned or _has_error(row):
+    yield from _check_log(row, kept)
+    if score.__class__ not in _NUMBERS or scale is None or scale.is_turned or has_error(row):
         return
     worst = 0 if scale.worst is None else scale.worst
     best = 1 if scale.best is None else scale.best
@@ -122,12 +122,17 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     yield ES808.violation(message, expected=best if is_right else worst, **at)
 
 
-def _check_log(row: Row, kept: Mapping[str, Any]) -> Iterator[Violation]:
+def _check_log(row: Row, kept: Mapping[str, Any] | None) -> Iterator[Violation]:
     """Compare a score with those that the converter of lm-eval keeps of a sample by metric.
 
     A result is called by its metric and its filter. Rows of the first versions do not say which
     metric they score.
     """
+    if kept is None:
+        if all(member(row.get("metadata"), name) for name in ("prompt_hash", "target_hash")):
+            message = "lm_eval_metrics, which keeps the scores of the harness, is missing"
+            yield ES808.violation(message, "/metadata", severity=Severity.WARNING)
+        return
     score, identity = member(row.get("evaluation"), "score"), row.get("evaluation_result_id")
     own = [one for one in kept if identity is None or f"{identity}:".startswith(f"{one}:")]
     logged = [kept[one] for one in own or kept if kept[one].__class__ in _NUMBERS]
@@ -323,12 +328,6 @@ def _scores_one_answer(row: Row, result: Result | None, library: str | None) -> 
 def _is_by_lm_eval(library: str | None) -> bool:
     """Tell whether lm-eval wrote a run, as far as it is known."""
     return library is None or "".join(split_words(library)).startswith("lmeval")
-
-
-def _has_error(row: Row) -> bool:
-    """Tell whether a row has an error; its score need not follow from its answer."""
-    error = row.get("error")
-    return error.__class__ is str and bool(error.strip())
 
 
 def _show_score(score: Any) -> Any:

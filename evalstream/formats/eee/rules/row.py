@@ -11,6 +11,7 @@ from typing import Any, Final
 from evalstream.formats.eee.aggregate import RESULTS, SOURCE_DATA, Aggregate, Result, is_alike
 from evalstream.formats.eee.facts import RowContext, in_any_context
 from evalstream.formats.eee.metrics import BINARY, LEVELS, UNKNOWN_LEVEL
+from evalstream.formats.eee.row_view import has_error
 from evalstream.formats.eee.rules.answers import LETTER, output_texts
 from evalstream.formats.eee.rules.attribution import Row, is_blank
 from evalstream.model.finding import Severity, Violation, at_least, at_most
@@ -254,10 +255,7 @@ def _reference_not_a_choice(row: Row) -> Iterable[Violation]:
 
 
 def _error_yet_correct(row: Row) -> Iterable[Violation]:
-    error = row.get("error")
-    if error.__class__ is not str or not error or error.isspace():
-        return ()
-    if member(row.get("evaluation"), "is_correct") is True:
+    if has_error(row) and member(row.get("evaluation"), "is_correct") is True:
         return (ES314.violation("error is set, but is_correct is true", "/error"),)
     return ()
 

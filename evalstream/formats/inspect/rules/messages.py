@@ -25,12 +25,12 @@ from evalstream.rules.base import declare_rule
 
 def _outputs(sample: SampleView) -> Iterator[Violation]:
     """Compare texts of the model with each other, and with those that the events recorded."""
-    if sample.is_stopped:
+    if sample.has_failed or (sample.is_stopped and not sample.has_plain_plan):
         return
     completion = sample.resolve_attachment(member(sample.value.get("output"), "completion"))
     recorded = RecordedTexts(sample)
     place = sample.at("output", "completion")
-    last = recorded.last_completion
+    last = recorded.last_completion if not sample.is_stopped else None
     if isinstance(completion, str) and last is not None and completion != last:
         message = "the events recorded another completion"
         yield INS212.violation(message, place, expected=last, found=completion)
@@ -113,8 +113,7 @@ INS212: Final = declare_rule("INS212", record=_outputs)
 def _messages(sample: SampleView) -> Iterator[Violation]:
     """Compare each message with what the events recorded of it; report each message once."""
     reported = set()
-    by_state = _against_state if final_state(sample) is not None else _against_texts
-    witnesses = (by_state, _against_models, _against_tools)[sample.is_stopped :]
+    witnesses = (_against_state, _against_texts, _against_models, _against_tools)
     for index, words, found in chain.from_iterable(one(sample) for one in witnesses):
         if index not in reported:
             reported.add(index)
@@ -172,10 +171,11 @@ def _against_state(sample: SampleView) -> _Found:
 
 
 def _against_texts(sample: SampleView) -> _Found:
-    """Look for the texts of the model in events that do not tell how the sample ended."""
-    recorded = RecordedTexts(sample)
+    """Look for the texts of the model that are not in the state with which the events end."""
+    state, recorded = final_state(sample), RecordedTexts(sample)
+    ended = len(state.messages) if state is not None else 0
     for index, message in _of_the_model(sample):
-        if message.get("source") == "generate":
+        if index >= ended and message.get("source") == "generate":
             for text in recorded.lacking(message):
                 found = MemberDiff(sample.at("messages", index, "content"), None, text)
                 yield index, "no event recorded this text of the model", found

@@ -24,9 +24,6 @@ from evalstream.stats.claims.reducers import is_missing
 CORRECT: Final = "C"
 INCORRECT: Final = "I"
 
-SINCE: Final = (0, 3, 60)
-"""The first release whose scorers are known."""
-
 _EDGES: Final = string.whitespace + string.punctuation
 _MATCHES: Final[Mapping[str, Callable[[str, str], bool]]] = {
     "begin": str.startswith,
@@ -197,7 +194,7 @@ def _check_rescored(sample: SampleView) -> Iterator[Violation]:
     or the answer that the harness's scorer gives.
     """
     texts = sample.scored_texts
-    if sample.log is None or texts is None or sample.log.release < SINCE:
+    if sample.log is None or texts is None or not sample.is_recent:
         return
     completion, targets = texts
     scorers = sample.log.declared_scorers

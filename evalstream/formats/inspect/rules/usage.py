@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from evalstream.formats.inspect.rules.scores import SINCE
 from evalstream.formats.inspect.values import is_count, read_time
 from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one
@@ -23,7 +22,7 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
     calls being recorded.
     """
     told = object_or_empty(sample.value.get("model_usage"))
-    counts = bool(told) or (sample.log is not None and sample.log.release >= SINCE)
+    counts = bool(told) or sample.is_recent
     if not counts or sample.value.get("error_retries") or sample.value.get("model_fallbacks"):
         return
     sums: dict[str, dict[str, int]] = {}
@@ -63,7 +62,7 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
 
 def _unrecorded_calls(sample: SampleView, told: Mapping[str, Any]) -> Iterator[Violation]:
     """Report models that used tokens without an event of any call of them."""
-    if sample.log is None or sample.log.release < SINCE or sample.is_stopped:
+    if not sample.is_recent or sample.is_stopped:
         return
     called = {text_or_none(event.get("model")) for _, event in sample.events("model")}
     for model, numbers in told.items():
@@ -81,7 +80,7 @@ def _unexplained_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[
     Calls that were tried again may have used tokens that no event has.
     """
     calls = [event for _, event in sample.events("model")]
-    is_open = sample.log is None or sample.log.release < SINCE or sample.is_stopped
+    is_open = not sample.is_recent or sample.is_stopped
     # Calls that were tried again, failed, or did not end.
     has_others = any(one.get(name) for one in calls for name in ("retries", "error", "pending"))
     if is_open or sample.events("subtask") or has_others:

@@ -568,13 +568,40 @@ def test_percent_confirms_only_where_the_metric_says_percent(tmp_path: Path) -> 
     assert run(tmp_path, scored([2 * one for one in FOUR]), {**changes, **percent}).counts
 
 
+def test_a_score_that_is_no_mean_of_all_rows_says_what_it_is(tmp_path: Path) -> None:
+    for scores, words in (([2, 2, 1, 0], "the most frequent score"), ([1, 1, 0], "the median")):
+        (level, *_) = run(tmp_path, scored(scores), {**LEVELS, SCORE: scores[0]}).runs[0].claims
+        assert level.state.value == "confirmed"
+        assert (level.reason or "").startswith(words)
+
+
 def test_rows_with_errors_may_be_left_out_unless_they_are_counted(tmp_path: Path) -> None:
     rows = scored(FOUR)
     rows[3]["error"] = "timed out"
-    assert run(tmp_path, rows, {SCORE: 1.0, COUNT: 3}).counts == {}
+    report = run(tmp_path, rows, {SCORE: 1.0, COUNT: 3})
+    assert report.counts == {}
+    assert report.runs[0].claims[0].reason == "the mean of the scores without errors"
     (finding,) = run(tmp_path, rows, {SCORE: 1.0, COUNT: 4})
     assert finding.code == "ES801"
     assert "without the rows that have an error" in finding.message
+
+
+def test_scores_of_the_harness_that_were_deleted_are_missed(tmp_path: Path) -> None:
+    rows = scored(FOUR)
+    hashes = {"prompt_hash": "a" * 64, "target_hash": "b" * 64}
+    identity = rows[0]["evaluation_result_id"]
+    rows[0]["metadata"] = {**hashes, "lm_eval_metrics": json.dumps({identity: FOUR[0]})}
+    assert "ES808" not in run(tmp_path, rows, {}).counts
+    rows[0]["metadata"] = hashes
+    (found,) = (one for one in run(tmp_path, rows, {}) if one.code == "ES808")
+    assert (found.line, found.pointer, found.severity) == (1, "/metadata", Severity.WARNING)
+
+
+@each("blank", [" ", "\t", "\u00a0", "\u2003 "])
+def test_a_blank_error_is_none(tmp_path: Path, blank: str) -> None:
+    rows = scored([1, 1, 0])
+    rows[2]["error"] = blank
+    assert "ES801" in run(tmp_path, rows, {SCORE: 1.0, COUNT: 2}).counts
 
 
 def test_an_error_may_leave_out_the_rows_that_its_score_leaves_out(tmp_path: Path) -> None:

@@ -403,8 +403,64 @@ def _sample_is_stopped(log: Log) -> None:
     _return_otherwise(log)
 
 
-def _changes_that_cannot_be_followed(log: Log) -> None:
-    _sample(log)["events"][CHANGES]["changes"][0] = {"op": "move", "path": "/a", "from": "/b"}
+def _messages_that_are_moved(log: Log) -> None:
+    changes = _sample(log)["events"][CHANGES]["changes"]
+    changes[0]["path"] = "/kept"
+    changes[0:1] = [
+        {"op": "copy", "from": "/messages/0", "path": "/messages/1"},
+        {"op": "test", "path": "/messages/0", "value": {}},
+        {"op": "remove", "path": "/messages/1"},
+        _added("/messages/0", changes[0]["value"]),
+        {"op": "move", "from": "/messages/0", "path": "/messages/1"},
+    ]
+
+
+def _with_changes(log: Log, *changes: Any, span: str = "step") -> None:
+    _sample(log)["events"].insert(CHANGES + 1, json.loads(json.dumps(_state([*changes], span))))
+
+
+SWITCHES: dict[str, Callable[[Log], None]] = {
+    "a test": lambda log: _with_changes(log, {"op": "test", "path": "/a", "value": 1}),
+    "no operation": lambda log: _with_changes(log, {"op": "skip", "path": "/messages"}, None, 1),
+    "no such place": lambda log: _with_changes(log, {"op": "remove", "path": "/messages/99"}),
+    "no such source": lambda log: _with_changes(log, {"op": "move", "path": "/a", "from": "/b"}),
+    "no span": lambda log: _with_changes(log, span="nowhere"),
+    "a second start": lambda log: _sample(log)["events"].insert(3, _sample(log)["events"][0]),
+}
+"""Members that a log may add about itself."""
+
+
+@each("switch", SWITCHES.values(), ids=[*SWITCHES])
+def test_no_event_turns_the_comparison_off(switch: Callable[[Log], None], tmp_path: Path) -> None:
+    log = witnessed()
+    _return_otherwise(log)
+    switch(log)
+    assert "INS215" in errors(log, tmp_path)
+
+
+@each(
+    "switch",
+    [
+        lambda log: _sample(log).update(limit={"type": "message", "limit": 4}),
+        lambda log: _with_changes(log, {"op": "replace", "path": "/messages", "value": []}),
+        lambda log: _with_changes(log, {"op": "replace", "path": "/messages", "value": "none"}),
+    ],
+)
+def test_no_event_hides_a_text_of_the_model(switch: Callable[[Log], None], tmp_path: Path) -> None:
+    log = witnessed()
+    _with_solver(log, "own_solver")
+    message = _sample(log)["messages"][3]
+    message |= {"content": "five", "source": "generate"}
+    switch(log)
+    assert "INS215" in errors(log, tmp_path)
+
+
+@each("limit", [None, {"type": "message", "limit": 4}])
+def test_a_limit_does_not_change_the_completion(limit: Any, tmp_path: Path) -> None:
+    log = witnessed()
+    _sample(log)["limit"] = limit
+    _sample(log)["output"]["completion"] = "five"
+    assert "INS212" in errors(log, tmp_path)
 
 
 HONEST: list[Callable[[Log], None]] = [
@@ -421,7 +477,7 @@ HONEST: list[Callable[[Log], None]] = [
     _solver_adds_metadata,
     _part_of_the_dataset,
     _sample_is_stopped,
-    _changes_that_cannot_be_followed,
+    _messages_that_are_moved,
 ]
 
 
@@ -673,6 +729,18 @@ def _early_release(log: Log) -> None:
     log["eval"]["packages"]["inspect_ai"] = "0.3.9"
 
 
+@each("packages", [{}, {"inspect_ai": "0.3.9"}, {"inspect_ai": "unknown"}])
+def test_no_name_of_a_release_hides_a_score_that_was_turned(
+    packages: dict[str, str], tmp_path: Path
+) -> None:
+    log = witnessed()
+    log["eval"]["packages"] = packages
+    assert "INS218" not in errors(log, tmp_path)
+    _turn_score(log)
+    log["samples"][3]["events"].append(_span("step", "solver", None, "generate"))
+    assert "INS218" in errors(log, tmp_path)
+
+
 @pytest.mark.parametrize("change", [_scorer_of_ones_own, _numeric, _early_release])
 def test_a_score_that_cannot_be_given_again_is_left_alone(
     change: Callable[[Log], None], tmp_path: Path
@@ -781,6 +849,8 @@ def test_calls_that_no_sample_counts_are_found(tmp_path: Path) -> None:
     log["stats"]["model_usage"] = _sample(log)["model_usage"] = {}
     assert "INS217" in errors(log, tmp_path)
     log["eval"]["packages"] = {"inspect_ai": "0.3.50"}
+    events = _sample(log)["events"]
+    _sample(log)["events"] = [one for one in events if one["event"] != "span_begin"]
     assert "INS217" not in errors(log, tmp_path)
 
 

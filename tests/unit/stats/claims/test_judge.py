@@ -78,7 +78,7 @@ def test_every_claim_has_a_state_and_an_open_one_a_reason(
 ) -> None:
     ends = (min(value, upper), max(value, upper)) if kind is kinds.INTERVAL else value
     found = judge(claim(kind, ends, method=method, draws=draws, level=level), evidence)
-    assert (found.claim.state is State.OPEN) == (found.claim.reason is not None)
+    assert found.claim.state is not State.OPEN or found.claim.reason is not None
     assert (found.claim.state is State.REFUTED) == bool(found.message)
 
 
