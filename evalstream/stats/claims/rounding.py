@@ -18,6 +18,9 @@ CERTAIN_DIGITS: Final = 3
 ROUNDING: Final = Decimal("1e-9")
 """The largest rounding error of float sums, relative to the larger value."""
 
+TIE: Final = Decimal("1e-3")
+"""How far from a tie, in last units of a claim, a rounding error may turn it to either side."""
+
 CERTAIN: Final = 1e-10
 """The largest difference of two doubles, relative to one, that is surely below ROUNDING."""
 
@@ -87,7 +90,8 @@ def agreement(claim: Decimal, exact: Fraction | float, nothing: Decimal = NOTHIN
             return Agreement.ROUGH if is_near else Agreement.NONE
         unit = scale * last_unit(claim)
         is_truncated = 0 <= abs(value) - abs(claimed) < unit and claimed * value >= 0
-        if difference <= unit * HALF + stray or (is_truncated and _shows_truncation(claim)):
+        half = unit * HALF + min(stray, unit * TIE)
+        if difference <= half or (is_truncated and _shows_truncation(claim)):
             return Agreement.FULL if _digits(claim) >= CERTAIN_DIGITS else Agreement.ROUGH
         return Agreement.NONE
 

@@ -190,12 +190,13 @@ def agrees_in_fractions(claim: Decimal, exact: Fraction) -> bool:
     """Say by the book what `agrees` says."""
     claimed, unit = Fraction(claim), Fraction(10) ** min(0, int(claim.as_tuple().exponent))
     difference = abs(claimed - exact)
-    if difference <= max(max(abs(claimed), abs(exact)) / 10**9, Fraction(1, 10**12)):
+    stray = max(abs(claimed), abs(exact)) / 10**9
+    if difference <= max(stray, Fraction(1, 10**12)):
         return True
     if claimed.denominator == 1 and abs(claimed) < WHOLE_BELOW:
         return difference <= Fraction(1, 2000)
     truncated = 0 <= abs(exact) - abs(claimed) < unit and claimed * exact >= 0
-    return difference <= unit / 2 or (truncated and unit <= Fraction(1, 1000))
+    return difference <= unit / 2 + min(stray, unit / 1000) or (truncated and unit <= Fraction(1, 1000))
 
 
 @given(claim=WRITTEN, other=WRITTEN, nudge=NUDGES, is_near=st.booleans())
