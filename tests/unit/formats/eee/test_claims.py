@@ -196,7 +196,9 @@ def agrees_in_fractions(claim: Decimal, exact: Fraction) -> bool:
     if claimed.denominator == 1 and abs(claimed) < WHOLE_BELOW:
         return difference <= Fraction(1, 2000)
     truncated = 0 <= abs(exact) - abs(claimed) < unit and claimed * exact >= 0
-    return difference <= unit / 2 + min(stray, unit / 1000) or (truncated and unit <= Fraction(1, 1000))
+    return difference <= unit / 2 + min(stray, unit / 1000) or (
+        truncated and unit <= Fraction(1, 1000)
+    )
 
 
 @given(claim=WRITTEN, other=WRITTEN, nudge=NUDGES, is_near=st.booleans())
