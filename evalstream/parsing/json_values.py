@@ -90,6 +90,11 @@ def to_float(value: Any) -> float | None:
         return math.inf if value > 0 else -math.inf
 
 
+def to_number(value: Any) -> float | None:
+    """Return a JSON number as `to_float` does, and true and false as 1 and 0."""
+    return to_float(+value) if isinstance(value, (int, float)) else None
+
+
 def holds_double(value: Any) -> TypeGuard[float]:
     """Tell whether a value is a JSON number that a finite double can be near to."""
     number = to_float(value)

@@ -83,9 +83,8 @@ def check(
     read = _input(documents, run.inputs)
     output = _document(documents, run.aggregate, OUTPUT)
     scores = _scores(documents, output, read)
-    document, digits = (
-        (None, None) if output is None else (output.value, read_decimals(output.text))
-    )
+    document = None if output is None else output.value
+    digits = None if output is None else read_decimals(output.text)
     if run.rows is None:
         judged = judge_scores(scores or [], document, digits, None)
         is_input = run.aggregate is None

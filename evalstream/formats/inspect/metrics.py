@@ -95,8 +95,10 @@ def find_unnamed_figures(log: LogView, result: Mapping[str, Any]) -> frozenset[s
     They are those that are not declared, and those of a name that stands there more often than it
     is declared.
     """
+    if not () < log.release < _NAMED_SINCE:
+        return frozenset()
     scorer, metrics = result.get("scorer", result.get("name")), list(result_metrics(result))
-    if not () < log.release < _NAMED_SINCE or any(one.group for one in metrics):
+    if any(one.group for one in metrics):
         return frozenset()
     declared = list_declared(log, scorer) or ()
     # A figure of a group has another formula than its name says.

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.inspect.views import SampleView
+from evalstream.formats.inspect.views import SOLVER, SampleView
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 
@@ -194,7 +194,6 @@ MOST_COPIED: Final = 10**8
 MOST_KEYS: Final = 100
 """Most keys in the path of a change."""
 
-_SOLVER: Final = "solver"
 _FOLLOWED: Final = frozenset({"messages", "output"})
 
 
@@ -239,7 +238,7 @@ def _is_of_a_step(sample: SampleView, event: dict[str, Any]) -> bool:
     The changes of solvers within a step are among those of the step.
     """
     kinds = sample.spans_around(event)
-    return kinds[0] == _SOLVER and _SOLVER not in kinds[1:]
+    return kinds[0] == SOLVER and SOLVER not in kinds[1:]
 
 
 def _split(path: str) -> list[str]:

@@ -47,7 +47,7 @@ from evalstream.model.source_log import (
     stated_values,
 )
 from evalstream.parsing.json import member, text_or_none
-from evalstream.parsing.json_values import object_items, objects, to_float
+from evalstream.parsing.json_values import object_items, objects, to_number
 from evalstream.parsing.limits import MOST_JSON_BYTES
 from evalstream.parsing.object_splitter import ObjectSplitter
 
@@ -152,10 +152,8 @@ def open_source(path: str, options: Options, _wanted: Wanted) -> InspectSource |
 
 def score_number(value: Any) -> float | None:
     """Return a value of a score as a number, None where neither converters nor Inspect give one."""
-    if isinstance(value, (int, float)):
-        return to_float(+value)
     if not isinstance(value, str):
-        return None
+        return to_number(value)
     text = value.strip()
     found = LETTERS.get(text.upper(), WORDS.get(text.lower()))
     with suppress(ValueError):

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from evalstream.parsing.json import member
-from evalstream.parsing.json_values import holds_double, to_float
+from evalstream.parsing.json_values import holds_double, to_number
 from evalstream.stats.claims.reducers import is_missing
 
 MOST_COUNT: Final = 10**15
@@ -84,8 +84,7 @@ def known_number(value: Any) -> float | None:
         if word is None and _NUMBER.fullmatch(value):
             word = float(value)
         return word
-    # True is 1.
-    return to_float(+value) if isinstance(value, (int, float)) else None
+    return to_number(value)
 
 
 def score_to_float(value: Any) -> float:

@@ -27,6 +27,9 @@ _REFERENCES: Final = ("attachment://", "tc://")
 SINCE: Final = (0, 3, 60)
 """The first release whose scorers are known."""
 
+SOLVER: Final = "solver"
+"""The kind of the span around a step of the plan."""
+
 _RESOLVED_SINCE: Final = (0, 3, 132)
 """The release from which on scorers are declared with the metrics of their task."""
 
@@ -122,7 +125,7 @@ class SampleView:
         """
         if self.log is None:
             return False
-        has_solvers = any(kind == "solver" for _, kind in self._spans.values())
+        has_solvers = any(kind == SOLVER for _, kind in self._spans.values())
         return has_solvers or self.log.release >= SINCE
 
     @cached_property

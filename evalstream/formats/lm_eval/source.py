@@ -38,7 +38,7 @@ from evalstream.model.source_log import (
     stated_values,
 )
 from evalstream.parsing.json import member, text_or_none
-from evalstream.parsing.json_values import holds_double, to_float
+from evalstream.parsing.json_values import holds_double, to_number
 from evalstream.parsing.strict_json import parse_exactly
 
 NO_FILTER: Final = "none"
@@ -155,11 +155,11 @@ def _results(results: Results, task: str) -> Iterator[SourceResult]:
     directions = member(results.document.get("higher_is_better"), task)
     errors = {(one.metric, one.filter): one.value for one in claims if one.is_stderr}
     for claim in claims:
-        score = _number(claim.value)
+        score = to_number(claim.value)
         if claim.is_stderr or score is None:
             continue
         metric, part = claim.metric, claim.filter or NO_FILTER
-        error = _number(errors.get((metric, claim.filter)))
+        error = to_number(errors.get((metric, claim.filter)))
         better = directions.get(metric) if isinstance(directions, dict) else None
         direction = () if not isinstance(better, bool) else (not better,)
         yield SourceResult(
@@ -284,7 +284,7 @@ def _sample(row: Mapping[str, Any], place: str, task: str) -> SourceSample:
     numbers = {
         _result_id(name, part): SourceScore(number)
         for name, value in iterate_metrics(row)
-        if (number := _number(value)) is not None
+        if (number := to_number(value)) is not None
     }
     return SourceSample(
         str(row["doc_id"]),
@@ -314,10 +314,6 @@ def _members(row: Mapping[str, Any], part: str) -> Stated:
         "metadata/filter": (part,),
         "metadata/lm_eval_metrics": (json.dumps(values), values),
     }
-
-
-def _number(value: Any) -> float | None:
-    return to_float(+value) if isinstance(value, (int, float)) else None
 
 
 def _choices(row: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -67,10 +67,9 @@ def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
         widest = results[sets.index(most)]
         for result, mine in zip(results, sets, strict=True):
             if mine != most and (is_one or result.name != widest.name):
-                message = (
-                    f"the rows of this result score {count_noun(mine[0], 'sample')} and those of result "
-                    f"{widest.place} score {most[0]:,}; the samples differ"
-                )
+                number = count_noun(mine[0], "sample")
+                rest = f"those of result {widest.place} score {most[0]:,}; the samples differ"
+                message = f"the rows of this result score {number} and {rest}"
                 yield ES607.violation(message, f"{RESULTS}/{result.place}")
 
 
@@ -210,7 +209,8 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
         message = f"rows score samples that sample_ids does not list (first {facts.at(line)})"
         yield ES609.violation(message, pointer, count=count)
     if not unlisted and samples < listed != count_samples_beside(facts, result):
-        message = f"sample_ids lists {count_noun(listed, 'sample')}, but the rows score {samples:,} of them"
+        number = count_noun(listed, "sample")
+        message = f"sample_ids lists {number}, but the rows score {samples:,} of them"
         yield ES609.violation(message, pointer)
 
 

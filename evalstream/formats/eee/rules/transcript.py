@@ -279,7 +279,8 @@ def _too_many_turns(key: str, turns: list[Any], most: float) -> Iterator[Violati
     while last and member(turns[last - 1], "role") == "tool":
         last -= 1
     if last > most:
-        message = f"the transcript has {count_noun(len(turns), 'turn')}, more than message_limit of eval_limits"
+        number = count_noun(len(turns), "turn")
+        message = f"the transcript has {number}, more than message_limit of eval_limits"
         yield ES321.violation(message, f"/{key}", expected={"maxItems": int(most)})
 
 

@@ -139,7 +139,7 @@ def check_metadata(path: str, metadata: Any) -> Iterator[PlacedInFile]:
 def _check_each(
     path: str, values: Mapping[str, Any], requirements: Sequence[MemberRequirement], noun: str
 ) -> Iterator[PlacedInFile]:
-    """Yield the values of an object that are no objects, or have malformed members; null is none."""
+    """Yield the values of an object that are no objects or have malformed members; null is none."""
     for name, value in values.items():
         place = pointer([name])
         if isinstance(value, dict):

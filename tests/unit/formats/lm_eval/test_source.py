@@ -10,10 +10,11 @@ import pytest
 from each import each
 from paths import EXAMPLES
 
-from evalstream.formats.lm_eval.source import LmEvalSource, _choices, _number, _output, open_source
+from evalstream.formats.lm_eval.source import LmEvalSource, _choices, _output, open_source
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.source_log import Wanted
+from evalstream.parsing.json_values import to_number
 
 (SAMPLES,) = (EXAMPLES / "tutorial" / "log").glob("*/samples_*")
 (RESULTS,) = SAMPLES.parent.glob("results_*")
@@ -157,4 +158,4 @@ def test_the_first_response_is_the_output(filtered: Any, output: str) -> None:
     [(1, 1.0), (True, 1.0), (0.5, 0.5), (-(10**400), -math.inf), ("1", None), (None, None)],
 )
 def test_values_that_are_no_numbers_are_no_scores(value: Any, number: float | None) -> None:
-    assert _number(value) == number
+    assert to_number(value) == number
