@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -20,10 +20,9 @@ _OWN: Final = "_sha2" if sys.version_info >= (3, 12) else "_sha256"
 
 def hash_function(algorithm: str, size: int = 0) -> Callable[..., _Hash]:
     """Return the constructor of a hash, as `hashlib` has it, for texts or `size` bytes."""
-    made: Callable[..., _Hash]
-    if algorithm == "sha256" and size < WORTH_OPENSSL_BYTES and "hashlib" not in sys.modules:
+    loaded: Any = sys.modules.get("hashlib")
+    if loaded is None and algorithm == "sha256" and size < WORTH_OPENSSL_BYTES:
         with suppress(ImportError):  # Python was built without it.
-            made = import_module(_OWN).sha256
-            return made
-    made = getattr(import_module("hashlib"), algorithm)
+            loaded = import_module(_OWN)
+    made: Callable[..., _Hash] = getattr(loaded or import_module("hashlib"), algorithm)
     return made
