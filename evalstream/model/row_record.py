@@ -137,7 +137,7 @@ class RowRecords:
     def shift_lines(self, shift: int) -> bytes:
         """Return the packed records with `shift` added to their lines."""
         words = array("Q", self.data)
-        words[::_WORDS] = array("Q", [line + shift for line in words[::_WORDS]])
+        words[::_WORDS] = array("Q", map(shift.__add__, words[::_WORDS]))
         return words.tobytes()
 
     def _words(self, word: int) -> list[int]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import heapq
 import math
 import struct
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import accumulate, islice
+from os import SEEK_END
 from typing import IO, Final, NamedTuple
 
 from evalstream.model.row_record import (
@@ -35,7 +38,11 @@ PARTITIONS: Final = 64
 ROWS_WITHOUT_GROUPS: Final = 5
 """How many rows take the memory of one row that is in a group, if none of them is in a group."""
 
-BUFFER_BYTES: Final = 1 << 14
+BATCH_BYTES: Final = 1 << 19
+"""Bytes of records that are parted at a time."""
+
+MATCHES_TOGETHER: Final = 512
+"""How many matches are written at a time."""
 
 _MATCH = struct.Struct("<QQQQ")
 
@@ -91,25 +98,27 @@ class Partitions:
         self._capacity, self._digest, self._level = capacity, digest, level
         self._search = search
         self._search_equal = search_equal or (lambda pieces: search(pieces, math.inf) or ())
-        self._parts = _Extents(parts)
+        self._parts = _PartFile(parts)
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
 
     def extend(self, data: bytes) -> None:
         """Add records."""
-        key = self._digest.place + self._digest.length - 1 - self._level
-        for part, records in enumerate(_split_records(data, key, len(self._parts.buffers))):
-            self._parts.buffers[part] += records
-        self._parts.flush()
+        self._waiting.append(data)
+        self._waiting_bytes += len(data)
+        if self._waiting_bytes >= BATCH_BYTES:
+            self._part()
 
     def matches(self) -> Iterator[DuplicateMatch]:
         """Search part by part, and iterate over all matches, ordered by line."""
-        parts = range(len(self._parts.buffers))
-        found = _Extents(len(parts))
+        self._part()
+        parts = range(self._parts.count)
+        found = _PartFile(self._parts.count)
         try:
             for part in parts:
-                for match in self._find_matches(part):
-                    found.buffers[part] += _MATCH.pack(*match)
-                    if len(found.buffers[part]) >= BUFFER_BYTES:
-                        found.flush()
+                packed = (_MATCH.pack(*match) for match in self._find_matches(part))
+                while data := b"".join(islice(packed, MATCHES_TOGETHER)):
+                    found.add(part, data)
             yield from heapq.merge(*(_make_matches(found, part) for part in parts))
         finally:
             found.close()
@@ -117,6 +126,13 @@ class Partitions:
     def close(self) -> None:
         """Delete the records."""
         self._parts.close()
+
+    def _part(self) -> None:
+        """Part the records that wait: many at a time."""
+        data = b"".join(self._waiting)
+        self._waiting, self._waiting_bytes = [], 0
+        key = self._digest.place + self._digest.length - 1 - self._level
+        self._parts.add_sorted(*_sort_records(data, key, self._parts.count))
 
     def _find_matches(self, part: int) -> Iterable[DuplicateMatch]:
         rows = self._parts.size(part) // RECORD_BYTES
@@ -164,63 +180,68 @@ def search_partitions(partitions: Partitions, pieces: Iterable[bytes]) -> Iterat
         partitions.close()
 
 
-def _split_records(data: bytes, key: int, count: int) -> list[bytes]:
-    """Return the records of each of `count` partitions, chosen by the byte at `key`."""
+def _sort_records(data: bytes, key: int, count: int) -> tuple[bytes | memoryview, list[int]]:
+    """Return records in the order of `count` parts, and the bytes of each.
+
+    The part is chosen by the byte at `key`.
+    """
     from evalstream.parsing.native.binding import library
-    from evalstream.parsing.native.record_index import split
+    from evalstream.parsing.native.record_index import sort_by_part
 
     loaded = library()
     if loaded is not None:
-        return split(loaded, data, key, count)
+        return sort_by_part(loaded, data, key, count)
     parts = [bytearray() for _ in range(count)]
     for start in range(0, len(data), RECORD_BYTES):
         record = data[start : start + RECORD_BYTES]
         parts[record[key] % count] += record
-    return [bytes(part) for part in parts]
+    return b"".join(parts), [*map(len, parts)]
 
 
-class _Extents:
-    """Several growing byte strings in one temporary file, each read back in pieces.
-
-    The caller appends to `buffers` and calls `flush` after each addition.
-    """
+class _PartFile:
+    """Several growing byte strings in one temporary file, each read back in pieces."""
 
     def __init__(self, count: int) -> None:
         import tempfile
 
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
-        self.buffers = [bytearray() for _ in range(count)]
-        self._written: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+        self.count = count
+        # For each addition the position of each part, and the end of the last one.
+        self._positions = array("Q")
 
-    def flush(self) -> None:
-        """Write the buffers that are full."""
-        for part, buffer in enumerate(self.buffers):
-            if len(buffer) >= BUFFER_BYTES:
-                self._written[part].append((self._file.seek(0, 2), len(buffer)))
-                self._file.write(buffer)
-                buffer.clear()
+    def add(self, part: int, data: bytes) -> None:
+        """Add bytes to one part."""
+        lengths = [0] * self.count
+        lengths[part] = len(data)
+        self.add_sorted(data, lengths)
+
+    def add_sorted(self, data: bytes | memoryview, lengths: Iterable[int]) -> None:
+        """Add bytes to each part, `lengths` of them to each, in their order."""
+        start = self._file.seek(0, SEEK_END)
+        self._file.write(data)
+        self._positions.extend(accumulate(lengths, initial=start))
 
     def size(self, part: int) -> int:
-        return sum(length for _, length in self._written[part]) + len(self.buffers[part])
+        return sum(end - start for start, end in self._spans(part))
 
     def read(self, part: int) -> Iterator[bytes]:
-        for offset, length in self._written[part]:
-            self._file.seek(offset)
-            yield self._file.read(length)
-        yield bytes(self.buffers[part])
+        for start, end in self._spans(part):
+            self._file.seek(start)
+            yield self._file.read(end - start)
 
     def close(self) -> None:
         self._file.close()
 
+    def _spans(self, part: int) -> Iterator[array[int]]:
+        for place in range(part, len(self._positions), self.count + 1):
+            yield self._positions[place : place + 2]
 
-def _make_matches(found: _Extents, part: int) -> Iterator[DuplicateMatch]:
+
+def _make_matches(found: _PartFile, part: int) -> Iterator[DuplicateMatch]:
     for data in found.read(part):
         for line, kind, offset, earlier in _MATCH.iter_unpack(data):
             yield DuplicateMatch(line, DuplicateKind(kind), offset, earlier)
 
-
-BATCH_BYTES: Final = 1 << 20
-"""Bytes of records that are parted at a time."""
 
 _SAMPLE: Final = RowDigest(SAMPLE_AT, DIGEST_BYTES)
 _INPUT: Final = RowDigest(INPUT_AT, DIGEST_BYTES)
@@ -237,8 +258,6 @@ class Spill:
         self, capacity: int, search_samples: SampleSearch, search_inputs: InputSearch
     ) -> None:
         self.coverage = coverage = Coverage()
-        self._waiting: list[bytes] = []
-        self._waiting_bytes = 0
         self._by_sample = Partitions(
             capacity,
             _SAMPLE,
@@ -255,27 +274,17 @@ class Spill:
     def add(self, block: RowRecords, shift: int) -> None:
         """Add the rows of the next block."""
         data = block.shift_lines(shift)
-        self._waiting.append(data)
-        self._waiting_bytes += len(data)
-        if self._waiting_bytes >= BATCH_BYTES:
-            self._flush()
+        self._by_sample.extend(data)
+        self._by_input.extend(data)
 
     def matches(self) -> Iterator[DuplicateMatch]:
         """Iterate over all matches, ordered by line."""
-        self._flush()
         return heapq.merge(self._by_sample.matches(), self._by_input.matches())
 
     def close(self) -> None:
         """Delete the records."""
         self._by_sample.close()
         self._by_input.close()
-
-    def _flush(self) -> None:
-        """Part the records that wait: many at a time."""
-        data = b"".join(self._waiting)
-        self._waiting, self._waiting_bytes = [], 0
-        self._by_sample.extend(data)
-        self._by_input.extend(data)
 
 
 def _join_records(pieces: Pieces) -> RowRecords:

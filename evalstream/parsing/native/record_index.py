@@ -8,7 +8,6 @@ import struct
 import weakref
 from array import array
 from ctypes import c_uint64
-from itertools import accumulate, pairwise
 from typing import Final
 
 from evalstream.model.data_class import NamedTuple
@@ -97,14 +96,16 @@ def cover(
     return [*map(Cover._make, _COVER.iter_unpack(covers.raw[: found * _COVER.size]))]
 
 
-def split(loaded: ctypes.CDLL, records: bytes, place: int, parts: int) -> list[bytes]:
-    """Return records by what their byte at `place` leaves when it is divided by `parts`."""
-    count = len(records) // RECORD_BYTES
+def sort_by_part(
+    loaded: ctypes.CDLL, records: bytes, place: int, parts: int
+) -> tuple[memoryview, list[int]]:
+    """Sort records by what their byte at `place` leaves when it is divided by `parts`.
+
+    Returns them, and how many bytes each part has.
+    """
     sorted_ = ctypes.create_string_buffer(max(1, len(records)))
     counts = (c_uint64 * parts)()
-    loaded.split_records(records, count, RECORD_BYTES, place, parts, sorted_, counts)
-    ends = list(accumulate(counts, initial=0))
-    data = memoryview(sorted_)
-    return [
-        data[start * RECORD_BYTES : end * RECORD_BYTES].tobytes() for start, end in pairwise(ends)
-    ]
+    loaded.split_records(
+        records, len(records) // RECORD_BYTES, RECORD_BYTES, place, parts, sorted_, counts
+    )
+    return memoryview(sorted_)[: len(records)], [count * RECORD_BYTES for count in counts]
