@@ -56,7 +56,7 @@ class Reading(NamedTuple):
     """The kind and value of a document, its violations, and what finds positions in it.
 
     `kind` is None if it is unknown, `value` if the document is not an object. `replaced` holds the
-    pointers of values that replace numbers which JSON does not allow. `mark` is the root's, in YAML.
+    pointers of values that replace numbers which JSON does not allow. `mark` is the root of YAML.
     """
 
     kind: str | None
