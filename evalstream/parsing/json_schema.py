@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from typing import Any, Final
 
-from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.parsing.json import is_finite, resolve
 from evalstream.parsing.linear_regex import backtracking_options
@@ -19,7 +18,6 @@ from evalstream.parsing.schema_errors import (
     Path_,
     SchemaError,
     Validator,
-    instance_path,
     is_optional,
     keyword_payload,
     known_members,
@@ -34,14 +32,6 @@ _FINITE: Final[dict[str, Any]] = {
     "items": _FINITE_REF,
 }
 """Any JSON value; jsonschema-rs does not treat an infinite float as a number, so it fails here."""
-
-
-_FIXED_KEYWORDS: Final = frozenset(
-    {"type", "enum", "const", "pattern", "minimum", "maximum", "minItems", "maxItems"}
-)
-"""Keywords whose errors depend only on the schema, not on the value."""
-
-_CONDITIONS: Final = frozenset({"allOf", "then", "else"})
 
 
 def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = True) -> Validator:
@@ -76,21 +66,12 @@ def _has_rust() -> bool:
     return True
 
 
-class _ErrorTemplate(NamedTuple):
-    """The values that all errors of one keyword at one location of a schema share."""
-
-    keyword: str
-    expected: Any
-    optional: bool
-
-
 class _RustValidator:
     """A schema compiled by jsonschema-rs, for both speeds."""
 
     def __init__(self, schema: Any, *, trusted: bool) -> None:
         self._schema, self._trusted = schema, trusted
         self._options = None if trusted else backtracking_options()
-        self._constraints: dict[Path_, _ErrorTemplate] = {}
         if not trusted:
             self._compile_schema  # noqa: B018 - it raises UsageError for a schema that is not valid
 
@@ -157,9 +138,6 @@ class _RustValidator:
     def _translate(self, error: Any, root: Any) -> Iterable[SchemaError]:
         path, found = _true_path(error.instance_path, root)
         route = tuple(error.evaluation_path)
-        known = self._constraints.get(route)
-        if known is not None:
-            return (SchemaError(path, known[0], route, known[1], found, None, known[2]),)
         kind = error.kind
         keyword, payload = kind.name, kind.as_dict()
         if keyword == "pattern" and "error" in payload:
@@ -187,20 +165,8 @@ class _RustValidator:
             )
         # The payload of propertyNames is an error, not data.
         value = None if keyword == "propertyNames" else next(iter(payload.values()), None)
-        template = _ErrorTemplate(keyword, keyword_payload(keyword, value), optional)
-        if keyword in _FIXED_KEYWORDS and _is_fixed(route):
-            self._constraints[route] = template
-        return (SchemaError(path, keyword, route, template.expected, found, None, optional),)
-
-
-def _is_fixed(route: Path_) -> bool:
-    """Tell whether the values at a route are either all optional or all required.
-
-    The members of a map are all optional, because they are not named properties.
-    """
-    if route[-2:-1] == ("additionalProperties",):
-        return _CONDITIONS.isdisjoint(route) and instance_path(route[:-1]) is not None
-    return instance_path(route) is not None
+        expected = keyword_payload(keyword, value)
+        return (SchemaError(path, keyword, route, expected, found, None, optional),)
 
 
 def _pattern_at(schema: Any, route: Iterable[str | int]) -> str:
