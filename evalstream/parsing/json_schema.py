@@ -73,10 +73,10 @@ class _RustValidator:
         self._schema, self._trusted = schema, trusted
         self._options = None if trusted else backtracking_options()
         if not trusted:
-            self._compile_schema  # noqa: B018 - it raises UsageError for a schema that is not valid
+            self._compiled  # noqa: B018 - it raises UsageError for a schema that is not valid
 
     @cached_property
-    def _compile_schema(self) -> Any:
+    def _compiled(self) -> Any:
         return _compile_schema(self._schema, options=self._options)
 
     @cached_property
@@ -85,12 +85,12 @@ class _RustValidator:
         if self._trusted:
             accepts: Callable[[Any], bool] = _compile_schema(finite_only(self._schema)).is_valid
             return accepts
-        fits, finite = self._compile_schema.is_valid, finite_check("rust")
+        fits, finite = self._compiled.is_valid, finite_check("rust")
         return lambda value: fits(value) and finite(value)
 
     def fits(self, value: Any) -> bool:
         try:
-            fits: bool = self._compile_schema.is_valid(value)
+            fits: bool = self._compiled.is_valid(value)
         except ValueError as error:
             raise _translate_recursion(error) from error
         return fits
@@ -101,39 +101,16 @@ class _RustValidator:
         except _EmptyKeyError:
             renamed = _rename_key(value, "", _EMPTY_KEY)
             found = list(map(_with_empty_keys, self._errors(renamed)))
-            if not found and not self._compile_schema.is_valid(value):
+            if not found and not self._compiled.is_valid(value):
                 # A pattern of the schema matches the substitute name, but not the empty one.
                 return [SchemaError((), "patternProperties", ("patternProperties",), None, value)]
             return found
         except ValueError as error:
             raise _translate_recursion(error) from error
 
-    @cached_property
-    def _error_finders(self) -> tuple[tuple[str, ...], Callable[[Any], Iterable[Any]]]:
-        """The required members of the root, and the function that finds all other errors.
-
-        jsonschema-rs copies an object with a missing member into its error, which is slow if it is
-        the whole row. In the package's schemas only `required` at the root demands members of the
-        root.
-        """
-        schema = self._schema
-        if not self._trusted or "$ref" in schema:
-            return (), _compile_schema(schema, mask="", options=self._options).iter_errors
-        rest = {keyword: template for keyword, template in schema.items() if keyword != "required"}
-        return tuple(schema.get("required", ())), _compile_schema(rest, mask="").iter_errors
-
     def _errors(self, value: Any) -> list[SchemaError]:
-        required, errors = self._error_finders
-        found = []
-        if value.__class__ is dict:
-            found = [
-                SchemaError((), "required", ("required",), None, None, member)
-                for member in required
-                if member not in value
-            ]
-        for error in errors(value):
-            found += self._translate(error, value)
-        return found
+        errors = self._compiled.iter_errors(value)
+        return [one for error in errors for one in self._translate(error, value)]
 
     def _translate(self, error: Any, root: Any) -> Iterable[SchemaError]:
         path, found = _true_path(error.instance_path, root)
@@ -176,16 +153,13 @@ def _pattern_at(schema: Any, route: Iterable[str | int]) -> str:
     return found if isinstance(found, str) else str(steps[-1])
 
 
-def _compile_schema(schema: Any, *, mask: str | None = None, options: Any = None) -> Any:
-    """Compile a schema; `mask` replaces values in messages, which are not used here.
-
-    `options` configure the engine of its patterns.
-    """
+def _compile_schema(schema: Any, *, options: Any = None) -> Any:
+    """Compile a schema; `options` configure the engine of its patterns."""
     import jsonschema_rs
 
     try:
         return jsonschema_rs.validator_for(
-            schema, retriever=_refuse, mask=mask, pattern_options=options
+            schema, retriever=_refuse, mask="", pattern_options=options
         )
     except Exception as error:
         reason = str(error).partition("\n")[0]
