@@ -139,7 +139,7 @@ def migration_place(
         exact += ((Probe("evaluation_id", Test.DIFFERS, evaluation_id),),)
     if keeps_hash:
         members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
-    return RowPlace(replace(place, members=members), exact, place)
+    return RowPlace(replace(place, members=members), exact)
 
 
 @lru_cache(maxsize=8)
@@ -221,7 +221,7 @@ def repair_place(
     if evaluation_id is not None:
         members = _with_evaluation_id(members, evaluation_id)
     exact = ((Probe("schema_version", Test.DIFFERS, number),),)
-    return RowPlace(replace(place, members=members, closed=False), exact, place)
+    return RowPlace(replace(place, members=members, closed=False), exact)
 
 
 @lru_cache(maxsize=32)
