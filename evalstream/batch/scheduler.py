@@ -130,7 +130,6 @@ class BatchScheduler:
                 yield item
 
     def _without_entry(self, planned: Iterator[PlannedRun]) -> Iterator[PlannedRun]:
-        """Iterate over the runs without a valid entry in the ledger."""
         while some := list(islice(planned, LOOKED_UP if self._ledger is not None else 1)):
             cached = self._find_cached(some)
             for item in some:
@@ -198,7 +197,6 @@ class BatchScheduler:
         self._count(checked, checked.bytes if size is None else size)
 
     def _remember(self, ledger: Ledger, state: RunState | None, checked: StoredResult) -> None:
-        """Write the result of a run to the ledger."""
         summary = checked.summary
         # A format without links has none to collect, so its runs need not be checked for them.
         none: list[dict[str, Any]] | None = [] if self._options.links else None

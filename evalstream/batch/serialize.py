@@ -231,7 +231,6 @@ def _contradictions(value: Mapping[str, Any], run: RunSummary) -> Iterator[str]:
 
 
 def _is_doubtful(run: RunSummary) -> bool:
-    """Tell whether a run has errors, or was not checked in full."""
     # Findings of preview never fail a run; codes of other versions may not.
     harmless = sum(
         times
@@ -298,7 +297,6 @@ def _find_wrong_count(value: Any, counts: Any) -> tuple[Any, ...] | None:
 
 
 def _describe(error: SchemaError) -> str:
-    """Return where a value is wrong, and what is expected there."""
     wanted, found = error.expected, with_article(type_name(error.found))
     if error.variants:
         return _describe(

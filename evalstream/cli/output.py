@@ -214,7 +214,6 @@ class _Recorded:
         self.finding = reporter.finding
 
     def finish(self, report: Report) -> None:
-        """Add the outcome to the list, and pass it on."""
         self._outcomes.append(report)
         self._reporter.finish(report)
 
@@ -228,11 +227,9 @@ class _Held:
         self.finding = reporter.finding
 
     def finish(self, report: Report) -> None:
-        """Keep the outcome."""
         self._report = report
 
     def release(self, exit_code: int | None) -> None:
-        """Pass the outcome on, if there is one, with an exit code unless that is None."""
         if self._report is None:
             return
         if exit_code is not None:

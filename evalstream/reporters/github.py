@@ -111,7 +111,6 @@ class GithubReporter(Recognized):
         yield from self._findings
 
     def _annotation(self, finding: Finding, report: Report) -> str:
-        """Return one workflow command: what is wrong, the values, and the remedy."""
         file = self._places.relative(finding.file) or file_name(finding.file)
         place = f"file={_property(file)}"
         if finding.line is not None:
@@ -197,7 +196,6 @@ def _lines(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _few_runs(report: Report) -> Iterator[str]:
-    """Iterate over the table of runs, the worst first."""
     yield "| run | verdict |\n| --- | --- |"
     for _, run in sort_runs(report):
         name, line = cut_text(run_name(run), CELL), cut_text(visible(_without_name(run)), CELL)
@@ -264,7 +262,6 @@ def _claims(report: Report) -> Iterator[str]:
 
 
 def _rules(report: Report) -> Iterator[str]:
-    """Iterate over the table of rules that found something."""
     yield "| rule | findings | what it finds | how to fix |\n| --- | ---: | --- | --- |"
     counts = report.counts
     for code, count in islice(counts.items(), MOST_RULES):
@@ -278,7 +275,6 @@ def _rules(report: Report) -> Iterator[str]:
 
 
 def _findings(report: Report, first: list[Finding]) -> Iterator[str]:
-    """Iterate over the table of the first findings, folded."""
     if not first:
         return
     shown = sum(finding.occurrences for finding in first)

@@ -69,7 +69,6 @@ class JsonReporter(Recognized):
 
 
 def _listed_runs(report: Report) -> Set[int] | None:
-    """Return the numbers of the runs that are listed, None for all."""
     if report.totals.runs <= MOST_RUNS:
         return None
     return {number for number, _ in islice(sort_runs(report), MOST_RUNS)}

@@ -77,7 +77,6 @@ def format_value(value: Any) -> str:
 
 
 def _join(claims: list[JudgedClaim]) -> str:
-    """Return the line of claims that say the same."""
     first = claims[0]
     if len(claims) == 1:
         return f"{first.label}: {describe_claim(first)}"
@@ -207,7 +206,6 @@ def _joined_parts(parts: list[Part]) -> list[Span]:
 
 
 def _verdict(run: RunSummary) -> list[Span]:
-    """Return the verdict, and which rules were left out."""
     left_out = summary.rule_limits(run)
     verdict = Span(summary.format_verdict(run.verdict), run.verdict)
     return [verdict, *([Span(f" ({left_out})", "partial")] if left_out else []), Span(":")]
@@ -228,7 +226,6 @@ def _documents(run: RunSummary, shown: Callable[[str], Span]) -> list[Part]:
 
 
 def _outcome(run: RunSummary) -> list[Part]:
-    """Return a run's totals, and which checks were made."""
     parts = [Part(": ", clauses(summary.amounts(run)))]
     checked: list[Span] = []
     for text, is_ok in summary.list_verified(run):

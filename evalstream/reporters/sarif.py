@@ -110,7 +110,6 @@ class SarifReporter(Recognized):
         self._output.write(data)
 
     def _write_lines(self, items: Iterator[bytes]) -> None:
-        """Write the items of an array, each on a line."""
         for number, item in enumerate(items):
             self._write((b",\n" if number else b"\n") + item)
 
@@ -169,7 +168,6 @@ class SarifReporter(Recognized):
     def _left_out(
         self, report: Report, listed: Mapping[Severity, list[int]]
     ) -> Iterator[dict[str, Any]]:
-        """Say how many findings are not in the report."""
         left = {one: self._counts[one] - listed[one][0] for one in LEVELS}
         if sum(left.values()):
             limit = f"at most {MOST_RESULTS:,} results and 10 MB compressed"
@@ -182,7 +180,6 @@ class SarifReporter(Recognized):
             yield _notification(f"{missing} counted and not listed ({advice})", "note")
 
     def _about_runs(self, report: Report) -> Iterator[dict[str, Any]]:
-        """Iterate over the totals, then each run, those not checked or not confirmed first."""
         unchecked = summary.unchecked_line(report.totals)
         for line in summary.total_lines(report):
             yield _notification(line, "error" if line == unchecked else "note")
@@ -206,7 +203,6 @@ def _level(run: RunSummary) -> str:
 
 
 def _region(finding: Finding) -> dict[str, Any]:
-    """Return the line of a finding, from its column on, with a snippet of it."""
     if finding.line is None:
         return {}
     region: dict[str, Any] = {"startLine": finding.line, "endLine": finding.line}
@@ -219,7 +215,6 @@ def _region(finding: Finding) -> dict[str, Any]:
 
 
 def _snippet(finding: Finding) -> str:
-    """Return what is on the line as far as it is known, or ""."""
     found = finding.found
     if isinstance(found, Excerpt):
         return visible(found.excerpt)

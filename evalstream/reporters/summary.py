@@ -253,7 +253,6 @@ def _claims_hold(run: RunSummary) -> bool | None:
 
 
 def _seal_parts(run: RunSummary) -> list[Checked]:
-    """Say what was verified of rows and their seal."""
     said, parts = run.verified, list(_checksum(run))
     if said is None or not run.rows:
         return parts

@@ -64,7 +64,6 @@ def read_table(file: str) -> TomlTable:
 
 
 def _table(file: str) -> TomlTable | None:
-    """Return the settings of a file, None if it has none."""
     is_project = os.path.basename(file) == resolve.PROJECT_NAME
     return _project_table(file) if is_project else _own_table(file)
 
