@@ -48,8 +48,8 @@ def need_harness(rule: Rule) -> None:
 
 
 RULES = list(CATALOGUE.values())
-every_rule = pytest.mark.parametrize("rule", RULES, ids=CATALOGUE.keys())
-"""So that the examples of one rule can be run: `-k ES401`."""
+every_rule = each("rule", RULES, CATALOGUE, group=20)
+"""So that the examples of a rule can be run, with those beside it: `-k ES401`."""
 
 some_rules = each("rule", some(RULES, 48), lambda rule: str(rule.code), group=20)
 

@@ -3,7 +3,6 @@
 import copy
 from typing import Any
 
-import pytest
 from depth import examples
 from each import each
 from hypothesis import given, settings
@@ -110,7 +109,7 @@ def test_what_is_accepted_is_not_reported(changes: list[tuple[Any, Any]]) -> Non
         assert not is_reported(item, EVALUATION)
 
 
-@pytest.mark.parametrize("config", [None, {}, {"n_samples": 3, "tie_break": "x"}, {"n_samples": 2}])
+@each("config", [None, {}, {"n_samples": 3, "tie_break": "x"}, {"n_samples": 2}])
 def test_other_settings_are_left_to_the_rules(config: Any) -> None:
     evaluation = Evaluation({"endorsement_config": config}, EVALUATION.benchmark)
     assert not is_sound(ITEM, evaluation)

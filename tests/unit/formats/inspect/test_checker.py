@@ -470,7 +470,7 @@ def test_the_reductions_of_a_log_without_samples_confirm_its_figures(
     assert confirms_score(run.claims)
 
 
-@pytest.mark.parametrize(
+@each(
     ("edit", "code"),
     [
         (_set(*SCORE, "metrics", "accuracy", "value", value=0.9), "INS302"),
@@ -579,7 +579,7 @@ COPIES: dict[str, Callable[[Log], None]] = {
 
 
 @pytest.mark.parametrize("plan", ["generate", "own_solver", "react"])
-@pytest.mark.parametrize("edit", COPIES.values(), ids=COPIES)
+@each("edit", COPIES.values(), ids=COPIES)
 def test_an_output_that_no_event_recorded_is_found(
     edit: Callable[[Log], None], plan: str, tmp_path: Path
 ) -> None:

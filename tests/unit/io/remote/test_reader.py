@@ -462,7 +462,7 @@ def test_leaves_a_call_behind_that_never_returns(monkeypatch: pytest.MonkeyPatch
     _Stuck.ended.set()
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "module", "told"),
     [
         ("s3://bucket/a", "s3fs", "s3fs is not installed"),
