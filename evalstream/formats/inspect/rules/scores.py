@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.recorded import message_text
-from evalstream.formats.inspect.values import score_value
+from evalstream.formats.inspect.values import known_number, score_to_float, score_value
 from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import member, text_or_none
@@ -164,7 +164,9 @@ def _includes(sample: SampleView) -> Iterator[Violation]:
         found = [_fold_case(one, folds=ignores_case) for one in targets]
         text = _fold_case(completion, folds=ignores_case)
         expected = "C" if any(one in text for one in found) else "I"
-        if (value in ("C", "I") or is_missing(value)) and value != expected:
+        is_ours = sample.resolve_attachment(first.get("explanation")) == completion
+        is_known = value in ("C", "I") or is_missing(value)
+        if is_known and value != expected or is_ours and _differs(value, expected, graded=False):
             has = "has a target" if expected == "C" else "has no target"
             message = f"the completion {has} in it"
             yield INS213.violation(message, place, expected=expected, found=value)
@@ -227,7 +229,8 @@ def _expected_value(
         letters = string.ascii_uppercase[: len(list_or_empty(sample.value.get("choices")))]
         is_known = has_all and explanation == completion and letter in [*letters]
         selected = letter if is_known else told
-        is_ours = explanation == completion or str(explanation).startswith(_SHUFFLED)
+        is_shown = explanation == completion or (has_all and told == letter)
+        is_ours = is_shown or str(explanation).startswith(_SHUFFLED)
         found = choice(selected, targets) if is_ours and isinstance(selected, str) else None
         return found.value if found is not None else None
     if scorer in GRADED:
@@ -243,9 +246,10 @@ def _expected_value(
 
 def _differs(value: Any, expected: str, *, graded: bool) -> bool:
     """Compare values; a sample without an answer may be I or N, without a grade also unscored."""
-    if value in ("C", "I", "N"):
-        return bool(value == "C") != (expected == "C")
-    return is_missing(value) and not graded
+    if is_missing(value):
+        return not graded
+    number = known_number(value)
+    return number is not None and number != score_to_float(expected)
 
 
 INS213: Final = declare_rule("INS213", record=_includes)
