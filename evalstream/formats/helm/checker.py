@@ -130,11 +130,14 @@ class _Check:
             claims=claims or [],
             claims_file=None if statistics is None else printable(statistics),
         )
-        if number and found.state is not None:
+        if number:
             again = known.facts.scored
             text = f"{again:,} of {count_noun(number, 'instance')} scored again"
+            if STATE not in self._paths:
+                text += f", as there is no {STATE}.json"
+            elif found.state is not None:
+                self._leave_unheld(summary, again)
             summary.checked = (Checked(text, True if again else None),)
-            self._leave_unheld(summary, again)
         return summary
 
     def _leave_unheld(self, summary: RunSummary, again: int) -> None:

@@ -81,8 +81,8 @@ class LmEvalSource:
 def open_source(path: str, options: Options, wanted: Wanted) -> LmEvalSource | None:
     """Return the samples of a run's task in a log, None for a path that is not a log of lm-eval.
 
-    The path is a samples file, a results file, or their folder. Raises OSError, and CannotCheck
-    where the log does not say which samples are meant.
+    The path is a samples file, a results file, their folder, or the folder above it. Raises
+    OSError, and CannotCheck where the log does not say which samples are meant.
     """
     if os.path.isdir(path):
         return _in_folder(path, options, wanted)
@@ -96,8 +96,11 @@ def open_source(path: str, options: Options, wanted: Wanted) -> LmEvalSource | N
 
 
 def _in_folder(path: str, options: Options, wanted: Wanted) -> LmEvalSource | None:
-    names = sorted(name for name in os.listdir(path) if results_time(name) is not None)
-    paths = [os.path.join(path, name) for name in names if name.endswith(".json")]
+    paths = list(_results_in(path))
+    if not paths:
+        # The harness writes into a folder of the model's name below --output_path.
+        below = sorted(entry.path for entry in os.scandir(path) if entry.is_dir())
+        paths = [one for folder in below for one in _results_in(folder)]
     if not paths:
         return None
     if len(paths) > 1:
@@ -107,6 +110,13 @@ def _in_folder(path: str, options: Options, wanted: Wanted) -> LmEvalSource | No
             raise CannotCheck(message)
         paths = timed
     return _of_results(paths[0], options, wanted)
+
+
+def _results_in(folder: str) -> Iterator[str]:
+    """Iterate over the results files in a folder, in the order of their names."""
+    for name in sorted(os.listdir(folder)):
+        if results_time(name) is not None and name.endswith(".json"):
+            yield os.path.join(folder, name)
 
 
 def _of_results(path: str, options: Options, wanted: Wanted) -> LmEvalSource:

@@ -16,6 +16,7 @@ from evalstream.discovery.inputs import find_runs
 from evalstream.formats.helm.requests import normalize_text
 from evalstream.model.report import Report
 from evalstream.model.run import Run
+from evalstream.model.run_summary import Checked
 
 RUN = "pens-model=acme_acorn-7b"
 ENTRIES, STATISTICS = "per_instance_stats.json", "stats.json"
@@ -770,3 +771,11 @@ def test_a_worst_case_has_the_flags_of_its_kind(flag: str) -> None:
 
     edit(STATISTICS, turn)
     assert codes(check()) == {"HLM401", "HLM403"}
+
+
+def test_a_run_without_requests_says_that_nothing_was_scored_again() -> None:
+    Path(STATE).unlink()
+    (run,) = check().runs
+    assert run.checked == (
+        Checked("0 of 8 instances scored again, as there is no scenario_state.json", None),
+    )

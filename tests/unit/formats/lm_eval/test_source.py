@@ -37,7 +37,7 @@ def log(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("path", [SAMPLES, RESULTS, SAMPLES.parent])
+@pytest.mark.parametrize("path", [SAMPLES, RESULTS, SAMPLES.parent, SAMPLES.parent.parent])
 def test_a_log_is_opened_by_its_samples_its_results_or_its_folder(path: Path) -> None:
     log = opened(path)
     assert log.label.endswith(SAMPLES.name)
