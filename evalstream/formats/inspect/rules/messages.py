@@ -234,7 +234,8 @@ def _against_tools(sample: SampleView) -> _Found:
     tools = [
         one
         for one in sample.events("tool")
-        if not any(map(one.value.get, _SPECIAL)) and text_or_none(one.value.get("id")) not in changed
+        if not any(map(one.value.get, _SPECIAL))
+        and text_or_none(one.value.get("id")) not in changed
     ]
     if not tools or not sample.leaves_tools:
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.recorded import message_text
@@ -155,34 +155,34 @@ _SHUFFLED: Final = "Choices were shuffled before generating a response"
 def _includes(sample: SampleView) -> Iterator[Violation]:
     """Score samples of the scorer `includes` again."""
     texts = sample.scored_texts
-    if sample.log is None or texts is None:
+    if texts is None:
         return
     completion, targets = texts
-    scorers = sample.log.includes_scorers
-    for name, first, place in _iterate_first(sample, scorers):
-        value, ignores_case = score_value(first), scorers[name]
+    for scorer, first, place in _iterate_first(sample):
+        options = object_or_empty(scorer.get("options"))
+        if scorer.get("name") != "includes" or not options.keys() <= {"ignore_case"}:
+            continue
+        value, ignores_case = score_value(first), options.get("ignore_case") is not False
         found = [_fold_case(one, folds=ignores_case) for one in targets]
         text = _fold_case(completion, folds=ignores_case)
         expected = "C" if any(one in text for one in found) else "I"
         is_ours = sample.resolve_attachment(first.get("explanation")) == completion
         is_known = value in ("C", "I") or is_missing(value)
-        if is_known and value != expected or is_ours and _differs(value, expected, graded=False):
+        if (is_known and value != expected) or (is_ours and _differs(value, expected, graded=False)):
             has = "has a target" if expected == "C" else "has no target"
             message = f"the completion {has} in it"
             yield INS213.violation(message, place, expected=expected, found=value)
 
 
-def _iterate_first(
-    sample: SampleView, scorers: Iterable[str]
-) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Iterate over the scores of some scorers as they were before edits, with their values' places."""
-    for name in scorers:
+def _iterate_first(sample: SampleView) -> Iterator[tuple[Mapping[str, Any], dict[str, Any], str]]:
+    """Iterate over declared scorers and their scores before edits, with their values' places."""
+    for name, scorer in sample.declared_scorers.items():
         score = sample.scores.get(name)
         if score is not None:
             history = list_or_empty(score.get("history"))
             path = ("history", 0, "value") if history else ("value",)
             first = object_or_empty(history[0] if history else score)
-            yield name, first, sample.at("scores", name, *path)
+            yield scorer, first, sample.at("scores", name, *path)
 
 
 def _fold_case(text: str, *, folds: bool) -> str:
@@ -196,12 +196,10 @@ def _check_rescored(sample: SampleView) -> Iterator[Violation]:
     or the answer that the harness's scorer gives.
     """
     texts = sample.scored_texts
-    if sample.log is None or texts is None or not sample.is_recent:
+    if texts is None or not sample.is_recent:
         return
     completion, targets = texts
-    scorers = sample.log.declared_scorers
-    for name, first, place in _iterate_first(sample, scorers):
-        scorer = scorers[name]
+    for scorer, first, place in _iterate_first(sample):
         declared = text_or_none(scorer.get("name")) or ""
         options = object_or_empty(scorer.get("options"))
         expected = _expected_value(sample, declared, options, completion, targets, first)
