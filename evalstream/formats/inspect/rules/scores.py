@@ -196,7 +196,8 @@ def _check_rescored(sample: SampleView) -> Iterator[Violation]:
     or the answer that the harness's scorer gives.
     """
     texts = sample.scored_texts
-    if texts is None or not sample.is_recent:
+    is_early = sample.log is not None and sample.log.release and not sample.is_recent
+    if texts is None or is_early:
         return
     completion, targets = texts
     for scorer, first, place in _iterate_first(sample):
