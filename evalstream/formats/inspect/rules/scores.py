@@ -168,7 +168,9 @@ def _includes(sample: SampleView) -> Iterator[Violation]:
         expected = "C" if any(one in text for one in found) else "I"
         is_ours = sample.resolve_attachment(first.get("explanation")) == completion
         is_known = value in ("C", "I") or is_missing(value)
-        if (is_known and value != expected) or (is_ours and _differs(value, expected, graded=False)):
+        if (is_known and value != expected) or (
+            is_ours and _differs(value, expected, graded=False)
+        ):
             has = "has a target" if expected == "C" else "has no target"
             message = f"the completion {has} in it"
             yield INS213.violation(message, place, expected=expected, found=value)
