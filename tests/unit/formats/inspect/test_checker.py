@@ -383,6 +383,7 @@ def test_rounding_is_not_a_mismatch(tmp_path: Path) -> None:
     log = sound_log()
     metrics = log["results"]["scores"][0]["metrics"]
     metrics["stderr"] |= {"value": 6e-8, "params": {"cluster": "topic"}}
+    log["eval"]["scorers"][0]["options"] = {"numeric": True}
     log["eval"]["scorers"][0]["metrics"][1]["options"] = {"cluster": "topic"}
     for sample in log["samples"]:
         sample["metadata"]["topic"] = sample["events"][0]["sample"]["metadata"]["topic"] = "one"
