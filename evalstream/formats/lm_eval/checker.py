@@ -13,10 +13,10 @@ from evalstream.engine.row_pass import RowsRead
 from evalstream.formats.lm_eval.format import (
     FORMAT,
     has_samples_without_results,
+    results_time,
     samples_beside,
     samples_name,
     task_in_name,
-    tasks_beside,
 )
 from evalstream.formats.lm_eval.group_figures import judge_groups
 from evalstream.formats.lm_eval.log_tally import LogTotals
@@ -32,7 +32,7 @@ from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, plan_scoring
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
 from evalstream.formats.lm_eval.views import Results, TaskFacts
 from evalstream.formats.lm_eval.written_numbers import as_written
-from evalstream.io.names import printable
+from evalstream.io.names import is_remote, printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import Reason
 from evalstream.model.errors import CannotCheck, UsageError
@@ -109,10 +109,12 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
     path = _results_path(documents.run)
     if results is None or path is None:
         return documents.close()
-    name, tasks = printable(path), tasks_beside(path)
-    logged = tasks or frozenset()
-    groups = dict(results.groups)
-    reasons = _reasons_beside(results, path, documents.options) if groups else {}
+    name, groups = printable(path), dict(results.groups)
+    has_folder = path != STDIN and not is_remote(path) and results_time(path) is not None
+    beside = samples_beside(path) if has_folder else {}
+    logged = frozenset(beside.values())
+    tasks = logged if has_folder else None
+    reasons = _reasons_beside(results, beside, documents.options) if groups else {}
     judgements = list(judge_groups(results, reasons))
     judgements += (
         leave_task_open(figure, Reason.NO_ROWS if tasks is not None else Reason.UNJOINED)
@@ -137,13 +139,15 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
     return summary
 
 
-def _reasons_beside(results: Results, path: str, options: Options) -> dict[str, Reason | None]:
+def _reasons_beside(
+    results: Results, beside: Mapping[str, str], options: Options
+) -> dict[str, Reason | None]:
     """Return the tasks with samples beside the results, and what leaves their figures open.
 
     Only the number of rows tells whether `--samples` chose them.
     """
     reasons: dict[str, Reason | None] = {}
-    for samples, task in samples_beside(path).items():
+    for samples, task in beside.items():
         number, reason = results.count_unsaid(task), None
         if number is not None:
             reason = Reason.UNREAD
@@ -200,6 +204,8 @@ class _SamplesCheck:
             describe_run(collector.samples, facts)
         if totals.is_scattered:
             documents.cannot("the doc_ids are too scattered to be compared with each other")
+        if totals.is_crowded:
+            documents.cannot("there are too many metrics to add up")
         if not tally.rows and rows.incomplete_reason is None:
             documents.cannot("the samples file has no rows")
         about = documents.run.aggregate

@@ -16,6 +16,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from evalstream.formats.base import PairedFormat, Place, other_formats
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
+from evalstream.io.containment import FolderBoundary
 from evalstream.io.names import is_json_name, is_remote, printable, without_packing
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
@@ -98,19 +99,19 @@ def _make_alone(path: str, *, has_samples: bool) -> Run:
     return Run(None, path, format=NAME)
 
 
-def tasks_beside(results: str) -> frozenset[str] | None:
-    """Return the tasks whose samples are beside some results, None where that is unknown."""
-    if results == STDIN or is_remote(results) or results_time(results) is None:
-        return None
-    return frozenset(samples_beside(results).values())
-
-
 def samples_beside(results: str) -> dict[str, str]:
     """Return the tasks of the call that wrote some results, by their samples files in order."""
     time, folder = results_time(results), os.path.dirname(results)
     names = [] if time is None or is_remote(results) else sorted(_names(folder))
-    found = ((os.path.join(folder, name), samples_name(name)) for name in names)
-    return {path: name.task for path, name in found if name is not None and name.time == time}
+    found = ((name, samples_name(name)) for name in names)
+    tasks = {name: said.task for name, said in found if said is not None and said.time == time}
+    return {os.path.join(folder, name): tasks[name] for name in _files_inside(folder, tasks)}
+
+
+def _files_inside(folder: str, names: Iterable[str]) -> list[str]:
+    """Return the names of files in a folder, without links that lead out of it."""
+    inside = FolderBoundary(folder)
+    return [name for name in names if inside.has_file(name)]
 
 
 def has_samples_without_results(folder: str) -> bool:
@@ -132,7 +133,7 @@ def _results_among(
     if found is None or samples == STDIN or is_remote(samples):
         return None
     folder = os.path.dirname(samples)
-    names = list_results(folder).get(found.time, [])
+    names = _files_inside(folder, list_results(folder).get(found.time, ()))
     return os.path.join(folder, names[0]) if len(names) == 1 else None
 
 
@@ -212,7 +213,8 @@ class LmEvalFormat(PairedFormat):
             name = samples_name(path)
             found = known.get((os.path.dirname(path), None if name is None else name.time))
             # Samples that were named alone have their results beside them.
-            found = found if found or known else _results_among(path, list_results)
+            is_alone = named and not known
+            found = _results_among(path, list_results) if is_alone else found
             used.add(found)
             yield Run(path, found, format=NAME)
         taken = {os.path.abspath(path) for path in samples if not is_remote(path)}

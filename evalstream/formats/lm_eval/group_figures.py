@@ -7,6 +7,7 @@ Source: `Group.aggregate` in api/group.py of lm_eval, with `aggregate_subtask_me
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, NamedTuple
@@ -147,7 +148,8 @@ def _is_sure(figure: TaskFigure, sets: list[list[_Member]]) -> bool:
 
 def _values(figure: TaskFigure, some: Sequence[_Member]) -> Iterator[Fraction | float]:
     if figure.is_stderr:
-        yield from (float(square) ** 0.5 for square in _squares(some))
+        roots = ((Decimal(one.numerator) / one.denominator).sqrt() for one in _squares(some))
+        yield from map(float, roots)
         return
     total = sum(one.samples for one in some)
     yield sum((one.value * one.samples for one in some), Fraction(0)) / total

@@ -122,10 +122,11 @@ class FilterRows:
     `fitting` are the filters that may have made the answers of all rows, None where all may.
     """
 
-    __slots__ = ("contents", "fitting", "ids", "metrics", "ordered", "rows")
+    __slots__ = ("contents", "fitting", "ids", "is_crowded", "metrics", "ordered", "rows")
 
     def __init__(self, ordered: frozenset[str]) -> None:
         self.rows = self.contents = 0
+        self.is_crowded = False
         self.ids = IdRuns()
         self.metrics: dict[str, MetricValues] = {}
         self.ordered = ordered
@@ -142,6 +143,7 @@ class FilterRows:
         found = self.metrics.get(metric)
         if found is None and len(self.metrics) < MOST_METRICS:
             found = self.metrics[metric] = MetricValues(is_ordered=metric in self.ordered)
+        self.is_crowded = self.is_crowded or found is None
         return found
 
 
@@ -200,6 +202,7 @@ class FilterTotals:
 
     def __init__(self) -> None:
         self.rows = self.contents = 0
+        self.is_crowded = False
         self.ids = DocIds()
         self.metrics: dict[str, MetricValues] = {}
         self.fitting: frozenset[str] | None = None
@@ -208,6 +211,7 @@ class FilterTotals:
         """Add the rows of the next block, which starts `shift` lines into the file."""
         self.rows += rows.rows
         self.contents += rows.contents
+        self.is_crowded = self.is_crowded or rows.is_crowded
         self.fitting = common_filters(self.fitting, rows.fitting)
         for run in rows.ids.runs:
             self.ids.add(run, shift)
@@ -217,6 +221,8 @@ class FilterTotals:
                 known.merge(values)
             elif len(self.metrics) < MOST_METRICS:
                 self.metrics[metric] = values
+            else:
+                self.is_crowded = True
 
 
 class Rerun(NamedTuple):
@@ -312,6 +318,11 @@ class LogTotals:
     def is_scattered(self) -> bool:
         """Whether there are ids in too many places to be compared."""
         return any(one.ids.is_scattered for one in self.filters.values())
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether a filter has so many metrics that not all values were added up."""
+        return any(one.is_crowded for one in self.filters.values())
 
     def task_hash(self) -> str | None:
         """Return the SHA-256 of all digests of all rows in order, as the results declare it.

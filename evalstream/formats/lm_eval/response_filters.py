@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple
+from warnings import catch_warnings, simplefilter
 
 MOST_STEPS: Final = 20_000_000
 """Most steps of a regular expression in an answer, about a fifth of a second."""
@@ -86,10 +87,16 @@ def is_bounded(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def pattern_cost(pattern: str) -> PatternCost | None:
-    """Return what a search for a pattern costs; None without a bound."""
-    # No public name has the parsed pattern.
+    """Return what a search for a pattern costs; None without a bound.
+
+    Raises what `re.compile` does; a later call of that gives no warning any more.
+    """
+    # No public name has the parsed pattern. Python's warnings about it are of no use to a user.
     parser = import_module("re._parser")
-    return _cost_of_all(parser.parse(pattern))
+    with catch_warnings():
+        simplefilter("ignore")
+        re.compile(pattern)
+        return _cost_of_all(parser.parse(pattern))
 
 
 def _cost_of_all(parsed: Iterable[tuple[Any, Any]]) -> PatternCost | None:
@@ -133,6 +140,7 @@ def _each(change: Callable[[str], Any]) -> Apply:
 def _regex(
     regex_pattern: str = r"#### (\-?[0-9\.\,]+)", group_select: int = 0, fallback: str = "[invalid]"
 ) -> Apply:
+    pattern_cost(regex_pattern)
     compiled = re.compile(regex_pattern)
 
     def extract(text: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -109,6 +110,8 @@ def _unusable(facts: TaskFacts) -> Reason | None:
     """Return why no figure can be computed from the rows, None if it can."""
     if not facts.totals.rows:
         return Reason.NO_ROWS
+    if facts.totals.is_crowded:
+        return Reason.TOO_MANY
     if facts.totals.repeats and not facts.parts:
         return Reason.AMBIGUOUS if facts.is_several_filters else Reason.UNEVEN
     return Reason.UNJOINED if facts.totals.unkeyed else None
@@ -318,4 +321,6 @@ def _deviation(figures: Sequence[float]) -> float | None:
     if len(figures) < 2:
         return None
     mean = sum(figures) / len(figures)
-    return math.sqrt(sum((one - mean) ** 2 for one in figures) / (len(figures) - 1))
+    with suppress(OverflowError):
+        return math.sqrt(sum((one - mean) ** 2 for one in figures) / (len(figures) - 1))
+    return None

@@ -70,10 +70,9 @@ def find_contradictions(
 def _names(results: Results, path: str) -> Iterator[Violation]:
     """Report names of the model that differ from each other."""
     name, document = results.model, results.document
-    if not name:
-        return
-    expected, folder = _FORBIDDEN.sub(_SEPARATOR, name), os.path.basename(os.path.dirname(path))
-    if _SEPARATOR in expected and _SEPARATOR in folder and expected not in folder:
+    expected = None if name is None else _FORBIDDEN.sub(_SEPARATOR, name)
+    folder = os.path.basename(os.path.dirname(path))
+    if expected and _SEPARATOR in expected and _SEPARATOR in folder and expected not in folder:
         message = f"the results are in the folder of another model, {folder!r}"
         yield contradiction(message, ("model_name",), None, name)
     yield from _repeated_arguments(results)

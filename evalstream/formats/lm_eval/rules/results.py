@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from evalstream.formats.lm_eval.response_filters import pattern_cost
 from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, parse_digest
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
 from evalstream.formats.lm_eval.views import NO_FILTER, NO_STDERR, Results, TaskFacts, with_results
@@ -199,7 +200,7 @@ def _pattern(path: Path, found: Any) -> Iterator[Violation]:
     yield from _optional(path, found, types="string")
     if isinstance(found, str):
         try:
-            re.compile(found)
+            pattern_cost(found)
         except (re.error, OverflowError, RecursionError) as error:
             message = f"the pattern cannot be read, so that nothing is compared with it: {error}"
             yield _malformed(path, message, None, found)._replace(severity=Severity.WARNING)

@@ -113,7 +113,8 @@ def _task_hash(facts: TaskFacts, task: str, results: Results) -> Iterator[Violat
 @with_results
 def _sample_count(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]:
     totals = facts.totals
-    if totals.is_scattered or totals.unkeyed or (totals.repeats and not facts.parts):
+    is_repeated = totals.repeats and not facts.parts
+    if totals.is_scattered or totals.is_crowded or totals.unkeyed or is_repeated:
         return
     declared, counts = results.samples(task), facts.totals.metric_counts
     effective, original = declared.get("effective"), declared.get("original")
