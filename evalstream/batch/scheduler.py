@@ -171,7 +171,7 @@ class BatchScheduler:
     def _at_fault(self, planned: PlannedRun, error: BaseException) -> RunResult:
         """Return the result of a run with which an internal error has to do. Raises others."""
         reason = str(internal_error(error))
-        return planned_not_checked(planned, reason, self._options, ES010)
+        return planned_not_checked(planned, reason, self._options, ES010.violation(reason))
 
     def _check_here(self, planned: PlannedRun) -> None:
         """Check a run in this process, with workers for its blocks where that pays off."""

@@ -15,8 +15,8 @@ from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.run_summary import NOT_CHECKED, UNPROVED, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.reporters.describe import cut_text, describe_values, file_name, visible
-from evalstream.reporters.run_lines import describe_claim, sort_claims
-from evalstream.reporters.summary import describe_doubt, is_refused, occurrences, run_line
+from evalstream.reporters.run_lines import describe_claim, run_line, sort_claims
+from evalstream.reporters.summary import describe_doubt, is_refused, occurrences
 
 MOST_FINDINGS: Final = 20
 """How many findings one test lists."""

@@ -103,6 +103,18 @@ def run_spans(run: RunSummary) -> list[Span]:
     return [*_verdict(run), *_joined_parts([*documents, *_outcome(run)])]
 
 
+def run_line(run: RunSummary) -> str:
+    """Describe the outcome of a run in one line, its documents first."""
+    documents = "".join(span.text for span in _joined_parts(_documents(run, Span)))
+    return f"{documents[1:]}: {outcome_line(run)}"
+
+
+def outcome_line(run: RunSummary) -> str:
+    """Return the line of a run from its verdict on."""
+    *verdict, _ = _verdict(run)
+    return "".join(span.text for span in (*verdict, *_joined_parts(_outcome(run))))
+
+
 class RunLines:
     """Writes the runs of a report, the worst last, and then their totals.
 

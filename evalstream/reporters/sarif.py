@@ -30,6 +30,7 @@ from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters import summary
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.describe import Places, cut_text, describe_values, visible
+from evalstream.reporters.run_lines import run_line
 
 MOST_RESULTS: Final = 25_000
 MOST_COMPRESSED: Final = 9_000_000
@@ -189,7 +190,7 @@ class SarifReporter(Recognized):
             file = run.file or run.aggregate or run.inputs
             locations = [self._location(file)] if file else []
             level = "error" if summary.is_refused(run, report) else _level(run)
-            yield {**_notification(summary.run_line(run), level), "locations": locations}
+            yield {**_notification(run_line(run), level), "locations": locations}
         if report.totals.runs > MOST_RUNS:
             more = count_noun(report.totals.runs - MOST_RUNS, "more run")
             yield _notification(f"{more} without a line here", "note")

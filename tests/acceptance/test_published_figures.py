@@ -10,7 +10,7 @@ from paths import PAIRS
 
 import evalstream
 from evalstream.model.finding import Severity
-from evalstream.reporters.summary import run_line
+from evalstream.reporters.run_lines import run_line
 
 SOUND = next((PAIRS / "0.3.0").rglob("*.json"))
 DETAILS = "detailed_evaluation_results"

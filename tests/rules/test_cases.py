@@ -20,7 +20,7 @@ from evalstream.formats.registry import CATALOGUE
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.parsing.json import shorten
-from evalstream.reporters.summary import run_line
+from evalstream.reporters.run_lines import run_line
 from evalstream.rules.base import Rule
 
 ALSO_WRONG = {

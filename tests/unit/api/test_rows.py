@@ -18,7 +18,7 @@ from rows import aggregate_of, bytes_of, line_of, sound_rows, write_run
 
 import evalstream
 from evalstream.model.options import Options, RowRouting
-from evalstream.reporters.summary import run_line
+from evalstream.reporters.run_lines import run_line
 
 ROWS = sound_rows("0.2.0", 4)
 LINES = bytes_of(ROWS).splitlines(keepends=True)
