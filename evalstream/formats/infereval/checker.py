@@ -104,7 +104,6 @@ class EvaluationCheck:
         return self._close_check()
 
     def _document(self) -> RereadDocument:
-        """Open the evaluation, or what it will be when it is sealed."""
         sealing = self._options.sealing
         text = None if sealing is None else sealing.text
         return RereadDocument(self._run.rows or "", self._documents.watch, text=text)
@@ -140,7 +139,6 @@ class EvaluationCheck:
             self._check_whole(self._evaluation)
 
     def _read_whole(self, envelope: Envelope) -> dict[str, Any] | None:
-        """Return the part outside the items, or None if it cannot be read."""
         if not envelope.is_whole:
             most = self._options.max_line_bytes
             limit = f"{most:,} bytes (--max-line-bytes)"

@@ -184,7 +184,6 @@ def is_plain(item: Mapping[str, Any], benchmark: Benchmark) -> bool:
 
 
 def _is_placed(item: Mapping[str, Any], benchmark: Benchmark) -> bool:
-    """Tell whether the factor levels and the target of an item are declared."""
     target, factors = item.get("target"), benchmark.factors
     if target is not None and benchmark.targets and target not in benchmark.targets:
         return False

@@ -190,7 +190,6 @@ class ItemPass:
         self._documents.cannot("the items could not be read to their end")
 
     def _link_collector(self) -> LogLinks | None:
-        """Return what collects the links to other evaluations, None unless that is asked for."""
         if not self._documents.options.links:
             return None
         from evalstream.stats.run_links import LogLinks
@@ -218,7 +217,6 @@ class ItemPass:
                 self.links.add_answer(name, index, response, time)
 
     def _sample_collector(self) -> ItemSamples | None:
-        """Return what collects the items for a comparison, None unless that is asked for."""
         request, samples = self._documents.options.samples, self._documents.collector.samples
         if request is None or samples is None:
             return None
@@ -246,7 +244,6 @@ class ItemPass:
         return True
 
     def _fast(self, element: Element) -> Any:
-        """Return the value of an item without any defect of JSON, else None."""
         if self._is_shallow or not element.whole:
             return None
         try:
@@ -305,7 +302,6 @@ class ItemPass:
             self._unsampled = array("Q")
 
     def _check_repeated(self, value: dict[str, Any]) -> Iterator[Violation]:
-        """Remember the id of an item, and yield a violation if an earlier item has it."""
         name, benchmark = value.get("id"), self._evaluation.benchmark
         if not isinstance(name, str):
             return
