@@ -12,7 +12,7 @@ from evalstream.engine.positions import envelope_locator, json_locator
 from evalstream.engine.row_pass import describe_error
 from evalstream.formats.base import other_formats
 from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
-from evalstream.formats.infereval.compact import compact_benchmark, is_plain
+from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.files import RereadDocument
 from evalstream.formats.infereval.format import (
     BENCHMARK,
@@ -318,8 +318,6 @@ def _violations(benchmark: Benchmark) -> Iterator[Violation]:
     for rule in OF_BENCHMARKS:
         yield from rule.apply(benchmark)
     for index, value in benchmark.items:
-        if benchmark.matches_schema and is_plain(value, benchmark):
-            continue
         item = BenchmarkItem(index, value, benchmark)
         for rule in OF_BENCHMARK_ITEMS:
             yield from rule.apply(item)
