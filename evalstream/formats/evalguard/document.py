@@ -176,7 +176,6 @@ def _violation(issue: SyntaxIssue) -> Violation:
 
 
 def _kind(file: File, value: dict[str, Any] | None) -> str | None:
-    """Return the kind of a document: by its folder, else by its members."""
     within = kind_of_folder(file.folders)
     if within is not None:
         return within
@@ -263,7 +262,6 @@ def true_pointer(kind: str, value: dict[str, Any], place: str | None) -> str | N
 
 
 def _with_impacts(items: Any) -> Any:
-    """Return the ranges of a metric, with some impact in place of each label."""
     if not isinstance(items, list):
         return items
     return [
