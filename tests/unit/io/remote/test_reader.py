@@ -24,6 +24,7 @@ from remote_stores import (
     DATA,
     SECRETS,
     Store,
+    authority,
     bucket,
     quick_retries,
     s3,
@@ -36,7 +37,7 @@ from evalstream.io.names import is_remote, redact_url
 from evalstream.io.remote import RemoteReader, exists, read_whole, reader, retry
 from evalstream.model.errors import MissingExtra, install_command
 
-__all__ = ["bucket", "quick_retries", "s3", "site", "store", "web"]
+__all__ = ["authority", "bucket", "quick_retries", "s3", "site", "store", "web"]
 
 pytestmark = pytest.mark.leaves_threads
 
