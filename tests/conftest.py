@@ -26,6 +26,9 @@ from skips import MOST_SKIPPED
 
 Compare = Callable[[Path, str], None]
 
+COLLECT_AFTER = 20_000
+"""How many new containers start a search for garbage, which takes a fifteenth of the time else."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--rewrite`, which writes goldens instead of comparing them, and `--few-skips`."""
@@ -80,6 +83,7 @@ def pytest_collection_finish() -> None:
     """Keep what was collected out of every later search for garbage, and whole in forks."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(COLLECT_AFTER)
 
 
 def pytest_report_header() -> str:

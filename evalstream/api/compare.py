@@ -281,7 +281,6 @@ def _join_names(runs: Sequence[CheckedRun], texts: Sequence[str]) -> None:
 def _usable(
     runs: Sequence[CheckedRun], settings: CompareSettings, metric: str | None
 ) -> tuple[Sequence[CheckedRun], Sequence[str]]:
-    """Return the runs that a leaderboard ranks, and why others are left out."""
     reasons = [reason_left_out(run, settings, metric) for run in runs]
     used = [run for run, reason in zip(runs, reasons, strict=True) if reason is None]
     if len(used) < 2:
@@ -326,7 +325,6 @@ def _check(settings: CompareSettings, flips: int) -> None:
 
 
 def _check_choices(noun: str, given: Sequence[str], known: Sequence[str]) -> None:
-    """Raise UsageError for a name that is not known."""
     for name in given:
         if name not in known:
             raise UsageError(describe_unknown(noun, name, known))
@@ -391,7 +389,6 @@ def _reference(runs: Sequence[CheckedRun], names: Sequence[str], wanted: str | N
 
 
 def _check_metric(runs: Sequence[CheckedRun], wanted: str | None) -> None:
-    """Raise UsageError for a metric that no run has."""
     known = [metric for run in runs for metric in run.description.metrics]
     if wanted is None or not known:
         return

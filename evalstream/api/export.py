@@ -198,7 +198,6 @@ def _schema(arrow: Any) -> Any:
 
 
 def _groups(rows: Iterable[tuple[int, int, bytes]]) -> Iterator[Sequence[tuple[int, bytes]]]:
-    """Iterate over the lines of rows and their bytes, as many at a time as a row group has."""
     group: list[tuple[int, bytes]] = []
     size = 0
     for line, _, text in rows:

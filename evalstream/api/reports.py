@@ -78,7 +78,8 @@ class Report(Outcome):
         raise TypeError(NO_TRUTH)
 
     def __repr__(self) -> str:
-        from evalstream.reporters.summary import run_line, sort_runs, total_lines
+        from evalstream.reporters.run_lines import run_line
+        from evalstream.reporters.summary import sort_runs, total_lines
 
         runs = islice(sort_runs(self), MOST_LINES)
         lines = [run_line(run) for _, run in runs]

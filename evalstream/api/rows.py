@@ -176,7 +176,6 @@ class Checker:
         return self._report
 
     def __enter__(self) -> Checker:
-        """Return itself."""
         return self
 
     def __exit__(
@@ -234,7 +233,6 @@ class _Engine:
         self._rows.await_reader()
 
     def feed(self, line: bytes) -> list[Finding]:
-        """Check one more line, and return the findings of its row."""
         findings = self._rows.feed(line)
         if self._error is not None:
             raise self._error

@@ -146,7 +146,6 @@ def _library(name: str) -> Any:
 
 
 def _with_json(record: Record, *names: str) -> Record:
-    """Return a record with the JSON of some of its values beside them."""
     shown: Record = {}
     for name, value in record.items():
         shown[name] = value

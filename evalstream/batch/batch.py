@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, nullcontext, suppress
 from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Final
@@ -28,6 +27,7 @@ from evalstream.model.report import GoneRuns, Totals
 from evalstream.model.run import NoInput, Run
 from evalstream.model.run_summary import RunSummary
 from evalstream.model.signals import STOPPING, Stopped
+from evalstream.reporters.summary import TOOL
 from evalstream.rules.inputs import ES010
 
 if TYPE_CHECKING:
@@ -38,19 +38,6 @@ NONE_GONE: Final = GoneRuns()
 Outcome = tuple[Sequence[RunSummary], Totals]
 
 
-@contextmanager
-def _translate_database_errors() -> Iterator[None]:
-    """Translate errors of the temporary databases. Raises CannotCheck."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        remedy = "set TMPDIR to a folder with more space"
-        raise CannotCheck(
-            f"cannot write the temporary files of the batch: {error}; {remedy}"
-        ) from error
-
-
-@_translate_database_errors()
 def check_many(
     found: Iterable[Run | NoInput],
     options: Options,
@@ -111,13 +98,20 @@ def check_many(
             planned, named = (plan.count, plan.found) if is_whole else (None, None)
             part.write_trailer(
                 PartTrailer(
-                    own_shard, plan.digest, planned, named, plan.own_count, settings, partial
+                    tool=dict(TOOL),
+                    shard=own_shard.number,
+                    of=own_shard.of,
+                    plan=plan.digest,
+                    planned=planned,
+                    found=named,
+                    runs=plan.own_count,
+                    options=settings,
+                    partial=partial,
                 )
             )
     return _outcome(results, unreached, lost, gone)
 
 
-@_translate_database_errors()
 def merge_many(
     parts: Sequence[PartFile], options: Options, show: Callable[[Finding], None]
 ) -> Outcome:

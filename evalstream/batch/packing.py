@@ -25,7 +25,6 @@ from evalstream.model.options import Options
 from evalstream.model.run import FaultyInput, ForeignLog, NoInput, Run
 from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import notify
-from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES005, ES008, ES010
 
 if TYPE_CHECKING:
@@ -166,17 +165,22 @@ def check_planned(options: Options, planned: PlannedRun, progress: Progress) -> 
         of_class = {FaultyInput: ES010, ForeignLog: ES008}
         rule = of_class.get(type(found), ES005 if found.readable else ES001)
         violation = rule.violation(found.reason)
-        return _not_checked(planned, UNCHECKED.format(found.reason), violation, options)
+        return planned_not_checked(planned, UNCHECKED.format(found.reason), options, violation)
     findings = FindingList()
     summary = check_any(found, options, findings.append, progress)
     return RunResult(planned.number, summary, findings)
 
 
 def planned_not_checked(
-    planned: PlannedRun, reason: str, options: Options, rule: Rule = ES001
+    planned: PlannedRun, reason: str, options: Options, violation: Violation | None = None
 ) -> RunResult:
-    """Return the result of a run that could not be checked, with the reason."""
-    return _not_checked(planned, reason, rule.violation(reason), options)
+    """Return the result of a run that could not be checked, by default for an unreadable input."""
+    found = planned.found
+    run = Run(found.path, None, format=found.format) if isinstance(found, NoInput) else found
+    findings: list[Finding] = []
+    violation = violation or ES001.violation(reason)
+    summary = not_checked(run, violation, reason, options, findings.append)
+    return RunResult(planned.number, summary, findings)
 
 
 def with_fault(checked: RunResult, fault: InternalError, options: Options) -> RunResult:
@@ -188,16 +192,6 @@ def with_fault(checked: RunResult, fault: InternalError, options: Options) -> Ru
     added: list[Finding] = []
     add_violations([violation], summary, options, added.append)
     return checked._replace(findings=chain(checked.findings, added))
-
-
-def _not_checked(
-    planned: PlannedRun, incomplete_reason: str, violation: Violation, options: Options
-) -> RunResult:
-    found = planned.found
-    run = Run(found.path, None, format=found.format) if isinstance(found, NoInput) else found
-    findings: list[Finding] = []
-    summary = not_checked(run, violation, incomplete_reason, options, findings.append)
-    return RunResult(planned.number, summary, findings)
 
 
 def _unrecognised_result(planned: PlannedRun, found: Unrecognised, options: Options) -> RunResult:

@@ -6,10 +6,11 @@ import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
-from evalstream._version import __version__
-from evalstream.batch.plan import MOST_SHARDS, Shard
+import msgspec
+
+from evalstream.batch.plan import MOST_SHARDS
 from evalstream.batch.results import RunResult
 from evalstream.batch.serialize import decode_stored_finding, decode_stored_run, encode_run
 from evalstream.io.names import printable
@@ -32,7 +33,7 @@ TRAILER_BYTES: Final = 1 << 16
 """Upper limit of the length of the last line."""
 
 
-class PartTrailer(NamedTuple):
+class PartTrailer(msgspec.Struct, kw_only=True):
     """The content of the last line of a part.
 
     `plan` digests the names of all runs in their order, or of the files that were divided.
@@ -42,15 +43,21 @@ class PartTrailer(NamedTuple):
     before.
     """
 
-    shard: Shard
+    layout: int = FORMAT_VERSION
+    tool: dict[str, str]
+    shard: Annotated[int, msgspec.Meta(ge=1)]
+    of: Annotated[int, msgspec.Meta(le=MOST_SHARDS)]
     plan: str
     planned: int | None
     found: str | None
-    runs: int
+    runs: Annotated[int, msgspec.Meta(ge=0)]
     options: dict[str, Any]
     partial: bool
     digest: str = ""
-    tool: str = __version__
+
+    def __post_init__(self) -> None:
+        if self.shard > self.of:
+            raise ValueError("there are fewer shards")
 
 
 class PartReporter(Recognized):
@@ -80,15 +87,8 @@ class PartReporter(Recognized):
 
     def write_trailer(self, trailer: PartTrailer) -> None:
         """Write the last line."""
-        values = {
-            "layout": FORMAT_VERSION,
-            "tool": {"name": "evalstream", "version": trailer.tool},
-            "shard": trailer.shard.number,
-            "of": trailer.shard.of,
-            **{name: getattr(trailer, name) for name in _SAME},
-            "digest": self._digest.hexdigest(),
-        }
-        self._output.write(json.dumps_visible({"part": values}) + b"\n")
+        trailer.digest = self._digest.hexdigest()
+        self._output.write(json.dumps_visible({"part": msgspec.to_builtins(trailer)}) + b"\n")
 
     def finish(self, report: Report) -> None:
         """Write nothing: each run is already complete."""
@@ -192,48 +192,13 @@ class PartFile:
             values = json.read_back(line)["part"]
             if values["layout"] != FORMAT_VERSION:
                 raise self._error("it was written by another version of evalstream")
-            _check_trailer(values)
-            return PartTrailer(
-                Shard(values["shard"], values["of"]),
-                **{name: values[name] for name in _SAME},
-                digest=values["digest"],
-                tool=values["tool"]["version"],
-            )
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            return msgspec.convert(values, PartTrailer)
+        except (KeyError, TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
             message = "it is truncated, or was not written by --shard"
             raise self._error(message) from error
 
     def _error(self, reason: str) -> CannotCheck:
         return CannotCheck(f"{printable(self.path)}: {reason}; nothing was merged")
-
-
-_SAME: Final = ("plan", "planned", "found", "runs", "options", "partial")
-"""The values that are the same in the last line and in what is read from it."""
-
-_TRAILER: Final[Mapping[str, tuple[type, ...]]] = {
-    "tool": (dict,),
-    "shard": (int,),
-    "of": (int,),
-    "plan": (str,),
-    "planned": (int, type(None)),
-    "found": (str, type(None)),
-    "runs": (int,),
-    "options": (dict,),
-    "partial": (bool,),
-    "digest": (str,),
-}
-"""The types of the values in the last line."""
-
-
-def _check_trailer(values: Mapping[str, Any]) -> None:
-    """Raise TypeError or ValueError for a trailer whose values are of other types."""
-    for name, kinds in _TRAILER.items():
-        if type(values[name]) not in kinds:
-            raise TypeError(name)
-    if type(values["tool"]["version"]) is not str:
-        raise TypeError("tool")
-    if not 1 <= values["shard"] <= values["of"] <= MOST_SHARDS or values["runs"] < 0:
-        raise ValueError("shard")
 
 
 MOST_NAMED: Final = 10
@@ -253,7 +218,7 @@ def open_parts(paths: Sequence[str]) -> list[PartFile]:
     seen: dict[int, PartFile] = {}
     for part in parts:
         _refuse_other_batch(part, first)
-        number = part.trailer.shard.number
+        number = part.trailer.shard
         if number in seen:
             raise CannotCheck(
                 f"{part.path}: shard {number} is given twice, also as {seen[number].path}; "
@@ -265,7 +230,7 @@ def open_parts(paths: Sequence[str]) -> list[PartFile]:
                 f"{part.path}: the check of this shard was stopped before its last run; run it "
                 "again; nothing was merged"
             )
-    _refuse_missing(seen, first.trailer.shard.of)
+    _refuse_missing(seen, first.trailer.of)
     for part in parts:
         part.verify()
     return [seen[number] for number in sorted(seen)]
@@ -274,7 +239,7 @@ def open_parts(paths: Sequence[str]) -> list[PartFile]:
 def _refuse_other_batch(part: PartFile, first: PartFile) -> None:
     own, expected = part.trailer, first.trailer
     for what, one, other in (
-        ("number of shards", own.shard.of, expected.shard.of),
+        ("number of shards", own.of, expected.of),
         ("version of evalstream", own.tool, expected.tool),
         ("options", own.options, expected.options),
         ("list of runs", own.plan, expected.plan),

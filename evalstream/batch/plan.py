@@ -7,13 +7,13 @@ import heapq
 import os
 import pickle
 import re
-import sqlite3
 import stat
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalstream.io.names import is_remote, printable
+from evalstream.io.spill_table import SpillTable
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 STREAM: Final = 1 << 62
 """The planned size of a stream: it comes first, because its writer may be waiting."""
+
+
+_RUNS: Final = (
+    "CREATE TABLE runs (number INTEGER PRIMARY KEY, size INTEGER, run BLOB, ours INTEGER)"
+)
 
 
 class PlannedRun(NamedTuple):
@@ -51,16 +56,7 @@ class RunPlan:
         shard: Shard | None = None,
         partition: FolderPartition | None = None,
     ) -> None:
-        self._base = sqlite3.connect("", isolation_level=None)
-        self._base.executescript(
-            """
-            PRAGMA journal_mode = OFF;
-            PRAGMA synchronous = OFF;
-            PRAGMA cache_size = -512;
-            CREATE TABLE runs (number INTEGER PRIMARY KEY, size INTEGER, run BLOB, ours INTEGER);
-            BEGIN;
-            """
-        )
+        self._table = SpillTable(_RUNS)
         self.count = self.runs = 0
         try:
             if partition is None:
@@ -78,25 +74,24 @@ class RunPlan:
 
     def close(self) -> None:
         """Delete the database."""
-        self._base.close()
+        self._table.close()
 
     def numbers(self) -> Iterator[int]:
         """Iterate over the numbers of the shard's runs, in order."""
-        for (number,) in self._base.execute("SELECT number FROM runs WHERE ours ORDER BY number"):
+        for (number,) in self._table.iterate("SELECT number FROM runs WHERE ours ORDER BY number"):
             yield number
 
     @property
     def total(self) -> int:
         """Number of bytes of rows in the shard's runs."""
-        (total,) = self._base.execute(
-            "SELECT coalesce(sum(size), 0) FROM runs WHERE ours AND size < ?", (STREAM,)
-        ).fetchone()
+        query = "SELECT coalesce(sum(size), 0) FROM runs WHERE ours AND size < ?"
+        ((total,),) = self._table.rows(query, STREAM)
         return int(total)
 
     @property
     def own_count(self) -> int:
         """Number of runs in the shard."""
-        (count,) = self._base.execute("SELECT count(*) FROM runs WHERE ours").fetchone()
+        ((count,),) = self._table.rows("SELECT count(*) FROM runs WHERE ours")
         return int(count)
 
     def in_order(self) -> Iterator[PlannedRun]:
@@ -109,7 +104,7 @@ class RunPlan:
 
     def _iterate_runs(self, order: str) -> Iterator[PlannedRun]:
         query = f"SELECT number, run, size FROM runs WHERE ours ORDER BY {order}"  # noqa: S608 - no input
-        for number, run, size in self._base.execute(query):
+        for number, run, size in self._table.iterate(query):
             found = pickle.loads(run)  # noqa: S301 - our own temporary database
             found = Run(*found) if isinstance(found, list) else found
             yield PlannedRun(number, found, size % STREAM, size == STREAM)
@@ -123,17 +118,17 @@ class RunPlan:
                 # The names of a class and of its fields take longer to pickle than all else.
                 plain = [*vars(item).values()] if item.__class__ is Run else item
                 row = (number, _size(item), pickle.dumps(plain))
-                self._base.execute("INSERT INTO runs VALUES (?, ?, ?, 1)", row)
+                self._table.add("INSERT INTO runs VALUES (?, ?, ?, 1)", [row])
             self.count += 1
             self.runs += isinstance(item, Run)
         return digest.hexdigest()
 
     def _drop_other_shards(self, shard: Shard) -> None:
         """Drop the runs of other shards."""
-        sizes = (size for (size,) in self._base.execute("SELECT size FROM runs ORDER BY number"))
+        sizes = (size for (size,) in self._table.iterate("SELECT size FROM runs ORDER BY number"))
         owners = enumerate(divide(sizes, shard.of))
         others = ((number,) for number, owner in owners if owner != shard.number)
-        self._base.executemany("UPDATE runs SET ours = 0 WHERE number = ?", others)
+        self._table.change("UPDATE runs SET ours = 0 WHERE number = ?", others)
 
 
 def _name(found: Run | NoInput) -> str:

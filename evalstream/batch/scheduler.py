@@ -130,7 +130,6 @@ class BatchScheduler:
                 yield item
 
     def _without_entry(self, planned: Iterator[PlannedRun]) -> Iterator[PlannedRun]:
-        """Iterate over the runs without a valid entry in the ledger."""
         while some := list(islice(planned, LOOKED_UP if self._ledger is not None else 1)):
             cached = self._find_cached(some)
             for item in some:
@@ -172,7 +171,7 @@ class BatchScheduler:
     def _at_fault(self, planned: PlannedRun, error: BaseException) -> RunResult:
         """Return the result of a run with which an internal error has to do. Raises others."""
         reason = str(internal_error(error))
-        return planned_not_checked(planned, reason, self._options, ES010)
+        return planned_not_checked(planned, reason, self._options, ES010.violation(reason))
 
     def _check_here(self, planned: PlannedRun) -> None:
         """Check a run in this process, with workers for its blocks where that pays off."""
@@ -198,7 +197,6 @@ class BatchScheduler:
         self._count(checked, checked.bytes if size is None else size)
 
     def _remember(self, ledger: Ledger, state: RunState | None, checked: StoredResult) -> None:
-        """Write the result of a run to the ledger."""
         summary = checked.summary
         # A format without links has none to collect, so its runs need not be checked for them.
         none: list[dict[str, Any]] | None = [] if self._options.links else None

@@ -116,7 +116,6 @@ def _describe_signal() -> str | None:
 
 
 def _describe_change(sealed: SealedText) -> str | None:
-    """Return that the stored document is no longer the one that was sealed, or None."""
     try:
         now = document_bytes(sealed.path)
     except FileNotFoundError:

@@ -177,32 +177,33 @@ def describe_misfit(value: Any, part: str) -> str | None:
 
 def decode_stored_run(value: Any) -> RunSummary:
     """Return a run of a ledger or a part. Raises ValueError that says where it is not valid."""
-    misfit = describe_misfit(value, STORED_RUN)
-    if misfit is None:
-        run = decode_run(value)
-        misfit = describe_contradiction(value, run)
-    if misfit is not None:
-        raise ValueError(misfit)
+    _refuse_misfit(value, STORED_RUN)
+    run = decode_run(value)
+    contradiction = describe_contradiction(value, run)
+    if contradiction is not None:
+        raise ValueError(contradiction)
     return run
 
 
 def reported_run(value: dict[str, Any]) -> dict[str, Any]:
     """Return what a report says of a run of a ledger. Raises ValueError as above."""
-    misfit = describe_misfit(value, STORED_RUN)
-    if misfit is not None:
-        raise ValueError(misfit)
+    _refuse_misfit(value, STORED_RUN)
     return {name: one for name, one in value.items() if name not in _MORE_OF_A_RUN}
 
 
 def decode_stored_finding(value: Any) -> Finding:
     """Return a finding of a ledger or a part. Raises ValueError as above."""
-    misfit = describe_misfit(value, "finding")
-    if misfit is not None:
-        raise ValueError(misfit)
+    _refuse_misfit(value, "finding")
     try:
         return decode_finding(value)
     except (KeyError, TypeError) as error:
         raise ValueError(BAD_EXCERPT) from error
+
+
+def _refuse_misfit(value: Any, part: str) -> None:
+    misfit = describe_misfit(value, part)
+    if misfit is not None:
+        raise ValueError(misfit)
 
 
 def describe_contradiction(value: Mapping[str, Any], run: RunSummary) -> str | None:
@@ -231,7 +232,6 @@ def _contradictions(value: Mapping[str, Any], run: RunSummary) -> Iterator[str]:
 
 
 def _is_doubtful(run: RunSummary) -> bool:
-    """Tell whether a run has errors, or was not checked in full."""
     # Findings of preview never fail a run; codes of other versions may not.
     harmless = sum(
         times
@@ -298,7 +298,6 @@ def _find_wrong_count(value: Any, counts: Any) -> tuple[Any, ...] | None:
 
 
 def _describe(error: SchemaError) -> str:
-    """Return where a value is wrong, and what is expected there."""
     wanted, found = error.expected, with_article(type_name(error.found))
     if error.variants:
         return _describe(

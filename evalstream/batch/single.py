@@ -86,7 +86,6 @@ class GuardedCheck:
         self.shown = ShownFindings(show)
 
     def __enter__(self) -> GuardedCheck:
-        """Return itself."""
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
@@ -150,7 +149,6 @@ def _complete_options(run: Run, options: Options) -> Options:
 
 
 def _holds_samples(options: Options) -> bool:
-    """Tell whether the samples of a run are held against files of them."""
     files = options.expect_ids, options.expect_digests, options.sample_digests
     return any(file is not None for file in files)
 

@@ -156,7 +156,6 @@ class StoredContents:
         yield "runs", totals.runs, self._sums.runs + unlisted
 
     def _summed(self, totals: Totals) -> Iterator[tuple[str, int, int]]:
-        """Iterate over sums over runs: of all runs, as said, and of those that are listed."""
         sums = self._sums
         yield "rows", totals.rows, sums.rows
         yield "bytes", totals.bytes, sums.bytes
@@ -226,7 +225,6 @@ def _pieces(reader: ByteStream) -> Iterator[bytes]:
 
 
 def _read_lines(contents: StoredContents, pieces: Iterable[bytes]) -> Report:
-    """Read a report in lines: findings, runs, findings that vanished, the summary."""
     number, summary, latest = 0, None, KINDS[0]
     for number, text in enumerate(_lines(contents, pieces), 1):
         value = _parse_part(contents, text, number)
@@ -258,7 +256,6 @@ def _read_lines(contents: StoredContents, pieces: Iterable[bytes]) -> Report:
 
 
 def _lines(contents: StoredContents, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Iterate over the lines of pieces, without their ends."""
     begun: list[bytes] = []
     number, size = 1, 0
     for piece in pieces:
@@ -309,7 +306,6 @@ def _rule_text(code: str, encoded: Mapping[str, str]) -> RuleText:
 
 
 def _parse_part(contents: StoredContents, text: bytes, line: int | None) -> Any:
-    """Parse a part of a report."""
     try:
         return fast(text)
     except ValueError:

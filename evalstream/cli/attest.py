@@ -108,7 +108,6 @@ def attest(
 
 
 def _describe(output: str, found: Any) -> Iterator[str]:
-    """Say whether the file was written, and why not."""
     if found.statements:
         yield f"wrote {count_noun(found.statements, 'statement')} to {printable(output)}"
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import TracebackType
+from contextlib import nullcontext
 from typing import Final
 
 from evalstream.batch.rewriting.change_report import (
@@ -22,52 +22,6 @@ from evalstream.model.options import Options
 CHANGES: Final = OutputKind("a report of evalstream about changed runs", is_change_report)
 
 
-class ChangeOutput:
-    """Writes each outcome as it comes, and their sum in the end.
-
-    The file is complete or not there. With `force` it may replace any other. Raises UsageError, and
-    OSError.
-    """
-
-    def __init__(
-        self, report: ChangeReport, path: str | None, *, show_values: bool, force: bool = False
-    ) -> None:
-        self._report, self._show_values = report, show_values
-        kind = None if force else CHANGES
-        self._file = None if path is None else Output(path, kind=kind)
-
-    def __enter__(self) -> ChangeOutput:
-        """Return itself. Raises CannotWrite, before anything is changed, if stdout is closed."""
-        sys.stdout.write("")
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Complete the file, or remove it after an error."""
-        if self._file is not None:
-            self._file.__exit__(kind, error, trace)
-
-    def add(self, outcome: Outcome) -> None:
-        """Write the outcome of one run."""
-        self._report.add(outcome)
-        for line in self._report.describe_outcome(outcome):
-            sys.stdout.write(f"{line}\n")
-        if self._file is not None:
-            self._file.write(report_line(outcome_as_dict(outcome, show_values=self._show_values)))
-
-    def finish(self) -> None:
-        """Write the totals of all outcomes."""
-        for line in self._report.lines():
-            sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
-        if self._file is not None:
-            self._file.write(report_line(self._report.as_dict()))
-
-
 def run_changes(
     call: Callable[..., object],
     summary: ChangeReport,
@@ -77,15 +31,32 @@ def run_changes(
     force: bool,
     progress: bool | None,
 ) -> None:
-    """Fix or migrate runs, and write their outcomes and the totals."""
-    with (
-        guard_output(),
-        ChangeOutput(summary, report, show_values=options.show_values, force=force) as output,
-    ):
+    """Fix or migrate runs, write each outcome as it comes, and the totals in the end.
+
+    The file `report` is complete or not there. With `force` it may replace any other. Raises
+    UsageError, and OSError.
+    """
+    kind = None if force else CHANGES
+    opened = nullcontext() if report is None else Output(report, kind=kind)
+    with guard_output(), opened as file:
+        sys.stdout.write("")  # a closed stdout raises before anything is changed
+
+        def show(outcome: Outcome) -> None:
+            summary.add(outcome)
+            for line in summary.describe_outcome(outcome):
+                sys.stdout.write(f"{line}\n")
+            if file is not None:
+                values = outcome_as_dict(outcome, show_values=options.show_values)
+                file.write(report_line(values))
+
         call(
             outputs=[] if report is None else [report],
             options=options,
-            show=output.add,
+            show=show,
             progress=sys.stderr.isatty() if progress is None else progress,
         )
-        output.finish()
+        for line in summary.lines():
+            sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+        if file is not None:
+            file.write(report_line(summary.as_dict()))

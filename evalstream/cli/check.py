@@ -158,7 +158,6 @@ def _only_read(aggregate: str | None, sealed: str | None) -> str | None:
 def _iterate_inputs(
     inputs: list[str], files_from: str | None, *, missing_ok: bool
 ) -> Iterable[str]:
-    """Return the inputs that are named on the command line or in a list."""
     if "" in inputs:
         raise UsageError(f"input {inputs.index('') + 1:,} is an empty text, not a path")
     if files_from is None:

@@ -235,7 +235,6 @@ def _chosen(one: Argument | Option, value: Any) -> Any:
 
 
 def _value(option: Option, value: Any) -> Any:
-    """Return a value as the options object holds it, None for none."""
     if value is None:
         return None
     if option.type in SEVERITIES:

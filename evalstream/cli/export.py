@@ -68,7 +68,6 @@ def export(
 
 
 def _describe(to: str, found: Any) -> Iterator[str]:
-    """Say what was written, and how many runs were left out."""
     if found.files:
         rows, runs = count_noun(found.rows, "row"), count_noun(found.files, "run")
         yield f"wrote {rows} of {runs} to {printable(to)}"

@@ -90,9 +90,9 @@ class Target(NamedTuple):
         # Reports for people say how many findings they do not list.
         if self.form in FOR_PEOPLE:
             return reporter
-        from evalstream.reporters.lines import list_from
+        from evalstream.reporters.lines import ListingFrom
 
-        return list_from(style.min_severity, reporter)
+        return ListingFrom(style.min_severity, reporter)
 
 
 def with_former_force(options: Options, target: Target) -> Options:
@@ -135,19 +135,20 @@ def open_report(
     # Rows take standard output; the report goes to stderr, line by line as they do.
     live = options.routing.passing is not None
     standard, kind = sys.stderr.buffer if live else None, target.kind
-    outcomes: list[Report] = []
+    recorded: _Recorded | None = None
     try:
         with guard_output(), Output(target.output, live=live, standard=standard, kind=kind) as file:
             reporter = target.reporter(file, live=live)
-            is_sealing = options.routing.seal_to is not None
-            yield _Recorded(reporter, outcomes) if is_sealing else reporter
+            recorded = _Recorded(reporter)
+            yield reporter if options.routing.seal_to is None else recorded
     except Stopped as stopped:
         if options.routing.seal_to is None:
             raise
         name, by = printable(options.routing.seal_to), stopped.name
-        if any(run.sealed for report in outcomes for run in report.runs):
+        report = None if recorded is None else recorded.report
+        if report is not None and any(run.sealed for run in report.runs):
             end = f"stopped by {by} while the report was written; {name} was sealed"
-            stop(end, outcomes[0].exit_code)
+            stop(end, report.exit_code)
         stop(f"stopped by {by}; {name} was not sealed", of_signal(stopped.signal))
 
 
@@ -179,7 +180,7 @@ def report_outcome(
     outcome: Any = None
     try:
         with open_report(options, target, read) as reporter:
-            held = _Held(reporter)
+            held = _Recorded(reporter, waits=True)
             try:
                 outcome = call(reporter=held)
                 outcome.report.exit_code = outcome.exit_code
@@ -207,37 +208,24 @@ def _refuse_hidden_failure(options: Options, reporting: ReportOptions) -> None:
 
 
 class _Recorded:
-    """A reporter that adds its outcome to a list before writing it."""
+    """A reporter that keeps its outcome, and passes it on: at once, or `waits` to be released."""
 
-    def __init__(self, reporter: Reporter, outcomes: list[Report]) -> None:
-        self._reporter, self._outcomes = reporter, outcomes
+    def __init__(self, reporter: Reporter, *, waits: bool = False) -> None:
+        self._reporter, self._waits = reporter, waits
+        self.report: Report | None = None
         self.finding = reporter.finding
 
     def finish(self, report: Report) -> None:
-        """Add the outcome to the list, and pass it on."""
-        self._outcomes.append(report)
-        self._reporter.finish(report)
-
-
-class _Held:
-    """A reporter that keeps its outcome until what else comes of the call is known."""
-
-    def __init__(self, reporter: Reporter) -> None:
-        self._reporter = reporter
-        self._report: Report | None = None
-        self.finding = reporter.finding
-
-    def finish(self, report: Report) -> None:
-        """Keep the outcome."""
-        self._report = report
+        self.report = report
+        if not self._waits:
+            self._reporter.finish(report)
 
     def release(self, exit_code: int | None) -> None:
         """Pass the outcome on, if there is one, with an exit code unless that is None."""
-        if self._report is None:
-            return
-        if exit_code is not None:
-            self._report.exit_code = exit_code
-        self._reporter.finish(self._report)
+        if self.report is not None:
+            if exit_code is not None:
+                self.report.exit_code = exit_code
+            self._reporter.finish(self.report)
 
 
 def _is_report(head: bytes) -> bool:

@@ -79,7 +79,6 @@ def _paint_text(text: str, colour: str, style: Style) -> str:
 
 
 def _line(rule: Rule, style: Style) -> str:
-    """Return a rule on one line; on a terminal its summary is wrapped."""
     severity = _paint_text(f"{rule.severity.label:8}", _COLOURS[rule.severity], style)
     text = _summary(rule)
     head = f"{_paint_text(rule.code, _BOLD, style)}  {severity}{rule.name:30}"
@@ -91,7 +90,6 @@ def _line(rule: Rule, style: Style) -> str:
 
 
 def _summary(rule: Rule) -> str:
-    """Return the summary of a rule, with its status unless it is stable."""
     status = "" if rule.status is Status.STABLE else f" ({rule.status.value})"
     return f"{rule.summary}{status}"
 
@@ -127,7 +125,6 @@ def _table(rules: Sequence[Rule]) -> str:
 
 
 def _section(rule: Rule) -> str:
-    """Return the documentation of a rule under a heading."""
     severity = f"{rule.severity.label}{', optional' if rule.optional else ''}"
     formats = ", ".join(find_formats(rule))
     repair = f" Repair: {_plain(rule.repair_text())}." if rule.repair else ""

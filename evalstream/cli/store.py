@@ -223,7 +223,6 @@ def store_diff(
 
 
 def _write_counts(counts: Mapping[str, Mapping[str, int]]) -> None:
-    """Write the number of changes of each kind, by collection."""
     for collection in sorted(counts):
         numbers = (
             f"{counts[collection][one]:,} {one}" for one in CHANGES if one in counts[collection]

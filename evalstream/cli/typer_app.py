@@ -181,8 +181,6 @@ def _take_hidden_version(
 
 
 def _make_function(command: Command, read: Read) -> Callable[..., None]:
-    """Return a function whose signature tells typer the parameters of a command."""
-
     def run(**given: Any) -> None:
         given.pop("_version", None)
         read(command, given)
@@ -251,7 +249,6 @@ def _make_completer(one: Argument | Option) -> Callable[[str], list[str]] | None
 
 
 def _list_words(one: Argument | Option) -> Sequence[str]:
-    """Return the words that the value of an argument or option may be."""
     if one.text.metavar == "SCHEMA":
         from evalstream.cli.schema import schema_names
 
@@ -264,7 +261,6 @@ def _list_words(one: Argument | Option) -> Sequence[str]:
 
 
 def _format_help(command: Command) -> str:
-    """Return what a command does, each paragraph on one line."""
     paragraphs = cleandoc(command.function.__doc__ or "").split("\n\n")
     return escape("\n\n".join(" ".join(part.split()) for part in paragraphs))
 

@@ -193,7 +193,6 @@ class _Workers:
             return DeferredTask(partial(_raise, error))
 
     def replace(self) -> None:
-        """Start a new executor, and say so the first time."""
         from evalstream.model.text import notify
 
         if not self._was_replaced:

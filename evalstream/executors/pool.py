@@ -47,7 +47,6 @@ class _Pool(ProcessPoolExecutor):
         super().__init__(workers, mp_context=context, initializer=_prepare_worker)
 
     def submit(self, fn: Callable[..., Result], /, *args: Any, **keywords: Any) -> Future[Result]:
-        """Run a function over its arguments in a worker."""
         if fn is not self._function:
             self._function, self._pickled = fn, pickle.dumps(fn)
         return super().submit(_call, self._pickled, *args, **keywords)
@@ -89,7 +88,6 @@ def _start(workers: int) -> Executor | SerialExecutor:
 
 @lru_cache(maxsize=1)
 def _warn(reason: str) -> None:
-    """Say once on stderr that there are no workers."""
     notify(
         f"no worker process can be started ({reason}; is /dev/shm missing, full or read-only?); "
         "one process does all the work, which takes longer"

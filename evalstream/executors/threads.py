@@ -97,7 +97,6 @@ class _ThreadTask:
         self._done.acquire()
 
     def run(self) -> None:
-        """Run the task."""
         try:
             self._result = self._function()
         except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it

@@ -45,7 +45,8 @@ class SpillTable:
         """Iterate over rows that a statement selects from tables that do not change meanwhile."""
         self._write()
         try:
-            yield from self._base.execute(statement, values)
+            for row in self._base.execute(statement, values):  # noqa: UP028 - it closes no cursor
+                yield row
         except sqlite3.Error as error:
             raise _full(error) from error
 

@@ -49,7 +49,7 @@ def read_value(text: str, start: int) -> ReadResult:
     try:
         end = DECODER.raw_decode(text, start)[1]
     except json.JSONDecodeError as error:
-        if _is_cut(text, error.pos):
+        if is_cut(text, error.pos):
             return ReadResult(ReadOutcome.CUT, len(text))
         return ReadResult(ReadOutcome.MALFORMED, error.pos)
     except RecursionError:
@@ -59,7 +59,7 @@ def read_value(text: str, start: int) -> ReadResult:
     return ReadResult(ReadOutcome.COMPLETE, end)
 
 
-def _is_cut(text: str, error: int) -> bool:
+def is_cut(text: str, error: int) -> bool:
     """Tell whether an error may disappear with more text; False is certain."""
     if text.startswith('"', error):
         return not _is_complete_string(text, error)

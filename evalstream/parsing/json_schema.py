@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from typing import Any, Final
 
-from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.parsing.json import is_finite, resolve
 from evalstream.parsing.linear_regex import backtracking_options
@@ -19,7 +18,6 @@ from evalstream.parsing.schema_errors import (
     Path_,
     SchemaError,
     Validator,
-    instance_path,
     is_optional,
     keyword_payload,
     known_members,
@@ -34,14 +32,6 @@ _FINITE: Final[dict[str, Any]] = {
     "items": _FINITE_REF,
 }
 """Any JSON value; jsonschema-rs does not treat an infinite float as a number, so it fails here."""
-
-
-_FIXED_KEYWORDS: Final = frozenset(
-    {"type", "enum", "const", "pattern", "minimum", "maximum", "minItems", "maxItems"}
-)
-"""Keywords whose errors depend only on the schema, not on the value."""
-
-_CONDITIONS: Final = frozenset({"allOf", "then", "else"})
 
 
 def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = True) -> Validator:
@@ -76,26 +66,17 @@ def _has_rust() -> bool:
     return True
 
 
-class _ErrorTemplate(NamedTuple):
-    """The values that all errors of one keyword at one location of a schema share."""
-
-    keyword: str
-    expected: Any
-    optional: bool
-
-
 class _RustValidator:
     """A schema compiled by jsonschema-rs, for both speeds."""
 
     def __init__(self, schema: Any, *, trusted: bool) -> None:
         self._schema, self._trusted = schema, trusted
         self._options = None if trusted else backtracking_options()
-        self._constraints: dict[Path_, _ErrorTemplate] = {}
         if not trusted:
-            self._compile_schema  # noqa: B018 - it raises UsageError for a schema that is not valid
+            self._compiled  # noqa: B018 - it raises UsageError for a schema that is not valid
 
     @cached_property
-    def _compile_schema(self) -> Any:
+    def _compiled(self) -> Any:
         return _compile_schema(self._schema, options=self._options)
 
     @cached_property
@@ -104,12 +85,12 @@ class _RustValidator:
         if self._trusted:
             accepts: Callable[[Any], bool] = _compile_schema(finite_only(self._schema)).is_valid
             return accepts
-        fits, finite = self._compile_schema.is_valid, finite_check("rust")
+        fits, finite = self._compiled.is_valid, finite_check("rust")
         return lambda value: fits(value) and finite(value)
 
     def fits(self, value: Any) -> bool:
         try:
-            fits: bool = self._compile_schema.is_valid(value)
+            fits: bool = self._compiled.is_valid(value)
         except ValueError as error:
             raise _translate_recursion(error) from error
         return fits
@@ -120,46 +101,20 @@ class _RustValidator:
         except _EmptyKeyError:
             renamed = _rename_key(value, "", _EMPTY_KEY)
             found = list(map(_with_empty_keys, self._errors(renamed)))
-            if not found and not self._compile_schema.is_valid(value):
+            if not found and not self._compiled.is_valid(value):
                 # A pattern of the schema matches the substitute name, but not the empty one.
                 return [SchemaError((), "patternProperties", ("patternProperties",), None, value)]
             return found
         except ValueError as error:
             raise _translate_recursion(error) from error
 
-    @cached_property
-    def _error_finders(self) -> tuple[tuple[str, ...], Callable[[Any], Iterable[Any]]]:
-        """The required members of the root, and the function that finds all other errors.
-
-        jsonschema-rs copies an object with a missing member into its error, which is slow if it is
-        the whole row. In the package's schemas only `required` at the root demands members of the
-        root.
-        """
-        schema = self._schema
-        if not self._trusted or "$ref" in schema:
-            return (), _compile_schema(schema, mask="", options=self._options).iter_errors
-        rest = {keyword: template for keyword, template in schema.items() if keyword != "required"}
-        return tuple(schema.get("required", ())), _compile_schema(rest, mask="").iter_errors
-
     def _errors(self, value: Any) -> list[SchemaError]:
-        required, errors = self._error_finders
-        found = []
-        if value.__class__ is dict:
-            found = [
-                SchemaError((), "required", ("required",), None, None, member)
-                for member in required
-                if member not in value
-            ]
-        for error in errors(value):
-            found += self._translate(error, value)
-        return found
+        errors = self._compiled.iter_errors(value)
+        return [one for error in errors for one in self._translate(error, value)]
 
     def _translate(self, error: Any, root: Any) -> Iterable[SchemaError]:
         path, found = _true_path(error.instance_path, root)
         route = tuple(error.evaluation_path)
-        known = self._constraints.get(route)
-        if known is not None:
-            return (SchemaError(path, known[0], route, known[1], found, None, known[2]),)
         kind = error.kind
         keyword, payload = kind.name, kind.as_dict()
         if keyword == "pattern" and "error" in payload:
@@ -187,20 +142,8 @@ class _RustValidator:
             )
         # The payload of propertyNames is an error, not data.
         value = None if keyword == "propertyNames" else next(iter(payload.values()), None)
-        template = _ErrorTemplate(keyword, keyword_payload(keyword, value), optional)
-        if keyword in _FIXED_KEYWORDS and _is_fixed(route):
-            self._constraints[route] = template
-        return (SchemaError(path, keyword, route, template.expected, found, None, optional),)
-
-
-def _is_fixed(route: Path_) -> bool:
-    """Tell whether the values at a route are either all optional or all required.
-
-    The members of a map are all optional, because they are not named properties.
-    """
-    if route[-2:-1] == ("additionalProperties",):
-        return _CONDITIONS.isdisjoint(route) and instance_path(route[:-1]) is not None
-    return instance_path(route) is not None
+        expected = keyword_payload(keyword, value)
+        return (SchemaError(path, keyword, route, expected, found, None, optional),)
 
 
 def _pattern_at(schema: Any, route: Iterable[str | int]) -> str:
@@ -210,16 +153,13 @@ def _pattern_at(schema: Any, route: Iterable[str | int]) -> str:
     return found if isinstance(found, str) else str(steps[-1])
 
 
-def _compile_schema(schema: Any, *, mask: str | None = None, options: Any = None) -> Any:
-    """Compile a schema; `mask` replaces values in messages, which are not used here.
-
-    `options` configure the engine of its patterns.
-    """
+def _compile_schema(schema: Any, *, options: Any = None) -> Any:
+    """Compile a schema; `options` configure the engine of its patterns."""
     import jsonschema_rs
 
     try:
         return jsonschema_rs.validator_for(
-            schema, retriever=_refuse, mask=mask, pattern_options=options
+            schema, retriever=_refuse, mask="", pattern_options=options
         )
     except Exception as error:
         reason = str(error).partition("\n")[0]

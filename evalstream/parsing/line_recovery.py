@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from evalstream.parsing.array_elements import DECODER
+from evalstream.parsing.array_elements import DECODER, is_cut
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.strict_json import describe_json_error
@@ -46,11 +46,6 @@ _RAW_CONTROL = LazyPattern("[\x00-\x08\x0b\x0c\x0e-\x1f]+")
 _GOES_ON = LazyPattern(r"[ \t\r\n]*([,\]}])")
 _FIRST_KEY = LazyPattern(
     rb'[ \t\r\n]*\{[ \t\r\n]*("[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+")[ \t\r\n]*:'
-)
-_CUT_SHORT = LazyPattern(
-    r'"[^"\\]*+(?:\\.[^"\\]*+)*+\\?|\\?u[0-9A-Fa-f]{0,4}|\.|[eE][+-]?'
-    r"|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|Na?|-?I(?:n(?:f(?:i(?:n(?:it?)?)?)?)?)?|-|",
-    re.DOTALL,
 )
 
 
@@ -227,7 +222,7 @@ def _describe_error(fragment: str) -> str:
     try:
         _, stop = DECODER.raw_decode(fragment)
     except json.JSONDecodeError as error:
-        if fragment[0] in "{[" and _CUT_SHORT.fullmatch(fragment, error.pos):
+        if fragment[0] in "{[" and is_cut(fragment, error.pos):
             return BREAKS_OFF
         described = describe_json_error(error)
     except RecursionError:

@@ -117,13 +117,11 @@ class Probe(NamedTuple):
 class RowPlace(NamedTuple):
     """The place of a row, and the rows that only the exact path takes.
 
-    The compiled rewriter leaves a row where all watches of one group are true. Members of `place`
-    that are also those of `shared`, the place that rows of many runs share, are compiled once.
+    The compiled rewriter leaves a row where all watches of one group are true.
     """
 
     place: Place
     exact: tuple[tuple[Probe, ...], ...] = ()
-    shared: Place | None = None
 
 
 TRANSCRIPT_TURN: Final = '"interactions['

@@ -21,11 +21,9 @@ from evalstream.parsing.yaml_scalars import (
     FIRST_LETTERS,
     OLD_BREAKS,
     Mark,
-    NotPlain,
     event_position,
     line_breaks,
     number_spelling,
-    read_plain_yaml,
     resolve_plain,
     resolve_tagged,
     unknown_tag,
@@ -44,51 +42,23 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufff
 _STAND_INS: Final = range(0x10F000, 0x10FFFD)
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")
 
-_NO_LINE: Final = Mark(0, 0)
-"""The mark of a node without a known line."""
-
 _Path = tuple[str | int, ...]
 
 
-class Marks:
-    """The marks of the nodes of a document, found when one is first asked for."""
-
-    __slots__ = ("_characters", "_mark", "_max_depth")
-
-    def __init__(self, characters: str = "", max_depth: int = 0, mark: Mark | None = None) -> None:
-        self._characters, self._max_depth, self._mark = characters, max_depth, mark
-
-    @property
-    def mark(self) -> Mark:
-        """The mark of the root."""
-        if self._mark is None:
-            self._mark, self._characters = self._find_mark(), ""
-        return self._mark
-
-    def _find_mark(self) -> Mark:
-        try:
-            seen = explain_yaml(self._characters, self._max_depth)
-        except TooLarge:
-            return _NO_LINE
-        return seen.marks.mark if seen.readable else _NO_LINE
-
-
-NOWHERE: Final = Marks(mark=_NO_LINE)
-"""The marks of a document without known lines."""
+NOWHERE: Final = Mark(0, 0)
+"""The mark of a node without a known line."""
 
 
 class Yaml(NamedTuple):
-    """The result of parsing: the value, the marks of its nodes, and all issues.
+    """The result of parsing: the value, the mark of its root, and all issues.
 
-    Unless `readable`, there is no value that other rules could check. A document that `is_plain`
-    has only numbers that JSON can hold.
+    Unless `readable`, there is no value that other rules could check.
     """
 
     value: Any
-    marks: Marks
+    mark: Mark
     readable: bool
     issues: list[SyntaxIssue]
-    is_plain: bool = False
 
 
 def read_yaml(text: bytes, max_depth: int) -> Yaml:
@@ -107,25 +77,19 @@ def read_yaml(text: bytes, max_depth: int) -> Yaml:
     controls = _CONTROL.search(characters)
     if controls:
         return Yaml(None, NOWHERE, False, [_controls(characters, controls)])
-    try:
-        value = read_plain_yaml(characters, max_depth, _library())
-    except NotPlain:
-        return explain_yaml(characters, max_depth)
-    return Yaml(value, Marks(characters, max_depth), readable=True, issues=[], is_plain=True)
+    # Only YAML documents load PyYAML.
+    import yaml
+
+    return _Reader(characters, max_depth, yaml).read()
 
 
-def explain_yaml(characters: str, max_depth: int) -> Yaml:
-    """Parse any text without raw control characters as `read_yaml` does, without its fast path."""
-    return _Reader(characters, max_depth, _library()).read()
-
-
-def find_marks(marks: Marks, pointers: Iterable[str]) -> dict[str, Position]:
+def find_marks(root: Mark, pointers: Iterable[str]) -> dict[str, Position]:
     """Return the positions of the nodes that JSON Pointers name, as in JSON documents.
 
     A pointer to a missing member has the position of the object that lacks it; other pointers that
     name nothing are left out.
     """
-    found = {path: _mark_at(marks.mark, path) or _holder_at(marks.mark, path) for path in pointers}
+    found = {path: _mark_at(root, path) or _holder_at(root, path) for path in pointers}
     return {
         path: Position(mark.line, mark.column)
         for path, mark in found.items()
@@ -139,9 +103,9 @@ def _holder_at(mark: Mark, path: str) -> Mark | None:
     return found if found is not None and isinstance(found.inner, dict) else None
 
 
-def spelling_at(marks: Marks, path: str) -> str | None:
+def spelling_at(root: Mark, path: str) -> str | None:
     """Return the text of the number at a JSON Pointer if JSON would write it differently."""
-    found = _mark_at(marks.mark, path)
+    found = _mark_at(root, path)
     return None if found is None else found.spelling
 
 
@@ -241,7 +205,7 @@ class _Reader:
             pass
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
             self._record_library_error(error)
-        return Yaml(root.value, Marks(mark=root.mark), self._readable, self._issues)
+        return Yaml(root.value, root.mark, self._readable, self._issues)
 
     def _begin(self, event: Any, documents: int) -> None:
         if documents > 1:
@@ -337,7 +301,7 @@ class _Reader:
     def _key(self, event: Any, path: _Path, times: dict[str, int]) -> _Node:
         """Read a key; a repeated one is reported once. `times` counts the keys of the object."""
         is_flat = event.__class__ in self._flat
-        node = self._node(event, path, is_key=True) if is_flat else _Node(None, _NO_LINE)
+        node = self._node(event, path, is_key=True) if is_flat else _Node(None, NOWHERE)
         if node.key is None:
             message = "a list or an object cannot be a key"
             self._refuse(message, event, path, stop=True)
@@ -390,10 +354,3 @@ def _without_old_breaks(characters: str) -> tuple[str, Callable[[str], str]]:
     stand_ins = {ord(letter): next(free) for letter in OLD_BREAKS}
     back = {code: letter for letter, code in stand_ins.items()}
     return characters.translate(stand_ins), lambda text: text.translate(back)
-
-
-def _library() -> Any:
-    """Return PyYAML, which only YAML documents load."""
-    import yaml
-
-    return yaml

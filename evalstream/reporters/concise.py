@@ -64,5 +64,4 @@ class ConciseReporter(Recognized):
             self._say(Span(note, "dim"))
 
     def _say(self, *spans: Span) -> None:
-        """Write a line that is not a finding."""
         self._lines.write(Span(PREFIX, "dim"), *spans)

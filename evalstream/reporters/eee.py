@@ -292,7 +292,6 @@ class EeeReporter(Recognized):
         )
 
     def _write(self, file: _File) -> None:
-        """Write the object of a file, in the layout of the validator."""
         is_valid = not self._has_error([file.name])
         self._output.write(
             f'  {{\n    "file": {_disarm_json(file.name)},\n    "valid": {json.dumps(is_valid)},\n'

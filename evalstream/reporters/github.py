@@ -17,7 +17,6 @@ from typing import Final
 from evalstream.model.claim import State, describe_states
 from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.report import Report
-from evalstream.model.run_summary import RunSummary
 from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
@@ -40,7 +39,7 @@ from evalstream.reporters.overview import (
     run_paths,
     runs_in_log,
 )
-from evalstream.reporters.run_lines import describe_state, format_value
+from evalstream.reporters.run_lines import describe_state, format_value, outcome_line, run_line
 from evalstream.reporters.summary import (
     NOT_CHECKED,
     WORST_FIRST,
@@ -48,7 +47,6 @@ from evalstream.reporters.summary import (
     gone_lines,
     occurrences,
     overall_verdict,
-    run_line,
     sort_runs,
     total_lines,
     unchecked_line,
@@ -111,7 +109,6 @@ class GithubReporter(Recognized):
         yield from self._findings
 
     def _annotation(self, finding: Finding, report: Report) -> str:
-        """Return one workflow command: what is wrong, the values, and the remedy."""
         file = self._places.relative(finding.file) or file_name(finding.file)
         place = f"file={_property(file)}"
         if finding.line is not None:
@@ -197,10 +194,9 @@ def _lines(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _few_runs(report: Report) -> Iterator[str]:
-    """Iterate over the table of runs, the worst first."""
     yield "| run | verdict |\n| --- | --- |"
     for _, run in sort_runs(report):
-        name, line = cut_text(run_name(run), CELL), cut_text(visible(_without_name(run)), CELL)
+        name, line = cut_text(run_name(run), CELL), cut_text(visible(outcome_line(run)), CELL)
         yield f"| {as_code(name)} | {escape_markup(line)} |"
     yield ""
 
@@ -224,13 +220,6 @@ def _many_runs(report: Report, firsts: FirstFindings) -> Iterator[str]:
     more = [f"{count:,} {format_verdict(one)}" for one, count in beyond.items() if count]
     if more:
         yield f"Not listed: {escape_markup(', '.join(more))}\n"
-
-
-def _without_name(run: RunSummary) -> str:
-    """Return the line of a run from its verdict on."""
-    verdict = format_verdict(run.verdict)
-    before, found, after = run_line(run).partition(f": {verdict}")
-    return f"{verdict}{after}" if found else before
 
 
 def _claims(report: Report) -> Iterator[str]:
@@ -264,7 +253,6 @@ def _claims(report: Report) -> Iterator[str]:
 
 
 def _rules(report: Report) -> Iterator[str]:
-    """Iterate over the table of rules that found something."""
     yield "| rule | findings | what it finds | how to fix |\n| --- | ---: | --- | --- |"
     counts = report.counts
     for code, count in islice(counts.items(), MOST_RULES):
@@ -278,7 +266,6 @@ def _rules(report: Report) -> Iterator[str]:
 
 
 def _findings(report: Report, first: list[Finding]) -> Iterator[str]:
-    """Iterate over the table of the first findings, folded."""
     if not first:
         return
     shown = sum(finding.occurrences for finding in first)

@@ -7,17 +7,18 @@ so does `--format jsonl`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from itertools import islice
 from typing import Final
 
 from evalstream.model.data_class import replace
-from evalstream.model.finding import Finding, FindingList, Severity
+from evalstream.model.finding import Finding, FindingList, KnownFinding, Severity
 from evalstream.model.report import Report
+from evalstream.model.run_summary import RunSummary
 from evalstream.parsing.json import dumps_visible
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
-from evalstream.reporters.summary import closing, outcome, sort_runs
+from evalstream.reporters.summary import SCHEMA, TOOL, list_figures, sort_runs
 
 MOST_RUNS: Final = 10_000
 MOST_FINDINGS: Final = 50_000
@@ -41,20 +42,33 @@ class JsonReporter(Recognized):
 
     def finish(self, report: Report) -> None:
         """Write the document."""
+        rules = {code: text.as_dict() for code, text in sorted(report.rules.items())}
+        head = {"schema": SCHEMA, "tool": dict(TOOL), "rules": rules}
+        self._output.write(dumps_visible(head).removesuffix(b"}"))
         lists_all = report.options.get("max_findings") == 0
-        for piece in outcome(report, None if lists_all else _listed_runs(report)):
-            self._output.write(piece)
-        self._output.write(b',"findings":[')
-        shown, listed = 0, self._findings if lists_all else self._most_severe()
-        for shown, finding in enumerate(listed, 1):
-            self._output.write((b"," if shown > 1 else b"") + dumps_visible(finding.as_dict()))
-        self._output.write(b"]")
+        listed = None if lists_all else _listed_runs(report)
+        runs = (
+            run for number, run in enumerate(report.runs, 1) if listed is None or number in listed
+        )
+        if unlisted := report.totals.runs - self._write_array(b"runs", runs):
+            self._output.write(b',"unlisted_runs":%d' % unlisted)
+        findings = self._findings if lists_all else self._most_severe()
+        shown = self._write_array(b"findings", findings)
         if report.totals.vanished:
-            self._output.write(b',"vanished":[')
-            for number, known in enumerate(report.vanished):
-                self._output.write((b"," if number else b"") + dumps_visible(known.as_dict()))
-            self._output.write(b"]")
-        self._output.write(closing(replace(report, shown=shown)) + b"\n")
+            self._write_array(b"vanished", report.vanished)
+        end = dumps_visible(list_figures(replace(report, shown=shown)))
+        self._output.write(b"," + end.removeprefix(b"{") + b"\n")
+
+    def _write_array(
+        self, name: bytes, items: Iterable[RunSummary | Finding | KnownFinding]
+    ) -> int:
+        """Write a member that is an array, item by item, and return how many there are."""
+        self._output.write(b',"%b":[' % name)
+        count = 0
+        for count, item in enumerate(items, 1):
+            self._output.write((b"," if count > 1 else b"") + dumps_visible(item.as_dict()))
+        self._output.write(b"]")
+        return count
 
     def _most_severe(self) -> Iterator[Finding]:
         """Iterate over the findings in their order, as many as are listed."""
@@ -69,7 +83,6 @@ class JsonReporter(Recognized):
 
 
 def _listed_runs(report: Report) -> Set[int] | None:
-    """Return the numbers of the runs that are listed, None for all."""
     if report.totals.runs <= MOST_RUNS:
         return None
     return {number for number, _ in islice(sort_runs(report), MOST_RUNS)}

@@ -10,7 +10,7 @@ from evalstream.model.report import Report, encode_runs
 from evalstream.parsing.json import dumps_visible
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import Recognized
-from evalstream.reporters.summary import SCHEMA, TOOL
+from evalstream.reporters.summary import SCHEMA, TOOL, list_figures
 
 
 class JsonLinesReporter(Recognized):
@@ -37,10 +37,6 @@ class JsonLinesReporter(Recognized):
             "schema": SCHEMA,
             "tool": dict(TOOL),
             **({"unlisted_runs": unlisted} if unlisted else {}),
-            "shown": report.shown,
-            "total": report.total,
-            "totals": report.totals.as_dict(),
-            **({"options": dict(report.options)} if report.options else {}),
-            "exit_code": report.exit_code,
+            **list_figures(report),
         }
         self._output.write(dumps_visible({"summary": summary}) + b"\n")

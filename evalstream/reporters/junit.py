@@ -194,7 +194,6 @@ def _in_order(report: Report) -> Iterable[RunSummary]:
 
 
 def _unlisted_tests(unlisted: dict[str, int]) -> list[TestCase]:
-    """Return a test for each verdict of the runs without a suite."""
     outcomes = {"failed": FAILURE, "incomplete": ERROR, "unconfirmed": SKIPPED, "passed": PASSED}
     return [
         TestCase(
@@ -221,7 +220,6 @@ def _test(class_name: str, test: TestCase) -> str:
 
 
 def _properties(run: RunSummary) -> list[tuple[str, str]]:
-    """Return what else is known of a run."""
     named = {
         "format": run.format,
         "version": run.version,

@@ -15,8 +15,8 @@ from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.run_summary import NOT_CHECKED, UNPROVED, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.reporters.describe import cut_text, describe_values, file_name, visible
-from evalstream.reporters.run_lines import describe_claim, sort_claims
-from evalstream.reporters.summary import describe_doubt, is_refused, occurrences, run_line
+from evalstream.reporters.run_lines import describe_claim, run_line, sort_claims
+from evalstream.reporters.summary import describe_doubt, is_refused, occurrences
 
 MOST_FINDINGS: Final = 20
 """How many findings one test lists."""
@@ -78,7 +78,6 @@ def _verdict(run: RunSummary, unconfirmed: str) -> TestCase:
 
 
 def _verified_tests(run: RunSummary) -> Iterator[TestCase]:
-    """Iterate over the tests of what can be verified in a run."""
     if run.verified is not None and run.rows:
         verified = run.verified
         reason = "no checksum to verify" if run.declared is None else "checksum not verified"
@@ -129,7 +128,6 @@ def _claim_tests(run: RunSummary) -> Iterator[TestCase]:
 
 
 def _claim_test(name: str, text: str, state: State, run: RunSummary) -> TestCase:
-    """Return a test whose outcome follows from the state of a claim."""
     if state.holds:
         return TestCase(name, text=text)
     if state is State.OPEN:
@@ -147,7 +145,6 @@ class _Group:
         self.lines: list[str] = []
 
     def add(self, finding: Finding) -> None:
-        """List a finding while there is room."""
         if len(self.lines) < MOST_FINDINGS:
             self.lines.append(_line(finding))
             self.occurrences += finding.occurrences
@@ -177,7 +174,6 @@ def rule_tests(
 
 
 def _rule_test(code: str, group: _Group, count: int | None, text: RuleText | None) -> TestCase:
-    """Return the test of a rule with its findings, of which there are `count`, if that is known."""
     lines = list(group.lines)
     message = count_noun(group.occurrences if count is None else count, "finding")
     if count is None and len(lines) == MOST_FINDINGS:

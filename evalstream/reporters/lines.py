@@ -328,8 +328,3 @@ class ListingFrom:
     def finish(self, report: Report) -> None:
         """Pass on the outcome."""
         self._reporter.finish(replace(report, shown=self._shown))
-
-
-def list_from(lowest: Severity, reporter: Reporter) -> Reporter:
-    """Return a reporter that lists findings of a severity and above."""
-    return reporter if lowest is Severity.INFO else ListingFrom(lowest, reporter)

@@ -84,7 +84,6 @@ def _disarm_commands(text: str) -> str:
 
 
 def _show_character(letter: str) -> str:
-    """Return a visible name of a character, as JSON and Python write it."""
     number = ord(letter)
     short = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(letter)
     if short is not None:

@@ -189,7 +189,6 @@ def _fails(finding: Finding, run: RunSummary) -> bool:
 
 
 def _reason(run: RunSummary, finding: Finding | None, report: Report) -> str:
-    """Say why a run has its verdict; without a finding, which rule fails it."""
     if finding is not None:
         # The line of a document would be taken for one of the rows.
         is_row = finding.line is not None and finding.column is None

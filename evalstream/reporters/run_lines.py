@@ -77,7 +77,6 @@ def format_value(value: Any) -> str:
 
 
 def _join(claims: list[JudgedClaim]) -> str:
-    """Return the line of claims that say the same."""
     first = claims[0]
     if len(claims) == 1:
         return f"{first.label}: {describe_claim(first)}"
@@ -102,6 +101,18 @@ def run_spans(run: RunSummary) -> list[Span]:
     """Return the line of a run: its verdict first, its documents whole."""
     documents = _documents(run, lambda path: Span(show_path(path), "file"))
     return [*_verdict(run), *_joined_parts([*documents, *_outcome(run)])]
+
+
+def run_line(run: RunSummary) -> str:
+    """Describe the outcome of a run in one line, its documents first."""
+    documents = "".join(span.text for span in _joined_parts(_documents(run, Span)))
+    return f"{documents[1:]}: {outcome_line(run)}"
+
+
+def outcome_line(run: RunSummary) -> str:
+    """Return the line of a run from its verdict on."""
+    *verdict, _ = _verdict(run)
+    return "".join(span.text for span in (*verdict, *_joined_parts(_outcome(run))))
 
 
 class RunLines:
@@ -207,7 +218,6 @@ def _joined_parts(parts: list[Part]) -> list[Span]:
 
 
 def _verdict(run: RunSummary) -> list[Span]:
-    """Return the verdict, and which rules were left out."""
     left_out = summary.rule_limits(run)
     verdict = Span(summary.format_verdict(run.verdict), run.verdict)
     return [verdict, *([Span(f" ({left_out})", "partial")] if left_out else []), Span(":")]
@@ -228,7 +238,6 @@ def _documents(run: RunSummary, shown: Callable[[str], Span]) -> list[Part]:
 
 
 def _outcome(run: RunSummary) -> list[Part]:
-    """Return a run's totals, and which checks were made."""
     parts = [Part(": ", clauses(summary.amounts(run)))]
     checked: list[Span] = []
     for text, is_ok in summary.list_verified(run):

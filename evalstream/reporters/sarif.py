@@ -30,6 +30,7 @@ from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters import summary
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.describe import Places, cut_text, describe_values, visible
+from evalstream.reporters.run_lines import run_line
 
 MOST_RESULTS: Final = 25_000
 MOST_COMPRESSED: Final = 9_000_000
@@ -110,7 +111,6 @@ class SarifReporter(Recognized):
         self._output.write(data)
 
     def _write_lines(self, items: Iterator[bytes]) -> None:
-        """Write the items of an array, each on a line."""
         for number, item in enumerate(items):
             self._write((b",\n" if number else b"\n") + item)
 
@@ -169,7 +169,6 @@ class SarifReporter(Recognized):
     def _left_out(
         self, report: Report, listed: Mapping[Severity, list[int]]
     ) -> Iterator[dict[str, Any]]:
-        """Say how many findings are not in the report."""
         left = {one: self._counts[one] - listed[one][0] for one in LEVELS}
         if sum(left.values()):
             limit = f"at most {MOST_RESULTS:,} results and 10 MB compressed"
@@ -182,7 +181,6 @@ class SarifReporter(Recognized):
             yield _notification(f"{missing} counted and not listed ({advice})", "note")
 
     def _about_runs(self, report: Report) -> Iterator[dict[str, Any]]:
-        """Iterate over the totals, then each run, those not checked or not confirmed first."""
         unchecked = summary.unchecked_line(report.totals)
         for line in summary.total_lines(report):
             yield _notification(line, "error" if line == unchecked else "note")
@@ -192,7 +190,7 @@ class SarifReporter(Recognized):
             file = run.file or run.aggregate or run.inputs
             locations = [self._location(file)] if file else []
             level = "error" if summary.is_refused(run, report) else _level(run)
-            yield {**_notification(summary.run_line(run), level), "locations": locations}
+            yield {**_notification(run_line(run), level), "locations": locations}
         if report.totals.runs > MOST_RUNS:
             more = count_noun(report.totals.runs - MOST_RUNS, "more run")
             yield _notification(f"{more} without a line here", "note")
@@ -206,7 +204,6 @@ def _level(run: RunSummary) -> str:
 
 
 def _region(finding: Finding) -> dict[str, Any]:
-    """Return the line of a finding, from its column on, with a snippet of it."""
     if finding.line is None:
         return {}
     region: dict[str, Any] = {"startLine": finding.line, "endLine": finding.line}
@@ -219,7 +216,6 @@ def _region(finding: Finding) -> dict[str, Any]:
 
 
 def _snippet(finding: Finding) -> str:
-    """Return what is on the line as far as it is known, or ""."""
     found = finding.found
     if isinstance(found, Excerpt):
         return visible(found.excerpt)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from evalstream._version import __version__
 from evalstream.model.claim import State, count_states, describe_states
@@ -15,7 +15,6 @@ from evalstream.model.report import Report, Totals
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.run_summary import UNPROVED, Checked, RunSummary
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import dumps_visible
 
 SCHEMA: Final = 2
 """The version of the JSON report's own layout."""
@@ -36,39 +35,15 @@ VANISHED_SHOWN: Final = 20
 """How many findings that vanished are listed for people."""
 
 
-def outcome(report: Report, listed: Container[int] | None = None) -> Iterator[bytes]:
-    """Iterate over pieces of the JSON object that says all but the findings; it is left open.
-
-    `listed` has the numbers of the runs to list, from 1; None lists all.
-    """
-    texts = {code: text.as_dict() for code, text in sorted(report.rules.items())}
-    yield b'{"schema":%d,"tool":%b,"rules":%b,"runs":[' % (
-        SCHEMA,
-        dumps_visible(dict(TOOL)),
-        dumps_visible(texts),
-    )
-    count = 0
-    for number, run in enumerate(report.runs, 1):
-        if listed is None or number in listed:
-            yield (b"," if count else b"") + dumps_visible(run.as_dict())
-            count += 1
-    yield b"]"
-    unlisted = report.totals.runs - count
-    if unlisted:
-        yield b',"unlisted_runs":%d' % unlisted
-
-
-def closing(report: Report) -> bytes:
-    """Return the end of the JSON object: how many findings are shown, of how many, and totals."""
-    totals = dumps_visible(report.totals.as_dict())
-    options = b',"options":%b' % dumps_visible(dict(report.options)) if report.options else b""
-    return b',"shown":%d,"total":%d,"totals":%b%b,"exit_code":%d}' % (
-        report.shown,
-        report.total,
-        totals,
-        options,
-        report.exit_code,
-    )
+def list_figures(report: Report) -> dict[str, Any]:
+    """Return the last members of a report in JSON: how many findings are shown, and totals."""
+    return {
+        "shown": report.shown,
+        "total": report.total,
+        "totals": report.totals.as_dict(),
+        **({"options": dict(report.options)} if report.options else {}),
+        "exit_code": report.exit_code,
+    }
 
 
 def overall_verdict(report: Report) -> str:
@@ -181,22 +156,6 @@ COVERED: Final[Mapping[str | None, str]] = {
 }
 
 
-def run_line(run: RunSummary) -> str:
-    """Describe the outcome of a run in one line."""
-    name = run.file or run.aggregate or ""
-    if run.file and run.aggregate:
-        name = f"{run.file} with {run.aggregate}"
-    if run.inputs:
-        name = f"{name} and {run.inputs}" if name else run.inputs
-    name += describe_format(run)
-    left_out, verdict = rule_limits(run), format_verdict(run.verdict)
-    line = f"{name}: {verdict}{f' ({left_out})' if left_out else ''}: {amounts(run)}"
-    said = [text for text, _ in list_verified(run)]
-    if said:
-        line = f"{line}; {', '.join(said)}"
-    return "; ".join([line + history(run), *remarks(run)])
-
-
 def format_verdict(verdict: str) -> str:
     """Return a verdict as people read it; the one that fails is in capitals."""
     return verdict.upper() if verdict == "failed" else verdict
@@ -253,7 +212,6 @@ def _claims_hold(run: RunSummary) -> bool | None:
 
 
 def _seal_parts(run: RunSummary) -> list[Checked]:
-    """Say what was verified of rows and their seal."""
     said, parts = run.verified, list(_checksum(run))
     if said is None or not run.rows:
         return parts

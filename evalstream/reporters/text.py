@@ -144,7 +144,6 @@ class _GroupLines:
         self._lines.blank()
 
     def _head(self, name: str) -> None:
-        """Write the line of the rule: its code and name, marks, and the number of findings."""
         role = self._severities[0].label
         is_preview = self._text is not None and self._text.status is Status.PREVIEW
         self._lines.write(
@@ -155,7 +154,6 @@ class _GroupLines:
         )
 
     def _in_one_file(self, entry: groups.FindingEntry) -> None:
-        """Write an entry whose file is named above."""
         for place in entry.places:
             where = place.where()
             lines = [Span(where, "code"), Span(": ")] if where else []
@@ -163,7 +161,6 @@ class _GroupLines:
             _write_values(self._lines, place, 4)
 
     def _in_files(self, entry: groups.FindingEntry) -> None:
-        """Write an entry, and below it its files."""
         files = f" ({count_noun(entry.findings, 'finding')} in {count_noun(entry.files, 'file')})"
         is_joined = entry.files > 1
         self._lines.write(*self._message(entry), Span(files if is_joined else "", "dim"), indent=2)
@@ -210,7 +207,6 @@ def _write_alone(lines: LineWriter, finding: Finding) -> None:
 
 
 def _counts(place: groups.EntryPlace) -> list[Span]:
-    """Return how many findings a place stands for, and the sample of a single one."""
     texts = [place.count().strip()]
     if place.findings == 1 and place.first.sample_id is not None:
         texts.append(f"[sample {place.first.sample_id}]")
@@ -218,7 +214,6 @@ def _counts(place: groups.EntryPlace) -> list[Span]:
 
 
 def _short_values(place: groups.EntryPlace) -> list[Span]:
-    """Return the values of a place if they are few and short, to be written beside its file."""
     if len(place.values) != 1 or isinstance(place.values[0].values, Excerpt):
         return []
     expected, found = place.values[0].values

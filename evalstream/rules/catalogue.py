@@ -51,7 +51,6 @@ class Selection(DataClass, frozen=True):
     _stamps: Mapping[str, Stamp] = field(default_factory=dict, compare=False)
 
     def __contains__(self, code: str) -> bool:
-        """Return whether findings of a code are reported."""
         return code in self.enabled
 
     def severity(self, violation: Violation) -> Severity:
@@ -219,13 +218,11 @@ class Catalogue(Mapping[str, Rule]):
 
     @property
     def _rules(self) -> dict[str, Rule]:
-        """The rules of all families."""
         return {
             code: one for letters in self._families for code, one in self._family(letters).items()
         }
 
     def _selected_rules(self, text: str, *, preview: bool) -> list[Rule]:
-        """Return the rules that a selected text switches on."""
         return [
             rule
             for rule in self.find(text)

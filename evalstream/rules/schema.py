@@ -60,7 +60,6 @@ def explain_schema(
 def _independent_branches(
     branches: Sequence[SchemaError], plain: Sequence[SchemaError]
 ) -> list[SchemaError]:
-    """Leave out branches that only follow from errors of the unconditional part of the schema."""
     reported = {(error.path, error.keyword, error.member) for error in plain}
     if any(error.keyword == "required" and error.member == "interaction_type" for error in plain):
         branches = [error for error in branches if error.route[0] != "allOf"]

@@ -64,13 +64,8 @@ def read_table(file: str) -> TomlTable:
 
 
 def _table(file: str) -> TomlTable | None:
-    """Return the settings of a file, None if it has none."""
-    is_project = os.path.basename(file) == resolve.PROJECT_NAME
-    return _project_table(file) if is_project else _own_table(file)
-
-
-def _own_table(file: str) -> TomlTable | None:
-    """Return the settings of a file that has nothing else, None if there is no such file."""
+    if os.path.basename(file) == resolve.PROJECT_NAME:
+        return _project_table(file)
     text = read_bytes(file)
     return None if text is None else TomlTable(file, _parse_toml(file, text))
 

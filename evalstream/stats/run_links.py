@@ -228,17 +228,8 @@ class RunLinks:
                 yield self._file.read(length)
         yield rows.recent
 
-    def __getstate__(self) -> tuple[Any, ...]:
-        rows = [(tuple(link_key), b"".join(self.chunks(link_key))) for link_key in self._rows]
-        return self._memory_limit, self.record, self.evaluation, self.is_array, self.is_cut, rows
-
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        memory_limit, record, evaluation, is_array, is_cut, rows = state
-        self.__init__(memory_limit)  # type: ignore[misc]  # starts again, with its own file
-        self.record, self.evaluation = record, evaluation
-        self.is_array, self.is_cut = is_array, is_cut
-        for link_key, data in rows:
-            self.append(LinkKey(*link_key), array("Q", data))
+    def __reduce__(self) -> tuple[Any, ...]:
+        return decode_links, (encode_links(self, bytes), bytes)
 
 
 class _Rows:

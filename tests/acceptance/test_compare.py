@@ -355,7 +355,7 @@ def fives(number: int) -> str:
     return f"{number // 5}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("other", "missing"),
     [
         (lambda number: fives(number) if number != 3 else None, "1 matched sample"),

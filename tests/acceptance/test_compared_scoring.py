@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pytest
 from each import each
 
 import evalstream
@@ -36,7 +35,7 @@ def with_metric(folder: Path, name: str, members: dict[str, Any]) -> Path:
     return copied
 
 
-@pytest.mark.parametrize(
+@each(
     ("members_a", "members_b"),
     [({}, JUDGED), (JUDGED, {}), (STRICT, FLEXIBLE), ({}, {"metric_kind": "model_graded"})],
 )

@@ -18,6 +18,7 @@ from unittest.mock import patch
 
 import pytest
 from commands import Process, command, environment, run_command
+from each import each
 from killed_calls import ROWS_IN_RUN, make_inputs
 from paths import EXAMPLES, PAIRS, REPOSITORY
 
@@ -96,9 +97,7 @@ def test_types_are_the_same_whatever_the_rows_hold(folder: Path) -> None:
     assert parquet.read_schema(path).equals(before)
 
 
-@pytest.mark.parametrize(
-    ("score", "expected"), [("10" * 200, None), ("true", None), ('"1"', None), ("0.1", 0.1)]
-)
+@each(("score", "expected"), [("10" * 200, None), ("true", None), ('"1"', None), ("0.1", 0.1)])
 def test_a_value_that_its_column_cannot_hold_is_in_the_json_beside(
     tmp_path: Path, score: str, expected: float | None
 ) -> None:

@@ -18,7 +18,7 @@ import evalstream
 from evalstream.model.claim import State
 from evalstream.model.finding import Severity
 from evalstream.model.report import Report
-from evalstream.reporters.summary import run_line
+from evalstream.reporters.run_lines import run_line
 
 RECIPES = {"0.2.0": "concat", "0.3.0": "json-list"}
 RESULT = "exact_match"

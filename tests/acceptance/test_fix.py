@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from changed_runs import files_of
 from commands import command, environment, run_command
+from each import each
 from forked import Case, exit_codes
 from paths import EXAMPLES
 from rows import aggregate_of, bytes_of, sound_rows, write_run
@@ -65,7 +66,7 @@ def ran(folder: Path, *arguments: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
-@pytest.mark.parametrize(
+@each(
     ("spoil", "code"),
     [
         (lambda data: MARK + data, "ES102"),

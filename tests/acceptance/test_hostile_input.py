@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from depth import deep
+from each import each
 from paths import REPOSITORY
 from rows import aggregate_of, bytes_of, line_of, reported, sound_rows, write_run
 
@@ -645,7 +646,7 @@ def test_half_pairs_where_no_recipe_is_known_end_nothing(see: See) -> None:
 
 
 @pytest.mark.parametrize("most", [3, deep(0), deep(100)])
-@pytest.mark.parametrize("blank", [b"\n", b" \t\n", b"\r\n", b" " * 70 + b"\n"])
+@each("blank", [b"\n", b" \t\n", b"\r\n", b" " * 70 + b"\n"])
 def test_many_blank_lines_are_told_like_few(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blank: bytes, most: int
 ) -> None:

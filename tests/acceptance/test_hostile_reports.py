@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from depth import examples
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -88,7 +89,7 @@ def is_worse(code: int, than: int) -> bool:
     return code == 0 and than != 0
 
 
-@pytest.mark.parametrize("stored", STORED)
+@each("stored", STORED)
 @pytest.mark.parametrize("number", range(len(INPUTS)))
 def test_a_wrong_value_gives_a_reason_and_never_a_better_exit_code(
     number: int, stored: str, folder: Path, tmp_path: Path
@@ -151,7 +152,7 @@ def with_run(path: Path, **members: Any) -> bytes:
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
-@pytest.mark.parametrize(
+@each(
     ("members", "reason"),
     [
         ({"verdict": "passed"}, "/verdict: expected failed"),
@@ -174,7 +175,7 @@ def test_a_report_that_contradicts_itself_is_refused(
     assert reason in str(caught.value)
 
 
-@pytest.mark.parametrize("code", [1e308, 2**63, 256, -1, 1.5, "0", None])
+@each("code", [1e308, 2**63, 256, -1, 1.5, "0", None])
 def test_an_exit_code_that_is_none_is_refused(code: Any, folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     stored = json.loads((folder / "2.json").read_bytes())

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from depth import deep
+from each import each
 from inspect_archive import sound_log
 from paths import EXAMPLES
 from rows import sound_rows
@@ -87,7 +88,7 @@ def placed(path: Path, **options: Any) -> Iterator[tuple[Finding, tuple[int, int
 @pytest.mark.parametrize(
     "layout", [{"indent": 2}, {"separators": (",", ":")}], ids=["lines", "one"]
 )
-@pytest.mark.parametrize("name", DOCUMENTS)
+@each("name", DOCUMENTS)
 def test_positions_are_those_of_the_pointers(
     name: str, layout: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -139,7 +140,7 @@ LAYOUTS = {
     ("engine", "suffix"),
     [("auto", ""), ("portable", ".gz"), deep("auto", ".gz"), deep("portable", "")],
 )
-@pytest.mark.parametrize("layout", LAYOUTS)
+@each("layout", LAYOUTS)
 def test_offsets_of_findings_are_those_of_their_rows(
     layout: str, suffix: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from corpus import CORPUS, needs_corpus
+from each import each
 from paths import PAIRS
 
 import evalstream
 from evalstream.model.finding import Severity
-from evalstream.reporters.summary import run_line
+from evalstream.reporters.run_lines import run_line
 
 SOUND = next((PAIRS / "0.3.0").rglob("*.json"))
 DETAILS = "detailed_evaluation_results"
@@ -65,7 +65,7 @@ def test_rows_beside_documentation_are_checked(tmp_path: Path) -> None:
     assert evalstream.check(tmp_path).exit_code == 1
 
 
-@pytest.mark.parametrize("source", [None, 3, [], "Documentation"])
+@each("source", [None, 3, [], "Documentation"])
 def test_odd_sources_are_not_documentation(tmp_path: Path, source: Any) -> None:
     report = evalstream.check(aggregate(tmp_path, source), select=("ES0", "ES805"))
     assert report.runs[0].verdict == "unconfirmed"

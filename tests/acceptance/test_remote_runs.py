@@ -11,13 +11,13 @@ import pytest
 from commands import command, run_command
 from depth import is_deep
 from paths import REPOSITORY
-from remote_stores import CREDENTIALS, Store, bucket, quick_retries, s3, site, store, web
+from remote_stores import CREDENTIALS, Store, authority, bucket, quick_retries, s3, site, store, web
 from rows import aggregate_of, bytes_of, sound_rows
 
 import evalstream
 from evalstream.io.remote import RemoteReader
 
-__all__ = ["bucket", "quick_retries", "s3", "site", "store", "web"]
+__all__ = ["authority", "bucket", "quick_retries", "s3", "site", "store", "web"]
 
 pytestmark = pytest.mark.leaves_threads
 

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from each import each
 
 import evalstream
 from evalstream.model.comparison import CompareVerdict
@@ -46,7 +47,7 @@ def test_without_it_they_are_listed_and_not_compared(renamed: Path) -> None:
     assert "--same-result" not in report.first_line
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "reason"),
     [
         ("tiny_sums", "the form A=B"),

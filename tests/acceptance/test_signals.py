@@ -175,7 +175,7 @@ def test_what_a_stuck_reader_does_not_take_is_counted_all_the_same(tmp_path: Pat
     assert run_of(tmp_path / "said")["rows"] == copied == lines_in(tmp_path / "good")
 
 
-@pytest.mark.parametrize(("number", "code"), SIGNALS, ids=["term", "int"])
+@each(("number", "code"), SIGNALS, ids=["term", "int"])
 @pytest.mark.parametrize("late", [False, True], ids=["there", "late"])
 def test_a_seal_that_was_not_written_says_so(
     tmp_path: Path, number: int, code: int, late: bool

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from commands import PIPE, SECONDS, Process, command, environment, run_command, until
 from depth import is_deep
+from each import each
 from paths import EXAMPLES
 from rows import bytes_of, sound_rows, write_run
 
@@ -182,9 +183,7 @@ def test_one_document_behind_another_is_seen_however_late(pause: float) -> None:
     assert process.returncode == 1
 
 
-@pytest.mark.parametrize(
-    "text", ['{\n "foo": 1\n', '{"foo": 1}\n', '{"foo": 1}\n{"foo": 2}\n', "{\n"]
-)
+@each("text", ['{\n "foo": 1\n', '{"foo": 1}\n', '{"foo": 1}\n{"foo": 2}\n', "{\n"])
 def test_what_is_no_document_counts_as_rows(text: str) -> None:
     words = command("check", "-")
     done = run_command(words, input=text, capture_output=True, text=True, check=False)

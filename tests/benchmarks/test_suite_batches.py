@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 
 import evalstream
 from benchmarks.contenders.contract import Material
@@ -134,7 +135,7 @@ def test_times_are_all_that_reports_may_differ_in(tmp_path: Path) -> None:
         require_same(b"abc", b"abcd")
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "reason"),
     [
         (lambda runs: runs.pop(), "it saw 39 runs"),

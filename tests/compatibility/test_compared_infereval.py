@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from compared_records import collected, compared
 from corpus import CORPUS, needs_corpus
+from each import each
 
 FOLDER = CORPUS / "infereval"
 EVALUATIONS = sorted((FOLDER / "evaluations").glob("*.json")) if FOLDER.is_dir() else []
@@ -30,7 +30,7 @@ def majority(given: list[Any]) -> str:
     return "good" if lead > 0 else "bad" if lead < 0 else "abstain"
 
 
-@pytest.mark.parametrize("path", EVALUATIONS, ids=lambda path: path.stem)
+@each("path", EVALUATIONS, ids=lambda path: path.stem)
 def test_the_means_are_observed_agreement_and_coverage(path: Path) -> None:
     found = collected(path)
     given = verdicts(path).values()

@@ -228,7 +228,7 @@ def test_mutants_have_the_problems_that_upstream_finds(mutant: Any, tmp_path: Pa
 
 
 @needs_corpus
-@pytest.mark.parametrize("real", EXPECTED.get("reports", []), ids=lambda one: one["file"][-70:])
+@each("real", EXPECTED.get("reports", []), ids=lambda one: one["file"][-70:])
 def test_real_reports_are_interpreted(real: Any) -> None:
     report = check(REAL / real["file"], aggregate=REAL / "config-3f3b6f5", max_findings=0)
     own = [finding for finding in report if finding.file.endswith(".json")]
@@ -287,7 +287,7 @@ def whole(schema: Any, definitions: Any) -> Any:
 
 
 @pytest.mark.skipif(not REFERENCES.is_dir(), reason="needs the reference schemas")
-@pytest.mark.parametrize(
+@each(
     ("ours", "theirs"),
     [
         ("reports_response", "report_list"),
@@ -803,7 +803,7 @@ def test_inputs_do_not_go_with_evalguard() -> None:
         check(EXAMPLE, inputs_file=EXAMPLE)
 
 
-@pytest.mark.parametrize("name", ["x.yaml", "x.json", "x.jsonl", "x.txt"])
+@each("name", ["x.yaml", "x.json", "x.jsonl", "x.txt"])
 def test_other_files_are_not_checked_and_do_not_pass(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text('{"evaluation_results": [], "items": 1}')
     for path in (tmp_path, tmp_path / name):

@@ -120,7 +120,7 @@ def test_an_evaluation_alone_is_not_said_to_have_passed(tmp_path: Path) -> None:
 
 
 @needs_corpus
-@pytest.mark.parametrize(
+@each(
     "entry",
     expectations("infereval/expected.json").get("files", []),
     ids=lambda entry: entry["file"],
@@ -678,7 +678,7 @@ def test_hostile_texts(text: bytes, aggregate: Path | None, tmp_path: Path) -> N
         assert report.exit_code in {1, 3}
 
 
-@pytest.mark.parametrize("depth", [150, 400, 900, 3000])
+@each("depth", [150, 400, 900, 3000])
 def test_deep_nesting_that_is_allowed(depth: int, tmp_path: Path) -> None:
     evaluation = documents()["evaluation"]
     evaluation["model"]["params"]["nested"] = "NESTED"

@@ -240,7 +240,7 @@ def test_every_turned_score_is_found(
         assert check(log, tmp_path).counts.get("INS218") == number, scorer
 
 
-@pytest.mark.parametrize(("name", "change", "code"), WITNESSED)
+@each(("name", "change", "code"), WITNESSED)
 def test_the_events_are_witnesses(
     name: str, change: Callable[[Log], None], code: str, logs: Path, tmp_path: Path
 ) -> None:
@@ -261,7 +261,7 @@ def test_a_run_that_failed_is_not_turned_into_a_success(
     assert "INS105" in check(log, tmp_path).counts
 
 
-@pytest.mark.parametrize("name", ["reducers", "mixed-named", "mixed", "no-reducer"])
+@each("name", ["reducers", "mixed-named", "mixed", "no-reducer"])
 @pytest.mark.parametrize("reducer", ["mine", "pass_at_3", "collect"])
 def test_a_reducer_that_is_not_declared_is_found(
     name: str, reducer: str, logs: Path, tmp_path: Path
@@ -271,7 +271,7 @@ def test_a_reducer_that_is_not_declared_is_found(
     assert check(log, tmp_path).counts["INS307"] >= 1
 
 
-@pytest.mark.parametrize("name", ["numbers", "shares", "grouped", "picked", "raters"])
+@each("name", ["numbers", "shares", "grouped", "picked", "raters"])
 def test_parameters_that_are_not_declared_are_found(name: str, logs: Path, tmp_path: Path) -> None:
     log = read(logs, name)
     metrics = log["results"]["scores"][0]["metrics"]

@@ -65,7 +65,7 @@ def test_odd_runs_are_migrated_or_refused(source: Source, tmp_path: Path) -> Non
 UNDECIDED = [source for source in SOURCES if source.migrates and source.needs]
 
 
-@pytest.mark.parametrize("source", UNDECIDED, ids=lambda source: source.name)
+@each("source", UNDECIDED, ids=lambda source: source.name)
 def test_what_is_not_decided_is_refused_with_the_option(source: Source, tmp_path: Path) -> None:
     folder, target = source.written(tmp_path / "source"), tmp_path / "target"
     (outcome,) = migrated(folder, target, decide=())
@@ -89,7 +89,7 @@ def wrong_hashes() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     yield "input changed", changed
 
 
-@pytest.mark.parametrize(("name", "rows"), list(wrong_hashes()))
+@each(("name", "rows"), list(wrong_hashes()))
 @pytest.mark.parametrize("rehash", ["keep", "json-list"])
 def test_wrong_hashes_are_never_replaced_by_right_ones(
     name: str, rows: list[dict[str, Any]], rehash: str, tmp_path: Path

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from corpus import CORPUS, expectations, lay_out_store, lines_of, needs_corpus
+from each import each
 from edits import apply
 from members import VALUES, members
 from paths import PAIRS
@@ -100,7 +101,7 @@ def places(file: File) -> set[str]:
     return {one["loc"] for one in file["errors"] if one["type"] in BY_MODELS}
 
 
-@pytest.mark.parametrize(
+@each(
     ("script", "code"),
     [
         ("file unchanged", 0),

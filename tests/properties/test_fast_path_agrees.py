@@ -189,7 +189,7 @@ def test_each_single_byte_counts(number: int) -> None:
 
 
 @pytest.mark.parametrize("colon", [":", "\t:", "  : ", *map(deep, (": ", " :", "\r:"))])
-@pytest.mark.parametrize("version", VERSIONS)
+@each("version", VERSIONS)
 def test_no_duplicate_key_is_taken(version: str, colon: str) -> None:
     within = HASHED[version]
     for row in sound_rows(version, 6):
@@ -514,7 +514,7 @@ def test_rows_are_found_wherever_the_block_begins() -> None:
         assert outcome(within, data, overlong=True) == outcome(slowly(within), data, overlong=True)
 
 
-@pytest.mark.parametrize("spare", [-2, -1, 0, 1])
+@each("spare", [-2, -1, 0, 1])
 def test_lines_are_taken_up_to_a_length(spare: int) -> None:
     line = written(sound())
     within = context("0.2.0", "concat", max_line_bytes=len(line) + spare)
@@ -537,7 +537,7 @@ def test_values_are_taken_up_to_a_depth() -> None:
     assert most == limit("DEEPEST") - 3
 
 
-@pytest.mark.parametrize("depth", [50, 5_000, 200_000])
+@each("depth", [50, 5_000, 200_000])
 @pytest.mark.parametrize("form", ['{"a":', "["])
 def test_deep_values_are_left_to_others(form: str, depth: int) -> None:
     closing = "}" if form[0] == "{" else "]"

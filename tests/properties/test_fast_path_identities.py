@@ -69,7 +69,7 @@ GOOD_TEXTS = [
 ANYWHERE = ('"subject": "arithmetic"', '"raw": "The answer is 5."')
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after"),
     [(0, 0), (7, 40), (15, 0), (15, 40), (16, 0), (31, 40)]
     + [deep(before, after) for before in (1, 7, 14, 16, 31) for after in (0, 40)],
@@ -389,7 +389,7 @@ def test_marks_in_another_order_or_elsewhere() -> None:
 
 
 @pytest.mark.parametrize("number", [SINGLE, AGENTIC, MULTI])
-@pytest.mark.parametrize("version", VERSIONS)
+@each("version", VERSIONS)
 def test_answers_are_compared(version: str, number: int) -> None:
     within = JOINED[version]
     row = changed(sound(number, version), "answer_attribution", [])
@@ -412,7 +412,7 @@ def test_answers_are_compared(version: str, number: int) -> None:
 @pytest.mark.parametrize(
     "choices", [..., [], [""], ["5", "6"], ["5", ""], ["\x1f"], ["\u00fc", "5"]]
 )
-@pytest.mark.parametrize("version", VERSIONS)
+@each("version", VERSIONS)
 def test_inputs_are_told_apart_alike(version: str, choices: Any) -> None:
     # Without ES313 the scanner takes rows whose reference is not among the choices.
     free = context(version, links=True, ignore=("ES313",))

@@ -181,7 +181,7 @@ def test_one_of_many_calls_is_at_violation() -> None:
 
 
 @pytest.mark.parametrize("number", [AGENTIC, MULTI])
-@pytest.mark.parametrize("version", VERSIONS)
+@each("version", VERSIONS)
 def test_counts_that_are_no_numbers_are_judged_alike(version: str, number: int) -> None:
     row = sound(number, version)
     for name in ("num_turns", "tool_calls_count"):
@@ -418,7 +418,7 @@ def test_sources_of_answers_are_judged_alike() -> None:
 SPACES = [chr(point) for point in range(0x3001) if chr(point).isspace()]
 
 
-@pytest.mark.parametrize("place", ["sample_id", "input/raw", "evaluation_id", "evaluation_name"])
+@each("place", ["sample_id", "input/raw", "evaluation_id", "evaluation_name"])
 def test_white_space_says_nothing(place: str) -> None:
     within = BARE["0.2.0"]
     for text in ["", *SPACES, "".join(SPACES), *map(("\u3000" + "{}" + " ").format, SPACES)]:

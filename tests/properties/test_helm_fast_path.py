@@ -154,7 +154,7 @@ def keep(value: Any, kept: KeptMembers | None) -> Any:
     return value
 
 
-@pytest.mark.parametrize("size", [1, 7, 1000, 5000, 1 << 20])
+@each("size", [1, 7, 1000, 5000, 1 << 20])
 @pytest.mark.parametrize("indent", [2, None])
 def test_the_scanner_finds_the_elements_that_the_splitter_finds(
     size: int, indent: int | None
@@ -177,7 +177,7 @@ LISTS = (
 )
 
 
-@pytest.mark.parametrize("text", LISTS)
+@each("text", LISTS)
 def test_what_is_kept_is_what_stands_there(text: str) -> None:
     value = json.loads(text)
     for layout in (text, json.dumps(value, indent=1), json.dumps(value, separators=(",", ":"))):
@@ -257,7 +257,7 @@ OVER_COPIES = tuple(
 )
 
 
-@pytest.mark.parametrize("pieces", [1 << 20, 9000, 4001])
+@each("pieces", [1 << 20, 9000, 4001])
 @pytest.mark.parametrize("order", [1, 2])
 def test_entries_that_are_written_alike_give_what_others_give(pieces: int, order: int) -> None:
     dice, entries = random.Random(pieces), json.loads((RUN / ENTRIES).read_bytes())

@@ -329,7 +329,7 @@ def test_an_answer_that_begins_like_many_lines_is_found() -> None:
         assert not agreed(ANSWERS, line_with(changed(row, content, f"{start} {end}"), set()))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each("version", VERSIONS)
 @pytest.mark.parametrize("value", [ANSWER, [ANSWER], ["x", ANSWER], [1, ANSWER], [[ANSWER]], [], 1])
 def test_an_answer_is_found_where_the_schema_wants_another_kind(version: str, value: Any) -> None:
     within = context(version, select=("ES312",))

@@ -219,7 +219,7 @@ REFERENCE = {
 }
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each("engine", ENGINES)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_accepted_rows_have_no_violation_and_the_reference_agrees(
     version: str, engine: str
@@ -240,7 +240,7 @@ def test_accepted_rows_have_no_violation_and_the_reference_agrees(
     agree()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each("engine", ENGINES)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_sound_row_is_accepted(version: str, engine: str) -> None:
     for row in sound_rows(version):
@@ -346,7 +346,7 @@ def test_both_parsers_read_the_same_numbers(number: float, form: str) -> None:
     assert repr(parsing.fast(text)) == repr(parse_exactly(text, 9).value)
 
 
-@pytest.mark.parametrize("digits", [4299, 4300, 4301])
+@each("digits", [4299, 4300, 4301])
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_both_parsers_have_the_same_longest_integer(digits: int, sign: str) -> None:
     text = f"{sign}{'9' * digits}".encode()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from depth import some
+from each import each
 from fast_rows import CONTEXTS, changed, fast_path_of, outcome, rehashed, slowly, sound, written
 
 from evalstream.formats.eee import row_view, versions
@@ -58,7 +59,7 @@ def lines_of(seed: int, version: str, within: RowContext) -> bytes:
     return b"".join(line + chance.choice((b"\n", b"\n", b" \n", b"\r\n")) for line in lines)
 
 
-@pytest.mark.parametrize("seed", some(range(120), 24))
+@each("seed", some(range(120), 24))
 def test_rows_that_are_written_alike_are_judged_as_ever(seed: int) -> None:
     version, within = CONTEXTS[seed % len(CONTEXTS)]
     data = lines_of(seed, version, within)

@@ -20,7 +20,7 @@ from evalstream.formats.registry import CATALOGUE
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.parsing.json import shorten
-from evalstream.reporters.summary import run_line
+from evalstream.reporters.run_lines import run_line
 from evalstream.rules.base import Rule
 
 ALSO_WRONG = {
@@ -48,8 +48,8 @@ def need_harness(rule: Rule) -> None:
 
 
 RULES = list(CATALOGUE.values())
-every_rule = pytest.mark.parametrize("rule", RULES, ids=CATALOGUE.keys())
-"""So that the examples of one rule can be run: `-k ES401`."""
+every_rule = each("rule", RULES, CATALOGUE, group=20)
+"""So that the examples of a rule can be run, with those beside it: `-k ES401`."""
 
 some_rules = each("rule", some(RULES, 48), lambda rule: str(rule.code), group=20)
 

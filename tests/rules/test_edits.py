@@ -33,7 +33,7 @@ def test_a_value_has_afterwards_what_is_shown(whole: Any, part: Any, result: Any
     assert contains(made, part)
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     ['{"schema_version": "0.2.0", …}', '{"schema_version": "0.2.0", …}\\n', "…", "{… 1.0, …}"],
 )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,8 +62,12 @@ class Store:
 @pytest.fixture(scope="session")
 def bucket() -> Iterator[ForwardingServer]:
     """A store that speaks S3, behind a server that can do wrong."""
+    from moto import backends
     from moto.server import ThreadedMotoServer
 
+    # Else each request looks into the folders of moto.
+    services = list(backends.list_of_moto_modules())
+    backends.list_of_moto_modules = lambda: services
     store = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     store.start()
     address, port = store.get_host_and_port()
@@ -93,14 +98,30 @@ def web(site: ObjectServer) -> Iterator[Store]:
     site.reset()
 
 
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One certificate: each connection to S3 reads a file of them, and the usual one is large."""
+    library = find_spec("botocore")
+    assert library is not None
+    assert library.origin is not None
+    every = Path(library.origin).with_name("cacert.pem").read_text()
+    first, end, _ = every.partition("-----END CERTIFICATE-----")
+    path = tmp_path_factory.mktemp("authority") / "one.pem"
+    path.write_text(f"{first}{end}\n")
+    return path
+
+
 @pytest.fixture
-def s3(bucket: ForwardingServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+def s3(
+    bucket: ForwardingServer, authority: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Store]:
     # Connections to the servers of other tests are not this one's.
     from s3fs import S3FileSystem
 
     S3FileSystem.clear_instance_cache()
     monkeypatch.setattr("botocore.session.create_loader", _loader)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{bucket.address}")
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(authority))
     for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)
 

@@ -19,8 +19,6 @@ from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.run_summary import NOT_CHECKED, RunSummary
 from evalstream.model.signals import STOPPING
 
-PAGE: Final = 1_000
-
 _TABLES: Final = """
     CREATE TABLE entry (file BLOB, code BLOB, pointer BLOB, sample BLOB, value BLOB,
         known INTEGER, found INTEGER, written INTEGER,
@@ -41,10 +39,9 @@ _CHECK: Final = (
     "ON CONFLICT DO UPDATE SET alone = min(alone, excluded.alone)"
 )
 _CHECKED: Final = "SELECT alone, whole, rules FROM checked WHERE file = ?"
-_NEXT: Final = (
-    "SELECT file, code, pointer, sample, value, known, found, written FROM entry "  # noqa: S608 - our own names
-    "WHERE (file, code, pointer, sample, value) > (?, ?, ?, ?, ?) "
-    f"ORDER BY 1, 2, 3, 4, 5 LIMIT {PAGE}"
+_ENTRIES: Final = (
+    "SELECT file, code, pointer, sample, value, known, found, written FROM entry "
+    "ORDER BY 1, 2, 3, 4, 5"
 )
 
 
@@ -183,11 +180,9 @@ class Baseline:
                 yield baseline_file.known_finding(key, count)
 
     def _entries(self) -> Iterator[tuple[baseline_file.Key, int, int, int]]:
-        latest: baseline_file.Key = (b"", b"", b"", b"", b"")
-        while rows := self._table.rows(_NEXT, *latest):
-            for file, code, pointer, sample, values, *counts in rows:
-                latest = (file, code, pointer, sample, values)
-                yield (latest, *counts)
+        for *key, known, found, written in self._table.iterate(_ENTRIES):
+            file, code, pointer, sample, value = key
+            yield (file, code, pointer, sample, value), known, found, written
 
     def _was_checked(self, key: baseline_file.Key) -> bool:
         """Tell whether a finding would have been found again: its file and rule were checked."""

@@ -113,7 +113,6 @@ def _couples(
 
 
 def _refusal(runs: Sequence[CheckedRun], settings: CompareSettings) -> str | None:
-    """Return why the runs are not compared, None if they are."""
     for run in runs:
         if run.samples is None:
             reason = run.refusal or f"holds no scores of single samples (format {run.run.format})"
@@ -195,7 +194,6 @@ def _comparison(
 
 
 def _conflict(pair: JoinedPair, number: int, settings: CompareSettings) -> str | None:
-    """Return why the scores of a metric are not compared, None if they are."""
     conflict = pair.match.conflicts.get(number) or _lacking(pair, settings)
     lacking = pair.tally.metrics[number].unclustered
     if conflict is None and lacking:
@@ -299,7 +297,6 @@ def _describe_unpaired(report: ComparisonReport) -> Iterator[str]:
 
 
 def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:
-    """Say what was compared, and whether every run passes its check."""
     labels = [run.shown.label for run in runs]
     joined = f"{', '.join(labels[:-1])} and {labels[-1]}" if len(labels) > 1 else labels[0]
     if report.refused is not None:
@@ -324,7 +321,6 @@ def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:
 
 
 def _holds(name: str, report: ComparisonReport) -> bool:
-    """Tell whether a condition holds."""
     if name == REGRESSION:
         return any(
             one.verdict is CompareVerdict.SIGNIFICANT and one.better == report.reference

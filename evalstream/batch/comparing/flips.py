@@ -188,7 +188,6 @@ def _is_alike(pair: SamplePair) -> bool:
 
 
 def _says_something(answer: Any) -> bool:
-    """Tell whether an answer has a text that is not blank, or a number."""
     if isinstance(answer, str):
         return bool(answer.strip())
     if isinstance(answer, dict):

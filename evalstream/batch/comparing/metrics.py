@@ -142,7 +142,6 @@ def with_one_name(
 
 
 def _find_named(metrics: Sequence[MetricName], name: str) -> list[MetricName]:
-    """Return the metrics of a run that a name means."""
     of_result = [one for one in metrics if one.result == name]
     is_sole = len({one.label for one in of_result}) == 1
     return [one for one in metrics if one.label == name or (is_sole and one in of_result)]
@@ -265,6 +264,5 @@ def _join_metrics(one: MetricName, other: MetricName) -> tuple[MetricName, str |
 def _names_without(
     metrics: Sequence[MetricName], known: dict[tuple[str, str | None], int], wanted: str | None
 ) -> list[str]:
-    """Return the labels of metrics that are not matched, each once."""
     labels = (one.label for one in metrics if _key(one) not in known)
     return [*dict.fromkeys(labels)] if wanted is None else []

@@ -113,7 +113,6 @@ def joined_pair(
 def _describe_copies(
     match: MetricMatch, tally: PairTally, labels: tuple[str, str]
 ) -> Iterator[str]:
-    """Say of which metrics matched samples are copies of a question."""
     for metric, one in zip(match.metrics, tally.metrics, strict=True):
         found = one.copies
         if found.copies:
@@ -192,7 +191,6 @@ def scale_conflicts(
 def _describe_failures(
     match: MetricMatch, tally: PairTally, labels: tuple[str, str]
 ) -> Iterator[str]:
-    """Say under which metrics samples failed in one run alone: they may explain a difference."""
     for metric, one in zip(match.metrics, tally.metrics, strict=True):
         if one.failed:
             pairs = count_noun(one.failed, "matched sample")
@@ -246,7 +244,6 @@ def list_drifts(
 def _ids_at(
     run: CheckedRun, options: Options, places: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], object]:
-    """Return the sample ids of some rows by place, as far as they can be read again."""
     wanted = sorted(set(places))
     try:
         read = FORMATS[run.run.format].answers(run.run, options, wanted)

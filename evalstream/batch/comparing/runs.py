@@ -137,7 +137,6 @@ def reason_left_out(run: CheckedRun, settings: CompareSettings, metric: str | No
 
 
 def _describe_run(summary: RunSummary, samples: RunSamples | None, label: str) -> ComparedRun:
-    """Return what the report says of a run."""
     described = None if samples is None else samples.description
     reason = summary.incomplete_reason or summary.remark
     return ComparedRun(
@@ -174,7 +173,6 @@ def make_labels(count: int) -> list[str]:
 
 
 def _name_codes(counts: Mapping[str, int]) -> list[str]:
-    """Return the codes of findings with their names and numbers, the most frequent first."""
     texts = [
         f"{code} {CATALOGUE[code].name} ({times:,})"
         for code, times in Counter(counts).most_common(MOST_REASONS)

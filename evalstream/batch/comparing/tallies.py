@@ -119,7 +119,6 @@ class MetricTally:
         return changes
 
     def _add_scored(self, pairs: Array) -> None:
-        """Add samples with scores in both runs."""
         # Copies are read faster than members of records.
         a, b, flags = (pairs[name].copy() for name in ("score_a", "score_b", "flags"))
         self.paired.add(a, b)
@@ -198,7 +197,6 @@ class PairTally:
         self.drifts = nsmallest(MOST_DRIFTS, self.drifts)
 
     def _keep_flips(self, tally: MetricTally, pairs: Array) -> None:
-        """Keep the scored samples that both runs judge differently."""
         if self._flips is None:
             return
         is_scored = ~np.isnan(pairs["score_a"]) & ~np.isnan(pairs["score_b"])
@@ -224,7 +222,6 @@ def select_first_lines(pairs: Array, most: int) -> Array:
 
 
 def _by_metric(records: Array, numbers: Array) -> Iterator[tuple[int, Array]]:
-    """Iterate over records by the numbers of their metrics."""
     metrics = list_distinct(numbers)
     for metric in metrics:
         yield metric, records if len(metrics) == 1 else records.compress(numbers == metric)

@@ -236,7 +236,6 @@ class _RunNames(NamedTuple):
     is_array: int
 
     def choose_name(self, is_aggregate: int) -> str:
-        """Return the name of its aggregate or of its rows."""
         return (self.aggregate if is_aggregate else self.file) or ""
 
     def place(self, word: int) -> tuple[int, int]:

@@ -102,7 +102,6 @@ class _BoundedConnection(sqlite3.Connection):
         return super().execute(*arguments)
 
     def executemany(self, *arguments: Any) -> sqlite3.Cursor:
-        """Execute a statement for each of several values."""
         self._looks = 0
         return super().executemany(*arguments)
 
@@ -249,7 +248,6 @@ def _known_schema() -> dict[tuple[str, str], str | None]:
 
 
 def _squeeze_spaces(sql: Any) -> Any:
-    """Return SQL whose white space is single spaces."""
     return " ".join(sql.split()) if isinstance(sql, str) else sql
 
 

@@ -193,7 +193,6 @@ def wrote(head: bytes) -> bool:
 
 
 def _text(entries: Iterable[LedgerEntry], output: Output) -> None:
-    """Write an aligned line for each entry, and a total."""
     totals = dict.fromkeys((*VERDICTS, DAMAGED), 0)
     unsettled = 0
     for entry in entries:

@@ -66,7 +66,6 @@ def _refuse_companions(path: str, kind: type[EvalstreamError]) -> None:
 
 
 def _journal_path(path: str) -> str:
-    """Return the path of SQLite's rollback journal."""
     return f"{os.path.realpath(path)}-journal"
 
 

@@ -221,7 +221,6 @@ class Ledger:
             self._connection.close()
 
     def __enter__(self) -> Ledger:
-        """Return itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -341,6 +340,5 @@ def find_gone_below(connection: sqlite3.Connection, folder: str) -> GoneRuns:
 
 
 def _iso(nanoseconds: int) -> str:
-    """Return a time as ISO 8601, in UTC and whole seconds."""
     moment = datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

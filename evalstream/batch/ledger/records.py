@@ -99,7 +99,6 @@ class ByteStore:
             self._recent, self._on_disk = [], self.size
 
     def __len__(self) -> int:
-        """Return the number of byte strings."""
         return len(self._lengths) + len(self._recent)
 
     def __iter__(self) -> Iterator[bytes]:

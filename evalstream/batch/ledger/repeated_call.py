@@ -158,7 +158,6 @@ class RememberedRuns(RunSequence):
         self._values, self._count = values, count
 
     def __len__(self) -> int:
-        """Return the number of runs."""
         return self._count
 
     def __iter__(self) -> Iterator[RunSummary]:

@@ -113,7 +113,6 @@ def _state_of_name(name: str | None) -> FileState | None:
 
 
 def _remote_state(url: str) -> FileState:
-    """Request the properties of an object, and return its state."""
     try:
         store = find_store(url)
         with STOPPING.interruptible():

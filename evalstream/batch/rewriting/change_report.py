@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from evalstream._version import __version__
 from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
 from evalstream.model.changes import Change, ChangeClass, ChangeTally, Example, Need
+from evalstream.model.data_class import DataClass
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.text import count_noun, on_one_line
 from evalstream.parsing.json import dumps_visible
@@ -60,17 +61,15 @@ FIXED: Final = Words(
 )
 
 
-class _Total:
+class _Total(DataClass):
     """A change over all runs: in how many runs, rows or documents, and the first place."""
 
-    __slots__ = ("example", "is_rows", "lines", "place", "runs", "times")
-
-    def __init__(self, *, is_rows: bool) -> None:
-        self.runs = self.times = 0
-        self.is_rows = is_rows
-        self.place = ""
-        self.lines: tuple[int, ...] = ()
-        self.example: Example | None = None
+    is_rows: bool
+    place: str
+    lines: tuple[int, ...]
+    example: Example | None
+    runs: int = 0
+    times: int = 0
 
 
 class ChangeReport:
@@ -195,10 +194,10 @@ class ChangeReport:
         for change, seen in tally.seen.items():
             total = self._totals.get((change, is_rows))
             if total is None:
-                total = self._totals[change, is_rows] = _Total(is_rows=is_rows)
                 lines = ", ".join(f"{line:,}" for line in seen.lines)
-                total.place = f"{file}:{lines}" if lines else f"{file}"
-                total.example, total.lines = seen.example, seen.lines
+                place = f"{file}:{lines}" if lines else f"{file}"
+                total = _Total(is_rows, place, seen.lines, seen.example)
+                self._totals[change, is_rows] = total
             total.runs += 1
             total.times += seen.times
 

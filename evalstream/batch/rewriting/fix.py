@@ -277,7 +277,6 @@ def _put_in_place(run: Run, parts: tuple[Part, Part], job: FixJob) -> None:
 
 
 def _write(stack: ExitStack, path: str, target: str) -> None:
-    """Write a copy of a file, which gets its name when the stack ends."""
     os.makedirs(os.path.dirname(target), exist_ok=True)
     output = stack.enter_context(Output(target))
     with open(path, "rb") as file:

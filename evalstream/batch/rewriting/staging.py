@@ -44,7 +44,6 @@ class Staging:
         self._unsynced: set[str] = set()
 
     def __enter__(self) -> Staging:
-        """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -271,7 +271,6 @@ def _candidates(results: Sequence[Result]) -> dict[str, list[Result]]:
 
 
 def _list_names(result: Result) -> tuple[Iterable[str], Iterable[str], Iterable[str]]:
-    """Return the names of a result, of its possible tasks, and of its dataset."""
     own = () if result.name is None else (result.name,)
     datasets = (name for name in (result.dataset, result.repository) if name)
     return own, tasks_in_name(result.name or ""), datasets

@@ -120,7 +120,6 @@ def _accepts(options: Options, document: Any) -> bool:
 
 
 def _version(declared: str | None, options: Options) -> str:
-    """Return the version that an aggregate is checked against."""
     if options.schema_version != "auto":
         return options.schema_version
     return versions.nearest_version(declared or versions.DEFAULT_VERSION, instance=False)

@@ -180,7 +180,6 @@ class BlockPass:
         ]
 
     def _note_records(self, taken: TakenRows, entries: list[_Entry]) -> None:
-        """Add the records of taken rows and of the other ones, in order."""
         at = before = 0
         for (place, _, _), entry in zip(taken.left, entries, strict=True):
             upto = at + (place - before) * RECORD_BYTES
@@ -297,7 +296,6 @@ class BlockPass:
         return True
 
     def _lose(self, number: int) -> None:
-        """Count a row that cannot be read."""
         self._tally.rows += 1
         self._tally.unread += 1
         self._noted.lose(number)
@@ -352,7 +350,6 @@ class BlockPass:
         entry.record = group.record(entry.number, entry.offset, entry.line, key, content)
 
     def _sample(self, entry: _Entry, request: SampleRequest) -> None:
-        """Add a row to those of a comparison with other runs."""
         from evalstream.formats.eee.compared import sample_row
 
         row = sample_row(

@@ -227,7 +227,6 @@ def _note_findings(checked: CheckedRows, judged: JudgedRun) -> None:
 
 
 def _write_seal(summary: RunSummary, judged: JudgedRun, routing: RowRouting) -> None:
-    """Seal the rows, unless there is a reason for refusal."""
     from evalstream.engine.sealed_document import seal_diff, write
 
     if judged.seal is None:

@@ -166,7 +166,6 @@ def _place_evidence(
 
 
 def _scores_errors(claims: Claims, sums: ScoreSums) -> bool:
-    """Return whether a score is over the rows with an error as well."""
     if sums.sound_rows == sums.rows:
         return False
     mean, sound = sums.mean(), sums.mean_without_errors()

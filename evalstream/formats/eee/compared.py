@@ -89,7 +89,6 @@ _OF_RUN: Final = frozenset({"schema_version", "evaluation_id", "model_id", "samp
 def _metric(
     label: GroupLabel, results: Mapping[int, Result], figures: Mapping[int, Figures]
 ) -> MetricName:
-    """Name what the rows of a group measure."""
     result = None if label.place is None else results.get(label.place)
     if result is None:
         name = label.name or ""

@@ -156,7 +156,6 @@ def derive_address(identity: str, developer: str | None) -> Address | Unaddressa
 
 
 def _problem(parts: Sequence[str], noun: str) -> str | None:
-    """Return why one of some parts cannot be a directory, or None if all can."""
     for part in map(str.strip, parts):
         for applies, reason in _UNADDRESSABLE:
             if applies(part):

@@ -57,7 +57,6 @@ _IDLE: Final[list[ScannerMemory]] = []
 
 @lru_cache(maxsize=256)
 def _read_flags(flags: int) -> tuple[tuple[Violation, ...], tuple[tuple[str, bool], ...]]:
-    """Return the notices and the habits of rows with these flags."""
     notices = tuple(notice for flag, notice in _NOTICES if flags & flag)
     return notices, tuple((habit, kept) for flag, habit, kept in _HABITS if flags & flag)
 
@@ -144,7 +143,6 @@ class FastBlock:
         )
 
     def _group(self, scope: int, number: int) -> RowGroup:
-        """Return the group of the rows of a scope, one of which is on a line."""
         group = self._known.get(scope)
         if group is None:
             group = self._known[scope] = self._groups.of(self._memory.ids[scope], number)
@@ -217,7 +215,6 @@ class FastBlock:
             yield answer_digest([json.fast(text) if text else None for text in answer])
 
     def _link(self, rows: ScannedRows) -> None:
-        """Add the words that link rows to those of other runs."""
         links = rows.links()
         if len(self._known) == 1:
             (scope,) = self._known
@@ -227,7 +224,6 @@ class FastBlock:
             self._add_links(place, links[row * LINK_WORDS : (row + 1) * LINK_WORDS])
 
     def _sample(self, rows: ScannedRows, request: SampleRequest) -> None:
-        """Add the rows to those of a comparison with other runs."""
         from evalstream.stats.sample_digests import read_cluster
 
         words = rows.samples({scope: group.number for scope, group in self._known.items()})

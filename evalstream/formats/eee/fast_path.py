@@ -256,7 +256,6 @@ def _iterate_watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
 
 
 def _bits(known: tuple[str, ...], chosen: tuple[str, ...] | frozenset[str]) -> int:
-    """Return, as bits, which of the known names are chosen."""
     return sum(1 << bit for bit, name in enumerate(known) if name in chosen)
 
 

@@ -106,14 +106,12 @@ def _samples(facts: RunFacts, expected: int) -> Iterator[Violation]:
 
 
 def _by_result(facts: RunFacts) -> set[int]:
-    """Return the number of samples of each result that has any."""
     covers = (facts.coverage.of(result.place) for result in facts.context.results)
     return {cover.samples for cover in covers if cover.samples}
 
 
 @lru_cache(maxsize=16)
 def _aggregate_checks(enabled: frozenset[str]) -> list[Check]:
-    """Return the enabled checks of aggregates."""
     rules = (rule for rule in CATALOGUE.values() if rule.code in enabled)
     return [rule.aggregate for rule in rules if rule.aggregate is not None]
 
@@ -194,7 +192,6 @@ def _aggregate_violations(facts: RunFacts, noted: Sequence[PlacedViolation]) -> 
 
 
 def _name_result(violation: Violation) -> str:
-    """Return the pointer to the result that a violation is in."""
     return "/".join((violation.pointer or "").split("/")[:3])
 
 

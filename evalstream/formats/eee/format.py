@@ -200,7 +200,6 @@ def _decoder() -> Any:
 
 
 def _declared_by(details: Any) -> DeclaredRows:
-    """Return the rows file that detailed_evaluation_results names."""
     declared = details.get("file_path") if isinstance(details, dict) else None
     return DeclaredRows(declared if isinstance(declared, str) and declared else None)
 

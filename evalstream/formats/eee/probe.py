@@ -78,7 +78,6 @@ def _context(
     algorithm: str,
     recipes: tuple[str, ...],
 ) -> RowContext:
-    """Return the context for rows of a version, with what the aggregate says about them."""
     selection = CATALOGUE.selection(options)
     made = partial(EngineContext, options, selection, options.links, version, algorithm, recipes)
     if aggregate is None:
@@ -239,7 +238,6 @@ def _explanations(rows: _Rows, algorithm: str) -> Iterator[frozenset[str]]:
 
 
 def _find_recipes(row: dict[str, Any] | None, algorithm: str, first: str) -> frozenset[str]:
-    """Return the recipes that give a row's hash; `first` is tried before the others."""
     digest, covered = (
         (None, None) if row is None else (row.get("sample_hash"), row_view.hash_input(row))
     )

@@ -264,7 +264,6 @@ _PLAIN: Final = frozenset({str, type(None)})
 
 
 def _dataset_members(joined: Result | None) -> tuple[str | None, str | None, str | None]:
-    """Return the dataset members of a result, None for each that is missing."""
     return (
         (None, None, None) if joined is None else (joined.dataset, joined.repository, joined.split)
     )

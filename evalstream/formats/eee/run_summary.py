@@ -236,7 +236,6 @@ def have_mappings(rows: RowsRead) -> bool:
 
 
 def _list_verified(facts: RunFacts, *, are_whole: bool, is_changed: bool) -> Verified:
-    """Return what was verified, including checks without a finding."""
     aggregate, rows = facts.aggregate, facts.tally.rows
     checksum = row_count = None
     # The bytes are compared also where rows among them could not be read.

@@ -199,7 +199,6 @@ class TakenViolations:
         return by_likeness
 
     def _of_rows(self, batch: _Batch, places: Sequence[int]) -> list[LineViolations]:
-        """Return all violations of some rows."""
         wordings = [self._wording(batch, place) for place in places]
         paths, starts = [*chain.from_iterable(wording.paths for wording in wordings)], list[int]()
         for place, wording in zip(places, wordings, strict=True):
@@ -250,7 +249,6 @@ class TakenViolations:
         return known
 
     def _word(self, batch: _Batch, place: int) -> Wording:
-        """Make the wording of a row."""
         likeness, plan = batch.likenesses[place], self._fast_path
         violations = [*self._template(batch, likeness, place)]
         violations += self._groups[likeness[0]].violations
@@ -283,7 +281,6 @@ class TakenViolations:
         return key
 
     def _count_fitting(self, wording: Wording, first: int, times: int) -> None:
-        """Count rows that another version fits."""
         for versions in wording.fitting:
             self._tally.fitting.add(versions, first, times)
 

@@ -283,7 +283,6 @@ def _differs(violation: Violation) -> bool:
 
 
 def _share(agreeing: int, total: int, noun: str) -> str:
-    """Return a number of samples or results, and of how many if those are more."""
     return (
         count_noun(total, noun)
         if agreeing == total

@@ -239,7 +239,6 @@ def _differs(place: str, **where: Any) -> Violation:
 
 
 def _name(place: str) -> str:
-    """Return what verdicts call a member, its place for one that has no name here."""
     return next((name for beginning, name in _NAMES if place.startswith(beginning)), place)
 
 

@@ -92,7 +92,6 @@ class _Check:
         self.folder = self._reader.folder
 
     def summary(self, progress: Progress) -> RunSummary:
-        """Check the run."""
         progress.begin(self._documents.name, 0)
         read_files = self._reader.read(progress)
         for one in read_files:
@@ -137,7 +136,6 @@ class _Check:
                 yield claim._replace(label=f"{name}: {claim.label}") if several else claim
 
     def _compare_digests(self) -> None:
-        """Compare the documents with the manifests of their folders."""
         sealing = self._options.sealing
         new = None if sealing is None else sealing.text
         for manifest in self._reader.manifests:
@@ -155,7 +153,6 @@ class _Check:
                 yield Checked(text, manifest.is_kept)
 
     def _note_beside(self) -> None:
-        """Note the folders of a project that are not checked."""
         for path in self._reader.iterate_folders():
             names = beside_config(path, self._options.exclude)
             if names:
@@ -199,7 +196,6 @@ class _Check:
                 self._documents.note(with_spelling(violation, one.reading), one.name)
 
     def _violations(self, subject: views.FolderItem) -> Iterator[Violation]:
-        """Yield the violations of a document among others."""
         yield from self._schema_violations(subject)
         for rule in _RULES:
             yield from rule.apply(subject)

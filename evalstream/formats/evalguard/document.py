@@ -37,7 +37,7 @@ from evalstream.parsing import yaml
 from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, fast, shorten, type_name
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.parsing.limits import TooLarge, refuse_many_values
-from evalstream.parsing.yaml_scalars import settle_scalars
+from evalstream.parsing.yaml_scalars import Mark, settle_scalars
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES108, ES109, explain, read_object
 
 LARGEST_DOCUMENT: Final = 32 << 20
@@ -56,7 +56,7 @@ class Reading(NamedTuple):
     """The kind and value of a document, its violations, and what finds positions in it.
 
     `kind` is None if it is unknown, `value` if the document is not an object. `replaced` holds the
-    pointers of values that replace numbers which JSON does not allow. `marks` are those of YAML.
+    pointers of values that replace numbers which JSON does not allow. `mark` is the root of YAML.
     """
 
     kind: str | None
@@ -64,7 +64,7 @@ class Reading(NamedTuple):
     locator: Locator
     violations: list[PlacedViolation]
     replaced: frozenset[str | None] = frozenset()
-    marks: yaml.Marks = yaml.NOWHERE
+    mark: Mark = yaml.NOWHERE
 
 
 def read_bytes(path: str, watch: Watch) -> bytes | None:
@@ -141,7 +141,7 @@ def _read_json(file: File, text: bytes, max_depth: int) -> Reading:
 
 def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
     seen = yaml.read_yaml(text, max_depth)
-    locator = partial(yaml.find_marks, seen.marks)
+    locator = partial(yaml.find_marks, seen.mark)
     violations = [
         PlacedViolation(_violation(issue), issue.line, issue.column) for issue in seen.issues
     ]
@@ -150,13 +150,11 @@ def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
     if not isinstance(seen.value, dict):
         violations.append(PlacedViolation(_no_object(seen)))
         return Reading(_kind(file, None), None, locator, violations)
-    kind, marks = _kind(file, seen.value), seen.marks
-    if seen.is_plain:
-        return Reading(kind, seen.value, locator, violations, marks=marks)
-    value, issues = settle_scalars(seen.value, marks.mark)
+    kind = _kind(file, seen.value)
+    value, issues = settle_scalars(seen.value, seen.mark)
     violations += [PlacedViolation(_violation(issue)) for issue in issues]
     replaced = frozenset(issue.pointer for issue in issues)
-    return Reading(kind, value, locator, violations, replaced, marks)
+    return Reading(kind, value, locator, violations, replaced, seen.mark)
 
 
 def _no_object(seen: yaml.Yaml) -> Violation:
@@ -178,7 +176,6 @@ def _violation(issue: SyntaxIssue) -> Violation:
 
 
 def _kind(file: File, value: dict[str, Any] | None) -> str | None:
-    """Return the kind of a document: by its folder, else by its members."""
     within = kind_of_folder(file.folders)
     if within is not None:
         return within
@@ -198,7 +195,7 @@ def with_spelling(violation: Violation, reading: Reading) -> Violation:
     """Return the violation of a number that should be a string with how the number is written."""
     if violation.keyword != "type" or violation.expected != _STRING or violation.pointer is None:
         return violation
-    spelling = yaml.spelling_at(reading.marks, violation.pointer)
+    spelling = yaml.spelling_at(reading.mark, violation.pointer)
     if spelling is None:
         return violation
     message = f"{violation.message}; YAML 1.2 reads {shorten(spelling)} as a number, so quote it"
@@ -265,7 +262,6 @@ def true_pointer(kind: str, value: dict[str, Any], place: str | None) -> str | N
 
 
 def _with_impacts(items: Any) -> Any:
-    """Return the ranges of a metric, with some impact in place of each label."""
     if not isinstance(items, list):
         return items
     return [

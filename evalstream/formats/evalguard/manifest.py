@@ -68,7 +68,6 @@ def sealed_folder(folder: str) -> SealedText:
 
 
 def _is_foreign(text: bytes | None) -> bool:
-    """Tell whether a file under the name of a manifest is none."""
     if not text:
         return False
     try:
@@ -184,7 +183,6 @@ def _report_changed(digest: Digest, listed: Mapping[str, Any], index: int) -> Vi
 
 
 def _faults(listed: list[dict[str, Any]]) -> Iterator[Violation]:
-    """Report paths that leave the folder or come twice."""
     seen: set[str] = set()
     for index, one in enumerate(listed):
         path, place = one["path"], pointer(("documents", index, "path"))

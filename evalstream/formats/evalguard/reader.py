@@ -132,7 +132,6 @@ class FolderReader:
                     yield file
 
     def _without_manifests(self, files: Iterable[File]) -> list[File]:
-        """Keep manifests apart, and return the other files."""
         found = list(files)
         paths = [file.path for file in found if is_manifest(file.path) and not file.leaves]
         if found and not found[0].is_found and is_manifest(found[0].path):
@@ -207,7 +206,6 @@ class FolderReader:
                 yield PlacedViolation(violation)
 
     def _document(self, file: File, name: str, reading: Reading) -> ReadFile:
-        """Return the document of a file, or note why there is none."""
         if reading.value is None:
             self._documents.cannot(f"{name} could not be read as a document")
             self._remember(file, reading)
@@ -238,5 +236,4 @@ class FolderReader:
 
 
 def _is_schema(file: File, value: dict[str, Any]) -> bool:
-    """Tell whether a file holds a schema: by its name, and by its members among documents."""
     return file.is_schema and bool(SIGNS & value.keys() or kind_of_folder(file.folders) is None)

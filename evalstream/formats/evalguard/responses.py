@@ -143,7 +143,6 @@ def claims_of_response(response: Response, folder: Folder) -> Iterator[JudgedCla
 def _judge(
     label: str, place: str, kind: ClaimKind, number: Any, bounds: Bounds
 ) -> Iterator[JudgedClaim]:
-    """Judge a figure by its bounds, unless it is no number."""
     if number is None or (isinstance(number, float) and not math.isfinite(number)):
         return
     value = Decimal(str(number))
@@ -202,7 +201,6 @@ def _of_task(folder: Folder, task: str, policy: str | None) -> tuple[str, Mappin
 
 
 def _sources(folder: Folder, policy: str | None) -> Iterator[Document]:
-    """Yield the documents that have thresholds, or the policy that is named."""
     policies = folder.owners[POLICY]
     if policy is not None and policy not in policies:
         raise UsageError(describe_unknown("policy", policy, sorted(policies)))

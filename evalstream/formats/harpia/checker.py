@@ -148,7 +148,6 @@ def _close_check(
 
 
 def _samples(options: Options, read: Input | None) -> RecordSamples | None:
-    """Return what collects the samples of a log, None unless that is asked for."""
     if options.samples is None:
         return None
     from evalstream.formats.harpia.compared import RecordSamples
@@ -166,7 +165,6 @@ def _mark_missing(run: Run, summary: RunSummary) -> RunSummary:
 
 
 def _input(documents: DocumentCheck, path: str | None) -> Input | None:
-    """Read and check the input, if there is one."""
     document = _document(documents, path, INPUT)
     if document is None or path is None:
         return None
@@ -182,7 +180,6 @@ def _input(documents: DocumentCheck, path: str | None) -> Input | None:
 def _scores(
     documents: DocumentCheck, document: ReadDocument | None, read: Input | None
 ) -> list[Score] | None:
-    """Check the output, if there is one, and return its score for each metric."""
     path = documents.run.aggregate
     if document is None or path is None:
         return None
@@ -213,7 +210,6 @@ def _too_deep(documents: DocumentCheck, path: str) -> None:
 
 
 def _document(documents: DocumentCheck, path: str | None, kind: str) -> ReadDocument | None:
-    """Read a document of a kind and note its violations; None if it cannot be used."""
     text = None if path is None else documents.bytes(path)
     if text is None or path is None:
         return None

@@ -291,7 +291,6 @@ def _spelled_keys(holder: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _is_record(keys: frozenset[str]) -> bool:
-    """Return whether keys are those of a log record."""
     marks = keys & {"metric", "metricid", "metricname", "parameters", "result"}
     return ("instanceid" in keys and bool(marks)) or {"metric", "parameters", "result"} <= keys
 

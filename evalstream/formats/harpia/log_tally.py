@@ -258,7 +258,6 @@ def _by_name(metrics: Iterable[InputMetric]) -> Mapping[str, tuple[InputMetric, 
 
 
 def _bound_text(text: str) -> str:
-    """Return a string of bounded length that represents an id."""
     if len(text) <= LONGEST_IDENTIFIER:
         return text
     digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=DIGEST_BYTES)

@@ -170,7 +170,6 @@ def claim_at(document: Any, place: str, path: tuple[str, ...]) -> Decimal | None
 
 
 def _is_named(metric: str, parts: tuple[str, ...], words: frozenset[str]) -> bool:
-    """Return whether the name of a metric has one of some parts or words."""
     joined = ODD.sub("", metric.lower())
     return any(part in joined for part in parts) or not metric_words(metric).isdisjoint(words)
 

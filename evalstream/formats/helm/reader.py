@@ -20,11 +20,12 @@ from evalstream.engine.log_reading import (
 )
 from evalstream.engine.positions import envelope_locator, envelope_mover
 from evalstream.formats.helm import requests
+from evalstream.formats.helm.adapter import describe_adapter, find_other_mapping, list_settings
 from evalstream.formats.helm.claims import Claimed
 from evalstream.formats.helm.entries import EntryCollector
 from evalstream.formats.helm.format import NOUNS, REQUESTS, STATE
 from evalstream.formats.helm.rules import documents as about_documents
-from evalstream.formats.helm.rules.instances import check_mapping, check_settings, describe_adapter
+from evalstream.formats.helm.rules.instances import check_examples, check_mapping, check_settings
 from evalstream.formats.helm.statistics import (
     InstanceEntry,
     RunTotals,
@@ -203,11 +204,12 @@ class RunReader:
     ) -> list[RawRow] | None:
         """Return the rows of requests, None if one is malformed or not the adapter's."""
         rows, adapter = [], self.adapter
-        settings = requests.list_settings(adapter)
+        settings = list_settings(adapter)
         for number, (one, place) in enumerate(zip(found, places, strict=True), self.count):
             perturbation = requests.read_perturbation(bytes(one.instance.perturbation))
             is_other = any(check_settings(one.request, settings, ""))
-            if perturbation is None or is_other or requests.find_other_mapping(one, adapter):
+            is_other = is_other or any(check_examples(one, adapter, ""))
+            if perturbation is None or is_other or find_other_mapping(one, adapter):
                 return None
             rows.append(self._make_row(one, perturbation, number, place[2], place[3]))
         return rows
@@ -238,7 +240,8 @@ class RunReader:
         else:
             request, plain = requests.read_request(value), requests.convert_request(value)
             violations = [
-                *check_settings(plain.request, requests.list_settings(self.adapter), place),
+                *check_settings(plain.request, list_settings(self.adapter), place),
+                *check_examples(plain, self.adapter, place),
                 *check_mapping(plain, self.adapter, place),
             ]
             where = self.count, element.line, element.column

@@ -78,6 +78,8 @@ class PlainRequest(msgspec.Struct, frozen=True, gc=False):
     output_mapping: dict[str, str] | None = None
     reference_index: int | None = None
     request_mode: str | None = None
+    num_train_instances: int | None = None
+    prompt_truncated: bool | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -92,6 +94,7 @@ KEPT: Final[KeptMembers] = {
     "request": dict.fromkeys(Settings.__struct_fields__),
     "result": {"completions": {"text": None, "logprob": None}},
     **dict.fromkeys(("output_mapping", "reference_index", "request_mode")),
+    **dict.fromkeys(("num_train_instances", "prompt_truncated")),
 }
 """The members of `PlainRequest`."""
 
@@ -205,41 +208,6 @@ def convert_request(value: Mapping[str, Any]) -> PlainRequest:
         )
 
 
-def list_settings(adapter: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the members of an adapter that it puts into each request as they are."""
-    is_sampled = text_or_none(adapter.get("method")) in _SAMPLED
-    names = Settings.__struct_fields__ if is_sampled else ("model", "model_deployment")
-    return {name: adapter[name] for name in names if adapter.get(name) is not None}
-
-
-def find_other_mapping(
-    request: PlainRequest, adapter: Mapping[str, Any]
-) -> Mapping[str, str] | None:
-    """Return what a request must map letters to, None where it does, or where that is not known.
-
-    Source: MultipleChoiceJointAdapter of HELM. Its early releases knew the letter A alone.
-    """
-    given, references = request.output_mapping, request.instance.references
-    if not given or references is None or text_or_none(adapter.get("method")) not in _JOINT:
-        return None
-    texts = [one.output if isinstance(one.output, str) else one.output.text for one in references]
-    letters = adapter.get("reference_prefix_characters")
-    if isinstance(letters, list):
-        mappings = [dict(zip(map(str, letters), texts, strict=False))]
-    else:
-        first = next(filter(str.isalnum, str(adapter.get("reference_prefix"))), "A")
-        starts = dict.fromkeys((first, "A"))
-        mappings = [{chr(ord(one) + at): text for at, text in enumerate(texts)} for one in starts]
-    return None if given in mappings else mappings[0]
-
-
-_JOINT: Final = frozenset({"multiple_choice_joint", "multiple_choice_joint_chain_of_thought"})
-"""Methods of adaptation that name each reference by a letter."""
-
-_SAMPLED: Final = _JOINT | {"generation", "chat", "ranking_binary"}
-"""Methods of adaptation that ask the model as the adapter says; others ask for no text."""
-
-
 def score_again(request: PlainRequest, metrics: Sequence[str]) -> bytes | None:
     """Return the scores of a plain request by some metrics, None where they are not known."""
     if not metrics or not request.is_plain or request.instance.references is None:
@@ -248,7 +216,10 @@ def score_again(request: PlainRequest, metrics: Sequence[str]) -> bytes | None:
     right = [one.output for one in references if one.tags and "correct" in one.tags]
     correct = [one if isinstance(one, str) else one.text for one in right]
     texts, likely = [one.text for one in completions], [one.logprob for one in completions]
-    return score_answers(texts, likely, correct, request.output_mapping, metrics)
+    told = [getattr(request, name) for name in metrics if name in TOLD]
+    scored = [name for name in metrics if name not in TOLD]
+    numbers = [math.nan if one is None else float(one) for one in told]
+    return score_answers(texts, likely, correct, request.output_mapping, scored, numbers)
 
 
 def score_answers(
@@ -257,11 +228,12 @@ def score_answers(
     correct: Sequence[str],
     mapping: Mapping[str, Any] | None,
     metrics: Sequence[str],
+    told: Sequence[float] = (),
 ) -> bytes | None:
     """Return the scores of answers with their log probabilities, None without answers.
 
     Without a correct reference no answer is right. Those of the most likely one come first, then
-    the best over all, which are called `NAME@k`.
+    the best over all, which are called `NAME@k`. What the request told comes behind each of both.
     """
     if not texts:
         return None
@@ -272,7 +244,7 @@ def score_answers(
         answers = [text_or_none(mapping.get(answer)) or "" for answer in answers]
     found = [_score_answer(answer, correct, metrics) for answer in answers]
     best = found[0] if len(found) == 1 else tuple(map(max, zip(*found, strict=True)))
-    return _pack(found[0], best)
+    return _pack(found[0], (*told,), best, (*told,))
 
 
 @lru_cache(maxsize=1024)
@@ -299,7 +271,7 @@ def arrange_scores(
             scores[place] = value
         else:
             scores.extend((place, value))
-    return scores if known else None
+    return scores if any(name not in TOLD for name, _, _ in known) else None
 
 
 def _score_answer(answer: str, correct: Sequence[str], metrics: Sequence[str]) -> tuple[float, ...]:
@@ -381,12 +353,16 @@ _SCORES: Final[Mapping[str, Callable[[str, str], float]]] = {
 
 METRICS: Final = _MATCHES | _SCORES.keys()
 
+TOLD: Final = ("num_train_instances", "prompt_truncated")
+"""Statistics beside them that a request tells itself."""
+
 
 def find_scored(run_spec: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the metrics of a run whose scores follow from its requests."""
     classes = (args for name, args in iterate_specs(run_spec) if name == BASIC)
     names = (name for args in classes for _, name in numbered_texts(args.get("names")))
-    return tuple(sorted(METRICS & {*names}))
+    found = sorted(METRICS & {*names})
+    return (*found, *TOLD) if found else ()
 
 
 def text_of(value: Any) -> str | None:

@@ -126,7 +126,6 @@ def ids(given: Any) -> list[str]:
 
 
 def _digests(forms: Sequence[Mapping[str, Any]], items: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the digests of some forms of a benchmark, whose items are encoded one at a time."""
     ends = [_around_items(form) for form in forms]
     hashers = [hashlib.sha256(before) for before, _ in ends]
     for index, item in enumerate(items):

@@ -12,7 +12,7 @@ from evalstream.engine.positions import envelope_locator, json_locator
 from evalstream.engine.row_pass import describe_error
 from evalstream.formats.base import other_formats
 from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
-from evalstream.formats.infereval.compact import compact_benchmark, is_plain
+from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.files import RereadDocument
 from evalstream.formats.infereval.format import (
     BENCHMARK,
@@ -104,7 +104,6 @@ class EvaluationCheck:
         return self._close_check()
 
     def _document(self) -> RereadDocument:
-        """Open the evaluation, or what it will be when it is sealed."""
         sealing = self._options.sealing
         text = None if sealing is None else sealing.text
         return RereadDocument(self._run.rows or "", self._documents.watch, text=text)
@@ -140,7 +139,6 @@ class EvaluationCheck:
             self._check_whole(self._evaluation)
 
     def _read_whole(self, envelope: Envelope) -> dict[str, Any] | None:
-        """Return the part outside the items, or None if it cannot be read."""
         if not envelope.is_whole:
             most = self._options.max_line_bytes
             limit = f"{most:,} bytes (--max-line-bytes)"
@@ -320,8 +318,6 @@ def _violations(benchmark: Benchmark) -> Iterator[Violation]:
     for rule in OF_BENCHMARKS:
         yield from rule.apply(benchmark)
     for index, value in benchmark.items:
-        if benchmark.matches_schema and is_plain(value, benchmark):
-            continue
         item = BenchmarkItem(index, value, benchmark)
         for rule in OF_BENCHMARK_ITEMS:
             yield from rule.apply(item)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from evalstream.formats.infereval.format import ITEMS
 from evalstream.formats.infereval.views import Item
-from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, vote, voting
+from evalstream.formats.infereval.votes import VERDICTS
 from evalstream.model.claim import JudgedClaim, Reason, State
 from evalstream.model.text import count_noun
 from evalstream.parsing.json_values import is_number, object_or_empty
@@ -37,26 +37,11 @@ class VerdictTally:
 
     def __init__(self) -> None:
         self._groups: dict[tuple[str, State, Reason | None], _Group] = {}
-        self._confirmed: Counter[tuple[str, int, tuple[int, ...]]] = Counter()
-
-    def add_confirmed(self, value: Mapping[str, Any]) -> None:
-        """Add an item whose vote and verdict are those of its samples."""
-        votes = value[VOTE]
-        counts = tuple([votes.get(name, 0) for name in VERDICTS])
-        self._confirmed[value[VERDICT], len(value["samples"]), counts] += 1
-
-    def _add_all_confirmed(self) -> None:
-        """Add the confirmed items, those that are alike together."""
-        for (verdict, samples, votes), items in self._confirmed.items():
-            counts = {name: items * number for name, number in zip(VERDICTS, votes, strict=True)}
-            for member, found in ((VERDICT, {verdict: items}), (VOTE, counts)):
-                self._add(member, State.CONFIRMED, None, found, found, samples, items)
-        self._confirmed.clear()
 
     def add(self, item: Item, refuted: Collection[str]) -> None:
         """Add the claims of an item, of which some members are `refuted`."""
         samples, tie_break = item.samples, item.evaluation.tie_break
-        outcome = vote(voting(samples or []), tie_break or ABSTAIN)
+        outcome = item.outcome
         reason = None
         if not samples:
             reason = Reason.UNREAD if samples is None else Reason.NO_ROWS
@@ -74,29 +59,14 @@ class VerdictTally:
             if member in refuted:
                 state = State.REFUTED
             why = reason if state is State.OPEN else None
-            self._add(
-                member, state, why, claimed, recomputed if samples else {}, len(samples or ())
-            )
-
-    def _add(
-        self,
-        member: str,
-        state: State,
-        reason: Reason | None,
-        claimed: Verdicts,
-        recomputed: Verdicts,
-        samples: int,
-        items: int = 1,
-    ) -> None:
-        group = self._groups.setdefault((member, state, reason), _Group())
-        group.items += items
-        group.samples += items * samples
-        group.claimed.update(claimed)
-        group.recomputed.update(recomputed)
+            group = self._groups.setdefault((member, state, why), _Group())
+            group.items += 1
+            group.samples += len(samples or ())
+            group.claimed.update(claimed)
+            group.recomputed.update(recomputed if samples else {})
 
     def claims(self) -> Iterator[JudgedClaim]:
         """Yield a claim for each member, state and reason, which covers all of its items."""
-        self._add_all_confirmed()
         for (member, state, reason), group in sorted(self._groups.items(), key=_order):
             yield JudgedClaim(
                 f"/{ITEMS}",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from evalstream.engine.positions import envelope_locator, part_locator
 from evalstream.formats.infereval.format import BENCHMARK, ITEMS, kind_by_members
@@ -37,7 +37,6 @@ class CompactBenchmark(Benchmark):
     places: Sequence[int]
     envelope: Envelope
     size: int
-    matches_schema: ClassVar[bool] = True
 
     @cached_property
     def items(self) -> Collection[tuple[int, dict[str, Any]]]:
@@ -158,35 +157,3 @@ def _parse_sound(
     except ValueError:
         return None
     return value if isinstance(value, dict) and is_finite(value) and fits(schema, value) else None
-
-
-_RARE: Final = frozenset({"construction_metadata", "monotonicity_step"})
-"""Members of items whose rules `is_plain` does not decide."""
-
-
-def is_plain(item: Mapping[str, Any], benchmark: Benchmark) -> bool:
-    """Tell whether certainly no rule finds anything in an item of a benchmark.
-
-    The benchmark must match its schema.
-    """
-    bearers, analysts = benchmark.bearers, benchmark.panel_size
-    if bearers is None or not _RARE.isdisjoint(item) or not _is_placed(item, benchmark):
-        return False
-    premises, conclusions = item["premises"], item["conclusions"]
-    rationales, aims = item.get("analyst_rationales"), item.get("rsr_target") or {}
-    return (
-        bool(premises or conclusions)
-        and all(map(bearers.issuperset, (premises, conclusions, *aims.values())))
-        and set(premises).isdisjoint(conclusions)
-        and len(item["analyst_verdicts"]) == analysts
-        and (rationales is None or len(rationales) == analysts)
-    )
-
-
-def _is_placed(item: Mapping[str, Any], benchmark: Benchmark) -> bool:
-    """Tell whether the factor levels and the target of an item are declared."""
-    target, factors = item.get("target"), benchmark.factors
-    if target is not None and benchmark.targets and target not in benchmark.targets:
-        return False
-    levels = item.get("factor_levels") or {}
-    return all(level in factors.get(factor, ()) for factor, level in levels.items())

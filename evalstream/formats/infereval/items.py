@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +16,7 @@ from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.infereval.claims import VerdictTally
 from evalstream.formats.infereval.format import EVALUATION, ITEMS
 from evalstream.formats.infereval.rules.benchmarks import INF201, INF202, INF208
-from evalstream.formats.infereval.rules.evaluations import INF301, has_same_fields
+from evalstream.formats.infereval.rules.evaluations import INF301
 from evalstream.formats.infereval.rules.samples import (
     INF303,
     INF304,
@@ -23,23 +24,17 @@ from evalstream.formats.infereval.rules.samples import (
     INF306,
     INF308,
     INF309,
-    OK,
-    REQUEST,
     UsualVerdicts,
-    has_text,
-    is_plausible,
-    iterate_answers,
     wrong_number_of_samples,
 )
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.views import Evaluation, Item
-from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, vote
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import ArrayError, Element
 from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, SyntaxIssue, fast, member
 from evalstream.parsing.json_schema import finite_check
-from evalstream.parsing.json_values import objects, parse_document
+from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.object_splitter import Envelope
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules import syntax
@@ -138,11 +133,7 @@ class ItemPass:
 
     def take(self, element: Element) -> None:
         """Check one item, which is complete."""
-        value = self._fast(element)
-        if self._is_accepted(value):
-            self.count += 1
-            return
-        parsed = self._read(element, value)
+        parsed = self._read(element)
         found = _explain_issues(parsed.issues)
         if parsed.readable:
             if self._samples is not None and isinstance(parsed.value, dict):
@@ -181,7 +172,7 @@ class ItemPass:
         message = f"{error.message} (byte {error.offset:,} of the file)"
         broken = PlacedViolation(rule.violation(message), error.line, error.column)
         if last is not None and error.name in ("invalid-json", "truncated-record"):
-            parsed = self._read(last, self._fast(last))
+            parsed = self._read(last)
             if not parsed.readable:
                 broken = _explain_issues(parsed.issues)[0]
         violation, line, column = broken
@@ -190,7 +181,6 @@ class ItemPass:
         self._documents.cannot("the items could not be read to their end")
 
     def _link_collector(self) -> LogLinks | None:
-        """Return what collects the links to other evaluations, None unless that is asked for."""
         if not self._documents.options.links:
             return None
         from evalstream.stats.run_links import LogLinks
@@ -202,23 +192,22 @@ class ItemPass:
         named = document.get("benchmark_id")
         return LogLinks(run if is_run else None, named, "/".join(map(str, model)))
 
-    def _count_said(self, value: dict[str, Any]) -> None:
+    def _count_said(self, item: Item) -> None:
         """Count what the responses of an item say, and link them to those of other evaluations.
 
         The times of its calls tell its responses from those of other models.
         """
-        self.usual.add(value, f"/{ITEMS}/{self.count}")
-        name = value.get("id")
+        self.usual.add(item, f"/{ITEMS}/{self.count}")
+        name = item.value.get("id")
         if self.links is None or not isinstance(name, str):
             return
         self.links.add_samples([(name, None)])
-        for index, response, _ in iterate_answers(value):
-            time = value["samples"][index].get("wall_time_ms")
+        for index, response, _ in item.answers:
+            time = item.value["samples"][index].get("wall_time_ms")
             if isinstance(time, float) and not time.is_integer():
                 self.links.add_answer(name, index, response, time)
 
     def _sample_collector(self) -> ItemSamples | None:
-        """Return what collects the items for a comparison, None unless that is asked for."""
         request, samples = self._documents.options.samples, self._documents.collector.samples
         if request is None or samples is None:
             return None
@@ -226,63 +215,33 @@ class ItemPass:
 
         return ItemSamples(samples, request, self._evaluation)
 
-    def _is_accepted(self, value: Any) -> bool:
-        """Accept an item in which certainly nothing is found; the id of no other is remembered."""
-        if value is None or self._samples is not None or not self.count:
-            return False
-        if not fits(self._schema, value) or not is_sound(value, self._evaluation):
-            return False
-        name = value["id"]
-        digest = _digest(name)
-        if digest in self._seen:
-            return False
-        self._seen[digest] = self.count
-        self.found.add(name)
-        self.samples += len(value["samples"])
-        self.answered += len(value["samples"])
-        self.tally.add_confirmed(value)
-        self._count_said(value)
-        self._report_unsampled()
-        return True
-
-    def _fast(self, element: Element) -> Any:
-        """Return the value of an item without any defect of JSON, else None."""
-        if self._is_shallow or not element.whole:
-            return None
-        try:
-            value = fast(element.text)
-        except ValueError:
-            return None
-        return value if self._finite(value) else None
-
-    def _read(self, element: Element, value: Any) -> Parsed:
-        if value is not None:
-            return Parsed(value, readable=True, issues=[])
+    def _read(self, element: Element) -> Parsed:
+        if element.whole and not self._is_shallow:
+            with suppress(ValueError):
+                value = fast(element.text)
+                if self._finite(value):
+                    return Parsed(value, readable=True, issues=[])
         start = Position(element.line, element.column)
         return read_item(element.text, element.offset, start, self._depth)
 
     def _violations(self, value: Any, line: int) -> Iterator[Violation]:
-        is_valid = fits(self._schema, value)
-        if not is_valid:
+        if not fits(self._schema, value):
             yield from schema_violations(self._schema, value)
         if not isinstance(value, dict):
             return
         verdicts = value.get("analyst_verdicts")
         if self._verdicts is None and isinstance(verdicts, list):
             self._verdicts = len(verdicts)
-        self.samples += sum(1 for _ in objects(value.get("samples")))
-        self.answered += sum(1 for _ in iterate_answers(value))
-        self._count_said(value)
+        item = Item(self.count, value, self._evaluation, self._verdicts)
+        self.samples += len(item.numbered_samples)
+        self.answered += len(item.answers)
+        self._count_said(item)
         if self.samples:
             self._report_unsampled()
-        if is_valid and is_sound(value, self._evaluation):
-            self.tally.add_confirmed(value)
-        else:
-            yield from self._unsound(value, line)
+        yield from self._apply_rules(item, line)
         yield from self._check_repeated(value)
 
-    def _unsound(self, value: dict[str, Any], line: int) -> Iterator[Violation]:
-        item = Item(self.count, value, self._evaluation, self._verdicts)
+    def _apply_rules(self, item: Item, line: int) -> Iterator[Violation]:
         refuted = set()
         for rule in OF_ITEMS:
             for violation in rule.apply(item):
@@ -305,7 +264,6 @@ class ItemPass:
             self._unsampled = array("Q")
 
     def _check_repeated(self, value: dict[str, Any]) -> Iterator[Violation]:
-        """Remember the id of an item, and yield a violation if an earlier item has it."""
         name, benchmark = value.get("id"), self._evaluation.benchmark
         if not isinstance(name, str):
             return
@@ -323,59 +281,3 @@ class ItemPass:
 
 def _digest(name: str) -> bytes:
     return blake2b(name.encode(errors="replace"), digest_size=ID_DIGEST_BYTES).digest()
-
-
-def is_sound(item: Mapping[str, Any], evaluation: Evaluation) -> bool:
-    """Tell whether certainly no rule finds anything in an item.
-
-    Only an item with its benchmark and with samples can be accepted.
-    """
-    benchmark, tie_break = evaluation.benchmark, evaluation.tie_break
-    samples, number = item.get("samples"), evaluation.samples
-    if benchmark is None or tie_break is None or samples.__class__ is not list or not samples:
-        return False
-    name = item.get("id")
-    original = benchmark.by_id.get(name) if isinstance(name, str) else None
-    if original is None or len(samples) != number or not has_same_fields(item, original):
-        return False
-    read = evaluation.reading
-    for index, sample in enumerate(samples):
-        if not _is_sound_sample(sample, index) or not is_plausible(sample, evaluation.longest):
-            return False
-        if not _is_own_request(sample, evaluation, name):
-            return False
-        if read is not None and not _says_its_verdict(sample, read):
-            return False
-    outcome = vote([sample["parsed_verdict"] for sample in samples], tie_break)
-    claimed = item.get("majority_vote")
-    return (
-        claimed.__class__ is dict
-        and all(claimed.get(name, 0) == outcome.counts[name] for name in VERDICTS)
-        and claimed.get("verdict") == item.get("model_verdict") == outcome.verdict
-        and claimed.get("tie_broken", False) is outcome.tie_broken
-    )
-
-
-def _is_sound_sample(sample: Any, index: int) -> bool:
-    """Tell whether a sample is the next one, and a vote that the model gave."""
-    if sample.__class__ is not dict or sample.get("sample_index") != index:
-        return False
-    if sample.get("parse_status", OK) != OK or sample.get("provider_error") is not None:
-        return False
-    verdict = sample.get("parsed_verdict")
-    if verdict == ABSTAIN:
-        # It must be the model's, not a failed call's.
-        return has_text(sample) and sample.get("wall_time_ms") not in (None, 0)
-    return verdict in VERDICTS
-
-
-def _is_own_request(sample: Mapping[str, Any], evaluation: Evaluation, name: Any) -> bool:
-    request = sample.get("request_id")
-    if request is None or (request.__class__ is str and REQUEST not in request):
-        return True
-    return bool(request == evaluation.name_request(name, sample))
-
-
-def _says_its_verdict(sample: Mapping[str, Any], read: Reading) -> bool:
-    response = sample.get("raw_response")
-    return isinstance(response, str) and read(response) == sample["parsed_verdict"]

@@ -119,7 +119,6 @@ class _Documents:
         return [(number, decode_name(path), id_, declared) for number, path, id_, declared in found]
 
     def runs(self, *, named: bool) -> Iterator[Run | NoInput]:
-        """Iterate over the runs in the order of the documents."""
         where = "that was named" if named else "in the searched folder"
         unread = "SELECT 1 FROM document WHERE kind IS NULL OR kind = ? AND id IS NULL LIMIT 1"
         has_unread = self._kept.rows(unread, BENCHMARK)

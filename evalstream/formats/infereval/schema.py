@@ -108,7 +108,6 @@ def _is_null(error: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
 
 
 def _or_null(error: SchemaError, inner: SchemaError) -> SchemaError:
-    """Add null to the allowed types of a value if a branch allows null."""
     may_be_null = any(_is_null(error, branch) for branch in error.variants)
     if not may_be_null or inner.path != error.path or inner.keyword != "type":
         return inner

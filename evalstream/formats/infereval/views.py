@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evalstream.formats.infereval import votes
 from evalstream.parsing.json_values import is_number, numbered_texts, object_or_empty, objects
@@ -21,7 +21,6 @@ class Benchmark:
     """A benchmark: the document as it is, and its parts that have the expected types."""
 
     document: Mapping[str, Any]
-    matches_schema: ClassVar[bool] = False
 
     @cached_property
     def analysts(self) -> list[tuple[int, dict[str, Any]]]:
@@ -178,6 +177,27 @@ class Item:
         if not isinstance(given, list) or not all(map(_is_vote, given)):
             return None
         return given
+
+    @cached_property
+    def numbered_samples(self) -> list[tuple[int, dict[str, Any]]]:
+        """The samples that are objects, by their index."""
+        return list(objects(self.value.get("samples")))
+
+    @cached_property
+    def answers(self) -> list[tuple[int, str, str]]:
+        """The index, response and verdict of each sample whose call did not fail."""
+        answers = []
+        for index, sample in self.numbered_samples:
+            response, verdict = sample.get("raw_response"), sample.get("parsed_verdict")
+            if isinstance(response, str) and _is_vote(sample) and not votes.has_failed(sample):
+                answers.append((index, response, str(verdict)))
+        return answers
+
+    @cached_property
+    def outcome(self) -> votes.Vote:
+        """The outcome of the vote of its samples."""
+        tie_break = self.evaluation.tie_break or votes.ABSTAIN
+        return votes.vote(votes.voting(self.samples or []), tie_break)
 
     @cached_property
     def original(self) -> dict[str, Any] | None:

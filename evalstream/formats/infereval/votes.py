@@ -28,7 +28,12 @@ class Vote(NamedTuple):
 
 def voting(samples: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the verdicts that count, in order, without failed calls of the provider."""
-    return [sample["parsed_verdict"] for sample in samples if sample.get("provider_error") is None]
+    return [sample["parsed_verdict"] for sample in samples if not has_failed(sample)]
+
+
+def has_failed(sample: Mapping[str, Any]) -> bool:
+    """Tell whether the provider failed to answer, so that the model gave no verdict."""
+    return sample.get("provider_error") is not None
 
 
 def consensus(verdicts: Any) -> str | None:

@@ -41,7 +41,7 @@ from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 
-UNNAMED: Final = "the log does not say of which declared metrics some figures are"
+UNNAMED: Final = "the log does not say which figures some declared metrics gave"
 NOT_OURS = f"not a log of Inspect; {other_formats()}"
 
 

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect import results
+from evalstream.formats.inspect.metrics import find_silent_metrics
 from evalstream.formats.inspect.result_claims import ResultClaims, result_label
 from evalstream.formats.inspect.rules.coverage import INS204
 from evalstream.formats.inspect.rules.log import INS301, INS302, INS303, INS304, INS306
@@ -51,7 +52,7 @@ class _Count(NamedTuple):
 class ClaimCheck:
     """Judges all claims of a log: `claims`, and the violations about them.
 
-    `has_unnamed` says that figures may be those of declared metrics under other names.
+    `has_unnamed` says that declared metrics may have given figures of other names, or none.
     """
 
     def __init__(self, log: LogView) -> None:
@@ -143,7 +144,7 @@ class ClaimCheck:
             place = self._log.place_of_score(index, name)
             self._judge_count(count, result, place, number, f"{label} ")
         judged = ResultClaims(self._log, index, result, scores, reason)
-        self.has_unnamed = self.has_unnamed or bool(judged.unnamed)
+        self.has_unnamed = self.has_unnamed or bool(find_silent_metrics(self._log, result))
         for claim, message in judged.judgements():
             opened = claim._replace(state=State.OPEN, reason=Reason.FORMULA.value)
             kept = opened if is_own and claim.state.holds else claim

@@ -89,26 +89,34 @@ _NAMED_SINCE: Final = (0, 3, 241)
 """The release from which on figures of a metric that returns an object name the metric."""
 
 
+def find_silent_metrics(log: LogView, result: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of metrics of the task's own of which no figure of a result has the name.
+
+    There are none in logs of releases that name the metric of each figure.
+    """
+    scorer, metrics = result.get("scorer", result.get("name")), list(result_metrics(result))
+    if not () < log.release < _NAMED_SINCE or any(one.group for one in metrics):
+        return frozenset()
+    stated = {one.name.rpartition("/")[2] for one in metrics}
+    own = (one.name for one in list_declared(log, scorer) or () if not one.is_ours)
+    return frozenset(name for name in own if name.rpartition("/")[2] not in stated)
+
+
 def find_unnamed_figures(log: LogView, result: Mapping[str, Any]) -> frozenset[str]:
     """Return the keys of figures that metrics of the task's own may have given.
 
     They are those that are not declared, and those of a name that stands there more often than it
     is declared.
     """
-    if not () < log.release < _NAMED_SINCE:
+    if not find_silent_metrics(log, result):
         return frozenset()
-    scorer, metrics = result.get("scorer", result.get("name")), list(result_metrics(result))
-    if any(one.group for one in metrics):
-        return frozenset()
-    declared = list_declared(log, scorer) or ()
+    scorer = result.get("scorer", result.get("name"))
     # A figure of a group has another formula than its name says.
-    metrics = [one for one in metrics if one.formula == one.name]
+    metrics = [one for one in result_metrics(result) if one.formula == one.name]
     stated = Counter(one.name.rpartition("/")[2] for one in metrics)
-    known = Counter(one.name.rpartition("/")[2] for one in declared)
-    lacking = {one.name.rpartition("/")[2] for one in declared if not one.is_ours} - stated.keys()
-    spare = stated - known
-    if not 0 < len(lacking) <= spare.total():
-        return frozenset()
+    spare = stated - Counter(
+        one.name.rpartition("/")[2] for one in list_declared(log, scorer) or ()
+    )
     return frozenset(one.key for one in metrics if spare[one.name.rpartition("/")[2]])
 
 

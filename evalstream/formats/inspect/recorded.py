@@ -241,7 +241,7 @@ def _is_of_a_step(sample: SampleView, event: dict[str, Any]) -> bool:
     return kinds[0] == SOLVER and SOLVER not in kinds[1:]
 
 
-def _split(path: str) -> list[str]:
+def split_path(path: str) -> list[str]:
     """Return the keys of a JSON Pointer."""
     return [key.replace("~1", "/").replace("~0", "~") for key in path.split("/", MOST_KEYS)[1:]]
 
@@ -260,7 +260,7 @@ class _Changed:
         """
         operation, value = change["op"], change.get("value")
         if operation in ("move", "copy"):
-            source = _split(change["from"])
+            source = split_path(change["from"])
             value = self.state
             for key in source:
                 value = value[int(key) if isinstance(value, list) else key]
@@ -268,7 +268,7 @@ class _Changed:
                 self._put(source, "remove", None)
             operation = "add"
         if operation in ("add", "replace", "remove"):
-            self._put(_split(change["path"]), operation, value)
+            self._put(split_path(change["path"]), operation, value)
 
     def _put(self, keys: list[str], operation: str, value: Any) -> None:
         if keys[0] in _FOLLOWED:

@@ -85,6 +85,13 @@ class SampleView:
         return self.has_failed or self.value.get("limit") is not None
 
     @cached_property
+    def declared_scorers(self) -> Mapping[str, Mapping[str, Any]]:
+        """The declared scorers; where a log of a recent release has none, those of its results."""
+        if self.log is None:
+            return {}
+        return self.log.declared_scorers or (self.log.stated_scorers if self.is_recent else {})
+
+    @cached_property
     def has_plain_plan(self) -> bool:
         """Whether all solvers of the log leave outputs as the model gave them."""
         return self.log is not None and self.log.has_plain_plan
@@ -282,14 +289,10 @@ class LogView:
         return bool(steps) and member(steps[-1], "solver") == "multiple_choice"
 
     @cached_property
-    def includes_scorers(self) -> dict[str, bool]:
-        """The scorers that look for targets in completions, and whether they ignore case."""
-        found: dict[str, bool] = {}
-        for name, one in self.declared_scorers.items():
-            options = object_or_empty(one.get("options"))
-            if one.get("name") == "includes" and options.keys() <= {"ignore_case"}:
-                found[name] = options.get("ignore_case") is not False
-        return found
+    def stated_scorers(self) -> dict[str, Mapping[str, Any]]:
+        """The scorers of the results, as a log declares them."""
+        found = ((text_or_none(one.get("scorer")), one) for _, one in self.results_scores)
+        return {name: {"name": name, "options": one.get("params")} for name, one in found if name}
 
     @cached_property
     def is_unlogged(self) -> bool:

@@ -211,8 +211,8 @@ class RunReader:
         if not seen.readable:
             self._documents.cannot(f"{name} could not be read")
             return
-        value = seen.value if seen.is_plain else settle_scalars(seen.value, seen.marks.mark)[0]
-        self._documents.locate(partial(find_marks, seen.marks), name)
+        value, _ = settle_scalars(seen.value, seen.mark)
+        self._documents.locate(partial(find_marks, seen.mark), name)
         self.note(about_documents.check_metadata(path, value))
         if isinstance(value, dict):
             self.found.metadata = path, value

@@ -66,41 +66,18 @@ class PlaceTables(NamedTuple):
 
 def compiled_tables(place: RowPlace) -> PlaceTables:
     """Return the tables of a row's places. Raises NotCompiled."""
-    shared = None if place.shared is None else _compile_tables(_Same(place.shared))
-    return _Compiler(place, shared).tables()
-
-
-class _Same:
-    """A place that equals only itself."""
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.place is self.place
-
-    def __hash__(self) -> int:
-        return id(self.place)
-
-
-@lru_cache(maxsize=16)
-def _compile_tables(shared: _Same) -> _Compiler:
-    return _Compiler(RowPlace(shared.place))
+    return _Compiler(place).tables()
 
 
 class _Compiler:
-    """Makes tables from the places of a row. Raises NotCompiled.
+    """Makes tables from the places of a row. Raises NotCompiled."""
 
-    It goes on from the tables of a `shared` place, some of whose members are those of the row.
-    """
-
-    def __init__(self, row: RowPlace, shared: _Compiler | None = None) -> None:
-        self.changes: dict[Change, int] = {} if shared is None else shared.changes.copy()
-        self.texts: bytearray = bytearray() if shared is None else shared.texts.copy()
-        self.spans: dict[str, tuple[int, int]] = {} if shared is None else shared.spans.copy()
-        self.places: list[bytes] = [b""] if shared is None else shared.places.copy()
-        self.members: list[bytes] = [] if shared is None else shared.members.copy()
-        self.numbers: dict[int, int] = {} if shared is None else shared.numbers
+    def __init__(self, row: RowPlace) -> None:
+        self.changes: dict[Change, int] = {}
+        self.texts = bytearray()
+        self.spans: dict[str, tuple[int, int]] = {}
+        self.places: list[bytes] = []
+        self.members: list[bytes] = []
         self._watches = sorted({watch for group in row.exact for watch in group}, key=_by_name)
         if len(self._watches) > MOST_WATCHES:
             raise NotCompiled("too many watches")
@@ -108,7 +85,7 @@ class _Compiler:
             raise NotCompiled("a row as a whole is changed")
         bits = {watch: 1 << number for number, watch in enumerate(self._watches)}
         self._groups = [sum(map(bits.__getitem__, set(group))) for group in row.exact]
-        self.numbers = self._fill(0, row.place, watched=True)
+        self._add_place(row.place, watched=True)
 
     def tables(self) -> PlaceTables:
         """Return the tables."""
@@ -120,22 +97,13 @@ class _Compiler:
         parts = b"".join(self.places), b"".join(self.members), watches, groups
         return PlaceTables((*parts, bytes(self.texts)), tuple(self.changes))
 
-    def _add_place(self, place: Place) -> int:
+    def _add_place(self, place: Place, *, watched: bool = False) -> int:
         """Add a place and what is within it; return its number."""
         number = len(self.places)
         self.places.append(b"")
-        self._fill(number, place)
-        return number
-
-    def _fill(self, number: int, place: Place, *, watched: bool = False) -> dict[int, int]:
-        """Fill in a place and add what is within it; return the numbers of members by identity."""
         others = self._inner(place.others)
         items = _NO_PLACE if place.items is None else self._add_item(place.items)
-        numbers: dict[int, int] = {}
-        for inner in place.members.values():
-            known = self.numbers.get(id(inner)) if watched else None
-            numbers[id(inner)] = self._add_place(inner) if known is None else known
-        members = [(name, numbers[id(inner)], True) for name, inner in place.members.items()]
+        members = [(name, self._add_place(one), True) for name, one in place.members.items()]
         spans = self._watched_names() if watched else {}
         members += [(name, others, False) for name in spans if name not in place.members]
         first = len(self.members)
@@ -160,7 +128,7 @@ class _Compiler:
             *self._text("" if place.name is None else _ascii_name(place.name)),
             *self._text(place.constant or place.keeps or ""),
         )
-        return numbers
+        return number
 
     def _inner(self, place: Place | None) -> int:
         return _NO_PLACE if place is None else self._add_place(place)

@@ -44,12 +44,6 @@ FOR_FLIPS: Final = 1_000_000
 FOR_DETAILS: Final = 500_000
 """Bytes that the figures of comparisons may take."""
 
-MOST_LISTED: Final = 500
-"""Number of lines in a list; the others are counted."""
-
-VALUE: Final = 400
-"""Most characters of an answer."""
-
 
 class HtmlComparison(Recognized):
     """Writes a page: its head first, then the flips as they come, then its end."""

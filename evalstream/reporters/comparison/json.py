@@ -68,7 +68,6 @@ class JsonLinesComparison(Recognized):
 
 
 def _as_json(value: Any) -> Any:
-    """Return a part of a comparison as the output contract writes it."""
     if isinstance(value, DataClass) or hasattr(value, "_asdict"):
         fields = field_values(value) if isinstance(value, DataClass) else value._asdict()
         kept = {key: one for key, one in fields.items() if key not in _OWN}
@@ -96,7 +95,6 @@ _OWN: Final = frozenset({"noun", "failed", "error_a", "error_b"})
 
 
 def _comparison_dict(one: Comparison) -> dict[str, Any]:
-    """Return a comparison as the output contract writes it."""
     alignment = one.alignment
     return {
         "a": one.a,
@@ -121,7 +119,6 @@ def _comparison_dict(one: Comparison) -> dict[str, Any]:
 
 
 def _head_dict(report: ComparisonReport) -> dict[str, Any]:
-    """Return a report without its comparisons, drifts and flips."""
     return {"schema": SCHEMA, **{name: _as_json(getattr(report, name)) for name in HEAD}}
 
 

@@ -82,13 +82,11 @@ def _table(caption: str, columns: str, head: Sequence[str], *groups: Iterable[st
 
 
 def _caption(report: ComparisonReport) -> str:
-    """Say what was compared, and what the columns are."""
     runs = "; ".join(f"{run.label}: {_text(run.model or run.file or '')}" for run in report.runs)
     return " ".join([f"{_text(report.first_line, 1_000)}.", f"{runs}.", *_describe_columns(report)])
 
 
 def _describe_columns(report: ComparisonReport) -> Iterator[str]:
-    """Say what errors, intervals and p values are."""
     found = [one.estimate for one in report.comparisons if one.estimate is not None]
     if not found:
         return
@@ -111,7 +109,6 @@ def _describe_columns(report: ComparisonReport) -> Iterator[str]:
 
 
 def _join_methods(found: Iterable[Interval | PValue | None]) -> str:
-    """Return the methods of intervals or tests, each once."""
     return _text(", ".join(dict.fromkeys(one.method for one in found if one)), 1_000)
 
 

@@ -172,7 +172,6 @@ class MarkdownComparison(Recognized):
                 return
 
     def _add(self, text: str) -> bool:
-        """Keep a text if it has room, and tell so."""
         if not self._takes(text):
             self._left_out += 1
             return False

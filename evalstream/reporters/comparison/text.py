@@ -76,7 +76,6 @@ class TextComparison(Recognized):
             self._lines.write(Span(f"--fail-if {name}: the condition holds", "error"))
 
     def _flip(self, flip: Flip) -> None:
-        """Write one flip: two lines, ids and answers."""
         self._lines.write(
             Span(f"{flip.direction}: "),
             Span("" if flip.sample_id is None else f"sample {wording.json_text(flip.sample_id)}, "),

@@ -89,7 +89,6 @@ def _limits(one: comparison.Comparison, found: estimate.Estimate) -> Iterator[tu
 
 
 def _effect(effect: estimate.EffectPower) -> str:
-    """Say what it takes to find a difference."""
     endless = effect.needed_without_noise
     more = "" if endless is None else f", {endless:,} if each were repeated without end"
     return (
@@ -221,7 +220,6 @@ def run_names(report: comparison.ComparisonReport) -> dict[str, str]:
 
 
 def _pairing(found: estimate.Estimate) -> str:
-    """Say what pairing gains."""
     if found.unpaired_error is None:
         return ""
     text = f", {show_number(found.unpaired_error, found.standard_error)} unpaired"

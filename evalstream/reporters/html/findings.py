@@ -39,7 +39,6 @@ def rule_help(rule: RuleText) -> Markup:
 
 
 def _block(block: str) -> Iterator[Markup]:
-    """Yield a paragraph, or an example whose lines are kept."""
     lines = block.split("\n")
     paragraph = [line for line in lines if line[:1] != " "]
     example = [line.removeprefix("    ") for line in lines if line[:1] == " "]
@@ -175,7 +174,6 @@ def _group(report: Report, group: RuleGroup, overview: Overview, share: int) -> 
 
 
 def _command(shown: int, count: int, words: list[str], *, is_of_one: bool) -> Markup:
-    """Return the command that repeats the findings, and say how many are not shown."""
     where = " for one run" if is_of_one else ""
     if shown >= count:
         return tag("p", f"Repeat{where}: ", command_line(shell(words)), class_="repeat")
@@ -226,7 +224,6 @@ def _entry(entry: FindingEntry, own: str | None, folder: str) -> Markup:
 
 
 def _place(place: EntryPlace, own: str | None, folder: str) -> list[Markup]:
-    """Return a file with its lines, and below it the values."""
     first, parts = place.first, []
     if place.file != own:
         parts.append(name(relative(place.file, folder)))
@@ -247,7 +244,6 @@ def _place(place: EntryPlace, own: str | None, folder: str) -> list[Markup]:
 
 
 def _values(one: PlacedValues, *, is_labelled: bool) -> Markup:
-    """Return what was expected and what was found, or the excerpt of a line."""
     label = f"{cut_visible(one.label, POINTER)}: " if is_labelled and one.label else None
     if isinstance(one.values, Excerpt):
         return tag("div", label, _excerpt(one.values), class_="values")

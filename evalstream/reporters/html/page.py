@@ -104,7 +104,6 @@ def _summary(report: Report, verdict: str, folder: str) -> Iterator[Child]:
 
 
 def _verdicts(report: Report) -> list[str]:
-    """Return the verdicts that runs of a batch have, the worst first."""
     if report.totals.runs < 2:
         return []
     return list(filter(report.totals.verdicts.get, summary.WORST_FIRST))
@@ -141,7 +140,6 @@ def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
 
 
 def _about(report: Report, script: str) -> Markup:
-    """Return how the report was made."""
     options = format_options(report.options)
     runs = "runs only the script that sorts and filters the runs" if script else "runs no script"
     said: Child = (
@@ -316,7 +314,6 @@ def _all_details(report: Report, details: list[Markup]) -> Markup:
 
 
 def _badge(verdict: str, limits: str = "") -> Markup:
-    """Return a verdict as a sign and a word."""
     return tag(
         "span",
         tag("span", SIGNS[verdict], aria_hidden="true"),
@@ -332,7 +329,6 @@ def _describe_limits(run: RunSummary) -> str:
 
 
 def _severity_counts(counts: dict[Severity, int]) -> list[Markup]:
-    """Return the number of findings of each severity that has some, the worst first."""
     return [
         tag(
             "span",

@@ -64,7 +64,6 @@ def claims_section(run: RunSummary) -> Markup | None:
 
 
 def _state_row(state: State, count: int) -> Markup:
-    """Return the heading of the claims in one state."""
     text = tag("span", state.value.capitalize(), class_=CLASSES[state])
     return tag("tr", tag("th", text, f" {count:,}", scope="rowgroup", colspan=len(HEADS)))
 
@@ -94,7 +93,6 @@ def _figure(found: Any) -> str | Markup:
 
 
 def _difference(claim: JudgedClaim) -> str | Markup:
-    """Return how far the recomputed number is from the claimed one."""
     theirs, ours = claim.claimed, claim.recomputed
     if not (_is_number(theirs) and _is_number(ours)):
         return "—"
@@ -159,7 +157,6 @@ def _remarks(run: RunSummary) -> Iterator[Markup]:
 
 
 def _codes(run: RunSummary) -> Markup | None:
-    """Return the numbers of findings by rule, which lead to the findings."""
     if not run.counts:
         return None
     links = (
@@ -170,7 +167,6 @@ def _codes(run: RunSummary) -> Markup | None:
 
 
 def _verified_table(run: RunSummary) -> Markup:
-    """Return the table of checks that were made, and of those that were not."""
     verified = run.verified
     if verified is None:
         return tag("p", _without_seal(run))
@@ -232,7 +228,6 @@ def _claims(run: RunSummary) -> Markup:
 
 
 def _provenance(run: RunSummary) -> Markup:
-    """Return the files of a run with all that identifies what was checked."""
     facts: list[tuple[str, Child]] = []
     for label, path in (("Rows", run.file), ("Aggregate", run.aggregate), ("Inputs", run.inputs)):
         if path:
@@ -253,7 +248,6 @@ def _provenance(run: RunSummary) -> Markup:
 
 
 def _pictures(key: str, run: RunSummary) -> Markup:
-    """Return the pictures of the rows, or say why there are none."""
     sketch = run.sketch
     if sketch is None:
         return tag("p", _no_pictures(run), class_="note")

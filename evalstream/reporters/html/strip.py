@@ -197,7 +197,6 @@ def _lines(strip: Strip, place: int) -> str:
 
 
 def _ticks(strip: Strip) -> list[markup.Tick]:
-    """Return the number of the first line of some columns, from the first to the last."""
     bins = len(strip.rows)
     places = sorted({round((bins - 1) * part / 4) for part in range(5)})
     return [

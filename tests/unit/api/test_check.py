@@ -71,7 +71,7 @@ def test_keywords_are_the_options(function: Callable[..., object], names: set[st
         assert types[name] == expected, f"{file}: the type of {name} must be {expected}"
 
 
-@pytest.mark.parametrize("function", [evalstream.merge, evalstream.salvage, *OWN_KEYWORDS])
+@each("function", [evalstream.merge, evalstream.salvage, *OWN_KEYWORDS])
 def test_functions_are_typed(function: Callable[..., object]) -> None:
     types = typing.get_type_hints(function)
     assert set(inspect.signature(function).parameters) == types.keys() - {"return"}

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from depth import deep
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -130,7 +131,7 @@ def test_runs_make_a_frame_by_themselves(report: evalstream.Report) -> None:
     assert len(pandas.DataFrame(many.runs)) == len(many.runs) > 5
 
 
-@pytest.mark.parametrize("table", ["comparisons", "flips", "drifts", "runs"])
+@each("table", ["comparisons", "flips", "drifts", "runs"])
 def test_comparisons_are_tables(comparison: evalstream.ComparisonReport, table: Any) -> None:
     pytest.importorskip("pandas", reason="pandas is not installed")
     pytest.importorskip("polars", reason="polars is not installed")

@@ -18,7 +18,7 @@ from rows import aggregate_of, bytes_of, line_of, sound_rows, write_run
 
 import evalstream
 from evalstream.model.options import Options, RowRouting
-from evalstream.reporters.summary import run_line
+from evalstream.reporters.run_lines import run_line
 
 ROWS = sound_rows("0.2.0", 4)
 LINES = bytes_of(ROWS).splitlines(keepends=True)
@@ -123,7 +123,7 @@ def test_numbers_that_json_lacks_are_found() -> None:
     assert evalstream.check_rows([row]).counts == evalstream.check_rows([line_of(row)]).counts
 
 
-@pytest.mark.parametrize("row", [None, 3, ["a"], object()])
+@each("row", [None, 3, ["a"], object()])
 def test_other_rows_are_type_errors(row: Any) -> None:
     with pytest.raises(TypeError, match=r"row 2 is .*; a row is a mapping, bytes or str"):
         evalstream.check_rows([ROWS[0], row])
@@ -147,7 +147,7 @@ def test_several_rows_in_one_are_refused() -> None:
         evalstream.check_rows([b"".join(LINES)])
 
 
-@pytest.mark.parametrize("rows", [LINES[0], "run.jsonl", ROWS[0], Path("run.jsonl")])
+@each("rows", [LINES[0], "run.jsonl", ROWS[0], Path("run.jsonl")])
 def test_one_row_or_path_is_no_iterable_of_rows(rows: Any) -> None:
     with pytest.raises(TypeError, match=r"not an iterable of rows; evalstream\.check takes paths"):
         evalstream.check_rows(rows)

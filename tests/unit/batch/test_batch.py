@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from evalstream.batch import scheduler
 from evalstream.batch.ledger import run_state
 from evalstream.batch.ledger.ledger import Ledger
 from evalstream.batch.plan import RunPlan
-from evalstream.batch.results import ResultStore
 from evalstream.model.errors import CannotCheck, ExecutorLost, UsageError
 from evalstream.model.run import Run
 
@@ -192,10 +192,12 @@ def test_runs_that_cannot_be_found_are_told_among_the_others(folder: Path) -> No
 
 
 def test_a_full_disk_is_told_as_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_what: Any, **_named: Any) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
+    class FullDisk(sqlite3.Connection):
+        def executemany(self, *_what: Any) -> sqlite3.Cursor:
+            raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(ResultStore, "add_stored", full)
+    connect = partial(sqlite3.connect, factory=FullDisk)
+    monkeypatch.setattr("evalstream.io.spill_table.sqlite3.connect", connect)
     with pytest.raises(CannotCheck, match="disk is full; set TMPDIR"):
         evalstream.check(folder)
 

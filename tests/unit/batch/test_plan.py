@@ -37,7 +37,7 @@ ARRAY = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shard"),
     [
         ("3/100", Shard(3, 100)),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -290,7 +291,7 @@ def test_a_folder_that_must_not_be_written_raises(folder: Path) -> None:
         sealed(folder)
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "message"),
     [
         ("harpia", "no place for a seal"),

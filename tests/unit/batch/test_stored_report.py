@@ -29,7 +29,7 @@ from evalstream.reporters import REPORTERS, reporter_type
 from evalstream.reporters import json as json_report
 from evalstream.reporters.base import Style
 from evalstream.reporters.json import JsonReporter
-from evalstream.reporters.lines import list_from
+from evalstream.reporters.lines import ListingFrom
 
 STORED = ("jsonl", "json")
 """The formats that can be read."""
@@ -106,7 +106,7 @@ def rendered(call: Callable[..., Report], name: str, place: Path) -> tuple[int, 
     """Return the exit code of a call, and its report in a format."""
     style = Style(statistics=True)
     with Output(str(place)) as output:
-        reporter = list_from(style.min_severity, reporter_type(name)(output, style))
+        reporter = ListingFrom(style.min_severity, reporter_type(name)(output, style))
         code = call(reporter=reporter if name == "text" else reporter_type(name)(output)).exit_code
     return code, timeless(place.read_bytes())
 

@@ -127,7 +127,7 @@ def test_help_goes_to_standard_output(line: str) -> None:
     assert done.stdout.count("Usage: evalstream") == 1
 
 
-@pytest.mark.parametrize("line", ["--help", "check --help", "rules", "completion bash"])
+@each("line", ["--help", "check --help", "rules", "completion bash"])
 def test_a_closed_pipe_ends_help_and_lists_quietly(line: str) -> None:
     with closed_pipe() as pipe:
         done = run_command(command(*line.split()), stdout=pipe, stderr=subprocess.PIPE)

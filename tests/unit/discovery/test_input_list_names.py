@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -44,7 +45,7 @@ def checked(
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("names", [[ROWS], [AGGREGATE], [AGGREGATE, ROWS], [ROWS, AGGREGATE]])
+@each("names", [[ROWS], [AGGREGATE], [AGGREGATE, ROWS], [ROWS, AGGREGATE]])
 def test_a_pair_is_checked_as_a_pair_whatever_half_a_list_names(names: list[str]) -> None:
     report = checked(["README.md", *names, "convert.py"])
     assert [(run.file, run.aggregate) for run in report.runs] == [(ROWS, AGGREGATE)]
@@ -87,7 +88,7 @@ def test_the_count_does_not_depend_on_the_selected_rules() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("text", ['{"private": true}', "{}", "[]", '{"torn', "", "3"])
+@each("text", ['{"private": true}', "{}", "[]", '{"torn', "", "3"])
 @pytest.mark.parametrize("name", ["results.json", "results.jsonl"])
 def test_a_file_named_like_ours_is_reported_whatever_it_holds(name: str, text: str) -> None:
     Path(name).write_text(text)

@@ -9,7 +9,17 @@ from typing import Any
 
 import pytest
 from paths import EXAMPLES
-from remote_stores import CREDENTIALS, SECRETS, Store, bucket, quick_retries, s3, site, web
+from remote_stores import (
+    CREDENTIALS,
+    SECRETS,
+    Store,
+    authority,
+    bucket,
+    quick_retries,
+    s3,
+    site,
+    web,
+)
 
 import evalstream
 from evalstream.discovery.inputs import find_runs
@@ -20,7 +30,7 @@ from evalstream.model.run import NoInput, Run
 
 fsspec = pytest.importorskip("fsspec")
 
-__all__ = ["bucket", "quick_retries", "s3", "site", "web"]
+__all__ = ["authority", "bucket", "quick_retries", "s3", "site", "web"]
 
 pytestmark = pytest.mark.leaves_threads
 

@@ -1,6 +1,7 @@
 """What a broken array holds behind its last whole element."""
 
 import pytest
+from each import each
 
 from evalstream.engine.array_rows import ArrayRemainder
 from evalstream.parsing.array_elements import Element
@@ -10,7 +11,7 @@ SOUND = b"[ " + b" ,\n".join(ELEMENTS)
 PLACES = [Element(text, SOUND.index(text), 1) for text in ELEMENTS]
 
 
-@pytest.mark.parametrize("size", [1, 4, 7, 11, 1000])
+@each("size", [1, 4, 7, 11, 1000])
 @pytest.mark.parametrize("tail", [b"", b" \n", b', {"torn": 1', b',{"x": 2}} and more'])
 def test_the_rest_is_what_follows_the_last_whole_element(size: int, tail: bytes) -> None:
     data, taken = SOUND + tail, list[tuple[bytes, int]]()

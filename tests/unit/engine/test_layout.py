@@ -47,7 +47,7 @@ def sealed(folder: Path, name: str, stored: bytes, declared: bytes, **details: A
     return aggregate
 
 
-@pytest.mark.parametrize("kind", sorted(PACK))
+@each("kind", sorted(PACK))
 @pytest.mark.parametrize("meant", ["stored", "unpacked"])
 def test_the_checksum_may_be_of_stored_or_unpacked_bytes(
     tmp_path: Path, kind: str, meant: str

@@ -72,7 +72,7 @@ def test_without_the_option_there_is_no_sketch() -> None:
     assert sketch_of(within, mixed_rows()) is None
 
 
-@pytest.mark.parametrize("most", [0, 1, 5])
+@each("most", [0, 1, 5])
 @pytest.mark.parametrize("noise", [{}, {"skip_noise": True}])
 def test_every_path_gives_the_same_sketch(most: int, noise: dict[str, Any]) -> None:
     within = context("0.2.0", "concat", sketches=True, **noise)

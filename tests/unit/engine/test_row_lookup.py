@@ -39,7 +39,7 @@ LAYOUTS = {
         deep(False, row_lookup.BLOCK_BYTES),
     ],
 )
-@pytest.mark.parametrize("layout", LAYOUTS)
+@each("layout", LAYOUTS)
 def test_any_rows_are_found_again(
     layout: str, block: int, packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

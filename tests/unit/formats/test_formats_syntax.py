@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from each import each
 from paths import REPOSITORY
 
 import evalstream
@@ -17,7 +18,7 @@ DOCUMENTS = {
 
 
 @pytest.mark.parametrize("indent", [None, 1])
-@pytest.mark.parametrize("name", DOCUMENTS)
+@each("name", DOCUMENTS)
 def test_a_malformed_token_has_its_line_and_column(
     tmp_path: Path, name: str, indent: int | None
 ) -> None:

@@ -216,9 +216,7 @@ def test_skipped_frames_between_frames(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, MEBIBYTE])
-@pytest.mark.parametrize(
-    ("kind", "zeros"), [("gzip", 1), ("gzip", 511), ("xz", 4), ("xz", 16), ("gzip", 100_000)]
-)
+@each(("kind", "zeros"), [("gzip", 1), ("gzip", 511), ("xz", 4), ("xz", 16), ("gzip", 100_000)])
 def test_padding(kind: str, zeros: int, size: int) -> None:
     size = max(size, zeros // 100)
     packed = PACK[kind](ROWS) + bytes(zeros)
@@ -226,7 +224,7 @@ def test_padding(kind: str, zeros: int, size: int) -> None:
     assert unpack(kind, packed + PACK[kind](ROWS), size) == (ROWS * 2, None)
 
 
-@pytest.mark.parametrize("size", [1, 3, MEBIBYTE])
+@each("size", [1, 3, MEBIBYTE])
 @pytest.mark.parametrize("behind", [b"", PACK["xz"](ROWS)])
 def test_broken_xz_padding(behind: bytes, size: int) -> None:
     member = PACK["xz"](ROWS)

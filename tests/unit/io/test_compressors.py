@@ -82,7 +82,7 @@ def test_hooks_and_documentation_know_each_compression() -> None:
         assert name in page, f"docs/how-to/storage.md does not name {name}"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 @pytest.mark.parametrize("data", [b"", b"x", DATA])
 def test_what_is_compressed_can_be_read(kind: str, data: bytes) -> None:
     packed = compressed(kind, [data])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import pytest
 from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
@@ -31,7 +31,7 @@ class Held(ByteStream):
         return True
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         (b'{"a": "' + b"x" * 90 + b'"}\n', 1),

@@ -44,9 +44,7 @@ def test_values_come_by_position_by_name_or_by_default() -> None:
     assert Point(1).total == 3
 
 
-@pytest.mark.parametrize(
-    ("values", "named"), [((), {}), ((1, 2, (), 3), {}), ((1,), {"x": 1}), ((1,), {"z": 1})]
-)
+@each(("values", "named"), [((), {}), ((1, 2, (), 3), {}), ((1,), {"x": 1}), ((1,), {"z": 1})])
 def test_wrong_values_are_refused(values: tuple[Any, ...], named: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="Point: "):
         Point(*values, **named)
@@ -147,9 +145,7 @@ class Special(Pair):
 
 
 @pytest.mark.parametrize("kind", [Pair, Special])
-@pytest.mark.parametrize(
-    ("values", "named"), [((1,), {}), ((1, (2,)), {}), ((), {"second": (2,), "first": 1})]
-)
+@each(("values", "named"), [((1,), {}), ((1, (2,)), {}), ((), {"second": (2,), "first": 1})])
 def test_named_tuples_are_those_of_the_standard_library(
     kind: type[Any], values: tuple[Any, ...], named: dict[str, Any]
 ) -> None:

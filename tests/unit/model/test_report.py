@@ -99,7 +99,7 @@ def test_states_are_described_in_their_order() -> None:
     assert describe_states({}) == ""
 
 
-@pytest.mark.parametrize("one", [HELD, OPEN, REFUTED, COUNTED])
+@each("one", [HELD, OPEN, REFUTED, COUNTED])
 def test_a_claim_survives_json(one: JudgedClaim) -> None:
     assert JudgedClaim.from_dict(one.as_dict()) == one
     assert ("reason" in one.as_dict()) == (one.reason is not None)

@@ -4,6 +4,7 @@ import json
 from itertools import pairwise
 
 import pytest
+from each import each
 
 from evalstream.model.sketch import Histogram, Sketch, Strip
 
@@ -24,7 +25,7 @@ def test_a_sketch_is_the_same_after_json(sketch: Sketch) -> None:
     assert Sketch.from_dict(json.loads(json.dumps(sketch.as_dict()))) == sketch
 
 
-@pytest.mark.parametrize("name", ["strip", "scores", "tokens", "latency"])
+@each("name", ["strip", "scores", "tokens", "latency"])
 def test_a_sketch_without_a_key_is_not_valid(name: str) -> None:
     encoded = SKETCHES[1].as_dict()
     del encoded[name]

@@ -232,7 +232,7 @@ def test_an_empty_array_is_fine(data: bytes) -> None:
     assert split(data, 1) == split(data) == ([], None, data.count(b"\n") or 1)
 
 
-@pytest.mark.parametrize("size", [1, 100, LONGEST])
+@each("size", [1, 100, LONGEST])
 @pytest.mark.parametrize(("violation", "halved"), [(b"x ", 0), (b"xy ", 1)])
 def test_of_a_malformed_element_little_is_kept(size: int, violation: bytes, halved: int) -> None:
     data = b'[{"a": ' + violation + "é".encode() * 4000
@@ -255,7 +255,7 @@ def test_after_a_violation_nothing_is_kept_but_lines_are_counted() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, LONGEST])
-@pytest.mark.parametrize("more", [1, 3, 4, 5, 500])
+@each("more", [1, 3, 4, 5, 500])
 def test_a_longer_element_than_allowed_ends_the_array(more: int, size: int) -> None:
     fits, longer = b'"' + b"x" * 98 + b'"', b'"' + b"x" * (98 + more) + b'"'
     data = b"[" + b",".join([fits] * 3 + [longer, fits]) + b"]"

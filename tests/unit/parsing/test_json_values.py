@@ -88,7 +88,7 @@ def test_any_value_is_read_as_by_the_exact_parser(
     check_same(text.encode(errors="surrogatepass"), FAST_DEPTH)
 
 
-@pytest.mark.parametrize("depth", [FAST_DEPTH - 1, FAST_DEPTH, FAST_DEPTH + 1, FAST_DEPTH + 2])
+@each("depth", [FAST_DEPTH - 1, FAST_DEPTH, FAST_DEPTH + 1, FAST_DEPTH + 2])
 @pytest.mark.parametrize("inner", ["", "1", "{}"])
 def test_the_depth_limit_is_that_of_the_exact_parser(depth: int, inner: str) -> None:
     text = ("[" * depth + inner + "]" * depth).encode()

@@ -232,7 +232,7 @@ def test_lists_in_parts_have_the_violations_of_the_whole(
     assert sorted(map(repr, found)) == sorted(map(repr, validator.errors(document)))
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "a: [" + "x, " * 25_000 + "]\n",
@@ -267,7 +267,7 @@ def test_long_strings_take_linear_time_and_no_memory_beside_their_text() -> None
 
 
 @pytest.mark.parametrize("opens", ["[", '{"a":'])
-@pytest.mark.parametrize("input_format", ["eee", "infereval", "benchmark"])
+@each("input_format", ["eee", "infereval", "benchmark"])
 def test_what_is_nested_deeper_than_the_schema_can_follow_is_told(
     tmp_path: Path, opens: str, input_format: str
 ) -> None:

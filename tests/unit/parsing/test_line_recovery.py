@@ -206,7 +206,7 @@ def test_the_last_value_of_a_torn_row_is_taken_for_a_row() -> None:
     assert shown(b'{"a": {"a": 2}}') == [(b'{"a": {"a": 2}}', ROW)]
 
 
-@pytest.mark.parametrize("rest", [b',{"b":2}],"c":3}', b"]}", b"}", b' , "c":3}'])
+@each("rest", [b',{"b":2}],"c":3}', b"]}", b"}", b' , "c":3}'])
 def test_what_is_left_of_a_row_without_its_head_is_no_row(rest: bytes) -> None:
     left = b'{"b":1}' + rest
     for before in (b"", b"\0", b'{"a":1}'):

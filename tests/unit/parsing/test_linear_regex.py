@@ -34,7 +34,7 @@ def within(seconds: float, call: Callable[[], Any]) -> Any:
     return result
 
 
-@pytest.mark.parametrize("pattern", [EXPONENTIAL, "(a+)+$", "(a*)*b", "(.*a){20}b"])
+@each("pattern", [EXPONENTIAL, "(a+)+$", "(a*)*b", "(.*a){20}b"])
 def test_noise_takes_linear_time(tmp_path: Path, pattern: str) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(bytes_of(sound_rows()) + HOSTILE.encode() + b"\n")
@@ -42,7 +42,7 @@ def test_noise_takes_linear_time(tmp_path: Path, pattern: str) -> None:
     assert report.exit_code == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "why"),
     [
         ("(?=a)b", "look-around"),
@@ -109,7 +109,7 @@ def test_look_around_in_a_schema_is_taken(tmp_path: Path, engine: str) -> None:
     assert [(one.code, one.line) for one in report if one.code == "ES213"] == [("ES213", 2)]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each("engine", ENGINES)
 @pytest.mark.parametrize("schema", [{"pattern": "("}, {"patternProperties": {"[": True}}])
 def test_a_schema_whose_pattern_is_none_is_wrong_usage(engine: str, schema: dict[str, Any]) -> None:
     with pytest.raises(UsageError):

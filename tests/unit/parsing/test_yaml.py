@@ -17,18 +17,11 @@ from evalstream.parsing.yaml import (
     MOST_UNFOLDED,
     OLDER,
     Yaml,
-    explain_yaml,
     find_marks,
     read_yaml,
     spelling_at,
 )
-from evalstream.parsing.yaml_scalars import (
-    NotPlain,
-    number_spelling,
-    read_plain_yaml,
-    resolve_plain,
-    settle_scalars,
-)
+from evalstream.parsing.yaml_scalars import number_spelling, resolve_plain, settle_scalars
 
 DEPTH = 50
 
@@ -107,7 +100,7 @@ def test_other_scalars_have_none(text: str) -> None:
 
 def test_numbers_that_are_none_are_told_and_replaced() -> None:
     seen = read("a: 1e999\nb: [.nan, -.inf]\nc: " + "9" * 5000)
-    value, troubles = settle_scalars(seen.value, seen.marks.mark)
+    value, troubles = settle_scalars(seen.value, seen.mark)
     assert [(one.name, one.pointer) for one in troubles] == [
         ("non-finite-number", "/a"),
         ("non-finite-number", "/b/0"),
@@ -141,23 +134,23 @@ def test_positions_are_those_of_the_nodes() -> None:
         "/nothing",
         "/a/0/x",
     ]
-    found = find_marks(seen.marks, places)
+    found = find_marks(seen.mark, places)
     assert [found.get(place) for place in places] == [
         *((2, 1), (3, 3), (3, 5), (4, 5), (5, 9), (7, 3), (4, 5), None, (2, 1), None)
     ]
-    assert find_marks(read("a: [").marks, ["/a"]) == {}
+    assert find_marks(read("a: [").mark, ["/a"]) == {}
 
 
 def test_numbers_are_known_as_they_are_written() -> None:
     seen = read("a: 1e3\nb: [1.10, 5]\n")
     places = ["/a", "/b/0", "/b/1", "/b", "/c", "/a/x"]
-    assert [spelling_at(seen.marks, place) for place in places] == ["1e3", "1.10", *[None] * 4]
+    assert [spelling_at(seen.mark, place) for place in places] == ["1e3", "1.10", *[None] * 4]
 
 
 def test_line_breaks_of_yaml_1_1_are_characters() -> None:
     seen = read("a: x\u2028y\u2029z\x85\nb: '\u2028'\n")
     assert seen.value == {"a": "x\u2028y\u2029z\x85", "b": "\u2028"}
-    assert find_marks(seen.marks, ["/a", "/b"]) == {"/a": (1, 4), "/b": (2, 4)}
+    assert find_marks(seen.mark, ["/a", "/b"]) == {"/a": (1, 4), "/b": (2, 4)}
 
 
 @each(
@@ -264,7 +257,7 @@ def test_whatever_is_read_is_read_or_refused(text: str | bytes) -> None:
     assert seen.readable or seen.issues
     assert all(issue.line is None or issue.line >= 1 for issue in seen.issues)
     if seen.readable:
-        settle_scalars(seen.value, seen.marks.mark)
+        settle_scalars(seen.value, seen.mark)
 
 
 LETTERS = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=6)
@@ -285,52 +278,5 @@ def test_json_is_yaml(value: Any) -> None:
     assert seen.value == value
 
 
-PIECES = [
-    *("a", "b: ", "a: 1", "- ", "? ", ": ", "\n", "\n  ", "\n- ", "[", "]", "{", "}", ", ", "|\n"),
-    *(">-\n  x", "'it'", '"q"', '"\\ud800"', '"\\u00e9"', "é", "&x ", "*x", "!!str ", "! ", "<<: "),
-    *("#c\n", "---\n", "...\n", "%YAML 1.1\n", "1e3", "0o17", ".inf", ".nan", "~", "true", "\t"),
-    *("\r\n", "\u2028", "\ufeff", "1" * 5000),
-]
-"""Pieces of which documents are made, some of them valid."""
-
-
 def test_as_many_levels_as_are_allowed_are_read() -> None:
-    assert [explain_yaml("[{a: [1]}]", depth).readable for depth in (2, 3)] == [False, True]
-
-
-@settings(max_examples=examples(1_000))
-@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join), st.integers(0, 4))
-def test_the_fast_path_accepts_only_what_needs_no_explanation(text: str, depth: int) -> None:
-    exact = explain_yaml(text, depth)
-    try:
-        value = read_plain_yaml(text, depth, yaml)
-    except NotPlain:
-        return
-    assert (exact.readable, exact.issues) == (True, [])
-    assert repr(value) == repr(exact.value)
-    assert settle_scalars(value, exact.marks.mark) == (value, [])
-
-
-@each("text", ["a: 1", "a:\n  - b: 'x'\n  - 2.50\n", "[1, {a: b}]", '"é"', "a:\nb: |\n  text\n"])
-def test_the_fast_path_reads_ordinary_documents(text: str) -> None:
-    assert repr(read_plain_yaml(text, DEPTH, yaml)) == repr(explain_yaml(text, DEPTH).value)
-
-
-@each(
-    "text",
-    [
-        *("a: &x 1", "a: !!str 1", "a: 1\na: 2", "<<: a", "? [a]\n: b", "a: *x"),
-        *(
-            "%YAML 1.1\n---\na",
-            "a\n---\nb",
-            "",
-            "[" * 60,
-            "[",
-            '"\\ud800": 1',
-            "#" * 70_000 + "\na",
-        ),
-    ],
-)
-def test_the_fast_path_leaves_everything_else(text: str) -> None:
-    with pytest.raises(NotPlain):
-        read_plain_yaml(text, DEPTH, yaml)
+    assert [read("[{a: [1]}]", depth).readable for depth in (2, 3)] == [False, True]

@@ -72,9 +72,7 @@ def test_reports_are_recognised(name: str, style: Style) -> None:
     assert ConciseReporter.wrote(render(ConciseReporter, cases()[name], style).encode())
 
 
-@pytest.mark.parametrize(
-    "head", [b"", b"evalstream: error\n", b'{"a": "b.py:3: ES103 text"}\n', b"- a: ES1\n"]
-)
+@each("head", [b"", b"evalstream: error\n", b'{"a": "b.py:3: ES103 text"}\n', b"- a: ES1\n"])
 def test_other_files_are_not_recognised(head: bytes) -> None:
     assert not ConciseReporter.wrote(head)
 

@@ -257,7 +257,7 @@ def claims_of(run: RunSummary) -> dict[str, str]:
     return {name: out for name, out in outcomes(Case([], [run])).items() if "claim" in name}
 
 
-@pytest.mark.parametrize(
+@each(
     ("state", "outcome", "text"),
     [
         (State.CONFIRMED, "passed", "claims 0.7, recomputed 0.7 from 8 rows: confirmed"),
@@ -310,7 +310,7 @@ def test_an_unconfirmed_run_is_skipped_and_says_why() -> None:
     assert text_of(case, "verdict").startswith("no score was confirmed: data/made_up")
 
 
-@pytest.mark.parametrize(
+@each(
     ("verified", "name"),
     [
         (Verified(None, True, 8, 8), "checksum"),
@@ -346,7 +346,7 @@ def test_findings_about_no_run_are_shown() -> None:
     assert text_of(many, "ES507 orphaned-file").startswith("20 findings or more")
 
 
-@pytest.mark.parametrize("folder", [".", "..", "x/y", "/x"])
+@each("folder", [".", "..", "x/y", "/x"])
 def test_findings_below_a_run_that_is_a_folder_belong_to_it(folder: str) -> None:
     root = "" if folder == "." else f"{folder}/"
     run = RunSummary(folder, None, "evalguard", rows=2, verdict="failed")

@@ -150,7 +150,7 @@ def test_a_region_begins_at_the_column_and_shows_what_is_there() -> None:
     assert region(SYNTAX)["snippet"] == {"text": '{"é": 1,x}'}
 
 
-@pytest.mark.parametrize("found", [None, 0.1, ["x"], "x… (1,234 characters)"])
+@each("found", [None, 0.1, ["x"], "x… (1,234 characters)"])
 def test_a_region_shows_no_text_that_may_differ_from_the_file(found: object) -> None:
     assert "snippet" not in region(CHECKSUM._replace(found=found))
 
@@ -215,7 +215,7 @@ def test_an_alert_keeps_its_identity_when_lines_move() -> None:
     assert identities([SYNTAX, TYPE]) == identities(moved)
 
 
-@pytest.mark.parametrize("field", ["file", "pointer", "sample_id", "code"])
+@each("field", ["file", "pointer", "sample_id", "code"])
 def test_other_findings_have_other_identities(field: str) -> None:
     other = TYPE._replace(**{field: "other"})  # type: ignore[arg-type]
     assert len(set(identities([TYPE, other]))) == 2

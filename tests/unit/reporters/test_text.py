@@ -261,7 +261,7 @@ def test_sums_name_claims_where_no_run_has_a_place_for_a_seal() -> None:
 
 
 @pytest.mark.parametrize("style", [PLAIN, Style(width=300)])
-@pytest.mark.parametrize("runs", [20, 21, 1_100])
+@each("runs", [20, 21, 1_100])
 def test_many_passed_runs_are_counted(runs: int, style: Style) -> None:
     case = Case([], [sound_run(f"{n}.jsonl", f"{n}.json") for n in range(runs)])
     whole = render(TextReporter, case, replace(style, min_severity=Severity.INFO))

@@ -111,7 +111,7 @@ def test_rules_of_any_status_can_be_ignored_and_found() -> None:
     assert [one.code for one in SMALL.find("former-retired-rule")] == ["TS301"]
 
 
-@pytest.mark.parametrize("own", [None, *Severity])
+@each("own", [None, *Severity])
 def test_a_rule_in_preview_gives_infos_that_never_fail(own: Severity | None) -> None:
     selection = SMALL.selection(Options(preview=True))
     severity = selection.severity(Violation("TS103", "wrong", severity=own))

@@ -388,7 +388,7 @@ def _repeats() -> bytes:
     return b"".join(map(bytes_of, pieces)) + b"\n{torn\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("form", "most"),
     [
         (form, most) if most == 3 or (form, most) == ("jsonl", 0) else deep(form, most)
@@ -439,7 +439,7 @@ def test_the_same_repeat_mark_with_other_contents_is_an_error(
     assert repeats(tmp_path, rows) == [("ES409", "error", 2)]
 
 
-@pytest.mark.parametrize("mark", ["epoch", "repeat", "trial", "seed"])
+@each("mark", ["epoch", "repeat", "trial", "seed"])
 def test_another_repeat_mark_tells_repeats_apart(tmp_path: Path, mark: str) -> None:
     assert repeats(tmp_path, twice({mark: 1}, {mark: 2})) == []
     assert repeats(tmp_path, twice({mark: "1"}, {mark: "2"}, output={"raw": "another"})) == []
@@ -457,7 +457,7 @@ def test_without_a_mark_other_contents_are_a_warning(
     assert repeats(tmp_path, rows) == [("ES409", "warning", 2)]
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"sample_id": "other"},

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import pytest
+from each import each
 
 from evalstream.formats.eee.compared import sample_row
 from evalstream.model.options import SampleRequest
@@ -20,7 +21,7 @@ SHOWN = InputDigests("question", ["answer"], [])
 
 
 @pytest.mark.parametrize("by", ["input", "sample_id"])
-@pytest.mark.parametrize("sample", ["7", 7, 7.0, "é", "\ud800"])
+@each("sample", ["7", 7, 7.0, "é", "\ud800"])
 def test_a_record_is_the_same_sample_as_a_row_with_its_input(by: str, sample: Any) -> None:
     request = SampleRequest(by)
     row = {"sample_id": sample, "input": {"raw": "question", "reference": ["answer"]}}

@@ -5,6 +5,7 @@ from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from each import each
 from made_store import make_store, object_at, rows_beside, uuid_of
 
 import evalstream
@@ -26,9 +27,7 @@ def aggregates(report: evalstream.Report) -> list[str]:
 ALL = sorted(f"{uuid_of(number)}.json" for number in range(6))
 
 
-@pytest.mark.parametrize(
-    "inputs", [[""], ["flat"], ["data"], ["flat/objects"], ["flat", "data"], ["data", "flat"]]
-)
+@each("inputs", [[""], ["flat"], ["data"], ["flat/objects"], ["flat", "data"], ["data", "flat"]])
 def test_each_run_of_a_store_is_checked_once(store: Path, inputs: list[str]) -> None:
     report = evalstream.check([store / name for name in inputs], **GATE)
     assert report.exit_code == 0

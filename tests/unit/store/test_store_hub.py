@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from fake_hub import FakeHub
 from made_store import make_record, make_store, object_at, uuid_of, write_record
 
@@ -226,7 +227,7 @@ def test_admit_takes_the_url_of_a_request(
     assert len(report.runs) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "place"),
     [
         ("hf://datasets/org/name", ("datasets", "org/name", "main", "")),

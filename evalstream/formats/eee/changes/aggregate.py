@@ -192,7 +192,6 @@ class AggregateMigration:
         self._applied.append(make_applied(KEPT, pointer(where), before, after, pattern))
 
     def _set_developer(self) -> None:
-        """Write a supplied developer where the aggregate names none."""
         supplied = self._new_developer()
         if supplied is None:
             return
@@ -263,7 +262,6 @@ class AggregateMigration:
                 self._additions.set((SEALED,), name, written)
 
     def _version(self) -> str:
-        """Return the declared version. Raises AggregateRefused."""
         declared = self._string("schema_version")
         if declared is None:
             raise moves.AggregateRefused("schema_version is missing")

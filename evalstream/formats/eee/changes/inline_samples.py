@@ -62,7 +62,6 @@ class InlineSamples:
         return RewrittenBlock(data, len(lines), tally)
 
     def _evaluation_name(self) -> str:
-        """Return the one name that all results have."""
         names = {
             self._aggregate.read_string(one, "evaluation_name") for one in self._aggregate.results()
         }
@@ -181,7 +180,6 @@ class InlineSamples:
 
 
 def _confirms(mean: float, written: str) -> bool:
-    """Tell whether a score is a mean, rounded to the decimals that are written."""
     _, _, decimals = written.lower().partition("e")[0].partition(".")
     digits = MOST_DIGITS if "e" in written.lower() else len(decimals)
     digits = min(max(digits, FEWEST_DIGITS), MOST_DIGITS)

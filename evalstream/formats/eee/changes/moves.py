@@ -126,7 +126,6 @@ def move_old_members(
 
 
 def _name_engine(splices: Splices, additions: Additions, applied: list[Applied]) -> None:
-    """Make an object of an inference engine that is a text, its name."""
     model = splices.tree.value("model_info")
     engine = splices.tree.value("model_info", ENGINE)
     if model is None or engine is None or engine.type is not JsonType.TEXT:
@@ -139,7 +138,6 @@ def _name_engine(splices: Splices, additions: Additions, applied: list[Applied])
 
 
 def _open_details(splices: Splices, additions: Additions, applied: list[Applied]) -> None:
-    """Make objects of details of the generation that are a text."""
     results = splices.tree.value("evaluation_results")
     for index, result in enumerate([] if results is None else results.items):
         config = result.value("generation_config")
@@ -260,7 +258,6 @@ class Required:
             self._supply(DEPLOYMENT, holder, name, value, f"{by_option} or --fill")
 
     def _keep_other(self, holder: Path, name: str, target: Path) -> None:
-        """Keep a value that the version does not allow in an object of texts."""
         node = value_at(self._splices.tree, (*holder, name))
         if node is None or node.type is JsonType.NULL:
             return
@@ -272,7 +269,6 @@ class Required:
     def _supply(
         self, kind: ChangeKind, holder: Path, name: str, value: str | None, options: str
     ) -> None:
-        """Write a supplied or unknown value, or note that it is needed."""
         if value is None and not self._supplied.fill:
             where = ".".join(map(str, (*holder, name)))
             self.needs.append(Need(f"{where} is missing", options))
@@ -284,7 +280,6 @@ class Required:
         self._apply(kind, (*holder, name), written, text)
 
     def _judges(self) -> Iterator[Path]:
-        """Iterate over the paths of the models that judged results."""
         results = self._splices.tree.value("evaluation_results")
         for index, result in enumerate([] if results is None else results.items):
             judges = result.value("metric_config", "llm_scoring", "judges")

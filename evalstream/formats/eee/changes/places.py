@@ -53,7 +53,6 @@ class SchemaPlaces:
         return Place(pointer, actions, members, others, items, closed=closed)
 
     def _variants(self, schema: Schema) -> Iterator[Schema]:
-        """Iterate over the alternatives of a part of the schema, references resolved."""
         reference = schema.get("$ref")
         if reference is not None:
             node: Any = self._schema
@@ -139,12 +138,11 @@ def migration_place(
         exact += ((Probe("evaluation_id", Test.DIFFERS, evaluation_id),),)
     if keeps_hash:
         members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
-    return RowPlace(replace(place, members=members), exact, place)
+    return RowPlace(replace(place, members=members), exact)
 
 
 @lru_cache(maxsize=8)
 def _schema_place(target: str) -> Place:
-    """Return the place of all rows that are migrated to a version."""
     place = _derive_place(versions.instance_schema_name(target))
     members = dict(place.members)
     members["schema_version"] = _set_version(place, target)
@@ -221,7 +219,7 @@ def repair_place(
     if evaluation_id is not None:
         members = _with_evaluation_id(members, evaluation_id)
     exact = ((Probe("schema_version", Test.DIFFERS, number),),)
-    return RowPlace(replace(place, members=members, closed=False), exact, place)
+    return RowPlace(replace(place, members=members, closed=False), exact)
 
 
 @lru_cache(maxsize=32)
@@ -261,7 +259,6 @@ def _with_members(place: Place, members: Mapping[str, Place]) -> Place:
 
 
 def _with_lists(place: Place, *names: str) -> Place:
-    """Let texts in some members become lists."""
     lists = {JsonType.TEXT: Action.LIST}
     return _with_members(place, {name: _acting(place.members[name], lists) for name in names})
 
@@ -273,8 +270,6 @@ def _transcript(place: Place) -> Place:
 
 
 def _move_place(place: Place, old: str, new: str) -> Place:
-    """Return a place with the pointers that begin with `old` beginning with `new`."""
-
     def move_inner(inner: Place | None) -> Place | None:
         return inner and _move_place(inner, old, new)
 
@@ -318,7 +313,6 @@ def aggregate_repair_place(version: str, repairs: Collection[RepairAction]) -> P
 
 
 def _acting_below(place: Place, path: tuple[str, ...], actions: Mapping[JsonType, Action]) -> Place:
-    """Return a place with more actions at a path below it."""
     if not path:
         return _acting(place, actions)
     first, *rest = path

@@ -123,7 +123,6 @@ class _ExactRows:
 
 
 def _add_changes(one: _Placed, other: _Placed) -> _Placed:
-    """Add up a change in two sets of rows."""
     order, first = min(one, other, key=lambda placed: placed[1].lines[0])
     lines = tuple(sorted((*one[1].lines, *other[1].lines)))[:MOST_PLACES]
     return order, Occurrences(one[1].times + other[1].times, lines, first.shown)
@@ -142,7 +141,6 @@ def _load_rewriter(how: bytes) -> RowRewriter:
 
 
 def _reason(line: bytes, error: ValueError) -> str:
-    """Return why a row is left."""
     if isinstance(error, RowRefused):
         return str(error)
     issues = parse_exactly(line, FAST_DEPTH).issues

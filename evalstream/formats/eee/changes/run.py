@@ -282,7 +282,6 @@ class EeeRepair:
         return mark + splices.apply().encode(), applied
 
     def _digest(self, aggregate: Aggregate, applied: list[Applied]) -> dict[str, Any]:
-        """Write a checksum in the plain form, with its algorithm."""
         declared, plain = aggregate.claim("checksum"), aggregate.checksum
         if RepairAction.WRITE_PLAIN_CHECKSUM not in self._actions or plain is None:
             return {}
@@ -298,7 +297,6 @@ class EeeRepair:
     def _path(
         self, aggregate: Aggregate, rows: tuple[str, str], applied: list[Applied]
     ) -> dict[str, Any]:
-        """Write a path that names the rows."""
         declared = text_or_none(aggregate.claim("file_path"))
         right = path_to_declare(*rows, aggregate.version)
         if (

@@ -346,7 +346,6 @@ REDUCERS: Final = (
 def _check_member(
     rule: Rule, member: str, valid: Set[str], message: str
 ) -> Callable[[Mapping[str, Any]], tuple[Violation, ...]]:
-    """Return a check that a member, if it is a string, has one of the valid values."""
     expected: Any = expect_one(sorted(valid)) if len(valid) > 1 else next(iter(valid))
 
     def check(row: Mapping[str, Any]) -> tuple[Violation, ...]:

@@ -63,7 +63,6 @@ def _check_name(
 def _compare_paths(
     aggregate: datastore.DatastorePath, rows: datastore.DatastorePath
 ) -> Iterator[Violation]:
-    """Compare the paths of aggregate and rows, if each of them is valid."""
     uuid = aggregate.uuid(AGGREGATE)
     if not aggregate.inside or not rows.inside or uuid is None or rows.uuid(ROWS_ENDING) is None:
         return
@@ -111,7 +110,6 @@ def are_undeclared(facts: RunFacts) -> bool:
 
 
 def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
-    """Compare an aggregate's directory with the one that its model's identity stands for."""
     if facts.aggregate is None or facts.stored_aggregate is None:
         return
     place = datastore.parse_path(facts.stored_aggregate)

@@ -309,7 +309,6 @@ def _grades(row: Row, result: Result | None) -> bool:
 
 
 def _metric_of(row: Row, result: Result | None) -> Any:
-    """Return the name or the id of a row's metric."""
     return row.get("evaluation_result_id") if result is None else result.metric or result.id
 
 
@@ -326,7 +325,6 @@ def _scores_one_answer(row: Row, result: Result | None, library: str | None) -> 
 
 
 def _is_by_lm_eval(library: str | None) -> bool:
-    """Tell whether lm-eval wrote a run, as far as it is known."""
     return library is None or "".join(split_words(library)).startswith("lmeval")
 
 

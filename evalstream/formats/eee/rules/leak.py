@@ -135,7 +135,6 @@ def _ends_with(text: str, reference: str) -> bool:
 
 
 def _long_strings(value: Any) -> Iterator[str]:
-    """Yield the strings that are long enough to identify their origin."""
     return (bare for text in _texts(value) if len(bare := text.strip()) >= TELLING_CHARACTERS)
 
 

@@ -90,7 +90,6 @@ def _evaluation_id_disagrees(aggregate: Aggregate) -> Iterator[Violation]:
 
 
 def _times(aggregate: Aggregate) -> Iterator[Any]:
-    """Return the timestamps of the record: when it was written, and when the run was made."""
     for holder in (aggregate.document, *[one for _, one in aggregate.indexed_results]):
         yield holder.get("retrieved_timestamp")
         yield holder.get("evaluation_timestamp")
@@ -118,7 +117,6 @@ def _names_the_model(parts: list[str], aggregate: Aggregate) -> bool:
 
 
 def _benchmarks(aggregate: Aggregate) -> Iterator[str]:
-    """Return the texts that name benchmark, dataset, metric and harness."""
     yield (aggregate.evaluation_id or "").partition("/")[0]
     yield aggregate.library or ""
     for result in aggregate.joinable:

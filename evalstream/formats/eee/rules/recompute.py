@@ -134,7 +134,6 @@ def _crossed_metrics(aggregate: Aggregate) -> Iterator[Violation]:
 
 
 def _read_names(result: Mapping[str, Any]) -> tuple[list[str], str | None]:
-    """Return the parts of a result's id, and the name of its metric."""
     identity = text_or_none(result.get("evaluation_result_id"))
     name = text_or_none(member(result.get("metric_config"), "metric_name"))
     return identity.split(":") if identity else [], name

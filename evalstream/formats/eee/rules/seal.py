@@ -177,7 +177,6 @@ def _check_sealed(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _reason_without_aggregate(facts: RunFacts) -> str:
-    """Return why rows were checked without an aggregate."""
     if facts.rivals:
         return f"{' and '.join(facts.rivals)} both name the file in file_path: --aggregate chooses"
     if facts.path is None:

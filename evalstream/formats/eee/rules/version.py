@@ -60,7 +60,6 @@ def possible_versions(
 
 @lru_cache(maxsize=64)
 def _alternatives(version: str, *, instance: bool) -> tuple[tuple[str, ...], ...]:
-    """Group the other versions by their requirements."""
     own = constraint_text(versions.eee_schema(version, instance=instance))
     groups: dict[str, list[str]] = {}
     for name in versions.others(version, instance=instance):

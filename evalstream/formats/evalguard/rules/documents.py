@@ -151,7 +151,6 @@ def is_absolute(path: str) -> bool:
 
 
 def _is_plain(name: str) -> bool:
-    """Return whether a name is certainly the name of one file."""
     return name != ".." and not _SIGN.search(name)
 
 
@@ -167,7 +166,6 @@ def climbs(path: str, depth: int) -> bool:
 
 
 def _ids(document: views.Document) -> Iterator[tuple[_Path, str]]:
-    """Yield every id in a document, its own and those of others."""
     value = document.value
     if document.kind not in (THRESHOLD, REPORT):
         yield from _texts(value.get("id"), ("id",))
@@ -220,7 +218,6 @@ def _data_paths(document: views.Document) -> Iterator[tuple[_Path, str]]:
 
 
 def _references(value: Any) -> Iterator[tuple[_Path, str]]:
-    """Yield the references to other files, which a document should not have."""
     waiting: list[tuple[tuple[Any, ...], Any]] = [((), value)]
     looked_at = 0
     while waiting and looked_at < _MOST:
@@ -234,7 +231,6 @@ def _references(value: Any) -> Iterator[tuple[_Path, str]]:
 
 
 def _refers(value: Any) -> bool:
-    """Return whether a document has a member `$ref`, which hardly any has."""
     waiting = [value]
     while waiting:
         node = waiting.pop()

@@ -159,7 +159,6 @@ def _check_task(task: report.ReportedTask, subject: FolderItem) -> Iterator[Viol
 
 
 def _check_left_out(subject: FolderItem) -> Iterator[Violation]:
-    """Report metrics that a task lists and that the report has no value of."""
     document, folder = subject
     found: dict[str, set[str]] = {}
     for reported in report.iterate_values(document):

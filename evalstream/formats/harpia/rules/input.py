@@ -112,7 +112,6 @@ def _identity(instance: InputInstance) -> Iterator[Violation]:
 
 
 def _response(instance: InputInstance, older: list[str]) -> Iterator[Violation]:
-    """Check the actual-output of an instance; lists of strings are added to `older`."""
     found = find_member(instance.value, "actual-output")
     if found is None:
         yield HAR102.violation("actual-output is missing", instance.pointer)
@@ -128,7 +127,6 @@ def _response(instance: InputInstance, older: list[str]) -> Iterator[Violation]:
 
 
 def _references(instance: InputInstance) -> Iterator[Violation]:
-    """Check the expected-output of an instance, which may be missing."""
     found = find_member(instance.value, "expected-output")
     if found is None:
         return
@@ -164,7 +162,6 @@ def _repeated_instance(read: Input) -> Iterator[Violation]:
 
 
 def _find_copies(read: Input) -> Iterator[Violation]:
-    """Report instances that are an earlier one under another id."""
     first: dict[bytes, InputInstance] = {}
     for instance in read.instances or ():
         texts = [read_member(instance.value, name) for name in _TEXTS]

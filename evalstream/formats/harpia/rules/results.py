@@ -58,7 +58,6 @@ def _faulty_claim(claim: Score) -> Iterator[Violation]:
 
 
 def _compare_with_input(outcome: MetricOutcome) -> Iterator[Violation]:
-    """Compare the metrics of the output with those that were enabled."""
     for metric in outcome.missing:
         message = f"the output of an enabled metric is missing: {shown_metric(metric)}"
         yield HAR201.violation(message)

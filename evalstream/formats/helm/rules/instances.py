@@ -7,13 +7,13 @@ from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
+from evalstream.formats.helm.adapter import find_other_mapping
 from evalstream.formats.helm.format import NOUNS, REQUESTS, RUN_SPEC
-from evalstream.formats.helm.requests import PlainRequest, Settings, find_other_mapping
+from evalstream.formats.helm.requests import TOLD, PlainRequest, Settings
 from evalstream.formats.helm.store import InstanceFacts, InstanceRow
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import member
 from evalstream.rules.base import declare_rule
 
 
@@ -112,9 +112,11 @@ def _check_scores(row: InstanceRow, packed: bytes, metrics: Sequence[str]) -> It
     places = [*range(number), *map(int, own[number::2])]
     for place, score in zip(places, [*own[:number], *own[number + 1 :: 2]], strict=True):
         expected, metric = again[place], names[place]
-        if not math.isnan(score) and not math.isclose(score, expected, rel_tol=1e-9):
+        is_known = not (math.isnan(score) or math.isnan(expected))
+        if is_known and not math.isclose(score, expected, rel_tol=1e-9):
+            source = "request" if metric.removesuffix("@k") in TOLD else "answer"
             message = (
-                f"{metric} of instance {row.instance} is {score:g}, by its answer {expected:g}"
+                f"{metric} of instance {row.instance} is {score:g}, by its {source} {expected:g}"
             )
             yield HLM301.violation(message, f"/{row.place}/stats", expected=expected)
 
@@ -161,6 +163,17 @@ def check_settings(one: Settings, declared: Mapping[str, Any], place: str) -> It
             yield HLM206.violation(message, where, expected=expected, found=found)
 
 
+def check_examples(
+    request: PlainRequest, adapter: Mapping[str, Any], place: str
+) -> Iterator[Violation]:
+    """Yield a request with more examples than the run declares."""
+    most, found = adapter.get("max_train_instances"), request.num_train_instances
+    if _is_count(most) and found is not None and found > most:
+        message = f"the run has at most {count_noun(most, 'example')}"
+        where = f"{place}/num_train_instances"
+        yield HLM206.violation(message, where, expected=at_most(most), found=found)
+
+
 def check_mapping(
     request: PlainRequest, adapter: Mapping[str, Any], place: str
 ) -> Iterator[Violation]:
@@ -170,12 +183,6 @@ def check_mapping(
         message = "the letters do not stand for the references in their order"
         where, found = f"{place}/output_mapping", request.output_mapping
         yield HLM206.violation(message, where, expected=expected, found=found)
-
-
-def describe_adapter(*documents: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return the adapter of a run, from the first document that has it."""
-    found = (member(one, "adapter_spec") for one in documents)
-    return next((one for one in found if isinstance(one, dict)), {})
 
 
 def _is_count(value: Any) -> TypeGuard[int]:

@@ -41,7 +41,6 @@ def _rationales(facts: BenchmarkItem | Item) -> Iterator[Violation]:
 
 
 def _count_analysts(item: BenchmarkItem, rule: Rule, name: str) -> Iterator[Violation]:
-    """Compare the length of a list in an item with the number of analysts."""
     wanted, start = item.benchmark.panel_size, pointer(("items", item.number))
     for one in _check_length(rule, item, name, wanted, f"there are {wanted} analysts"):
         yield one._replace(pointer=f"{start}{one.pointer}", found=item.value[name])
@@ -191,7 +190,6 @@ _UNKNOWN: Final = {
 def _report_unknown(
     rule: Rule, benchmark: Benchmark, references: Iterable[_Reference]
 ) -> Iterator[Violation]:
-    """Yield the references to what the benchmark does not have."""
     families = benchmark.families
     ids = {_BEARER: benchmark.bearers, _FAMILY: families, _ITEM: benchmark.by_id}
     for path, name, kind in references:
@@ -225,7 +223,6 @@ def _cross_references(facts: Benchmark | BenchmarkItem) -> Iterator[Violation]:
 
 
 def _iterate_references(document: Mapping[str, Any]) -> Iterator[_Reference]:
-    """Iterate over the references in a benchmark outside its items."""
     for name, tiers in object_or_empty(document.get("ordinal_families")).items():
         yield from _list_references(tiers, _BEARER, "ordinal_families", name)
     for name, bearer in object_or_empty(document.get("bearers")).items():

@@ -58,8 +58,6 @@ def _check_field(
 ) -> Iterator[Violation]:
     """Compare a field in its normal form; the schema reports a field that is not a list."""
     found, wanted = document.get(field), original.get(field)
-    if _is_same(field, found, wanted):
-        return
     if not all(value is None or isinstance(value, list) for value in (found, wanted)):
         return
     normal = _NORMAL_FORMS[field]
@@ -69,29 +67,6 @@ def _check_field(
         # since `expected` is shown even where values must not be.
         expected = None if field in _PROSE else shorten(wanted)
         yield INF301.violation(message, pointer=f"/{field}", expected=expected, found=found)
-
-
-def has_same_fields(item: Mapping[str, Any], original: Mapping[str, Any]) -> bool:
-    """Tell whether the copied fields of an item are certainly those of the benchmark's item."""
-    return all(_is_same(field, item.get(field), original.get(field)) for field in _NORMAL_FORMS)
-
-
-def _is_same(field: str, found: Any, wanted: Any) -> bool:
-    """Tell whether two fields are certainly equal: both absent, or equal lists of texts.
-
-    References are objects of texts.
-    """
-    if found is None or wanted is None:
-        # An empty list and an absent one have one normal form, except for rationales.
-        return found is wanted or (field in _EMPTY_AS_ABSENT and not (found or wanted))
-    if found.__class__ is not list or found != wanted:
-        return False
-    # The number 1 equals true, but their texts differ.
-    return all(
-        one.__class__ is str
-        or (one.__class__ is dict and all(text.__class__ is str for text in one.values()))
-        for one in found
-    )
 
 
 def missing_items(missing: list[str]) -> Violation:
@@ -141,8 +116,6 @@ def _as_list(value: Any) -> list[Any]:
 
 _PROSE: Final = frozenset({"analyst_rationales", "references"})
 
-
-_EMPTY_AS_ABSENT: Final = frozenset({"premises", "conclusions", "tags", "references"})
 
 _NORMAL_FORMS: Final = {
     "premises": _as_set,

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.infereval.views import Item
-from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, Vote, vote, voting
+from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, Vote, has_failed
 from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
 from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.model.text import count_noun
-from evalstream.parsing.json_values import is_number, object_or_empty, objects
+from evalstream.parsing.json_values import is_number, object_or_empty
 from evalstream.rules.base import declare_rule
 
 OK: Final = "ok"
@@ -29,7 +29,7 @@ def _sample_indices(item: Item) -> Iterator[Violation]:
     samples, number = item.value.get("samples", []), item.evaluation.samples
     if not isinstance(samples, list) or number is None:
         return
-    found: list[Any] = [sample.get("sample_index") for _, sample in objects(samples)]
+    found: list[Any] = [sample.get("sample_index") for _, sample in item.numbered_samples]
     if len(found) != len(samples) or not all(map(is_number, found)):
         return
     if len(found) != number:
@@ -54,7 +54,7 @@ def _check_samples(item: Item) -> Iterator[Violation]:
         return
     strays = [
         (index, wanted, request)
-        for index, sample in objects(item.value.get("samples"))
+        for index, sample in item.numbered_samples
         if isinstance(request := sample.get("request_id"), str) and _OF_REQUEST.search(request)
         for wanted in [item.evaluation.name_request(item.value.get("id"), sample)]
         if request != wanted
@@ -93,7 +93,7 @@ def _majority_vote(item: Item) -> Iterator[Violation]:
         yield INF304.violation(message, place, expected=winner, found=verdict)
     if not samples:
         return
-    outcome = vote(voting(samples), tie_break or ABSTAIN)
+    outcome = item.outcome
     knows_winner = tie_break is not None or not outcome.tie_broken
     if isinstance(claimed, dict):
         yield from _check_majority_vote(claimed, outcome, knows_winner=knows_winner)
@@ -122,15 +122,15 @@ def _check_majority_vote(
 
 
 def _parse_status(item: Item) -> Iterator[Violation]:
-    for index, sample in objects(item.value.get("samples")):
+    for index, sample in item.numbered_samples:
         status, verdict = sample.get("parse_status", OK), sample.get("parsed_verdict")
-        if status == OK and sample.get("provider_error") is None:
+        if status == OK and not has_failed(sample):
             continue
         place = f"/samples/{index}/parse_status"
         if isinstance(status, str) and status != OK and verdict in VERDICTS[:2]:
             message = f"parse_status is not {OK}, but parsed_verdict is {verdict}"
             yield INF305.violation(message, place, found=status)
-        if sample.get("provider_error") is not None and status != FAILED:
+        if has_failed(sample) and status != FAILED:
             message = f"provider_error is set, but parse_status is not {FAILED}"
             yield INF305.violation(message, place, expected=FAILED, found=status)
         elif status == FAILED and has_text(sample):
@@ -144,7 +144,7 @@ def _misread_abstentions(item: Item) -> Iterator[Violation]:
     read = item.evaluation.reading
     if read is None:
         return
-    for index, response, verdict in iterate_answers(item.value):
+    for index, response, verdict in item.answers:
         status = item.value["samples"][index].get("parse_status")
         if verdict != ABSTAIN or not response.strip() or status in (None, FAILED):
             continue
@@ -155,8 +155,8 @@ def _misread_abstentions(item: Item) -> Iterator[Violation]:
 
 
 def _silent_failure(item: Item) -> Iterator[Violation]:
-    for index, sample in objects(item.value.get("samples")):
-        if sample.get("parsed_verdict") != ABSTAIN or sample.get("provider_error") is not None:
+    for index, sample in item.numbered_samples:
+        if sample.get("parsed_verdict") != ABSTAIN or has_failed(sample):
             continue
         if isinstance(sample.get("raw_response"), str) and not has_text(sample):
             message = (
@@ -171,15 +171,15 @@ def _silent_failure(item: Item) -> Iterator[Violation]:
 
 def _implausible(item: Item) -> Iterator[Violation]:
     longest = item.evaluation.longest
-    for index, sample in objects(item.value.get("samples")):
+    for index, sample in item.numbered_samples:
         time: Any = sample.get("wall_time_ms")
         if is_number(time) and not 0 <= time <= longest:
             what = "is negative" if time < 0 else "is longer than the whole evaluation"
             place = f"/samples/{index}/wall_time_ms"
             yield INF309.violation(f"wall_time_ms {what}", place, found=time)
         usage = object_or_empty(sample.get("usage"))
-        tokens = {f"usage/{name}": number for name, number in usage.items()}
-        for name, number in {**tokens, _REASONING: sample.get(_REASONING)}.items():
+        tokens = [(f"usage/{name}", number) for name, number in usage.items()]
+        for name, number in (*tokens, (_REASONING, sample.get(_REASONING))):
             place = f"/samples/{index}/{name}"
             if is_number(number) and number < 0:
                 message = f"{name.rpartition('/')[2]} is negative"
@@ -188,22 +188,6 @@ def _implausible(item: Item) -> Iterator[Violation]:
                 yield INF309.violation("a response of no tokens is not empty", place, found=number)
 
 
-def is_plausible(sample: Mapping[str, Any], longest: float) -> bool:
-    """Tell whether certainly no figure of a sample is implausible."""
-    time, usage, thought = (sample.get(name) for name in ("wall_time_ms", "usage", _REASONING))
-    if time is not None and not (time.__class__ in _NUMBERS and 0 <= time <= longest):
-        return False
-    if thought is not None and not (thought.__class__ is int and thought >= 0):
-        return False
-    return usage is None or (
-        usage.__class__ is dict
-        and all(
-            number is None or (number.__class__ is int and number > 0) for number in usage.values()
-        )
-    )
-
-
-_NUMBERS: Final = (float, int)
 _OUTPUT: Final = "usage/output_tokens"
 _REASONING: Final = "reasoning_tokens"
 
@@ -212,7 +196,7 @@ def _other_verdict(item: Item) -> Iterator[Violation]:
     read = item.evaluation.reading
     if read is None:
         return
-    for index, response, verdict in iterate_answers(item.value):
+    for index, response, verdict in item.answers:
         said = read(response) or ABSTAIN
         if said != verdict:
             message = f"the response says {said}, and parsed_verdict is {verdict}"
@@ -227,11 +211,11 @@ class UsualVerdicts:
         self._read, self._said, self._unlike = read, 0, 0
         self._first: tuple[str, str, str] | None = None
 
-    def add(self, item: Mapping[str, Any], place: str) -> None:
+    def add(self, item: Item, place: str) -> None:
         """Count the verdicts of the item at a pointer."""
         if self._read is None:
             return
-        for index, response, verdict in iterate_answers(item):
+        for index, response, verdict in item.answers:
             said = self._read(response) or ABSTAIN
             if said == verdict:
                 self._said += 1
@@ -250,16 +234,6 @@ class UsualVerdicts:
         )
         shown = {"expected": said, "found": verdict, "count": self._unlike}
         yield INF308.violation(message, place, severity=Severity.WARNING, **shown)
-
-
-def iterate_answers(item: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
-    """Yield the index, response and verdict of each sample whose call did not fail."""
-    for index, sample in objects(item.get("samples")):
-        response, verdict = sample.get("raw_response"), sample.get("parsed_verdict")
-        if not isinstance(response, str) or not isinstance(verdict, str):
-            continue
-        if verdict in VERDICTS and sample.get("provider_error") is None:
-            yield index, response, verdict
 
 
 def has_text(sample: Mapping[str, Any]) -> bool:

@@ -297,11 +297,15 @@ def usage_violations(
 
 
 def _other_model(log: LogView, told: Mapping[str, Any]) -> Iterator[Violation]:
-    """Report a log of one model that names another; runs with roles may not use their model."""
+    """Report a log of one model that names another; runs with roles may use those alone."""
     named = log.eval.get("model")
-    if not isinstance(named, str) or named == NO_MODEL or log.eval.get("model_roles"):
+    roles = object_or_empty(log.eval.get("model_roles")).values()
+    configs = (one for role in roles for one in (role if isinstance(role, list) else [role]))
+    if not isinstance(named, str) or named == NO_MODEL:
         return
-    if len(told) == 1 and named not in told:
+    if len(told) == 1 and told.keys().isdisjoint(
+        {named, *(member(one, "model") for one in configs)}
+    ):
         (used,) = told
         message = f"all tokens were used by {used[:100]}, not by the model of the log"
         yield INS210.violation(message, log.at("eval", "model"), found=named)

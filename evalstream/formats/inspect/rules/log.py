@@ -9,6 +9,7 @@ from typing import Any, Final
 from evalstream.formats.inspect.metrics import (
     OURS,
     find_declaration,
+    find_silent_metrics,
     find_unnamed_figures,
     has_params,
     list_declared,
@@ -126,7 +127,7 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
         figures = [metric for one in found for metric in result_metrics(one.value)]
         # Groups are named without the package.
         names, groups = {one.name for one in figures}, {one.group for one in figures}
-        is_unnamed = all(find_unnamed_figures(log, one.value) for one in found)
+        silent = set[str]().union(*(find_silent_metrics(log, one.value) for one in found))
         of_task, of_scorer = log.task_metrics, member(scorer, "metrics")
         for metric in list_or_empty(of_scorer if of_task is None else of_task) if found else ():
             full = str(member(metric, "name") or "")
@@ -136,7 +137,7 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
                 yield INS305.violation(
                     f"the metric {short} of {name} is declared, but not in the results",
                     log.place_of_score(found[0].place, "metrics"),
-                    severity=Severity.WARNING if is_unnamed and full == short else None,
+                    severity=Severity.WARNING if full in silent else None,
                 )
 
 

@@ -226,8 +226,18 @@ def _against_tools(sample: SampleView) -> _Found:
     Calls that were cut, that failed, or that someone changed before they ran have other texts, and
     solvers of one's own may change messages.
     """
-    tools = [one for one in sample.events("tool") if not any(map(one.value.get, _SPECIAL))]
-    if not tools or not sample.leaves_tools or sample.events("approval"):
+    changed = {
+        text_or_none(member(event.get("call"), "id"))
+        for _, event in sample.events("approval")
+        if event.get("decision") != "approve"
+    }
+    tools = [
+        one
+        for one in sample.events("tool")
+        if not any(map(one.value.get, _SPECIAL))
+        and text_or_none(one.value.get("id")) not in changed
+    ]
+    if not tools or not sample.leaves_tools:
         return
     asked, told = {}, {}
     for index, message in objects(sample.value.get("messages")):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
-from evalstream.formats.inspect.recorded import message_text
+from evalstream.formats.inspect.recorded import message_text, split_path
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.scores import BY_COMPLETION, GRADED
 from evalstream.formats.inspect.values import is_count, is_id, same, score_value
@@ -14,7 +14,7 @@ from evalstream.formats.inspect.views import UNNAMED, SampleView
 from evalstream.model.finding import Severity, Violation, at_least
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, text_or_none, type_name
-from evalstream.parsing.json_values import list_or_empty, object_or_empty
+from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 from evalstream.rules.base import declare_rule
 
 _NAMED_SINCE: Final = (0, 3, 218)
@@ -72,14 +72,15 @@ def _events(sample: SampleView) -> Iterator[Violation]:
         for name in ("id", "target", "input", "choices", "metadata"):
             if name not in told or told[name] is None or name not in sample.value:
                 continue
-            if name == "metadata" and _changes_metadata(sample):
-                continue
             if name in _TEXTS and sample.value[name] == told[name]:
                 continue
             here, there = (_comparable(sample, one[name]) for one in (sample.value, told))
-            if name == "metadata" and isinstance(here, dict) and _has_own_scorer(sample):
+            if name == "metadata" and isinstance(here, dict) and isinstance(there, dict):
+                changed = _changed_metadata(sample, {*here, *there})
                 # Nothing records what a scorer adds.
-                here = {key: here[key] for key in here if key in object_or_empty(there)}
+                added = here.keys() - there.keys() if _has_own_scorer(sample) else set()
+                here = {key: here[key] for key in here if key not in changed | added}
+                there = {key: there[key] for key in there if key not in changed}
             # The first releases gave the text of an input that is one message.
             if not same(here, there) and (name != "input" or type(here) is type(there)):
                 message = f"the sample has another {name} than its sample_init event ({index})"
@@ -97,12 +98,17 @@ _TEXTS: Final = frozenset({"choices", "input", "target"})
 """Members of which only texts are compared."""
 
 
-def _changes_metadata(sample: SampleView) -> bool:
-    return sample.is_stopped or any(
-        str(member(change, "path")).startswith("/metadata")
-        for _, event in sample.events("state")
-        for change in list_or_empty(event.get("changes"))
-    )
+def _changed_metadata(sample: SampleView, known: Set[str]) -> Set[str]:
+    """Return the known keys of metadata that solvers changed, all where that is not recorded."""
+    if sample.is_stopped and not sample.has_plain_plan:
+        return known
+    found = set[str]()
+    for _, event in sample.events("state"):
+        for _, change in objects(event.get("changes")):
+            for path in map(split_path, (str(change.get("path")), str(change.get("from")))):
+                if path[:1] == ["metadata"]:
+                    found.update(path[1:2] or known)
+    return found
 
 
 def _has_own_scorer(sample: SampleView) -> bool:
@@ -254,25 +260,38 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
     elif len(scores) <= len(events) <= _MOST_UNNAMED:
         told = [object_or_empty(one.get("score")) for one in events]
         for name, (first, *later) in scores.items():
-            if not any(_is_score(sample, first, one, edited=bool(later)) for one in told):
+            others = [_other_part(sample, first, one, edited=bool(later)) for one in told]
+            if None not in others:
+                # Where an event has the value, only a text is another one.
+                part = next((one for one in others if one != "value"), "value")
                 path = ("history", 0) if later else ()
                 yield INS216.violation(
                     f"no event tells of this score of {name}",
-                    sample.at("scores", name, *path, "value"),
-                    expected=score_value(told[0]) if len(told) == 1 else None,
-                    found=member(first, "value"),
+                    sample.at("scores", name, *path, part),
+                    expected=_part(sample, told[0], str(part)) if len(told) == 1 else None,
+                    found=member(first, str(part)),
                 )
 
 
-def _is_score(sample: SampleView, score: Any, told: Mapping[str, Any], *, edited: bool) -> bool:
-    """Tell whether a score is the one of an event. An edit may leave the texts out."""
-    if not same(score_value(score), score_value(told)):
-        return False
-    for part in ("answer", "explanation"):
-        here, there = (sample.resolve_attachment(member(one, part)) for one in (score, told))
-        if here != there and not (edited and here is None):
-            return False
-    return True
+def _other_part(
+    sample: SampleView, score: Any, told: Mapping[str, Any], *, edited: bool
+) -> str | None:
+    """Return the first part of a score that is not that of an event, None if it is the event's.
+
+    An edit may leave the texts out.
+    """
+    for part in ("value", "answer", "explanation"):
+        here, there = (_part(sample, one, part) for one in (score, told))
+        if not same(here, there) and not (edited and here is None):
+            return part
+    return None
+
+
+def _part(sample: SampleView, score: Any, name: str) -> Any:
+    """Return a part of a score as it is compared."""
+    if name == "value":
+        return score_value(score)
+    return sample.resolve_attachment(member(score, name))
 
 
 def _check_edits(sample: SampleView) -> Iterator[Violation]:

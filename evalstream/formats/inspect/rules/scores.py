@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.recorded import message_text
-from evalstream.formats.inspect.values import score_value
+from evalstream.formats.inspect.values import known_number, score_to_float, score_value
 from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import member, text_or_none
@@ -155,32 +155,36 @@ _SHUFFLED: Final = "Choices were shuffled before generating a response"
 def _includes(sample: SampleView) -> Iterator[Violation]:
     """Score samples of the scorer `includes` again."""
     texts = sample.scored_texts
-    if sample.log is None or texts is None:
+    if texts is None:
         return
     completion, targets = texts
-    scorers = sample.log.includes_scorers
-    for name, first, place in _iterate_first(sample, scorers):
-        value, ignores_case = score_value(first), scorers[name]
+    for scorer, first, place in _iterate_first(sample):
+        options = object_or_empty(scorer.get("options"))
+        if scorer.get("name") != "includes" or not options.keys() <= {"ignore_case"}:
+            continue
+        value, ignores_case = score_value(first), options.get("ignore_case") is not False
         found = [_fold_case(one, folds=ignores_case) for one in targets]
         text = _fold_case(completion, folds=ignores_case)
         expected = "C" if any(one in text for one in found) else "I"
-        if (value in ("C", "I") or is_missing(value)) and value != expected:
+        is_ours = sample.resolve_attachment(first.get("explanation")) == completion
+        is_known = value in ("C", "I") or is_missing(value)
+        if (is_known and value != expected) or (
+            is_ours and _differs(value, expected, graded=False)
+        ):
             has = "has a target" if expected == "C" else "has no target"
             message = f"the completion {has} in it"
             yield INS213.violation(message, place, expected=expected, found=value)
 
 
-def _iterate_first(
-    sample: SampleView, scorers: Iterable[str]
-) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Iterate over the scores of some scorers as they were before edits, with their values' places."""
-    for name in scorers:
+def _iterate_first(sample: SampleView) -> Iterator[tuple[Mapping[str, Any], dict[str, Any], str]]:
+    """Iterate over declared scorers and their scores before edits, with their values' places."""
+    for name, scorer in sample.declared_scorers.items():
         score = sample.scores.get(name)
         if score is not None:
             history = list_or_empty(score.get("history"))
             path = ("history", 0, "value") if history else ("value",)
             first = object_or_empty(history[0] if history else score)
-            yield name, first, sample.at("scores", name, *path)
+            yield scorer, first, sample.at("scores", name, *path)
 
 
 def _fold_case(text: str, *, folds: bool) -> str:
@@ -194,12 +198,11 @@ def _check_rescored(sample: SampleView) -> Iterator[Violation]:
     or the answer that the harness's scorer gives.
     """
     texts = sample.scored_texts
-    if sample.log is None or texts is None or not sample.is_recent:
+    is_early = sample.log is not None and sample.log.release and not sample.is_recent
+    if texts is None or is_early:
         return
     completion, targets = texts
-    scorers = sample.log.declared_scorers
-    for name, first, place in _iterate_first(sample, scorers):
-        scorer = scorers[name]
+    for scorer, first, place in _iterate_first(sample):
         declared = text_or_none(scorer.get("name")) or ""
         options = object_or_empty(scorer.get("options"))
         expected = _expected_value(sample, declared, options, completion, targets, first)
@@ -227,7 +230,8 @@ def _expected_value(
         letters = string.ascii_uppercase[: len(list_or_empty(sample.value.get("choices")))]
         is_known = has_all and explanation == completion and letter in [*letters]
         selected = letter if is_known else told
-        is_ours = explanation == completion or str(explanation).startswith(_SHUFFLED)
+        is_shown = explanation == completion or (has_all and told == letter)
+        is_ours = is_shown or str(explanation).startswith(_SHUFFLED)
         found = choice(selected, targets) if is_ours and isinstance(selected, str) else None
         return found.value if found is not None else None
     if scorer in GRADED:
@@ -243,9 +247,10 @@ def _expected_value(
 
 def _differs(value: Any, expected: str, *, graded: bool) -> bool:
     """Compare values; a sample without an answer may be I or N, without a grade also unscored."""
-    if value in ("C", "I", "N"):
-        return bool(value == "C") != (expected == "C")
-    return is_missing(value) and not graded
+    if is_missing(value):
+        return not graded
+    number = known_number(value)
+    return number is not None and number != score_to_float(expected)
 
 
 INS213: Final = declare_rule("INS213", record=_includes)

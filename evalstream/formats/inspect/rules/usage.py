@@ -18,12 +18,12 @@ from evalstream.rules.base import declare_rule
 def _usage(sample: SampleView) -> Iterator[Violation]:
     """Compare models and token counts of calls with those that the sample counted.
 
-    The first releases did not count by sample, and attempts that failed are counted without their
-    calls being recorded.
+    The first releases did not count by sample. Attempts that failed may be counted, too, without
+    their calls being recorded.
     """
     told = object_or_empty(sample.value.get("model_usage"))
     counts = bool(told) or sample.is_recent
-    if not counts or sample.value.get("error_retries") or sample.value.get("model_fallbacks"):
+    if not counts or sample.value.get("model_fallbacks"):
         return
     sums: dict[str, dict[str, int]] = {}
     for index, event in _counted_calls(sample):
@@ -62,7 +62,7 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
 
 def _unrecorded_calls(sample: SampleView, told: Mapping[str, Any]) -> Iterator[Violation]:
     """Report models that used tokens without an event of any call of them."""
-    if not sample.is_recent or sample.is_stopped:
+    if not sample.is_recent or sample.is_stopped or sample.value.get("error_retries"):
         return
     called = {text_or_none(event.get("model")) for _, event in sample.events("model")}
     for model, numbers in told.items():
@@ -81,16 +81,16 @@ def _unexplained_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[
     """
     calls = [event for _, event in sample.events("model")]
     is_open = not sample.is_recent or sample.is_stopped
-    # Calls that were tried again, failed, or did not end.
-    has_others = any(one.get(name) for one in calls for name in ("retries", "error", "pending"))
-    if is_open or sample.events("subtask") or has_others:
+    # Early releases kept the calls of a subtask within its event.
+    has_others = any(event.get("events") for _, event in sample.events("subtask"))
+    if is_open or has_others or sample.value.get("error_retries"):
         return
     for model, numbers in told.items():
-        usages = [
-            object_or_empty(member(one.get("output"), "usage"))
-            for one in calls
-            if one.get("model") == model
-        ]
+        own = [one for one in calls if one.get("model") == model]
+        # Calls that were tried again, failed, or did not end.
+        if any(one.get(name) for one in own for name in ("retries", "error", "pending")):
+            continue
+        usages = [object_or_empty(member(one.get("output"), "usage")) for one in own]
         for name, found in object_or_empty(numbers).items():
             known = [one[name] for one in usages if is_count(one.get(name))]
             if known and is_count(found) and found > sum(known):

@@ -62,7 +62,7 @@ def test_a_copy_of_a_run_is_found_whatever_its_model(tmp_path: Path) -> None:
     assert crossing(tmp_path).keys() == {"ES904", "ES907"}
 
 
-@pytest.mark.parametrize("select", ["ES904", "ES905", "ES907", "ES908"])
+@each("select", ["ES904", "ES905", "ES907", "ES908"])
 def test_rules_over_several_runs_alone_check_logs(select: str, tmp_path: Path) -> None:
     write_lm_eval(tmp_path, "acorn")
     write_lm_eval(tmp_path, "birch", another_call)

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from each import each
 
 from evalstream.batch.ledger import run_state
 from evalstream.batch.ledger.run_state import CompanionFinder
@@ -16,7 +17,7 @@ def in_the_past(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("is_large", [False, True])
-@pytest.mark.parametrize("stem", ["run", "RUN", "l\u00e4uf", "a_samples"])
+@each("stem", ["run", "RUN", "l\u00e4uf", "a_samples"])
 def test_all_rows_files_named_like_an_aggregate_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stem: str, is_large: bool
 ) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from each import each
 from rows import bytes_of, sound_rows, write_run
 
 from evalstream import fix, migrate
@@ -30,7 +31,7 @@ def test_rules_that_are_left_out_still_refuse(options: Options, tmp_path: Path) 
     assert not list(tmp_path.joinpath("new").rglob("*.json*"))
 
 
-@pytest.mark.parametrize("options", LAX)
+@each("options", LAX)
 def test_a_repair_does_not_hide_a_wrong_hash(options: Options, tmp_path: Path) -> None:
     made = sound_rows("0.2.0")
     made[0]["sample_hash"] = "0" * 64

@@ -16,6 +16,7 @@ import msgspec
 import pytest
 from commands import wait_for
 from dask_cluster import STARTS_SECONDS, Machines, environment, joined, machines, needs_dask
+from each import each
 from rows import bytes_of, sound_rows
 from worker_tasks import (
     blocks,
@@ -108,7 +109,7 @@ def test_what_a_task_raises_is_data_and_loses_the_cluster(shared: Machines) -> N
         next(results)
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "said"),
     [
         (pickle.dumps((1, None)), "no valid answer"),
@@ -345,7 +346,7 @@ def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         dask.backend("tcp://127.0.0.1:9")
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "name"),
     [
         ({"executor": "auto", "jobs": 2}, None),
@@ -380,7 +381,7 @@ def test_a_large_file_stays_in_one_process_if_that_is_wanted(
         opened.source.close()
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     [
         "tls://cluster.example:8786",
@@ -399,7 +400,7 @@ def test_addresses_with_tls_and_of_this_machine_are_accepted(address: str) -> No
     dask.refuse_open_address(address, "the scheduler")
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     [
         "tcp://10.0.0.7:8786",

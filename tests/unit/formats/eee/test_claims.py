@@ -918,7 +918,7 @@ def test_uneven_repeats_are_reported_and_leave_uncertainty_open(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("size", [500, 5000, 1 << 20])
+@each("size", [500, 5000, 1 << 20])
 def test_the_report_is_the_same_for_any_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, size: int
 ) -> None:
@@ -1077,7 +1077,7 @@ def test_rows_that_could_not_be_read_give_no_verdict(tmp_path: Path) -> None:
     assert report.runs[0].claims[0].recomputed is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("successes", "rows", "lower", "upper"),
     [
         # E. B. Wilson's interval at 95 %, from the closed form with z = 1.959964.

@@ -46,7 +46,7 @@ def test_without_the_library_the_same_is_found(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "md5"])
-@pytest.mark.parametrize("recipe", binding.recipes())
+@each("recipe", binding.recipes())
 def test_hashes_are_checked_without_openssl_too(
     monkeypatch: pytest.MonkeyPatch, recipe: str, algorithm: str
 ) -> None:
@@ -90,7 +90,7 @@ def test_rules_that_are_not_asked_for_say_nothing(codes: str, tmp_path: Path) ->
         assert quickly.counts == slow.counts
 
 
-@pytest.mark.parametrize(
+@each(
     "settings",
     [
         {"engine": "rust"},

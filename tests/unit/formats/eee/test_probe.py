@@ -121,7 +121,7 @@ def _with_md5(sealed: str, path: Path) -> str:
     return sealed.replace(hashlib.sha256(data).hexdigest(), hashlib.md5(data).hexdigest())
 
 
-@pytest.mark.parametrize("recipe", sorted(COVERED))
+@each("recipe", sorted(COVERED))
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_changed_input_is_found_on_its_line(tmp_path: Path, version: str, recipe: str) -> None:
     rows = [hashed(row, recipe) for row in sound_rows(version)]
@@ -154,7 +154,7 @@ def test_so_many_rows_of_one_mind_settle_it() -> None:
     assert _votes([{"a", "b"}] * UNANIMOUS + [{"b"}], UNANIMOUS + 1)["b"] == UNANIMOUS + 1
 
 
-@pytest.mark.parametrize("place", [0, 5, PROBED_ROWS + 20])
+@each("place", [0, 5, PROBED_ROWS + 20])
 @pytest.mark.parametrize("recipe", ["concat", "concat-first"])
 def test_one_row_with_two_references_settles_the_recipe(
     tmp_path: Path, recipe: str, place: int
@@ -181,7 +181,7 @@ def test_one_reference_more_than_was_hashed_is_a_wrong_hash(tmp_path: Path, plac
 
 
 @pytest.mark.parametrize("count", [5, 8])
-@pytest.mark.parametrize(
+@each(
     ("library", "severity"),
     [("HELM", "info"), ("crfm-helm", "info"), (None, "warning"), ("whelmed", "warning")],
 )
@@ -252,7 +252,7 @@ def test_a_forced_recipe_is_the_one_reported(tmp_path: Path, recipe: str) -> Non
     assert report_of(sound_rows(), tmp_path, recipe=recipe).runs[0].recipe == recipe
 
 
-@pytest.mark.parametrize("prefix", ["", "sha256:", "SHA256:"])
+@each("prefix", ["", "sha256:", "SHA256:"])
 @pytest.mark.parametrize("capitals", [False, True])
 def test_dressed_hashes_are_read_and_noticed_on(
     tmp_path: Path, capitals: bool, prefix: str

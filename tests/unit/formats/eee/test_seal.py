@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from commands import started, wait_for
 from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import DETAILS, aggregate_of, bounded, bytes_of, sound_rows, write_run
@@ -64,7 +65,7 @@ def test_a_sealed_pair_passes_and_an_edited_one_fails(tmp_path: Path) -> None:
     assert evalstream.check(rows, aggregate=aggregate).counts["ES501"] == 1
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"format": "json", "checksum": "n/a", "total_rows": -1, "file_path": "/other.jsonl"},
@@ -218,7 +219,7 @@ def test_a_stream_is_sealed_with_its_copy(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "new.json").read_text())["schema_version"] == "0.2.0"
 
 
-@pytest.mark.parametrize(
+@each(
     ("more", "is_sealed"),
     [
         ((), False),

@@ -233,7 +233,7 @@ def test_a_stream_does_not_replace_the_seal_of_another_run(tmp_path: Path) -> No
         assert (b"ES509" in out) is (code == 1)
 
 
-@pytest.mark.parametrize(
+@each(
     "broken",
     [{"checksum": "n/a"}, {"checksum": "0" * 63}, {"checksum": None}, {"total_rows": "many"}],
 )
@@ -581,7 +581,7 @@ def test_a_sealed_example_is_sealed_again_unchanged(tmp_path: Path) -> None:
     assert aggregate.read_bytes() == before
 
 
-@pytest.mark.parametrize("claimed", ["9", " 9 ", 9.0, "9" * 400])
+@each("claimed", ["9", " 9 ", 9.0, "9" * 400])
 def test_a_claim_in_quotes_is_a_claim(tmp_path: Path, claimed: Any) -> None:
     rows, aggregate = unsealed(tmp_path, sound_rows(count=8), total_rows=claimed)
     before = aggregate.read_bytes()

@@ -114,7 +114,7 @@ def test_a_score_is_that_of_the_log(
     assert all((one.severity is Severity.INFO) == is_info for one, _ in found.violations)
 
 
-@pytest.mark.parametrize("version", ["0.2.0", "0.2.1", "0.2.2"])
+@each("version", ["0.2.0", "0.2.1", "0.2.2"])
 @pytest.mark.parametrize("was_matched", [True, False])
 def test_early_converters_scored_by_the_reference(version: str, was_matched: bool) -> None:
     row = row_with("B", "A", 0.0, version)

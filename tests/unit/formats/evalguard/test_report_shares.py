@@ -29,7 +29,7 @@ def check(
     return evalstream.check(folder / "evalguard", max_findings=0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "error", "pointer"),
     [
         (-0.1, 0.0234, "/results/0/accuracy/value"),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import pytest
+from each import each
 
 from evalstream.formats.harpia.claims import judge_scores
 from evalstream.formats.harpia.views import view_claims
@@ -11,7 +11,7 @@ from evalstream.model.claim import Reason
 BLEU = {"parameters": {"max_order": 2}, "score": 0.5, "elapsed time": 0.1}
 
 
-@pytest.mark.parametrize(
+@each(
     ("document", "place"),
     [
         ({"outputs": [{"metric": "BLEU", **BLEU}], "accuracy": 0.99}, "/accuracy"),

@@ -117,7 +117,7 @@ def test_an_id_of_two_instances_has_no_input(tmp_path: Path) -> None:
     assert found.identities().keys() == lines
 
 
-@pytest.mark.parametrize(
+@each(
     "instance", [{"input": 5}, {"expected-output": {}}, {"expected-output": [5]}, {"input": None}]
 )
 def test_inputs_that_are_no_texts_are_not_known(tmp_path: Path, instance: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from depth import deep, some
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -513,6 +514,32 @@ def test_trials_are_averaged_before_they_are_merged() -> None:
     edit(RUN_SPEC, lambda spec: spec["adapter_spec"].update(num_train_trials=3))
     edit(STATE, lambda state: state["adapter_spec"].update(num_train_trials=3))
     assert codes(check()) == {"HLM204"}
+
+
+@each(("name", "value"), [("num_train_instances", 3), ("prompt_truncated", 1)])
+def test_what_a_request_tells_of_its_prompt_is_compared(name: str, value: int) -> None:
+    def tell(entries: Any) -> None:
+        for one in entries:
+            one["stats"] = [
+                statistic(stat["name"], value) if stat["name"]["name"] == name else stat
+                for stat in one["stats"]
+            ]
+
+    def claim(found: Any) -> None:
+        for place, one in enumerate(found):
+            if one["name"]["name"] == name:
+                found[place] = statistic(one["name"], value)
+
+    edit(ENTRIES, tell)
+    edit(STATISTICS, claim)
+    assert codes(check()) == {"HLM301"}
+
+
+def test_a_request_has_no_more_examples_than_the_run() -> None:
+    for path in (RUN_SPEC, STATE):
+        edit(path, lambda found: found["adapter_spec"].update(max_train_instances=0))
+    edit(STATE, lambda found: found["request_states"][0].update(num_train_instances=1))
+    assert "HLM206" in codes(check())
 
 
 def test_requests_to_another_model_are_found() -> None:

@@ -9,9 +9,7 @@ from each import each
 from evalstream.formats.helm.requests import find_malformed, score_answers
 
 
-@pytest.mark.parametrize(
-    ("tags", "is_sound"), [(5, False), ("incorrect", False), (["correct"], True), (None, True)]
-)
+@each(("tags", "is_sound"), [(5, False), ("incorrect", False), (["correct"], True), (None, True)])
 def test_tags_of_references_are_a_list(tags: Any, is_sound: bool) -> None:
     instance = {"id": "id1", "references": [{"tags": tags}]}
     found = find_malformed({"instance": instance, "train_trial_index": 0, "request": {}})

@@ -1,4 +1,3 @@
-import pytest
 from each import each
 
 from evalstream.formats.infereval.votes import choose_reading
@@ -33,7 +32,7 @@ def test_the_first_word_that_means_a_verdict(
     assert read(response) == verdict
 
 
-@pytest.mark.parametrize(
+@each(
     ("config", "template"),
     [
         ({"verification_prompt_id": "own-v1"}, None),

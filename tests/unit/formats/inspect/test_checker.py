@@ -383,6 +383,7 @@ def test_rounding_is_not_a_mismatch(tmp_path: Path) -> None:
     log = sound_log()
     metrics = log["results"]["scores"][0]["metrics"]
     metrics["stderr"] |= {"value": 6e-8, "params": {"cluster": "topic"}}
+    log["eval"]["scorers"][0]["options"] = {"numeric": True}
     log["eval"]["scorers"][0]["metrics"][1]["options"] = {"cluster": "topic"}
     for sample in log["samples"]:
         sample["metadata"]["topic"] = sample["events"][0]["sample"]["metadata"]["topic"] = "one"
@@ -470,7 +471,7 @@ def test_the_reductions_of_a_log_without_samples_confirm_its_figures(
     assert confirms_score(run.claims)
 
 
-@pytest.mark.parametrize(
+@each(
     ("edit", "code"),
     [
         (_set(*SCORE, "metrics", "accuracy", "value", value=0.9), "INS302"),
@@ -579,7 +580,7 @@ COPIES: dict[str, Callable[[Log], None]] = {
 
 
 @pytest.mark.parametrize("plan", ["generate", "own_solver", "react"])
-@pytest.mark.parametrize("edit", COPIES.values(), ids=COPIES)
+@each("edit", COPIES.values(), ids=COPIES)
 def test_an_output_that_no_event_recorded_is_found(
     edit: Callable[[Log], None], plan: str, tmp_path: Path
 ) -> None:

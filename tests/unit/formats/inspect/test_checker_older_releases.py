@@ -70,6 +70,16 @@ def test_changes_beside_several_figures_are_refuted(tmp_path: Path, change: Any)
     assert "failed" in checked(tmp_path, log)
 
 
+@pytest.mark.parametrize("verdict", ["unconfirmed", "failed"])
+@each("figures", [{}, {"high": {"name": "high", "value": 7.5, "params": {}}}])
+def test_an_own_metric_may_give_no_figure(figures: Log, verdict: str, tmp_path: Path) -> None:
+    log, scorer, metrics = log_of("0.3.241" if verdict == "failed" else "0.3.180")
+    scorer["metrics"] += [{"name": f"own/{one}", "options": {}} for one in ("none", "several")]
+    metrics |= figures
+    found = checked(tmp_path, log)
+    assert (verdict in found, found["INS305"]) == (True, 2)
+
+
 @each(("release", "verdict"), [("0.3.180", "unconfirmed"), ("0.3.241", "failed")])
 def test_one_figure_of_an_own_metric_cannot_be_told_from_a_renamed_one(
     tmp_path: Path, release: str, verdict: str
@@ -135,8 +145,12 @@ def test_events_that_name_no_scorer_have_the_explanation_of_a_score(tmp_path: Pa
         for event in sample["events"]:
             event.pop("scorer", None)
     assert "INS216" not in checked(tmp_path, log)
-    log["samples"][0]["scores"]["match"]["explanation"] = "another"
+    score = log["samples"][0]["scores"]["match"]
+    score["explanation"] = "another"
     assert checked(tmp_path, log)["INS216"] == 1
+    (finding,) = (one for one in evalstream.check(tmp_path / "run.json") if one.code == "INS216")
+    assert finding.pointer == "/samples/0/scores/match/explanation"
+    assert finding.found == "another"
 
 
 @each(

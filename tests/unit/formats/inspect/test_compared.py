@@ -49,7 +49,7 @@ def test_dict_scores_are_compared_key_by_key(tmp_path: Path) -> None:
     assert {label for _, label in found.samples} == {"arithmetic / match/a", "arithmetic / match/b"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "roles", "grader"),
     [
         ({}, None, "mockllm/model"),

@@ -596,6 +596,52 @@ def test_the_event_of_a_tool_may_differ_only_where_it_says_so(
     assert "INS215" not in errors(log, tmp_path)
 
 
+@each(
+    ("decision", "call", "is_found"),
+    [("approve", "c1", True), ("modify", "c1", False), ("modify", "c2", True)],
+)
+def test_an_approval_is_about_its_own_call(
+    decision: str, call: str, is_found: bool, tmp_path: Path
+) -> None:
+    log = witnessed()
+    _tell_another_argument(log)
+    asked = {"id": call, "function": "add", "arguments": {}, "type": "function"}
+    event = {"event": "approval", **AT, "message": "", "call": asked, "approver": "human"}
+    _sample(log)["events"].append({**event, "decision": decision})
+    assert ("INS215" in errors(log, tmp_path)) is is_found
+
+
+@each(
+    ("path", "is_found"),
+    [("/metadata/seen", True), ("/metadata/topic", False), ("/metadata", False), ("/store", True)],
+)
+def test_metadata_that_no_solver_changed_is_compared(
+    path: str, is_found: bool, tmp_path: Path
+) -> None:
+    log = witnessed()
+    _describe_otherwise(log)
+    _sample(log)["events"][CHANGES]["changes"].append(_added(path, {}))
+    assert ("INS208" in errors(log, tmp_path)) is is_found
+
+
+def test_a_limit_does_not_hide_metadata_of_a_plain_plan(tmp_path: Path) -> None:
+    log = witnessed()
+    _sample(log)["limit"] = {"type": "token", "limit": 4}
+    assert "INS208" not in errors(log, tmp_path)
+    _describe_otherwise(log)
+    assert "INS208" in errors(log, tmp_path)
+
+
+def test_retries_of_a_sample_do_not_hide_the_usage_of_its_calls(tmp_path: Path) -> None:
+    log = witnessed()
+    error = {"message": "slow", "traceback": "", "traceback_ansi": ""}
+    _sample(log)["error_retries"] = [error]
+    _count_less(log)
+    assert "INS217" in errors(log, tmp_path)
+    _use_more(log)
+    assert "INS217" not in errors(log, tmp_path) | warnings(log, tmp_path).keys()
+
+
 @each("change", [_return_otherwise, _call_otherwise])
 def test_the_tools_of_a_stopped_sample_are_compared(
     change: Callable[[Log], None], tmp_path: Path
@@ -627,7 +673,15 @@ def test_a_usage_above_all_calls_is_a_warning(tmp_path: Path) -> None:
     _use_more(log)
     place = f"/samples/0/model_usage/{MODEL.replace('/', '~1')}/input_tokens"
     assert warnings(log, tmp_path)["INS217"] == place
-    _sample(log)["events"][FIRST_CALL]["retries"] = 1
+    call = _sample(log)["events"][FIRST_CALL]
+    _sample(log)["events"].append({**call, "model": "mockllm/other", "retries": 1})
+    _sample(log)["model_usage"]["mockllm/other"] = call["output"]["usage"]
+    subtask = {"event": "subtask", **AT, "name": "search", "input": {}, "events": []}
+    _sample(log)["events"].append(subtask)
+    assert warnings(log, tmp_path)["INS217"] == place
+    subtask["events"] = [call]
+    assert "INS217" not in warnings(log, tmp_path)
+    subtask["events"], call["retries"] = [], 1
     assert "INS217" not in warnings(log, tmp_path)
 
 
@@ -710,6 +764,23 @@ def _turn_score(log: Log) -> None:
 
 def test_a_score_that_was_turned_everywhere_is_found(tmp_path: Path) -> None:
     log = sound_log()
+    _turn_score(log)
+    assert errors(log, tmp_path) == {"INS218"}
+
+
+@each("value", [1, 0.99, "yes", "P"])
+def test_a_score_of_another_form_is_given_again(value: Any, tmp_path: Path) -> None:
+    log = sound_log()
+    _turn_score(log)
+    sample = log["samples"][3]
+    sample["scores"]["match"]["value"] = sample["events"][1]["score"]["value"] = value
+    assert "INS218" in errors(log, tmp_path)
+
+
+def test_scorers_of_the_results_are_known_where_none_is_declared(tmp_path: Path) -> None:
+    log = sound_log()
+    del log["eval"]["scorers"]
+    assert errors(log, tmp_path) == set()
     _turn_score(log)
     assert errors(log, tmp_path) == {"INS218"}
 

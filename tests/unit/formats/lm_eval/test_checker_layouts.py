@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from each import each
 from lm_eval_logs import DIGESTS, RESULTS, TASK, results, row, rows, text, write
 
@@ -35,7 +34,7 @@ def renamed(old: str, new: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return samples, document
 
 
-@pytest.mark.parametrize("name", ["acc,norm", "acc_stderr", "acc_stderr,x", "é/~"])
+@each("name", ["acc,norm", "acc_stderr", "acc_stderr,x", "é/~"])
 def test_a_metric_may_have_any_name(tmp_path: Path, name: str) -> None:
     samples, document = renamed("acc", name)
     run = run_of(tmp_path / "sound", samples, document)

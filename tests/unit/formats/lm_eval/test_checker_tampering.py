@@ -172,7 +172,7 @@ DOCUMENT: dict[str, tuple[str, Change]] = {
 
 
 @pytest.mark.parametrize("filters", [("none",), ("strict-match", "flex,ible")])
-@pytest.mark.parametrize("values", [(1.0, 0.0, 0.5), (1.0,), (0.1,) * 7, (1e100, -1e100, 1e-100)])
+@each("values", [(1.0, 0.0, 0.5), (1.0,), (0.1,) * 7, (1e100, -1e100, 1e-100)])
 def test_a_sound_log_has_no_findings(
     tmp_path: Path, values: tuple[float, ...], filters: tuple[str, ...]
 ) -> None:

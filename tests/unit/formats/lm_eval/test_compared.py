@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 from compared_records import collected
+from each import each
 from lm_eval_logs import TASK, results, rows, write
 
 from evalstream.batch.comparing.metrics import match_metrics
@@ -22,7 +22,7 @@ def description(folder: Path, members: Mapping[str, Any]) -> RunDescription:
     return collected(write(folder, samples, document)).checked.description
 
 
-@pytest.mark.parametrize(
+@each(
     ("members", "setting"),
     [
         (STRICT, "filter"),

@@ -1,6 +1,7 @@
 """The doc_ids of a filter are what a set of them would be."""
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,7 +55,7 @@ def test_the_lowest_missing_id_is_found(
     assert ids_of(some).find_missing(ids_of(others)) == min(missing, default=None)
 
 
-@pytest.mark.parametrize("run", [IdRun(0, 9, 1, 1), IdRun(7, 20, 4, 2), IdRun(5, 1, 2, 1)])
+@each("run", [IdRun(0, 9, 1, 1), IdRun(7, 20, 4, 2), IdRun(5, 1, 2, 1)])
 @pytest.mark.parametrize("number", [1, 3, 10])
 def test_a_run_knows_the_lines_of_multiples(run: IdRun, number: int) -> None:
     ids = range(run.first, run.first + run.rows)

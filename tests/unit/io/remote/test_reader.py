@@ -24,6 +24,7 @@ from remote_stores import (
     DATA,
     SECRETS,
     Store,
+    authority,
     bucket,
     quick_retries,
     s3,
@@ -36,7 +37,7 @@ from evalstream.io.names import is_remote, redact_url
 from evalstream.io.remote import RemoteReader, exists, read_whole, reader, retry
 from evalstream.model.errors import MissingExtra, install_command
 
-__all__ = ["bucket", "quick_retries", "s3", "site", "store", "web"]
+__all__ = ["authority", "bucket", "quick_retries", "s3", "site", "store", "web"]
 
 pytestmark = pytest.mark.leaves_threads
 
@@ -462,7 +463,7 @@ def test_leaves_a_call_behind_that_never_returns(monkeypatch: pytest.MonkeyPatch
     _Stuck.ended.set()
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "module", "told"),
     [
         ("s3://bucket/a", "s3fs", "s3fs is not installed"),

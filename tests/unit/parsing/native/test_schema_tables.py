@@ -130,7 +130,7 @@ def test_a_schema_that_no_table_can_say_is_refused(change: dict[str, Any]) -> No
         tabled({**BASE, **change})
 
 
-@pytest.mark.parametrize(
+@each(
     ("condition", "wanted", "unwanted"),
     [
         ({"properties": {"x": {"type": "null"}}}, (0, 0), (2, 0)),

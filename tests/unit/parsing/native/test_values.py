@@ -4,6 +4,7 @@ import json
 import random
 
 import pytest
+from each import each
 
 from evalstream.parsing.json import resolve_pointer
 from evalstream.parsing.native.binding import library
@@ -29,7 +30,7 @@ def some_pointer(chance: random.Random) -> str:
     return "".join("/" + name.replace("~", "~0").replace("/", "~1") for name in names)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_values_are_those_at_their_pointers(seed: int) -> None:
     loaded = library()
     if loaded is None:

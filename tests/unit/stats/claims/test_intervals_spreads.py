@@ -4,8 +4,8 @@ import math
 import statistics
 from fractions import Fraction
 
-import pytest
 import scipy
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
@@ -43,7 +43,7 @@ def test_the_t_interval_is_that_of_scipy(values: list[float], level: float) -> N
     assert intervals.mean_interval([2.5], level) == (2.5, 2.5)
 
 
-@pytest.mark.parametrize("right", [0, 1, 5, 10])
+@each("right", [0, 1, 5, 10])
 def test_the_wilson_interval_is_that_of_scipy(right: int) -> None:
     values = [1.0] * right + [0.0] * (10 - right)
     expected = scipy.stats.binomtest(right, 10).proportion_ci(0.9, method="wilson")

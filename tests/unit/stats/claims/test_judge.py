@@ -92,7 +92,7 @@ def test_the_figure_itself_is_confirmed(scores: list[float], kind: kinds.ClaimKi
 
 
 @pytest.mark.parametrize("stray", [1e-3, 0.3, -0.2])
-@pytest.mark.parametrize("kind", [kinds.MEAN, kinds.MEDIAN, kinds.DEVIATION, kinds.ERROR])
+@each("kind", [kinds.MEAN, kinds.MEDIAN, kinds.DEVIATION, kinds.ERROR])
 def test_a_figure_that_strays_is_refuted(kind: kinds.ClaimKind, stray: float) -> None:
     evidence = Evidence.of_numbers([0.11, 0.52, 0.63, 0.94, 0.97])
     value = float(next(iter(kind.figures(evidence))).value) + stray

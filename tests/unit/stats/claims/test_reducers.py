@@ -79,9 +79,7 @@ def test_reduced_scores(name: str | None, values: list[Any], expected: Any) -> N
     assert same(reduced(values, name), expected)
 
 
-@pytest.mark.parametrize(
-    "values", [[{"a": 1}, {"b": 1}], [[1], [1, 2]], [1, {"a": 1}], [{"a": {"b": 1}}]]
-)
+@each("values", [[{"a": 1}, {"b": 1}], [[1], [1, 2]], [1, {"a": 1}], [{"a": {"b": 1}}]])
 def test_scores_of_different_shapes_are_not_reduced(values: list[Any]) -> None:
     with pytest.raises(CannotCompute):
         reduced(values, "mean")
@@ -92,7 +90,7 @@ def test_objects_are_not_collected() -> None:
         reduced([{"a": 1}], "collect")
 
 
-@pytest.mark.parametrize("name", ["own", "pass_at", "at_least_x", "top_5"])
+@each("name", ["own", "pass_at", "at_least_x", "top_5"])
 def test_other_reducers_are_not_known(name: str) -> None:
     assert reducer_named(name) is None
 

@@ -155,7 +155,7 @@ def test_zeros_count_though_they_are_not_drawn() -> None:
         assert high == pytest.approx(0.05 + 1.96 * error, abs=0.1 * error)
 
 
-@pytest.mark.parametrize("values", [[], [0.0], [0.0] * 5, [0.3] * 5])
+@each("values", [[], [0.0], [0.0] * 5, [0.3] * 5])
 def test_equal_values_have_no_interval(values: list[float]) -> None:
     assert bootstrap_intervals(cells_of(values), 1000, 0.95, 3) == ()
 

@@ -53,7 +53,7 @@ def test_samples_are_scored_by_equality() -> None:
     ]
 
 
-@pytest.mark.parametrize("claimed", ["0.667", "0.6667", "0.6666666666666666", "6.66666667e-1"])
+@each("claimed", ["0.667", "0.6667", "0.6666666666666666", "6.66666667e-1"])
 def test_a_score_confirms_the_mean_to_its_digits(claimed: str) -> None:
     assert rows_of([sample(number) for number in range(3)], "0.1", claimed)
 

@@ -71,7 +71,7 @@ def test_a_transcript_is_renamed_with_all_that_names_it() -> None:
     assert ("to-list", "/interactions/*/tool_call_id") in changes
 
 
-@pytest.mark.parametrize(
+@each(
     ("row", "decision", "kept"),
     [
         (transcript_row(output={"raw": "5"}), "output", {"migrated.output": '{"raw":"5"}'}),
@@ -111,7 +111,7 @@ def test_unknown_members_are_kept() -> None:
     assert changes.count(("kept", "/*")) == 3
 
 
-@pytest.mark.parametrize("metadata", [None, {}, {"epoch": "1"}, "absent"])
+@each("metadata", [None, {}, {"epoch": "1"}, "absent"])
 def test_kept_members_find_metadata_in_any_state(metadata: Any) -> None:
     row = old_row(metadata=metadata, note=1)
     if metadata == "absent":

@@ -47,7 +47,7 @@ def test_options_come_before_tables_and_long_patterns_before_short_ones() -> Non
     assert named.find_library("acme/x") == HarnessLibrary("x", "1")
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "found"),
     [("a/gpt", "exact/closed_weights"), ("a/gpt2", "long"), ("a/x", "short"), ("m[1]", "brackets")],
 )

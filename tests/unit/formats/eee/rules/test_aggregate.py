@@ -190,7 +190,7 @@ def test_a_score_lies_within_its_interval(
     assert said("ES702", document) == [(INTERVAL, severity) for severity in expected]
 
 
-@pytest.mark.parametrize(("level", "wrong"), [(0, False), (1, False), (1.01, True), (-0.1, True)])
+@each(("level", "wrong"), [(0, False), (1, False), (1.01, True), (-0.1, True)])
 @pytest.mark.parametrize("version", ["0.2.0", "0.3.0"])
 def test_a_confidence_level_outside_0_to_1_is_said_once(
     tmp_path: Path, version: str, level: float, wrong: bool

@@ -837,7 +837,7 @@ def assert_quiet_is_right(row: Row, within: RowContext) -> bool:
     return accepted is not None
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each("version", VERSIONS)
 @pytest.mark.parametrize("within", CONTEXTS)
 def test_usual_rows_are_accepted_quickly(version: str, within: RowContext) -> None:
     for row in sound_rows(version):

@@ -2,7 +2,7 @@
 
 import re
 
-import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,7 +36,7 @@ def test_a_metric_grades_by_its_name(name: str) -> None:
     assert is_graded(name) == (GRADED.search(name) is not None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "grades"), [("macro_f1", True), ("WER", True), ("answer", False), ("accuracy", False)]
 )
 def test_words_of_graded_metrics_stand_alone(name: str, grades: bool) -> None:

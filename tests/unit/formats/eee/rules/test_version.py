@@ -59,7 +59,7 @@ def assert_proofs_hold(value: Any, version: str, engine: str, *, instance: bool)
     assert not violations or proven == asked
 
 
-@pytest.mark.parametrize("version", versions.INSTANCE_VERSIONS)
+@each("version", versions.INSTANCE_VERSIONS)
 @pytest.mark.parametrize("written", VERSIONS)
 def test_a_single_violation_proves_what_is_true_of_a_row(version: str, written: str) -> None:
     for row in some(sound_rows(written, 4), 1):

@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import EXAMPLES
 
 import evalstream
 from evalstream.formats.infereval.benchmark_hash import compute_hashes
+from evalstream.formats.infereval.rules.samples import INF309
+from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, vote
 
 
@@ -132,3 +135,23 @@ def test_few_responses_show_no_habit(tmp_path: Path) -> None:
     run.config["verification_prompt_id"] = "unknown-v1"
     turn(run.samples(0)[0])
     assert run.check(tmp_path) == set()
+
+
+@each(
+    ("sample", "pointer"),
+    [
+        ({"wall_time_ms": 8_001}, "wall_time_ms"),
+        ({"wall_time_ms": -1}, "wall_time_ms"),
+        ({"usage": {"input_tokens": -1}}, "usage/input_tokens"),
+        ({"usage": {"output_tokens": 0}}, "usage/output_tokens"),
+        ({"reasoning_tokens": -1}, "reasoning_tokens"),
+        ({"wall_time_ms": 8_000, "usage": {"output_tokens": 4}}, None),
+        ({"wall_time_ms": None, "usage": None}, None),
+        ({"usage": {"output_tokens": 0}, "raw_response": ""}, None),
+    ],
+)
+def test_implausible_samples_are_reported(sample: dict[str, Any], pointer: str | None) -> None:
+    times = {"started_at": "2026-05-31T10:00:00Z", "finished_at": "2026-05-31T10:00:06Z"}
+    item = Item(0, {"samples": [{"raw_response": "Good!", **sample}]}, Evaluation(times))
+    found = [one.pointer for one in INF309.apply(item)]
+    assert found == ([] if pointer is None else [f"/samples/0/{pointer}"])
