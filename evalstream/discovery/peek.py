@@ -182,7 +182,6 @@ def peek_bytes(file: Beginning) -> AggregatePeek:
 
 
 def _describe_kind(kind: Kind) -> AggregatePeek:
-    """Return the kind of a recognised file."""
     if kind.format == FOREIGN:
         return AggregatePeek(LOG, detail=kind.document)
     if kind.format == MAIN:

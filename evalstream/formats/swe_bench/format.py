@@ -175,8 +175,8 @@ class _Files:
             self.add(path, kind)
 
     def runs(self) -> Iterator[Run]:
-        """Iterate over the runs."""
-        logs = self._logs()
+        # The reports of instances are in the folder that has those of one model and run.
+        logs = _group_paths(self._of(INSTANCE), lambda path: os.path.dirname(os.path.dirname(path)))
         predictions = self._of(PREDICTIONS)
         used: set[str] = set()
         reports = self._of(REPORT)
@@ -212,10 +212,6 @@ class _Files:
         """Return the documents of submissions by the folder of each."""
         kinds = (RESULTS, DETAILS, GROUPS)
         return _group_paths((path for kind in kinds for path in self._of(kind)), _root)
-
-    def _logs(self) -> dict[str, list[str]]:
-        """Return the reports of instances by the folder that has those of one model and run."""
-        return _group_paths(self._of(INSTANCE), lambda path: os.path.dirname(os.path.dirname(path)))
 
     def _of(self, kind: str) -> list[str]:
         return list(self._by_kind.get(kind, ()))
