@@ -217,22 +217,14 @@ def _peek_once(path: str) -> peek.AggregatePeek | None:
 
 
 class Neighbourhood:
-    """Finds rows by aggregates and aggregates by rows, each beside or below the named file."""
+    """Finds rows by aggregates, and `aggregates` by rows, each beside or below the named file."""
 
     def __init__(self) -> None:
         self.look = lru_cache(maxsize=_REMEMBERED)(_peek_once)
         self._near = lru_cache(maxsize=_REMEMBERED)(_Near)
-        self._companions = AggregateFinder(
+        self.aggregates = AggregateFinder(
             self._is_aggregate, self._declaring, self._may_be_aggregate
         )
-
-    def find_aggregate(self, rows: str) -> str | None:
-        """Return the aggregate of a rows file, or None."""
-        return self._companions.find_aggregate(rows)
-
-    def rivals_of(self, rows: str) -> tuple[str, ...]:
-        """Return two aggregates that declare a rows file without an aggregate, or none."""
-        return self._companions.rivals_of(rows)
 
     def find_run(self, aggregate: str, declared: str | None) -> Run:
         """Find the rows of an aggregate in its own folder and above the nearest `data`."""
@@ -250,10 +242,6 @@ class Neighbourhood:
         return rows is not None and rows.startswith(
             f"{file_names.without_ending(path)}{file_names.SAMPLES}."
         )
-
-    def close(self) -> None:
-        """Forget everything."""
-        self._companions.close()
 
     def _declared_rows(self, aggregate: str, declared: str) -> str | None:
         """Return the declared rows, or None. Raises OutsideFolder."""

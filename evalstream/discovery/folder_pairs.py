@@ -112,8 +112,9 @@ def _name_pairs(files: dict[str, int]) -> Iterator[tuple[str, str]]:
     """Iterate over the names that are alone with their stem: a JSON file and rows."""
     by_stem: dict[str, list[str]] = {}
     for name in files:
-        for stem in _stems(name):
-            by_stem.setdefault(stem, []).append(name)
+        stem = os.path.splitext(file_names.without_packing(name))[0]
+        for one in {stem, stem.removesuffix(file_names.SAMPLES)}:
+            by_stem.setdefault(one, []).append(name)
     for stem, names in by_stem.items():
         aggregate = stem + file_names.AGGREGATE_ENDING
         if len(names) != 2 or aggregate not in names:
@@ -121,12 +122,6 @@ def _name_pairs(files: dict[str, int]) -> Iterator[tuple[str, str]]:
         rows = names[names[0] == aggregate]
         if file_names.rows_rank(stem, rows) is not None and min(files[aggregate], files[rows]) >= 0:
             yield aggregate, rows
-
-
-def _stems(name: str) -> set[str]:
-    """Return the stems with which a search may pair a file."""
-    stem = os.path.splitext(file_names.without_packing(name))[0]
-    return {stem, stem.removesuffix(file_names.SAMPLES)}
 
 
 def _is_member(path: str) -> bool:

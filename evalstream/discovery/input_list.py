@@ -94,7 +94,6 @@ def _inputs(file: BinaryIO, shown: str, source: NameList, *, closes: bool) -> It
 
 
 def _names(read: Callable[[], bytes], shown: str) -> Iterator[bytes]:
-    """Split a list into names."""
     head = _head(read)
     if head.startswith(_UTF16_MARKS):
         raise UsageError(f"{shown} is UTF-16; expected UTF-8 with one name per line")

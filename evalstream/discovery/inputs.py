@@ -102,7 +102,6 @@ def find_all(
 def _find_all(
     given: Iterator[str | NoInput], aggregate: str | None, more: str | None, options: Options
 ) -> Iterator[Run | NoInput]:
-    """Find the runs among the inputs."""
     if aggregate is not None or more is not None:
         # With documents named beside it, the input is one file, even if its name has wildcards.
         yield from _find_named_run(next(given), aggregate, more, options)

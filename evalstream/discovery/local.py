@@ -219,11 +219,8 @@ class LocalFolder:
             return unrecognised.SPECIAL
         if file_names.is_data_name(below):
             return FileEntry(below, target=target)
-        return (
-            unrecognised.ROWS_LIKE
-            if file_names.is_like_rows(below) and not self.is_met_anyway(target)
-            else None
-        )
+        is_rows = file_names.is_like_rows(below) and not self.is_met_anyway(target)
+        return unrecognised.ROWS_LIKE if is_rows else None
 
 
 def _is_named_after(folder: str, look: AggregatePeek | None) -> bool:
@@ -242,11 +239,8 @@ def _look(path: str) -> AggregatePeek | None:
 
 
 def _link_out(below: str) -> str:
-    if (
-        file_names.is_json_name(below)
-        or file_names.is_yaml_name(below)
-        or not os.path.splitext(below)[1]
-    ):
+    is_document = file_names.is_json_name(below) or file_names.is_yaml_name(below)
+    if is_document or not os.path.splitext(below)[1]:
         return unrecognised.DOCUMENT_LINK
     return unrecognised.LINK_OUT if _may_be_data(below) else unrecognised.OTHER
 

@@ -76,7 +76,6 @@ class _Coupling:
         self._gathered = Gathered()
 
     def take(self, found: FoundRuns) -> None:
-        """Add the next input."""
         lacks = _lacking(found)
         if lacks is None and len(found.row_records) > 1:
             # Halves of the same file may have been named separately before.
@@ -112,7 +111,6 @@ class _Coupling:
             yield pickle.loads(what)  # noqa: S301 - our own temporary database
 
     def close(self) -> None:
-        """Delete the table."""
         self._gathered.close()
         self._items.close()
 

@@ -117,7 +117,6 @@ class _Parts:
         return FileEntry(met.path) if is_matched else None
 
     def matches(self, path: str, is_folder: bool) -> bool:
-        """Tell whether a file or folder matches."""
         if (self._only_folders and not is_folder) or self._exclusion.covers_any(path):
             return False
         return len(self._parts) in self._next(path)

@@ -6,6 +6,7 @@ import io
 import os
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import Final, NamedTuple
@@ -143,19 +144,12 @@ def peek_data(path: str) -> AggregatePeek:
     if not file.head and not is_rows_name(path) and _holds_bytes(path):
         return AggregatePeek(ASIDE, detail=unrecognised.UNREADABLE)
     look = peek_bytes(file)
-    return (
-        look
-        if look.detail not in _BESIDE or _is_all_aside(path, look.detail)
-        else AggregatePeek(OTHER)
-    )
-
-
-def _is_all_aside(path: str, kind: str) -> bool:
-    """Tell whether all lines of a file are of one kind; False if it cannot be read."""
-    try:
-        return unrecognised.are_all_aside(iterate_lines(path), kind)
-    except (OSError, CannotCheck):
-        return False
+    if look.detail in _BESIDE:
+        is_aside = False
+        with suppress(OSError, CannotCheck):
+            is_aside = unrecognised.are_all_aside(iterate_lines(path), look.detail)
+        return look if is_aside else AggregatePeek(OTHER)
+    return look
 
 
 def _holds_bytes(path: str) -> bool:
@@ -188,7 +182,6 @@ def peek_bytes(file: Beginning) -> AggregatePeek:
 
 
 def _describe_kind(kind: Kind) -> AggregatePeek:
-    """Return the kind of a recognised file."""
     if kind.format == FOREIGN:
         return AggregatePeek(LOG, detail=kind.document)
     if kind.format == MAIN:

@@ -97,13 +97,10 @@ def is_readable(url: str) -> bool:
 
 
 def _peek_object(file: KnownFile, text: bytes | None) -> peek.AggregatePeek:
+    is_json = file_names.is_json_name(file.path)
     if text is None:
-        return (
-            peek.AggregatePeek(peek.AGGREGATE)
-            if file_names.is_json_name(file.path)
-            else peek.AggregatePeek(peek.OTHER)
-        )
-    if file_names.is_json_name(file.path):
+        return peek.AggregatePeek(peek.AGGREGATE if is_json else peek.OTHER)
+    if is_json:
         return peek.peek_document(text, file.path)
     return peek.peek_bytes(Beginning(file.path, text[:PEEK_BYTES], lambda: text))
 
@@ -148,7 +145,7 @@ def found_at(url: str) -> Run | peek.AggregatePeek:
     is not an aggregate is returned as a peek. Raises OSError if a document cannot be read, and
     MissingExtra.
     """
-    is_signed = "?" in url and url.startswith(_WEB)
+    is_signed = "?" in url and url.lower().startswith(_WEB)
     if not file_names.is_json_name(url.partition("?")[0]):
         candidates = [] if is_signed else file_names.aggregate_candidates(url)
         return Run(url, next(filter(is_readable, candidates), None))

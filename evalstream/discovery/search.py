@@ -113,7 +113,7 @@ class Search:
     def close(self) -> None:
         """Delete the tables."""
         self._seen.close()
-        self._near.close()
+        self._near.aggregates.close()
 
     def _were_seen(self, found: FoundRuns) -> bool:
         """Tell whether all files of a run were found before, each in the same role.
@@ -150,7 +150,6 @@ class Search:
         return MAIN in self._formats
 
     def _find_named(self, path: str) -> Iterator[FoundRuns]:
-        """Find the run of a named file."""
         if not self._is_free():
             name = self._formats[0]
             runs = list(FORMATS[name].find(path, None, None))
@@ -164,7 +163,7 @@ class Search:
         ):
             return self._of_main(Run(path, None))
         if file_names.is_rows_name(path):
-            aggregate = self._near.find_aggregate(path)
+            aggregate = self._near.aggregates.find_aggregate(path)
             is_rows = aggregate is not None or self._any_rows
             look = peek.AggregatePeek(peek.OTHER) if is_rows else peek.peek_data(path)
             if look.kind not in (peek.LOG, peek.DOCUMENT) or not self._knows(look):
@@ -199,10 +198,10 @@ class Search:
             return FoundRuns(
                 NoInput(path, UNKNOWN if file_names.ends_like_ours(path) else file_names.NO_ENDING)
             )
-        return self._of_main(self._run_of_rows(path, self._near.find_aggregate(path)))
+        return self._of_main(self._run_of_rows(path, self._near.aggregates.find_aggregate(path)))
 
     def _run_of_rows(self, path: str, aggregate: str | None) -> Run:
-        rivals = () if aggregate is not None else self._near.rivals_of(path)
+        rivals = () if aggregate is not None else self._near.aggregates.rivals_of(path)
         return Run(path, aggregate, rivals=rivals)
 
     def _knows(self, look: peek.AggregatePeek) -> bool:

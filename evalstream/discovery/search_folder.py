@@ -229,21 +229,14 @@ class _Search:
         if look.kind == peek.ASIDE:
             return look.detail or ""
         if is_rows_name(file.path):
-            return (
-                unrecognised.EVENTS
-                if look.detail == unrecognised.EVENTS and self._expects_events()
-                else unrecognised.ROWS_LIKE
-            )
+            are_events = look.detail == unrecognised.EVENTS and self._expects_events()
+            return unrecognised.EVENTS if are_events else unrecognised.ROWS_LIKE
         if not is_json_name(without_packing(file.path)):
             return OTHER_KIND
         if look.kind == peek.OTHER and self._lists_documents(file.path):
             return unrecognised.LISTING
-        is_beside = self._gathered.has(look.format)
-        return (
-            unrecognised.JSON
-            if look.kind == peek.OTHER and not is_beside
-            else unrecognised.AGGREGATE_LIKE
-        )
+        is_other = look.kind == peek.OTHER and not self._gathered.has(look.format)
+        return unrecognised.JSON if is_other else unrecognised.AGGREGATE_LIKE
 
     def _lists_documents(self, path: str) -> bool:
         """Return whether a file is named like the listing of a format that the folder has."""

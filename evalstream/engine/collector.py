@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Set
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from evalstream.engine.result import BlockResult, CheckContext, Counts, shorten_values
 from evalstream.model.data_class import NamedTuple
@@ -183,9 +183,8 @@ class Collector(Generic[C]):
                 continue
             violation = self._shorten(one.violation)
             self._count(violation, one.line)
-            finding = self._place_violation(
-                violation, one.line, one.offset, one.sample_id, column=one.column
-            )
+            place = {"offset": one.offset, "sample_id": one.sample_id, "column": one.column}
+            finding = self._place_violation(violation, one.line, **place)
             if self._room(finding):
                 yield finding
 
@@ -204,7 +203,7 @@ class Collector(Generic[C]):
         # A row that breaks an array off is not among the rows that were read.
         place = line if self._places is None else self.tally.lines + 1
         self._count(violation, place if about_row else None)
-        self._pass_on(self._stamp_violation(violation, file or self._file, line, column))
+        self._pass_on(self._stamp_violation(violation, file or self._file, line, column=column))
 
     def _shorten(self, violation: Violation) -> Violation:
         return shorten_values(violation, self.context.options, self.context.selection)
@@ -249,7 +248,7 @@ class Collector(Generic[C]):
             violation = self.context.duplicate(notice, where)
             if violation.code in self.context.enabled_codes:
                 self._count(violation, notice.line)
-                yield self._place_violation(violation, notice.line, notice.offset)
+                yield self._place_violation(violation, notice.line, offset=notice.offset)
 
     def _place_rows(self, result: BlockResult, shift: int) -> list[Finding]:
         """Return the findings about single rows; those that share a violation are made alike."""
@@ -265,53 +264,28 @@ class Collector(Generic[C]):
                 if is_recorded and shared.code in HALF_WRITTEN:
                     before = self._whole + bisect_left(result.row_records.lines(), line)
                     violation = with_rows_before(shared, before)
-                one = self._place_violation(violation, number, offset, sample, values)
-                made[id(shared)] = one
+                place = {"offset": offset, "sample_id": sample, "values": values}
+                one = made[id(shared)] = self._place_violation(violation, number, **place)
             else:
                 both = values or (shared.expected, shared.found)
-                place = (*like[:4], number, None, offset, *like[7:10])
-                one = Finding(*place, *both, sample, *like[13:])
+                begin = (*like[:4], number, None, offset, *like[7:10])
+                one = Finding(*begin, *both, sample, *like[13:])
             findings.append(one)
         return findings
 
-    def _place_violation(
-        self,
-        violation: Violation,
-        number: int,
-        offset: int | None,
-        sample_id: str | int | None = None,
-        values: Values | None = None,
-        column: int | None = None,
-    ) -> Finding:
+    def _place_violation(self, violation: Violation, number: int, **place: Any) -> Finding:
         """Add the place to a violation: a line, or for array elements a line and a pointer."""
         if self._places is not None:
             violation = violation._replace(pointer=f"/{number - 1}{violation.pointer or ''}")
             number = self._places.line(number)
-        return self._stamp_violation(
-            violation, self._file, number, column, offset, sample_id, values
-        )
+        return self._stamp_violation(violation, self._file, number, **place)
 
     def _stamp_violation(
-        self,
-        violation: Violation,
-        file: str,
-        line: int | None,
-        column: int | None = None,
-        offset: int | None = None,
-        sample_id: str | int | None = None,
-        values: Values | None = None,
+        self, violation: Violation, file: str, line: int | None, **place: Any
     ) -> Finding:
-        finding = make_finding(
-            violation,
-            file,
-            self.context.selection,
-            line=line,
-            column=column,
-            offset=offset,
-            sample_id=sample_id,
-            values=values,
-            can_fix=self._can_fix and self._places is None,
-        )
+        """Return a finding; `place` has further arguments of `make_finding`."""
+        selection, can_fix = self.context.selection, self._can_fix and self._places is None
+        finding = make_finding(violation, file, selection, line=line, can_fix=can_fix, **place)
         if finding.fix is None:
             self.unmended.add(finding.code)
         return finding

@@ -28,7 +28,6 @@ OPENAI_EVALS: Final = "OpenAI evals"
 SIMPLE_EVALS: Final = "simple-evals"
 
 _FILE: Final = "every_eval_ever convert {source} --log_path {place} --output_dir data{more}"
-_SOURCES: Final = {INSPECT: "inspect", LM_EVAL: "lm_eval", HELM: "helm"}
 _ZIP: Final = b"PK\x03\x04"
 _PARQUET: Final = b"PAR1"
 _INSPECT_MEMBER: Final = LazyPattern(rb"PK\x03\x04.{26}_journal/start\.json", re.DOTALL)
@@ -56,18 +55,14 @@ class Log(NamedTuple):
     def describe(self, path: str | None) -> str:
         """Return what a log is and how to convert it; `path` is None for a stream."""
         text = f"this is {self.what} of {self.harness}, not a file of Every Eval Ever"
-        command = self._command(path)
-        if command is None:
+        own = FORMATS_OF_LOGS.get(self.harness)
+        if own is None:
             where = _SCORES.get(self.harness)
             return f"{text}; no converter is known" + (f": {where}" if where else "")
-        own = FORMATS_OF_LOGS.get(self.harness)
-        way = "" if own is None else f"check it as it is with --input-format {own}, or "
-        return f"{text}; {way}convert it with: {command}"
+        way = f"check it as it is with --input-format {own}, or convert it with"
+        return f"{text}; {way}: {self._command(own, path)}"
 
-    def _command(self, path: str | None) -> str | None:
-        source = _SOURCES.get(self.harness)
-        if source is None:
-            return None
+    def _command(self, source: str, path: str | None) -> str:
         # HELM's converter reads the folder of a run, lm-eval's the folder of samples and results.
         takes_folder = self.harness == HELM or self.what == _SAMPLES
         place = path if path is None or not takes_folder else os.path.dirname(path) or os.curdir
@@ -87,7 +82,7 @@ _SCORES: Final = {
 """What can be done with logs that no converter reads: where their scores are."""
 
 FORMATS_OF_LOGS: Final = {INSPECT: "inspect", LM_EVAL: "lm_eval", HELM: "helm"}
-"""The formats of logs that can be checked as they are, by harness."""
+"""The formats of logs that can be checked as they are, and converted, by harness."""
 
 
 def detect_log(file: Beginning) -> Log | None:
@@ -139,45 +134,31 @@ def _sign(harness: str, what: str, kinds: tuple[str, ...], keys: str, some: str 
 
 
 _SIGNS: Final = (
-    _sign(INSPECT, "a log", _ROWS, "status eval eval/task", "eval/created eval/run_id eval/model"),
+    _sign(INSPECT, _LOG, _ROWS, "status eval eval/task", "eval/created eval/run_id eval/model"),
     _sign(LM_EVAL, _SAMPLES, (OBJECT, LINES, ARRAY), "doc_id doc target resps filtered_resps"),
-    _sign(
-        LM_EVAL, "a file of results", _ONE, "results configs versions", "n-shot n-samples config"
-    ),
-    _sign(
-        LM_EVAL, "a file of results", _ONE, "results versions config config/model config/model_args"
-    ),
+    _sign(LM_EVAL, _RESULTS, _ONE, "results configs versions", "n-shot n-samples config"),
+    _sign(LM_EVAL, _RESULTS, _ONE, "results versions config config/model config/model_args"),
     _sign(HELM, _RUN_SPEC, _ONE, "scenario_spec adapter_spec metric_specs"),
     _sign(HELM, _STATE, _ONE, "adapter_spec request_states"),
     _sign(HELM, _SCENARIO, _ONE, "name description tags definition_path"),
     _sign(HELM, _INSTANCES, _LIST, "instance_id train_trial_index", "stats request"),
     _sign(HELM, _STATISTICS, _LIST, "name count sum sum_squared"),
     _sign(
-        LIGHTEVAL,
-        "a file of results",
-        _ONE,
-        "config_general results versions",
+        *(LIGHTEVAL, _RESULTS, _ONE, "config_general results versions"),
         "config_tasks summary_tasks summary_general config_general/lighteval_sha",
     ),
     _sign(
-        PROMPTFOO,
-        "a file of results",
-        _ONE,
-        "evalId results config",
+        *(PROMPTFOO, _RESULTS, _ONE, "evalId results config"),
         "shareableUrl metadata results/stats results/results",
     ),
-    _sign(PROMPTFOO, "a file of results", _ONE, "results config results/stats results/results"),
-    _sign(
-        PROMPTFOO, "a file of results", (OBJECT, LINES, ARRAY), "promptIdx testIdx gradingResult"
-    ),
+    _sign(PROMPTFOO, _RESULTS, _ONE, "results config results/stats results/results"),
+    _sign(PROMPTFOO, _RESULTS, (OBJECT, LINES, ARRAY), "promptIdx testIdx gradingResult"),
     _sign(HARBOR, "a result of a job", _ONE, "stats stats/evals", "n_total_trials stats/n_trials"),
     _sign(HARBOR, "a result of a trial", _ONE, "trial_name task_name task_checksum"),
-    _sign(OPENAI_EVALS, "a log", _ROWS, "spec spec/eval_name spec/base_eval spec/completion_fns"),
-    _sign(
-        OPENAI_EVALS, "a log", _ROWS, "run_id event_id sample_id type data created_by created_at"
-    ),
-    _sign(SIMPLE_EVALS, "a file of results", _ONE, "score metrics htmls convos"),
-    _sign(SIMPLE_EVALS, "a file of results", _ONE, "score score:std"),
+    _sign(OPENAI_EVALS, _LOG, _ROWS, "spec spec/eval_name spec/base_eval spec/completion_fns"),
+    _sign(OPENAI_EVALS, _LOG, _ROWS, "run_id event_id sample_id type data created_by created_at"),
+    _sign(SIMPLE_EVALS, _RESULTS, _ONE, "score metrics htmls convos"),
+    _sign(SIMPLE_EVALS, _RESULTS, _ONE, "score score:std"),
 )
 
 

@@ -134,7 +134,6 @@ class BlockResult(NamedTuple):
 
 
 def _restore_result(columns: Sequence[Any], others: Sequence[Any]) -> BlockResult:
-    """Restore a block's result from its pickle."""
     lines, offsets, samples, numbers, shared, values = columns
     violations = {number: Violation._make(one) for number, one in shared.items()}
     located = map(violations.__getitem__, numbers)

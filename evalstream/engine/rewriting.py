@@ -165,7 +165,6 @@ class _Pass:
             )
 
     def _take(self, outcome: BlockOutcome, *, is_array: bool) -> None:
-        """Add the outcome of the next block."""
         shift = 0 if is_array else self._lines
         self._lines += outcome.lines
         self._rewritten.rows += outcome.rows

@@ -132,7 +132,6 @@ class _Target:
             self._output = Output(path, kind=kind)
 
     def __enter__(self) -> _Target:
-        """Return itself."""
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -141,7 +140,6 @@ class _Target:
             self._output.__exit__(*error)
 
     def write(self, data: bytes) -> None:
-        """Write bytes."""
         with writing(self._path):
             self._output.write(data)
 

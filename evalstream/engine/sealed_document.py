@@ -89,8 +89,5 @@ def _cut_long_line(line: str) -> str:
     """Cut a line in the middle to a readable length."""
     end = "\n" if line.endswith("\n") else "\n\\ No newline at end of file\n"
     content, half = line.removesuffix("\n"), LONGEST_LINE // 2
-    return (
-        f"{content}{end}"
-        if len(content) <= LONGEST_LINE
-        else f"{content[:half]}…{content[1 - half :]}{end}"
-    )
+    is_long = len(content) > LONGEST_LINE
+    return f"{content[:half]}…{content[1 - half :]}{end}" if is_long else f"{content}{end}"

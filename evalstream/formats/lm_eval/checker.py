@@ -166,7 +166,6 @@ class _SamplesCheck:
         self._documents, self._results, self._progress = documents, results, progress
 
     def run(self, path: str, show: Callable[[Finding], None]) -> RunSummary:
-        """Check the rows, and then their totals."""
         documents, results = self._documents, self._results
         plan = ScoringPlan() if results is None else plan_scoring(results, self._task())
         context = LogContext(

@@ -48,10 +48,6 @@ class IdRuns:
                 return
         self.runs.append(IdRun(doc_id, 1, line, 1))
 
-    def extend(self, run: IdRun) -> None:
-        """Add a run of rows that come after the rows so far."""
-        self.runs.append(run)
-
 
 class Repeated(NamedTuple):
     """The first row whose doc_id an earlier row of its filter has."""

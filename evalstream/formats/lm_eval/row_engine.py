@@ -111,28 +111,27 @@ class LogContext(CheckContext, frozen=True):
         return LogEngine(self)
 
 
-class LogEngine:
-    """A pure function of (bytes, context): it keeps nothing between blocks."""
+class LogEngine(RecordEngine):
+    """A pure function of (bytes, context): each block has a checker of its own."""
 
     def __init__(self, context: LogContext) -> None:
-        self.context = context
+        super().__init__(context, SampleChecker(context))
+        self._log = context
 
     def run(self, lines: Lines) -> BlockResult:
         """Check whole lines of an input."""
-        context = self.context
-        record = SampleChecker(context, open_scanner(context.options, lines, context.plan))
-        result, tally = LogReader(context, record).run(lines), record.tally()
-        if context.answer_step:
-            answers = iterate_answer_digests(lines.data, tally, context.answer_step)
-            tally.answers = dict(answers)
+        plan, step = self._log.plan, self._log.answer_step
+        record = SampleChecker(self._log, open_scanner(self._log.options, lines, plan))
+        self.record = record
+        result, tally = super().run(lines), record.tally()
+        if step:
+            tally.answers = dict(iterate_answer_digests(lines.data, tally, step))
         return result._replace(own=tally)
 
-    def is_native(self, _sample: bytes) -> bool:
-        """Return False: a part of each row's check is Python's."""
-        return False
-
-    def expect(self, size: int) -> None:
-        """Do nothing: there is nothing to prepare for `size` more bytes."""
+    def read(self, line: bytes, offset: int, *, torn: bool) -> ObjectReading:
+        """Read a line that must hold a row; numbers that are not finite as the harness does."""
+        reading = super().read(line, offset, torn=torn)
+        return as_written(reading) if reading.violations else reading
 
 
 def iterate_answer_digests(data: bytes, tally: RowsTally, step: int) -> Iterator[tuple[int, int]]:
@@ -153,15 +152,6 @@ def iterate_answer_digests(data: bytes, tally: RowsTally, step: int) -> Iterator
 
 
 _DOC_ID: Final = LazyPattern(rb'\{"doc_id": ([0-9]{1,18}),')
-
-
-class LogReader(RecordEngine):
-    """Reads rows with numbers that are not finite as the harness writes them."""
-
-    def read(self, line: bytes, offset: int, *, torn: bool) -> ObjectReading:
-        """Read a line that must hold a row."""
-        reading = super().read(line, offset, torn=torn)
-        return as_written(reading) if reading.violations else reading
 
 
 class SampleChecker:
@@ -211,7 +201,7 @@ class SampleChecker:
                 tally.unkeyed += run.rows
             else:
                 rows.rows += run.rows
-                rows.ids.extend(IdRun(run.doc_id, run.rows, run.line, 1))
+                rows.ids.runs.append(IdRun(run.doc_id, run.rows, run.line, 1))
                 if tally.has_contents:
                     stop = at + DIGESTS_BYTES * run.rows
                     rows.add_contents(run.doc_id, digests[at:stop])

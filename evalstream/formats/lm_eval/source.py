@@ -129,15 +129,14 @@ def _of_results(path: str, options: Options, wanted: Wanted) -> LmEvalSource:
 
 
 def _task(wanted: Wanted, results: Results | None, named: str | None) -> str:
-    """Return the task that a run is about: the longest one that its names begin with."""
-    known = [] if results is None else list(results.tasks)
-    fitting = [
-        task
-        for task in known
-        if any(name == task or name.startswith(f"{task}/") for name in wanted.names)
-    ]
+    """Return the task of a run: `named`, or else the longest one that its names begin with."""
     if named is not None:
         return named
+    fitting = [
+        task
+        for task in (() if results is None else results.tasks)
+        if any(f"{name}/".startswith(f"{task}/") for name in wanted.names)
+    ]
     if not fitting:
         names = ", ".join(map(printable, sorted(wanted.names)[:3])) or "no result"
         raise CannotCheck(f"the log has no task of the run's results ({names})")

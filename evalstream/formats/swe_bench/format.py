@@ -12,6 +12,7 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place, other_formats
@@ -151,6 +152,9 @@ class _Files:
         for folder in self._submissions():
             for name in _OF_SUBMISSIONS:
                 self._add_found(os.path.join(folder, name))
+            for path in (os.path.join(folder, name) for name in METADATA_FILES):
+                if is_local(path) and is_plain_file(path):
+                    self.add(path, METADATA)
             self._add_reports(os.path.join(folder, "logs"))
 
     def _add_logs(self, logs: str, report: str) -> None:
@@ -171,42 +175,43 @@ class _Files:
             self.add(path, kind)
 
     def runs(self) -> Iterator[Run]:
-        """Iterate over the runs."""
-        logs = self._logs()
+        # The reports of instances are in the folder that has those of one model and run.
+        logs = _group_paths(self._of(INSTANCE), lambda path: os.path.dirname(os.path.dirname(path)))
         predictions = self._of(PREDICTIONS)
         used: set[str] = set()
         reports = self._of(REPORT)
         submissions = self._submissions()
         by_folder = _group_paths(predictions, os.path.dirname)
+        metadata = _group_paths(self._of(METADATA), os.path.dirname)
         for folder, about in submissions.items():
             own = by_folder.get(folder, [])
             used.update(own)
-            yield _make_submission(folder, about, own, logs.pop(os.path.join(folder, "logs"), []))
+            own_logs = logs.pop(os.path.join(folder, "logs"), [])
+            rows = own[0] if len(own) == 1 else None
+            unused = own if rows is None else []
+            beside = (*about[1:], *metadata.pop(folder, ()), *unused, *own_logs)
+            yield Run(rows, about[0], format=NAME, beside=beside)
         rows_of = _find_predictions(reports, predictions)
         named = _group_paths(logs, _report_name)
         for report in reports:
             fitting = named.get(os.path.basename(report), ())
-            own_logs = _nearest(report, [one for one in fitting if one in logs])
-            if own_logs is None and len(reports) == len(logs) == 1:
-                own_logs = next(iter(logs))
-            rows = rows_of[report]
-            used.update(() if rows is None else (rows,))
-            beside = [] if own_logs is None else logs.pop(own_logs)
-            yield Run(rows, report, format=NAME, beside=tuple(beside))
+            nearest = _nearest(report, [one for one in fitting if one in logs])
+            if nearest is None and len(reports) == len(logs) == 1:
+                nearest = next(iter(logs))
+            predicted = rows_of[report]
+            used.update(() if predicted is None else (predicted,))
+            own_logs = [] if nearest is None else logs.pop(nearest)
+            yield Run(predicted, report, format=NAME, beside=tuple(own_logs))
         for first, *rest in logs.values():
             yield Run(first, None, format=NAME, beside=tuple(rest))
         alone = [path for path in predictions if path not in used]
-        alone += [path for path in self._of(METADATA) if os.path.dirname(path) not in submissions]
+        alone += chain.from_iterable(metadata.values())
         yield from (Run(path, None, format=NAME) for path in alone)
 
     def _submissions(self) -> dict[str, list[str]]:
         """Return the documents of submissions by the folder of each."""
         kinds = (RESULTS, DETAILS, GROUPS)
         return _group_paths((path for kind in kinds for path in self._of(kind)), _root)
-
-    def _logs(self) -> dict[str, list[str]]:
-        """Return the reports of instances by the folder that has those of one model and run."""
-        return _group_paths(self._of(INSTANCE), lambda path: os.path.dirname(os.path.dirname(path)))
 
     def _of(self, kind: str) -> list[str]:
         return list(self._by_kind.get(kind, ()))
@@ -217,14 +222,6 @@ def _group_paths(paths: Iterable[str], key: Callable[[str], str]) -> dict[str, l
     for path in paths:
         groups.setdefault(key(path), []).append(path)
     return groups
-
-
-def _make_submission(folder: str, about: list[str], predictions: list[str], logs: list[str]) -> Run:
-    named = (os.path.join(folder, name) for name in METADATA_FILES)
-    metadata = [path for path in named if is_local(path) and is_plain_file(path)]
-    rows = predictions[0] if len(predictions) == 1 else None
-    unused = predictions if rows is None else []
-    return Run(rows, about[0], format=NAME, beside=(*about[1:], *metadata, *unused, *logs))
 
 
 def _find_predictions(reports: list[str], predictions: list[str]) -> dict[str, str | None]:

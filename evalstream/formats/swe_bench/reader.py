@@ -195,7 +195,6 @@ class RunReader:
         self.found.outcomes[folder or outcome.id or path] = outcome
 
     def _metadata(self, path: str, text: bytes) -> None:
-        """Read the metadata of a submission."""
         from evalstream.parsing.yaml import find_marks, read_yaml
         from evalstream.parsing.yaml_scalars import settle_scalars
 

@@ -22,6 +22,7 @@ from remote_stores import (
 )
 
 import evalstream
+from evalstream.discovery import remote
 from evalstream.discovery.inputs import find_runs
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.io.names import NO_ENDING
@@ -345,3 +346,11 @@ def test_a_whole_prefix_is_checked(s3: Store) -> None:
     assert report.runs[0].file == f"{s3.prefix}/checked/x.jsonl"
     report = evalstream.check(f"{s3.prefix}/empty-of-all/", jobs=1)
     assert (report.exit_code, report.counts) == (3, {"ES005": 1})
+
+
+def test_no_other_name_is_guessed_from_a_signed_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(remote, "is_readable", asked.append)
+    for url in ("https://host.example/x_samples.jsonl?sig=1", "HTTPS://host.example/x.jsonl?s=1"):
+        assert remote.found_at(url) == Run(url, None)
+    assert not asked

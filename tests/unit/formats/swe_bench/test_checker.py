@@ -164,6 +164,14 @@ def test_metadata_of_any_layout_is_read_with_its_submission(info: str) -> None:
     assert codes(check("submission")) == {"SWE401", "SWE402"}
 
 
+def test_excluded_metadata_are_not_opened() -> None:
+    """Of a named submission they are read, as all that lies where it has its documents."""
+    for named in ("submission", RESULTS):
+        assert "info.resolved" in [claim.label for claim in check(named).runs[0].claims]
+    excluded = check("submission", exclude=["metadata.yaml"])
+    assert "info.resolved" not in [claim.label for claim in excluded.runs[0].claims]
+
+
 def test_predictions_beyond_the_dataset_are_sound() -> None:
     """With `-i`, submitted_ids holds ids that are in no other list."""
     with open("preds.jsonl", "a") as file:
