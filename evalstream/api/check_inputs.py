@@ -326,7 +326,6 @@ def _check_alone(
     end_run: Callable[[RunSummary], None] | None = None,
     progress: bool,
 ) -> tuple[list[RunSummary], Totals]:
-    """Check one run; its findings are shown as they come."""
     totals = Totals()
     with Progress(shown=progress) as bar:
         if isinstance(found, NoInput):

@@ -139,7 +139,6 @@ def _broken_off(
 
 
 def _complete_options(run: Run, options: Options) -> Options:
-    """Return the options for a run, with all that is compared after its check."""
     options = options_for(run, options)
     if _holds_samples(options):
         has_places = options.expect_digests is not None or options.sample_digests is not None

@@ -253,7 +253,6 @@ _STATUS_SAID: Final = {
 
 
 def _indent_text(heading: str, text: str) -> str:
-    """Return the text behind a heading: prose on its line, examples indented below it."""
     if heading not in finding.EXAMPLES:
         return f" {text}"
     return "".join(f"\n    {line}" if line else "\n" for line in text.splitlines())
