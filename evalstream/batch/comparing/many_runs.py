@@ -144,7 +144,8 @@ def _square(
 ) -> list[list[float | None]]:
     """Return a matrix whose lower half follows from its upper half."""
     lower = {(b, a): None if one is None else sign * one for (a, b), one in cells.items()}
-    both = {**lower, **cells, **dict.fromkeys(zip(labels, labels, strict=True), max(sign, 0.0))}
+    own = dict.fromkeys(zip(labels, labels, strict=True), float(sign > 0))
+    both = {**lower, **cells, **own}
     return [[both.get((row, column)) for column in labels] for row in labels]
 
 
