@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from evalstream.model.errors import NotAPath, UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, Options
-from evalstream.settings.options import chosen_options, options_from
+from evalstream.settings.options import chosen_options
 
 Input = str | os.PathLike[str]
 
@@ -84,11 +84,6 @@ def chosen_arguments(options: Options | None, given: Mapping[str, Any]) -> Optio
     if options is not None and not isinstance(options, Options):
         raise TypeError(f"options is {describe_type(options)}; it takes an evalstream.Options")
     return chosen_options(options, typed_arguments(given))
-
-
-def make_options(given: Mapping[str, Any]) -> Options:
-    """Return options with the arguments of a call. Raises TypeError for a wrong type."""
-    return options_from(typed_arguments(given))
 
 
 def typed_arguments(given: Mapping[str, Any]) -> dict[str, Any]:

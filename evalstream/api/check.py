@@ -17,7 +17,6 @@ from evalstream.api.arguments import (
     Recipe,
     SchemaVersion,
     chosen_arguments,
-    make_options,
     optional_path,
     require_path,
     require_paths,
@@ -176,7 +175,7 @@ def seal(
     a call that makes no sense, and CannotWrite where the file cannot be written.
     """
     path, beside = require_path(rows, "rows"), optional_path(aggregate, "the aggregate")
-    options = make_options(_with_former(locals()))
+    options = chosen_arguments(None, _with_former(locals()))
     named, beside = pair_to_seal(path, beside, options)
     return check_inputs(
         [named],

@@ -146,9 +146,9 @@ def _check_attestation(options: Options, *, alone: bool) -> None:
     """Raise UsageError for keys or statements that cannot be read, and MissingExtra."""
     if not alone:
         raise UsageError("--attestation cannot be combined with --ledger and --shard")
-    from evalstream.attestation.verification import check_files
+    from evalstream.attestation.verification import open_attestation
 
-    check_files(options)
+    open_attestation(options)
 
 
 def _choose_check(
@@ -326,7 +326,6 @@ def _check_alone(
     end_run: Callable[[RunSummary], None] | None = None,
     progress: bool,
 ) -> tuple[list[RunSummary], Totals]:
-    """Check one run; its findings are shown as they come."""
     totals = Totals()
     with Progress(shown=progress) as bar:
         if isinstance(found, NoInput):

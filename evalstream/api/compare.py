@@ -290,7 +290,6 @@ def _usable(
 
 
 def _add_left_out(report: Outcome, runs: Sequence[CheckedRun], left: Sequence[str]) -> None:
-    """Name the runs that were left out, which leaves the leaderboard unchecked in part."""
     report.runs = [run.shown for run in runs]
     report.first_line += f"; {count_noun(len(left), 'run')} left out"
     report.warnings = [*left, *report.warnings]

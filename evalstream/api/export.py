@@ -17,6 +17,7 @@ from evalstream.formats.base import Cell
 from evalstream.formats.registry import MAIN, main_format
 from evalstream.io.names import find_folders, is_remote, name_below, printable
 from evalstream.io.output import sync_file, sync_folder, writing
+from evalstream.model.block import group_by_size
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.errors import CannotCheck, MissingExtra, UsageError, install_command
 from evalstream.model.exit_codes import ExitCode, is_of_signal
@@ -180,9 +181,9 @@ def write_rows(path: str, source: RowSource, rows: Iterable[tuple[int, int, byte
         open(path, "xb") as file,
         parquet.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
-        for group in _groups(rows):
+        for group in group_by_size(rows, lambda row: len(row[2]), GROUP_BYTES, GROUP_ROWS):
             STOPPING.check()
-            records = [_record(source, line, text) for line, text in group]
+            records = [_record(source, line, text) for line, _, text in group]
             writer.write_table(arrow.Table.from_pylist(records, schema=schema))
             count += len(group)
     return count
@@ -195,19 +196,6 @@ def _schema(arrow: Any) -> Any:
     found |= {"line": arrow.int64()}
     found |= {name: types[kind] for name, (_, kind) in main_format().columns.items()}
     return arrow.schema([*found.items(), (OTHER, text)])
-
-
-def _groups(rows: Iterable[tuple[int, int, bytes]]) -> Iterator[Sequence[tuple[int, bytes]]]:
-    group: list[tuple[int, bytes]] = []
-    size = 0
-    for line, _, text in rows:
-        group.append((line, text))
-        size += len(text)
-        if size >= GROUP_BYTES or len(group) >= GROUP_ROWS:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
 
 
 def _record(source: RowSource, line: int, text: bytes) -> dict[str, Any]:

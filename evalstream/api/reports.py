@@ -126,11 +126,6 @@ class Report(Outcome):
         return polars_frame(iterate_records(self, table), COLUMNS[table])
 
 
-def with_tables(found: Outcome) -> Report:
-    """Return a report as Python users get it."""
-    return Report(**vars(found))
-
-
 class FindingSink:
     """Where the findings of one call go: to its reporter, or into a list."""
 
@@ -179,4 +174,4 @@ class FindingSink:
         """Let the reporter write the report."""
         if self.reporter is not None:
             self.reporter.finish(report)
-        return with_tables(report)
+        return Report(**vars(report))

@@ -96,11 +96,6 @@ class AttestationFile:
                     yield found
 
 
-def check_files(options: Options) -> None:
-    """Raise UsageError, or MissingExtra, where keys or statements cannot be read."""
-    _open(options)
-
-
 def verify_run(run: RunSummary, options: Options) -> list[Violation]:
     """Return what is wrong with the attestation of a run, and add to its summary what was verified.
 
@@ -111,7 +106,7 @@ def verify_run(run: RunSummary, options: Options) -> list[Violation]:
         run.leave_open(NO_DIGESTS)
         run.checked = (*run.checked, Checked("attestation not verified", None))
         return []
-    found, signer = _open(options).verify(run, options)
+    found, signer = open_attestation(options).verify(run, options)
     fails = run.verdict in ("failed", "unconfirmed") and not options.attestation_only
     if not found and fails:
         message = f"{signer} attests that the run passed; its verdict is {run.verdict} now"
@@ -179,8 +174,11 @@ def _read_line(line: bytes) -> tuple[Envelope, Statement]:
     return envelope, read_statement(envelope.payload)
 
 
-def _open(options: Options) -> AttestationFile:
-    """Return the file of statements. Raises UsageError for one that cannot be read."""
+def open_attestation(options: Options) -> AttestationFile:
+    """Return the file of statements.
+
+    Raises UsageError, or MissingExtra, where keys or statements cannot be read.
+    """
     path = options.attestation or ""
     return _read(path, options.trust, tuple(map(_describe_state, (path, *options.trust))))
 

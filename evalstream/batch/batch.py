@@ -15,7 +15,7 @@ from evalstream.batch.plan import FolderPartition, RunPlan, Shard
 from evalstream.batch.results import ResultStore
 from evalstream.batch.scheduler import BatchScheduler
 from evalstream.batch.serialize import verdict_options
-from evalstream.batch.single import ShownFindings, not_checked
+from evalstream.batch.single import ShownFindings, count_findings, not_checked
 from evalstream.engine.collector import make_finding
 from evalstream.engine.result import Counts, shorten_values
 from evalstream.formats.registry import MAIN_CATALOGUE, main_format
@@ -210,13 +210,6 @@ def _report_matches(
             shown[finding.code] = shown.get(finding.code, 0) + 1
             if not limit or shown[finding.code] <= limit:
                 show(finding)
-        results.amend(number, partial(_count_matches, counts, options))
+        results.amend(number, partial(count_findings, counts, selection, options.threshold))
         if end_run is not None:
             results.amend(number, end_run)
-
-
-def _count_matches(counts: Counts, options: Options, summary: RunSummary) -> None:
-    for (code, severity), count in counts.items():
-        summary.count(code, severity, count)
-        if MAIN_CATALOGUE.selection(options).fails(code, severity, options.threshold):
-            summary.fail(code, count)

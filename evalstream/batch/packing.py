@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalstream.batch.plan import PlannedRun
@@ -17,7 +18,7 @@ from evalstream.executors.base import Backend, run_in_order
 from evalstream.formats.registry import MAIN_CATALOGUE, main_format
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
-from evalstream.model.block import MEBIBYTE
+from evalstream.model.block import MEBIBYTE, group_by_size
 from evalstream.model.data_class import replace
 from evalstream.model.errors import InternalError, WorkerLost
 from evalstream.model.finding import Finding, FindingList, Severity, Violation
@@ -119,7 +120,8 @@ def bundle_small_runs(
         if not are_small:
             yield from group
             continue
-        bundles = _bundles(group)
+        some = group_by_size(group, attrgetter("size"), BUNDLE_BYTES, BUNDLE_RUNS)
+        bundles = (RunBundle(tuple(runs)) for runs in some)
         first = list(islice(bundles, worth))
         if len(first) < worth:
             yield from chain.from_iterable(bundle.runs for bundle in first)
@@ -218,19 +220,6 @@ def _unrecognised_result(planned: PlannedRun, found: Unrecognised, options: Opti
             summary.fail(violation.code, 1)
     summary.is_note = summary.verdict != "failed" and incomplete_reason is None
     return RunResult(planned.number, summary, findings)
-
-
-def _bundles(planned: Iterable[PlannedRun]) -> Iterator[RunBundle]:
-    group: list[PlannedRun] = []
-    size = 0
-    for item in planned:
-        group.append(item)
-        size += item.size
-        if len(group) == BUNDLE_RUNS or size >= BUNDLE_BYTES:
-            yield RunBundle(tuple(group))
-            group, size = [], 0
-    if group:
-        yield RunBundle(tuple(group))
 
 
 def _one_by_one(

@@ -154,7 +154,6 @@ class PartFile:
             raise self._error("its content changed after it was written")
 
     def _lines(self, *beginnings: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Iterate over the lines that begin like this, with their numbers."""
         for number, line in enumerate(self._raw(), 1):
             if not line.startswith(beginnings):
                 continue

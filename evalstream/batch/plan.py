@@ -124,7 +124,6 @@ class RunPlan:
         return digest.hexdigest()
 
     def _drop_other_shards(self, shard: Shard) -> None:
-        """Drop the runs of other shards."""
         sizes = (size for (size,) in self._table.iterate("SELECT size FROM runs ORDER BY number"))
         owners = enumerate(divide(sizes, shard.of))
         others = ((number,) for number, owner in owners if owner != shard.number)

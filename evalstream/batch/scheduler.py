@@ -82,7 +82,6 @@ class BatchScheduler:
                 self._note_loss(str(error))
 
     def _check_by_workers(self, backend: Backend) -> None:
-        """Check small runs in bundles by workers, and others here."""
         runs = self._with_data(self._without_entry(self._plan.by_size()))
         check, most, worth = None, WORTH_A_POOL_BYTES - 1, WORTH_WORKERS
         if self._options.executor == "dask":

@@ -26,6 +26,7 @@ from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import NOT_CHECKED, Checked, RunSummary
 from evalstream.model.signals import Stopped
+from evalstream.rules.catalogue import Selection
 from evalstream.rules.inputs import ES001, ES005, ES010, ES012
 
 if TYPE_CHECKING:
@@ -116,8 +117,8 @@ class ShownFindings:
         except BaseException:
             self.failed = True
             raise
-        key, count = (finding.code, finding.severity), finding.count
-        self.counts[key] = self.counts.get(key, 0) + (1 if count is None else count)
+        key = finding.code, finding.severity
+        self.counts[key] = self.counts.get(key, 0) + finding.occurrences
 
 
 def _broken_off(
@@ -126,20 +127,13 @@ def _broken_off(
     """Return the summary of a run whose check an exception ended, and show the finding of it."""
     before = dict(shown.counts)
     summary = not_checked(run, violation, reason, options, shown)
-    selection = registry.CATALOGUE.selection(options)
-    failing: dict[str, int] = {}
-    for (code, severity), count in before.items():
-        summary.count(code, severity, count)
-        if code not in NOT_CHECKED and selection.fails(code, severity, options.threshold):
-            failing[code] = failing.get(code, 0) + count
-    summary.judge(failing)
+    count_findings(before, registry.CATALOGUE.selection(options), options.threshold, summary)
     if options.routing.seal_to is not None:
         summary.note_unsealed()
     return summary
 
 
 def _complete_options(run: Run, options: Options) -> Options:
-    """Return the options for a run, with all that is compared after its check."""
     options = options_for(run, options)
     if _holds_samples(options):
         has_places = options.expect_digests is not None or options.sample_digests is not None
@@ -225,12 +219,19 @@ def add_violations(
         finding = make_finding(violation, name, selection)
         if not options.show_values:
             finding = finding._replace(expected=None, found=None)
-        code, times = finding.code, finding.occurrences
-        summary.count(code, finding.severity, times)
-        is_failing = selection.fails(code, finding.severity, options.threshold)
-        if is_failing and code not in NOT_CHECKED:
-            summary.fail(code, times)
+        counts = {(finding.code, finding.severity): finding.occurrences}
+        count_findings(counts, selection, options.threshold, summary)
         show(finding)
+
+
+def count_findings(
+    counts: Counts, selection: Selection, threshold: Severity, summary: RunSummary
+) -> None:
+    """Count findings in the summary of their run, which some of them may fail."""
+    for (code, severity), times in counts.items():
+        summary.count(code, severity, times)
+        if code not in NOT_CHECKED and selection.fails(code, severity, threshold):
+            summary.fail(code, times)
 
 
 def _held_samples(

@@ -69,7 +69,6 @@ def read_plain(command: Command, given: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _flags(options: Iterable[Option], given: Sequence[str]) -> dict[str, _Flag]:
-    """Return the flags of the options that a command line may name, by their text."""
     words = {text.partition("=")[0].replace("-", "_") for text in given}
     found = {}
     for one in options:

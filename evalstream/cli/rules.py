@@ -95,7 +95,6 @@ def _summary(rule: Rule) -> str:
 
 
 def _explain_rule(rule: Rule, style: Style) -> str:
-    """Return the documentation of a rule; on a terminal its prose is wrapped."""
     head, *lines = rule.explain().splitlines()
     name, _, properties = head.partition(": ")
     label = rule.severity.label

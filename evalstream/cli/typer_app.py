@@ -206,7 +206,6 @@ def _argument_parameter(argument: Argument) -> Parameter:
 
 
 def _option_parameters(option: Option) -> Iterator[Parameter]:
-    """Iterate over the parameters of an option: its own, and one for former names."""
     kind, group = _read_type(option), option.text.group
     declared = typer.Option(
         *option_spellings(option),
@@ -270,7 +269,6 @@ def _format_examples(examples: Iterable[str]) -> str:
 
 
 def _describe_mistake(error: Any, given: Sequence[str]) -> str:
-    """Return typer's message for a mistake on one line, and where to read on."""
     name, word = named_command(given), given[0] if given else ""
     if name is None and os.path.exists(word):
         shown = on_one_line(printable(word))

@@ -66,7 +66,6 @@ def _call(pickled: bytes, /, *args: Any, **keywords: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def _load_function(pickled: bytes) -> Callable[..., Any]:
-    """Return a function from its pickle, which is the same for many tasks."""
     function: Callable[..., Any] = pickle.loads(pickled)  # noqa: S301 - made by this program
     return function
 

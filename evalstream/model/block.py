@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Callable, Iterable, Iterator, Set
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from evalstream.model.data_class import NamedTuple
 
@@ -48,6 +48,25 @@ class Block(NamedTuple):
     def lines(self, unshown: Set[CountKey] = frozenset()) -> Lines:
         """Return its lines."""
         return Lines(self.data, self.offset, self.final, self.places, self.overlong, unshown)
+
+
+Item = TypeVar("Item")
+
+
+def group_by_size(
+    items: Iterable[Item], size: Callable[[Item], int], most_size: int, most_items: int
+) -> Iterator[list[Item]]:
+    """Iterate over items, some at a time: as many as reach a size in all, or a number."""
+    group: list[Item] = []
+    total = 0
+    for item in items:
+        group.append(item)
+        total += size(item)
+        if total >= most_size or len(group) == most_items:
+            yield group
+            group, total = [], 0
+    if group:
+        yield group
 
 
 class ByteStream(Protocol):

@@ -146,7 +146,6 @@ def _quote_path(path: str) -> str:
 
 
 def _below(path: str, root: str) -> str | None:
-    """Return a path relative to a root that holds it, or None."""
     if path == root:
         return "."
     root = root.rstrip("/") + "/"

@@ -236,7 +236,6 @@ class EeeReporter(Recognized):
         self._output.write(f"{end}]\n")
 
     def _note_hidden(self, run: RunSummary, names: list[str]) -> None:
-        """Add an entry for each code of which not all findings are listed."""
         shown = self._base.execute(
             f"SELECT code, sum(times), max(is_error) FROM shown WHERE file IN ({_marks(names)}) "  # noqa: S608 - marks only
             "GROUP BY code",

@@ -202,7 +202,6 @@ def _few_runs(report: Report) -> Iterator[str]:
 
 
 def _many_runs(report: Report, firsts: FirstFindings) -> Iterator[str]:
-    """Iterate over the table of the runs that need attention; the others are counted."""
     overview = Overview(report, firsts)
     listed = list(overview.iterate_listed())
     reasons = firsts.reasons(listed, report)
@@ -223,7 +222,6 @@ def _many_runs(report: Report, firsts: FirstFindings) -> Iterator[str]:
 
 
 def _claims(report: Report) -> Iterator[str]:
-    """Iterate over the number of claims by state, and a table of first refuted and open ones."""
     counts = report.totals.claims
     if not sum(counts.values()):
         return

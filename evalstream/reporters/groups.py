@@ -216,7 +216,6 @@ def _encode(value: object) -> str:
 
 
 def _describe_expected(expected: object) -> str:
-    """Write what is expected, a small JSON Schema in words."""
     if not isinstance(expected, dict) or len(expected) != 1:
         return _encode(expected)
     ((keyword, value),) = expected.items()

@@ -93,7 +93,6 @@ def _verified_tests(run: RunSummary) -> Iterator[TestCase]:
 
 
 def _declared_test(name: str, is_right: bool | None, run: RunSummary, reason: str) -> TestCase:
-    """Return the test of something that an aggregate declares and the rows show."""
     if is_right:
         return TestCase(name)
     if is_right is None:
@@ -115,7 +114,6 @@ def _hashes(run: RunSummary) -> TestCase:
 
 
 def _claim_tests(run: RunSummary) -> Iterator[TestCase]:
-    """Iterate over the tests of the claims, refuted ones first, and one for those not listed."""
     claims, names = sort_claims(run.claims), set[str]()
     for claim in claims[:MOST_CLAIMS]:
         name = add_name(cut_text(visible(f"claim {claim.label}: {claim.pointer}"), LINE), names)

@@ -150,7 +150,6 @@ class RunLines:
             lines.write(*clauses(line))
 
     def _write_listed(self) -> None:
-        """Write how many runs have each verdict, the best first, and the first that need it."""
         verdicts, lines = self._report.totals.verdicts, self._lines
         reasons = self._firsts.reasons(self._overview.iterate_listed(), self._report)
         for verdict in reversed(summary.WORST_FIRST):

@@ -247,7 +247,6 @@ def _markdown(text: RuleText) -> Iterator[str]:
 
 
 def _message(finding: Finding) -> str:
-    """Return what is wrong, and where in the document; the first sentence stands alone."""
     where = f" at {finding.pointer}" if finding.pointer else ""
     values = describe_values(finding)
     more = f". {values[0].upper()}{values[1:]}" if values else ""

@@ -279,7 +279,6 @@ def vanished_lines(report: Report) -> Iterator[str]:
 
 
 def _checksum(run: RunSummary) -> Iterator[Checked]:
-    """Say whether the checksum is that of the rows; nothing where no rows were read."""
     is_right = run.actual is not None and run.declared == run.actual
     if run.verified is not None and run.rows:
         if run.declared is None:

@@ -117,7 +117,6 @@ class _GroupLines:
         self._messages = MESSAGES if report.totals.runs > FEW else None
 
     def write(self, findings: FindingList) -> None:
-        """Write the name of the rule, its findings, and how to fix them."""
         from evalstream.reporters.groups import Caps, join_findings
 
         self._head(next(iter(findings)).name)
@@ -191,7 +190,6 @@ class _GroupLines:
 
 
 def _write_alone(lines: LineWriter, finding: Finding) -> None:
-    """Write one finding with its code, without waiting for others."""
     from evalstream.reporters.groups import EntryPlace
 
     place, label = EntryPlace(finding), finding.severity.label
@@ -276,7 +274,6 @@ def _write_pair(lines: LineWriter, values: groups.ValuePair, label: str, indent:
 
 
 def _cut_lines(lines: LineWriter, value: str) -> str:
-    """Return the beginning of a long value on a terminal, and say where more of it is."""
     if lines.style.width is None or len(value) <= LONGEST:
         return value
     return f"{value[:LONGEST]}… (-f json shows more)"

@@ -57,15 +57,7 @@ Where = Callable[[int], str]
 
 def position_namer(layout: str) -> Where:
     """Return the function that names positions: by line, in an array by row number."""
-    return _in_row if layout == "json" else _on_line
-
-
-def _on_line(number: int) -> str:
-    return f"on line {number:,}"
-
-
-def _in_row(number: int) -> str:
-    return f"in row {number:,}"
+    return ("in row {:,}" if layout == "json" else "on line {:,}").format
 
 
 RowCheck = Callable[[Mapping[str, Any]], Iterable[Violation]]
@@ -261,7 +253,6 @@ _STATUS_SAID: Final = {
 
 
 def _indent_text(heading: str, text: str) -> str:
-    """Return the text behind a heading: prose on its line, examples indented below it."""
     if heading not in finding.EXAMPLES:
         return f" {text}"
     return "".join(f"\n    {line}" if line else "\n" for line in text.splitlines())

@@ -206,6 +206,8 @@ def test_three_runs_are_ranked() -> None:
     assert difference.cells[0][2] == 0
     assert difference.cells[0][1] == -(difference.cells[1][0] or 0)
     assert overlap.cells[0][2] == overlap.cells[1][1] == 1
+    # A whole number would be written without its decimals.
+    assert {type(value) for row in overlap.cells for value in row} == {float}
 
 
 def test_samples_are_clustered() -> None:

@@ -143,17 +143,10 @@ def _square(
     labels: Sequence[str], cells: dict[tuple[str, str], float | None], sign: int
 ) -> list[list[float | None]]:
     """Return a matrix whose lower half follows from its upper half."""
-    rows: list[list[float | None]] = []
-    for row in labels:
-        line: list[float | None] = []
-        for column in labels:
-            value = cells.get((row, column))
-            if value is None:
-                other = cells.get((column, row))
-                value = None if other is None else sign * other
-            line.append((1.0 if sign > 0 else 0.0) if row == column else value)
-        rows.append(line)
-    return rows
+    lower = {(b, a): None if one is None else sign * one for (a, b), one in cells.items()}
+    own = dict.fromkeys(zip(labels, labels, strict=True), float(sign > 0))
+    both = {**lower, **cells, **own}
+    return [[both.get((row, column)) for column in labels] for row in labels]
 
 
 def rank_runs(

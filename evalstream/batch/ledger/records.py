@@ -10,6 +10,7 @@ from typing import IO, Any, Final, NamedTuple
 
 from xxhash import xxh3_128_digest
 
+from evalstream.model.block import group_by_size
 from evalstream.parsing.json import dumps_exactly, loads_exactly
 
 CHUNK: Final = 500
@@ -132,14 +133,8 @@ def decode(data: Any, bound_to: bytes) -> Any:
 
 def encode_all(values: Iterable[dict[str, Any]], key: bytes, kind: int) -> ByteStore:
     """Encode many values of a run, in chunks."""
-    stored, texts, characters = ByteStore(), [], 0
-    for value in values:
-        texts.append(dumps_exactly(value))
-        characters += len(texts[-1])
-        if len(texts) == CHUNK or characters >= CHUNK_CHARACTERS:
-            stored.append(_encode(f"[{','.join(texts)}]", _position(key, kind, len(stored))))
-            texts, characters = [], 0
-    if texts:
+    stored = ByteStore()
+    for texts in group_by_size(map(dumps_exactly, values), len, CHUNK_CHARACTERS, CHUNK):
         stored.append(_encode(f"[{','.join(texts)}]", _position(key, kind, len(stored))))
     return stored
 

@@ -162,7 +162,6 @@ class MarkdownComparison(Recognized):
             self._add("\n")
 
     def _rows(self, rows: Sequence[str], noun: str) -> None:
-        """Add rows while there is room, and count the others."""
         for index, row in enumerate(rows):
             if not self._add(row):
                 note = f"\n{count_noun(len(rows) - index, f'more {noun}')} not shown.\n"

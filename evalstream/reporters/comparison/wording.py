@@ -58,7 +58,6 @@ def iterate_figures(one: comparison.Comparison) -> Iterator[tuple[str, str]]:
 
 
 def _limits(one: comparison.Comparison, found: estimate.Estimate) -> Iterator[tuple[str, str]]:
-    """Iterate over what bounds a comparison: flips, missing samples, power, noise."""
     error = found.standard_error
     left = one.failed_changes
     errors = f"; {count_noun(left, 'change')} left out for errors in the rows" if left else ""
@@ -98,7 +97,6 @@ def _effect(effect: estimate.EffectPower) -> str:
 
 
 def _bounds(one: comparison.Comparison, found: estimate.Estimate) -> Iterator[tuple[str, str]]:
-    """Iterate over what the difference would be with the samples that are missing."""
     if found.bounds is not None:
         first, second = (show_number(bound, found.standard_error) for bound in found.bounds)
         missing = "unmatched and failed" if found.failed else "unmatched"
@@ -183,7 +181,6 @@ def interval_text(
 
 
 def _means(*means: tuple[str, float, float | None]) -> str:
-    """Write the means of runs by label, each with its standard error if it has one."""
     return ", ".join(f"{label} {mean_text(mean, error)}" for label, mean, error in means)
 
 

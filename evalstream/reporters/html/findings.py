@@ -187,7 +187,6 @@ def command_line(text: str) -> Markup:
 
 
 def _entries(report: Report, group: RuleGroup, overview: Overview) -> Iterator[tuple[Markup, int]]:
-    """Yield joined findings as markup, with the number of occurrences in the files shown."""
     is_one = report.totals.runs == 1
     run = overview.first_with.get(group.code) if is_one else None
     own = run.file if run is not None else None
@@ -257,7 +256,6 @@ def _values(one: PlacedValues, *, is_labelled: bool) -> Markup:
 
 
 def _excerpt(excerpt: Excerpt) -> Markup:
-    """Return the excerpt of a line with the place of its violation marked."""
     text, caret = excerpt
     start = max(0, min(caret, len(text)) - EXCERPT)
     before, after = text[start:caret], text[caret + 1 : caret + 1 + EXCERPT]

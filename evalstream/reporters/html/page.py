@@ -84,7 +84,6 @@ def page(
 
 
 def _summary(report: Report, verdict: str, folder: str) -> Iterator[Child]:
-    """Yield the verdict of all and what it means, in numbers and in a sentence."""
     totals, first = report.totals, next(iter(report.runs), None)
     limits = _describe_limits(first) if first is not None else ""
     alone = run_names(first) if totals.runs == 1 and first is not None else None
@@ -110,7 +109,6 @@ def _verdicts(report: Report) -> list[str]:
 
 
 def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
-    """Yield sentences that say what the verdict means, and what was not looked at."""
     totals = report.totals
     if unchecked := summary.unchecked_line(totals):
         yield f"{unchecked}."
@@ -256,7 +254,6 @@ def _table(report: Report, rows: list[Markup]) -> Markup:
 
 
 def _scrolling_table(heads: tuple[str, ...], rows: list[Markup], class_: str) -> Markup:
-    """Return a table that scrolls within a part of the window."""
     head = tag("thead", tag("tr", (tag("th", text, scope="col") for text in heads)))
     table = tag("table", head, tag("tbody", rows), class_=class_)
     return tag("div", table, class_=f"box {class_}-box", tabindex=0)
@@ -324,7 +321,6 @@ def _badge(verdict: str, limits: str = "") -> Markup:
 
 
 def _describe_limits(run: RunSummary) -> str:
-    """Say which rules a check was limited to, or left out; "" for none."""
     return cut_visible(summary.rule_limits(run), NAME)
 
 

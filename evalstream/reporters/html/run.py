@@ -86,7 +86,6 @@ def _row(claim: JudgedClaim) -> Markup:
 
 
 def _figure(found: Any) -> str | Markup:
-    """Return a number as all numbers of the page; another value as JSON."""
     if found is None:
         return "—"
     return format_number(found) if _is_number(found) else value(found)
@@ -140,7 +139,6 @@ def run_body(number: int, run: RunSummary) -> Markup:
 
 
 def _remarks(run: RunSummary) -> Iterator[Markup]:
-    """Yield why a verdict stays open, and which earlier check it is from."""
     if run.incomplete_reason:
         yield tag(
             "p", tag("b", "Not checked in full: "), cut_visible(run.incomplete_reason, REASON)
@@ -175,7 +173,6 @@ def _verified_table(run: RunSummary) -> Markup:
 
 
 def _without_seal(run: RunSummary) -> str:
-    """Say why there is nothing to verify, or that only a checksum was."""
     if run.actual is not None and run.declared == run.actual:
         return f"Checksum ok ({run.algorithm}{COVERED[run.covers]}); the format has no other seal."
     if not run.rows:

@@ -55,7 +55,6 @@ Bar = tuple[float, float, int]
 
 
 def _bars(values: Histogram) -> list[Bar]:
-    """Return the bars from left to right, zeros of a logarithmic scale first."""
     step = -(-len(values.counts) // MOST_BARS) or 1
     bars = [
         (
