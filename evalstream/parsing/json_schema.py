@@ -147,7 +147,6 @@ class _RustValidator:
 
 
 def _pattern_at(schema: Any, route: Iterable[str | int]) -> str:
-    """Return the pattern at a location of a schema: a value or a key."""
     steps = tuple(route)
     found = resolve(schema, steps)
     return found if isinstance(found, str) else str(steps[-1])
@@ -200,7 +199,6 @@ def _finite_node(node: Any) -> Any:
 
 
 def _rename_key(value: Any, old: str, new: str) -> Any:
-    """Return `value` with each key `old` renamed to `new`; the same object if there is none."""
     if isinstance(value, dict):
         renamed = {
             new if key == old else key: _rename_key(inner, old, new) for key, inner in value.items()
@@ -212,7 +210,6 @@ def _rename_key(value: Any, old: str, new: str) -> Any:
 
 
 def _with_empty_keys(error: SchemaError) -> SchemaError:
-    """Restore the empty keys in an error."""
     return error._replace(
         path=tuple("" if key == _EMPTY_KEY else key for key in error.path),
         found=_rename_key(error.found, _EMPTY_KEY, ""),
