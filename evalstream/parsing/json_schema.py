@@ -7,7 +7,7 @@ everything that is wrong with a value, as data that does not depend on the libra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Final
 
 from evalstream.model.errors import UsageError
@@ -47,17 +47,6 @@ def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = True) -
     return _RustValidator(schema, trusted=trusted)
 
 
-@cache
-def finite_check(engine: str = "auto") -> Callable[[Any], bool]:
-    """Return a function that tells whether a value contains no infinite number."""
-    if engine == "portable" or (engine == "auto" and not _has_rust()):
-        return is_finite
-    fits: Callable[[Any], bool] = _compile_schema(
-        {**_FINITE_REF, "$defs": {_FINITE_NAME: _FINITE}}
-    ).is_valid
-    return fits
-
-
 def _has_rust() -> bool:
     try:
         import jsonschema_rs  # noqa: F401 - only tests whether it is installed
@@ -85,8 +74,8 @@ class _RustValidator:
         if self._trusted:
             accepts: Callable[[Any], bool] = _compile_schema(finite_only(self._schema)).is_valid
             return accepts
-        fits, finite = self._compiled.is_valid, finite_check("rust")
-        return lambda value: fits(value) and finite(value)
+        fits = self._compiled.is_valid
+        return lambda value: fits(value) and is_finite(value)
 
     def fits(self, value: Any) -> bool:
         try:

@@ -37,8 +37,15 @@ from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, vote
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import ArrayError, Element
-from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, SyntaxIssue, fast, member
-from evalstream.parsing.json_schema import finite_check
+from evalstream.parsing.json import (
+    FAST_DEPTH,
+    UTF8_MARK,
+    Parsed,
+    SyntaxIssue,
+    fast,
+    is_finite,
+    member,
+)
 from evalstream.parsing.json_values import objects, parse_document
 from evalstream.parsing.object_splitter import Envelope
 from evalstream.parsing.strict_json import parse_exactly
@@ -125,7 +132,6 @@ class ItemPass:
         self._depth = options.max_depth
         # The exact parser enforces a limit of nesting below that of the fast parser.
         self._is_shallow = options.max_depth < FAST_DEPTH
-        self._finite = finite_check(options.engine)
         self._schema = item_validator(EVALUATION, options.engine)
         self._seen: dict[bytes, int] = {}
         self._verdicts: int | None = None
@@ -253,7 +259,7 @@ class ItemPass:
             value = fast(element.text)
         except ValueError:
             return None
-        return value if self._finite(value) else None
+        return value if is_finite(value) else None
 
     def _read(self, element: Element, value: Any) -> Parsed:
         if value is not None:
