@@ -24,14 +24,6 @@ from evalstream.parsing.schema_errors import (
 )
 
 _EMPTY_KEY: Final = "\ue000 the empty key"
-_FINITE_NAME: Final = "any finite value"
-_FINITE_REF: Final[dict[str, Any]] = {"$ref": f"#/$defs/{_FINITE_NAME.replace(' ', '%20')}"}
-_FINITE: Final[dict[str, Any]] = {
-    "type": ["null", "boolean", "number", "string", "object", "array"],
-    "additionalProperties": _FINITE_REF,
-    "items": _FINITE_REF,
-}
-"""Any JSON value; jsonschema-rs does not treat an infinite float as a number, so it fails here."""
 
 
 def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = True) -> Validator:
@@ -59,7 +51,7 @@ class _RustValidator:
     """A schema compiled by jsonschema-rs, for both speeds."""
 
     def __init__(self, schema: Any, *, trusted: bool) -> None:
-        self._schema, self._trusted = schema, trusted
+        self._schema = schema
         self._options = None if trusted else backtracking_options()
         if not trusted:
             self._compiled  # noqa: B018 - it raises UsageError for a schema that is not valid
@@ -71,9 +63,6 @@ class _RustValidator:
     @cached_property
     def accepts(self) -> Callable[[Any], bool]:
         """The fast check, compiled on first use."""
-        if self._trusted:
-            accepts: Callable[[Any], bool] = _compile_schema(finite_only(self._schema)).is_valid
-            return accepts
         fits = self._compiled.is_valid
         return lambda value: fits(value) and is_finite(value)
 
@@ -157,34 +146,6 @@ def _compile_schema(schema: Any, *, options: Any = None) -> Any:
 def _refuse(address: str) -> Any:
     """Refuse to fetch: jsonschema-rs calls this for references outside of a schema."""
     raise LookupError(f"{address} is not fetched")
-
-
-def finite_only(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that accepts the same values as `schema`, without infinite numbers.
-
-    Where the schema allows any value, the result requires a finite one. Conditions and alternatives
-    stay unchanged. Only for draft-07 schemas whose references all have the form `#/$defs/NAME`.
-    """
-    definitions = {
-        name: _finite_node(definition) for name, definition in schema.get("$defs", {}).items()
-    }
-    return {**_finite_node(schema), "$defs": {**definitions, _FINITE_NAME: _FINITE}}
-
-
-def _finite_node(node: Any) -> Any:
-    if node is True:
-        return _FINITE_REF
-    if not isinstance(node, dict) or "$ref" in node:
-        return node
-    properties = node.get("properties", {})
-    others = node.get("additionalProperties", True)
-    return {
-        "type": _FINITE["type"],
-        **node,
-        "properties": {name: _finite_node(inner) for name, inner in properties.items()},
-        "additionalProperties": _finite_node(others),
-        "items": _finite_node(node.get("items", True)),
-    }
 
 
 def _rename_key(value: Any, old: str, new: str) -> Any:
