@@ -19,7 +19,6 @@ from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
 from evalstream.model.row_record import RowRecords
 from evalstream.parsing import json
-from evalstream.parsing.json_schema import finite_check
 from evalstream.rules import syntax
 from evalstream.rules.inputs import ES003, noise_check
 from evalstream.rules.syntax import newline_missing
@@ -96,7 +95,6 @@ class RecordEngine:
     def __init__(self, context: CheckContext, record: RecordChecker) -> None:
         self.context, self.record = context, record
         self.is_noise = noise_check(context.options)
-        self._finite = finite_check(context.options.engine)
         # A limit below the parser's own depth is left to the exact reader.
         self._shallow = context.options.max_depth < json.FAST_DEPTH
 
@@ -132,7 +130,7 @@ class RecordEngine:
                 value = json.fast(line)
             except ValueError:
                 value = None
-            if value.__class__ is dict and self._finite(value):
+            if value.__class__ is dict and json.is_finite(value):
                 return syntax.ObjectReading(value, [])
         depth, noun = self.context.options.max_depth, self.record.noun
         return syntax.read_object(line, depth, torn=torn, noun=noun, offset=offset)

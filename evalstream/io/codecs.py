@@ -170,7 +170,6 @@ def detect_compression(head: bytes) -> str | None:
 
 
 def _import_first(*modules: str) -> ModuleType | None:
-    """Return the first of these modules that is installed, or None."""
     for name in modules:
         try:
             return import_module(name)

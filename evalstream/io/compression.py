@@ -77,7 +77,6 @@ class DecompressingReader:
 
     @property
     def _offset(self) -> int:
-        """Number of compressed bytes consumed."""
         return self._start + self._position
 
     def _read_compressed(self) -> None:

@@ -151,12 +151,10 @@ class Output:
             self._keeps_previous = False
 
     def _refuse_foreign(self) -> None:
-        """Raise UsageError if the file would replace one of another kind."""
         if self._kind is not None and self._path is not None:
             self._kind.refuse_foreign(self._path)
 
     def _complete(self) -> None:
-        """Flush everything to disk, and give the file its name."""
         self.flush()
         if self._temporary is not None and self._path is not None:
             # The lock ends when the file is closed; until then no other process owns it.
@@ -187,7 +185,6 @@ class Output:
         return os.fdopen(self._temporary.descriptor, "wb", BUFFER_BYTES)
 
     def _open_live(self, path: str) -> int:
-        """Return the descriptor of a file that is written under its own name."""
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         except FileExistsError:
@@ -207,7 +204,6 @@ def _standard_writer(standard: IO[bytes]) -> Stream:
 
 
 def _output_mode(path: str) -> int:
-    """Return the mode of a file, or the mode of a new one."""
     with contextlib.suppress(OSError):
         return stat.S_IMODE(os.stat(path).st_mode)
     umask = os.umask(0)

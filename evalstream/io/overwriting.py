@@ -156,7 +156,6 @@ def _identity(path: str) -> object:
 
 
 def _has_other_names(path: str) -> bool:
-    """Tell whether a path leads to a file with several links."""
     try:
         return os.stat(path).st_nlink > 1
     except OSError:

@@ -73,7 +73,6 @@ class SpillTable:
         return self._run(statement, values)
 
     def _write(self) -> None:
-        """Write what waits."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, {}

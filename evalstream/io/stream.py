@@ -173,7 +173,6 @@ class StreamSource:
                 deadline = self._deadline()
 
     def _cut_block(self, buffer: LineBuffer, offset: int) -> Block | None:
-        """Return the whole lines, the last line or the overlong line of a buffer as a block."""
         if not buffer.size:
             return None
         taken = buffer.size if self._is_over and not self._error else buffer.whole

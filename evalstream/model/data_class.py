@@ -97,7 +97,6 @@ else:
         __replace__ = _replace
 
         def _asdict(self) -> dict[str, Any]:
-            """Return the values by name."""
             return dict(zip(self._fields, self, strict=True))
 
         def __getnewargs__(self) -> tuple[Any, ...]:

@@ -375,7 +375,6 @@ def count_by_label(severities: Mapping[Severity, int]) -> dict[str, int]:
 
 
 def _sorted_counts(run: RunSummary, *names: str) -> dict[str, Any]:
-    """Return the counts by code of these names that are not empty."""
     return {name: dict(sorted(one.items())) for name in names if (one := getattr(run, name))}
 
 

@@ -172,7 +172,6 @@ class ArraySplitter:
         return found
 
     def _drop_consumed(self) -> None:
-        """Drop all bytes before the position."""
         self._find_line(self._position)
         self._data = self._data[self._position :]
         self._offset += self._position
@@ -295,7 +294,6 @@ class ArraySplitter:
         return self._fail(_NOT_BEGUN, self._position)
 
     def _describe_mark(self, mark: str) -> str:
-        """Return the error for a mark that is not expected here."""
         if self._expected is _Expected.END:
             return f"{_MORE_FOLLOWS} at byte {self._offset + self._position}"
         if self._expected is _Expected.COMMA:
@@ -303,7 +301,6 @@ class ArraySplitter:
         return _TRAILING_COMMA if mark == "]" else _VALUE_MISSING
 
     def _take_element(self, found: list[Element]) -> bool:
-        """Read the element at the position, or its part that is available."""
         start, result = self._position, read_value(self._text, self._position)
         if result.outcome is not ReadOutcome.COMPLETE or result.end - start > self._longest:
             return self._break_off(found, result)
@@ -352,7 +349,6 @@ class ArraySplitter:
         return self._fail(message, error)
 
     def _fail(self, message: str, position: int) -> bool:
-        """Record the error and stop reading."""
         name = _RULES.get(message, "invalid-json")
         line, column = self._find_position(position)
         self.issue = ArrayError(message, self._offset + position, line, name, column)
@@ -370,7 +366,6 @@ class ArraySplitter:
         return self._line
 
     def _find_position(self, position: int) -> Position:
-        """Return the line and column of a buffered position, as `_find_line` does."""
         return Position(self._find_line(position), self._find_column(position))
 
     def _find_column(self, position: int) -> int | None:
@@ -381,7 +376,6 @@ class ArraySplitter:
 
 
 def _space_end(text: str, start: int) -> int:
-    """Return the end of the white space that begins at `start`."""
     space = _SPACE.match(text, start)
     return space.end() if space else start
 

@@ -80,7 +80,6 @@ def _set_member(splices: Splices, holder: Node, name: str, value: Any, encoded: 
 
 
 def _sole_member(holder: Node, name: str) -> JsonMember | None:
-    """Return the member of that name, if there is one. Raises ValueError if it is repeated."""
     found = [member for member in holder.members if member.name == name]
     if len(found) > 1:
         raise ValueError(f"the key {shorten(name)!r} occurs {len(found)} times in one object")
@@ -136,7 +135,6 @@ def _encode(value: Any, ascii_only: bool) -> str:
 
 
 def _is_equal(found: Any, expected: Any) -> bool:
-    """Tell whether a parsed value equals a Python value."""
     if isinstance(found, Decimal):
         is_number = isinstance(expected, (int, float)) and not isinstance(expected, bool)
         return is_number and (float(found) if isinstance(expected, float) else found) == expected

@@ -70,8 +70,6 @@ class _Place:
 
 
 class _Walk(TokenCursor):
-    """One walk over the tokens of a text."""
-
     def run(self, root: _Place) -> None:
         """Find the starts of all places, as far as the text is JSON."""
         try:
@@ -156,7 +154,6 @@ def _mark_size(text: bytes) -> int:
 
 
 def _characters(text: bytes, start: int, stop: int) -> int:
-    """Return the number of characters that begin between two offsets."""
     pieces = (text[at : min(at + _CHUNK, stop)] for at in range(start, stop, _CHUNK))
     return sum(map(count_characters, pieces))
 

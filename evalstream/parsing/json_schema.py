@@ -7,7 +7,7 @@ everything that is wrong with a value, as data that does not depend on the libra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Final
 
 from evalstream.model.errors import UsageError
@@ -24,14 +24,6 @@ from evalstream.parsing.schema_errors import (
 )
 
 _EMPTY_KEY: Final = "\ue000 the empty key"
-_FINITE_NAME: Final = "any finite value"
-_FINITE_REF: Final[dict[str, Any]] = {"$ref": f"#/$defs/{_FINITE_NAME.replace(' ', '%20')}"}
-_FINITE: Final[dict[str, Any]] = {
-    "type": ["null", "boolean", "number", "string", "object", "array"],
-    "additionalProperties": _FINITE_REF,
-    "items": _FINITE_REF,
-}
-"""Any JSON value; jsonschema-rs does not treat an infinite float as a number, so it fails here."""
 
 
 def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = True) -> Validator:
@@ -47,17 +39,6 @@ def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = True) -
     return _RustValidator(schema, trusted=trusted)
 
 
-@cache
-def finite_check(engine: str = "auto") -> Callable[[Any], bool]:
-    """Return a function that tells whether a value contains no infinite number."""
-    if engine == "portable" or (engine == "auto" and not _has_rust()):
-        return is_finite
-    fits: Callable[[Any], bool] = _compile_schema(
-        {**_FINITE_REF, "$defs": {_FINITE_NAME: _FINITE}}
-    ).is_valid
-    return fits
-
-
 def _has_rust() -> bool:
     try:
         import jsonschema_rs  # noqa: F401 - only tests whether it is installed
@@ -70,7 +51,7 @@ class _RustValidator:
     """A schema compiled by jsonschema-rs, for both speeds."""
 
     def __init__(self, schema: Any, *, trusted: bool) -> None:
-        self._schema, self._trusted = schema, trusted
+        self._schema = schema
         self._options = None if trusted else backtracking_options()
         if not trusted:
             self._compiled  # noqa: B018 - it raises UsageError for a schema that is not valid
@@ -82,11 +63,8 @@ class _RustValidator:
     @cached_property
     def accepts(self) -> Callable[[Any], bool]:
         """The fast check, compiled on first use."""
-        if self._trusted:
-            accepts: Callable[[Any], bool] = _compile_schema(finite_only(self._schema)).is_valid
-            return accepts
-        fits, finite = self._compiled.is_valid, finite_check("rust")
-        return lambda value: fits(value) and finite(value)
+        fits = self._compiled.is_valid
+        return lambda value: fits(value) and is_finite(value)
 
     def fits(self, value: Any) -> bool:
         try:
@@ -147,7 +125,6 @@ class _RustValidator:
 
 
 def _pattern_at(schema: Any, route: Iterable[str | int]) -> str:
-    """Return the pattern at a location of a schema: a value or a key."""
     steps = tuple(route)
     found = resolve(schema, steps)
     return found if isinstance(found, str) else str(steps[-1])
@@ -171,36 +148,7 @@ def _refuse(address: str) -> Any:
     raise LookupError(f"{address} is not fetched")
 
 
-def finite_only(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that accepts the same values as `schema`, without infinite numbers.
-
-    Where the schema allows any value, the result requires a finite one. Conditions and alternatives
-    stay unchanged. Only for draft-07 schemas whose references all have the form `#/$defs/NAME`.
-    """
-    definitions = {
-        name: _finite_node(definition) for name, definition in schema.get("$defs", {}).items()
-    }
-    return {**_finite_node(schema), "$defs": {**definitions, _FINITE_NAME: _FINITE}}
-
-
-def _finite_node(node: Any) -> Any:
-    if node is True:
-        return _FINITE_REF
-    if not isinstance(node, dict) or "$ref" in node:
-        return node
-    properties = node.get("properties", {})
-    others = node.get("additionalProperties", True)
-    return {
-        "type": _FINITE["type"],
-        **node,
-        "properties": {name: _finite_node(inner) for name, inner in properties.items()},
-        "additionalProperties": _finite_node(others),
-        "items": _finite_node(node.get("items", True)),
-    }
-
-
 def _rename_key(value: Any, old: str, new: str) -> Any:
-    """Return `value` with each key `old` renamed to `new`; the same object if there is none."""
     if isinstance(value, dict):
         renamed = {
             new if key == old else key: _rename_key(inner, old, new) for key, inner in value.items()
@@ -212,7 +160,6 @@ def _rename_key(value: Any, old: str, new: str) -> Any:
 
 
 def _with_empty_keys(error: SchemaError) -> SchemaError:
-    """Restore the empty keys in an error."""
     return error._replace(
         path=tuple("" if key == _EMPTY_KEY else key for key in error.path),
         found=_rename_key(error.found, _EMPTY_KEY, ""),

@@ -127,7 +127,6 @@ def _own_keywords(jsonschema: Any) -> dict[str, Callable[..., Iterator[Any]]]:
 
 
 def _search(expression: str, *, trusted: bool) -> Callable[[str], Any]:
-    """Return the search function of a pattern."""
     if trusted:
         return re.compile(ecma(expression)).search
     return bounded_search(expression)
@@ -183,7 +182,6 @@ def _no_network() -> Iterator[None]:
 
 
 def _members_of_error(error: Any, found: dict[str, Any], *, trusted: bool) -> list[str]:
-    """Return the members that a `required` or `additionalProperties` error concerns."""
     if error.validator == "required":
         return [name for name in error.validator_value if name not in found]
     if isinstance(error.validator_value, dict):

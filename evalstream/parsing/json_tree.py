@@ -219,7 +219,6 @@ def _indentation(space: str) -> str:
 
 
 def _after_colon(colon: str) -> str:
-    """Return a separator on one line with the space that follows the colon."""
     return f",{colon.partition(':')[2]}"
 
 

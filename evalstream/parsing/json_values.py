@@ -41,9 +41,6 @@ def _read_decimal(digits: str) -> Decimal | None:
         return None
 
 
-SHORT_BYTES: Final = 1 << 11
-
-
 class Numbered(NamedTuple):
     """An object in a list, with its index."""
 
@@ -133,20 +130,11 @@ def parse_document(
             if accepts is not None and accepts(value):
                 return Parsed(value, True, [], accepted=True)
             # Numbers such as 1e999 are the only issue that the fast parser does not refuse.
-            if _is_finite(value, text):
+            if is_finite(value):
                 return Parsed(value, True, [])
     from evalstream.parsing.strict_json import parse_exactly
 
     return parse_exactly(text, max_depth)
-
-
-def _is_finite(value: Any, text: bytes) -> bool:
-    if len(text) < SHORT_BYTES:
-        return is_finite(value)
-    # To load it takes longer than to look at the values of a short text.
-    from evalstream.parsing.json_schema import finite_check
-
-    return finite_check()(value)
 
 
 MOST_SETTING: Final = 200

@@ -138,7 +138,6 @@ class _LineSplitter:
         return re.compile(rf"\{{[ \t\r\n]*{key}[ \t\r\n]*:")
 
     def _split_part(self, start: int, end: int) -> Iterator[LinePiece]:
-        """Split a part of the line without raw control bytes."""
         position = rest = self._skip(start)
         if self._text.startswith(_MARK, rest):
             yield LinePiece(rest, rest + len(_MARK), False, BYTE_ORDER_MARK)

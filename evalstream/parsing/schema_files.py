@@ -87,14 +87,12 @@ def schema_folder() -> Path:
 
 @lru_cache(maxsize=1)
 def _folder() -> str:
-    """Return the folder of the schemas: in an installed package, else next to it."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     inside = os.path.join(package, "schemas")
     return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(package), "schemas")
 
 
 def _read(name: str) -> bytes:
-    """Return the bytes of a file in the folder of the schemas. Raises OSError."""
     with open(os.path.join(_folder(), name), "rb") as file:
         return file.read()
 

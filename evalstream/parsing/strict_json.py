@@ -91,7 +91,6 @@ def _locate(characters: str, position: int) -> tuple[int, int, int]:
 
 
 def _is_object(characters: str) -> bool:
-    """Tell whether a text is one whole object."""
     try:
         return characters.lstrip().startswith("{") and isinstance(fast(characters.encode()), dict)
     except ValueError:

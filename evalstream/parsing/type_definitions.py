@@ -121,7 +121,6 @@ def _interfaces(name: str, schema: Mapping[str, Any]) -> str:
 
 
 def _run(command: Sequence[str], schema: Mapping[str, Any]) -> str:
-    """Return what a generator writes for a schema."""
     with tempfile.TemporaryDirectory(prefix="evalstream-") as folder:
         path = os.path.join(folder, "schema.json")
         with open(path, "w", encoding="utf-8") as file:

@@ -144,7 +144,6 @@ def _controls(characters: str, found: re.Match[str]) -> SyntaxIssue:
 def _place_issue(
     name: str, message: str, characters: str, position: int, path: _Path | None = None
 ) -> SyntaxIssue:
-    """Return an issue with its line and an excerpt of that line."""
     start = characters.rfind("\n", 0, position) + 1
     shown, caret = excerpt(characters[start:].partition("\n")[0].rstrip("\r"), position - start)
     line = characters.count("\n", 0, position) + 1
@@ -271,7 +270,6 @@ class _Reader:
         return known
 
     def _container(self, event: Any, path: _Path) -> _Node:
-        """Read a list or an object to its end."""
         self._refuse_deeper(len(path) + 1, event)
         is_map = isinstance(event, self._yaml.MappingStartEvent)
         if event.tag not in (None, "!", CORE_TAGS + ("map" if is_map else "seq")):
@@ -333,7 +331,6 @@ class _Reader:
             raise _StopReading
 
     def _record_library_error(self, error: Exception) -> None:
-        """Record where and why the library stopped."""
         self._readable = False
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         position = min(len(self._characters) if mark is None else mark.index, len(self._characters))

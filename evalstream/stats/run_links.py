@@ -206,7 +206,6 @@ class RunLinks:
             self._spill()
 
     def _spill(self) -> None:
-        """Move the rows that are in memory to the file."""
         if self._file is None:
             import tempfile
 

@@ -102,7 +102,6 @@ class Bins(DataClass):
         return Histogram(self.scale, width, low, counts, self.zeros)
 
     def _join(self) -> None:
-        """Join bins until they are few enough."""
         if not self.counts:
             return
         low, high, times = min(self.counts), max(self.counts), 0
@@ -119,12 +118,10 @@ class Bins(DataClass):
 
 
 def _linear_index(number: float) -> int:
-    """Return the number of the finest bin that holds a number."""
     return math.floor(math.ldexp(number, -_FINEST[LINEAR]))
 
 
 def _log_index(number: float) -> int:
-    """Return the number of the finest bin that holds a positive number."""
     mantissa, exponent = math.frexp(number)
     return 4 * (exponent - 1) + bisect_right(_QUARTERS, 2 * mantissa) - 1
 
@@ -219,7 +216,6 @@ class BlockSketcher:
                 numbers.append(value)
 
     def _counts_for(self, severity: Severity, line: int) -> bytearray:
-        """Return the counts of a severity, with room for a line."""
         found = self._found.get(severity)
         if found is None:
             found = self._found[severity] = bytearray()
@@ -295,7 +291,6 @@ class SketchTotal:
         return Sketch(strip, shown.get(_SCORES), tokens, shown.get(_LATENCY))
 
     def _add(self, column: int, block: BlockSketch, start: int, stop: int) -> None:
-        """Add some lines of a block to a column."""
         first, last = (bisect_left(block.scored, place) for place in (start, stop))
         columns = self._columns
         columns[_ROWS][column] += block.rows.count(1, start, stop)
@@ -325,5 +320,4 @@ _OF: Final = {Severity.ERROR: 3, Severity.WARNING: 4, Severity.INFO: 5}
 
 
 def _round_sum(units: int) -> float:
-    """Return a sum of scores with a fixed number of digits."""
     return float(f"{units / (1 << FRACTION_BITS):.{DIGITS}g}")

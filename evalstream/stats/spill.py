@@ -150,7 +150,6 @@ class Partitions:
         return self._split_again(pieces(), rows)
 
     def _are_equal(self, pieces: Iterable[bytes]) -> bool:
-        """Tell whether all records have the same digest."""
         known: set[bytes] = set()
         for data in pieces:
             known |= self._digest.of(data)

@@ -168,7 +168,6 @@ class Admission:
     def _judge_known(
         self, name: str, ending: str, entry: Entry, present: list[str], gone: set[str]
     ) -> None:
-        """Judge a file whose UUID was accepted before."""
         place = entry.data_path(ending)
         is_accepted = ending in dict(entry.files)
         others = [one for one in present if one < name and split_data(one) == split_data(name)]
@@ -220,7 +219,6 @@ class Admission:
             self._findings.report("ES904", name, message, pointer="/evaluation_id")
 
     def _index_folder(self, entries: Iterable[Entry]) -> _Folder:
-        """Read the accepted records of a folder, each once for all new ones."""
         found = _Folder({}, {})
         for entry in entries:
             old = self._read_record(self._store, object_path(entry.uuid, RECORD))

@@ -119,7 +119,6 @@ def _compare(files: StoreFiles, file: ListedContent, found: str | None) -> Itera
 
 
 def _has_json_of(files: StoreFiles, path: str, sha256: str, other: str) -> bool:
-    """Tell whether a file has the JSON of an object that is as its entry says."""
     try:
         is_sound = hash_file(files, path) == sha256
     except FileNotFoundError:

@@ -68,8 +68,6 @@ class LegacyPaths:
 
 
 class _FoundObject(NamedTuple):
-    """An object that a search found, and the size and mark of its rows in a listing."""
-
     rows: str | None
     aggregate: str
     missing: str | None

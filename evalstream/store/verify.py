@@ -239,7 +239,6 @@ class StoreCheck:
             self._memory.record(result.path, result.mark, result.digest)
 
     def _report_missing(self, current: CurrentSnapshot, listing: Listing) -> None:
-        """Report objects and files of data/ that are listed by entries alone."""
         for path in find_missing(self.table):
             self._findings.report("ES923", path, "the object is missing")
         if not listing.has_data and current.entries.count:

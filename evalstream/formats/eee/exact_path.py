@@ -132,7 +132,7 @@ class RowReader:
         `read` is the result of the fast parser; no second parser is needed if its numbers are
         finite, which is the only thing that parser does not check. `offset` is the line's offset.
         """
-        if read.__class__ is dict and not self._shallow and self._is_finite(read):
+        if read.__class__ is dict and not self._shallow and json.is_finite(read):
             return read, self.schema_violations(read)[0]
         depth = self._context.options.max_depth
         reading = syntax.read_object(line, depth, torn=torn, noun="a row", offset=offset)
@@ -191,12 +191,6 @@ class RowReader:
         return version, [
             ES215.violation(message, expected=expect_one(versions.INSTANCE_VERSIONS), **place)
         ]
-
-    @cached_property
-    def _is_finite(self) -> Callable[[Any], bool]:
-        from evalstream.parsing.json_schema import finite_check
-
-        return finite_check(self._context.options.engine)
 
     def _validator(self, version: str) -> Validator:
         name = versions.instance_schema_name(version)

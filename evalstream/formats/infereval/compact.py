@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
@@ -17,8 +17,7 @@ from evalstream.formats.infereval.views import Benchmark
 from evalstream.model.finding import Position
 from evalstream.model.options import Options
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.json import FAST_DEPTH, fast
-from evalstream.parsing.json_schema import finite_check
+from evalstream.parsing.json import FAST_DEPTH, fast, is_finite
 from evalstream.parsing.limits import MOST_JSON_BYTES, refuse_many_values
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.parsing.schema_errors import Validator
@@ -121,7 +120,6 @@ def compact_benchmark(pieces: Iterable[bytes], options: Options) -> CompactBench
         return None
     splitter, size = ObjectSplitter(ITEMS, options.max_line_bytes), 0
     schema = item_validator(BENCHMARK, options.engine)
-    is_finite = finite_check(options.engine)
     texts: list[bytes] = []
     ids: list[str] = []
     places = array("Q")
@@ -129,7 +127,7 @@ def compact_benchmark(pieces: Iterable[bytes], options: Options) -> CompactBench
         STOPPING.check()
         size += len(piece)
         for element in splitter.feed(piece) if piece else splitter.end():
-            item = _parse_sound(element.text, is_finite, schema) if element.whole else None
+            item = _parse_sound(element.text, schema) if element.whole else None
             if item is None:
                 return None
             texts.append(element.text)
@@ -142,15 +140,13 @@ def compact_benchmark(pieces: Iterable[bytes], options: Options) -> CompactBench
         return None
     refuse_many_values(envelope.text)
     # A byte order mark is a defect, too, which the parser refuses.
-    document = _parse_sound(envelope.text, is_finite, document_validator(BENCHMARK, options.engine))
+    document = _parse_sound(envelope.text, document_validator(BENCHMARK, options.engine))
     if document is None or kind_by_members(document.keys()) != BENCHMARK:
         return None
     return CompactBenchmark(document, texts, ids, places, envelope, size)
 
 
-def _parse_sound(
-    text: bytes, is_finite: Callable[[Any], bool], schema: Validator
-) -> dict[str, Any] | None:
+def _parse_sound(text: bytes, schema: Validator) -> dict[str, Any] | None:
     """Return an object that is free of defects of JSON and of its schema, else None."""
     try:
         value = fast(text)

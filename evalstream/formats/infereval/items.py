@@ -32,8 +32,15 @@ from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import ArrayError, Element
-from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, SyntaxIssue, fast, member
-from evalstream.parsing.json_schema import finite_check
+from evalstream.parsing.json import (
+    FAST_DEPTH,
+    UTF8_MARK,
+    Parsed,
+    SyntaxIssue,
+    fast,
+    is_finite,
+    member,
+)
 from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.object_splitter import Envelope
 from evalstream.parsing.strict_json import parse_exactly
@@ -120,7 +127,6 @@ class ItemPass:
         self._depth = options.max_depth
         # The exact parser enforces a limit of nesting below that of the fast parser.
         self._is_shallow = options.max_depth < FAST_DEPTH
-        self._finite = finite_check(options.engine)
         self._schema = item_validator(EVALUATION, options.engine)
         self._seen: dict[bytes, int] = {}
         self._verdicts: int | None = None
@@ -219,7 +225,7 @@ class ItemPass:
         if element.whole and not self._is_shallow:
             with suppress(ValueError):
                 value = fast(element.text)
-                if self._finite(value):
+                if is_finite(value):
                     return Parsed(value, readable=True, issues=[])
         start = Position(element.line, element.column)
         return read_item(element.text, element.offset, start, self._depth)

@@ -131,7 +131,6 @@ def _iterate_pages(place: HubPath, commit: str) -> Iterator[list[Listed]]:
 
 
 def _read_page(found: Any) -> Iterator[Listed]:
-    """Iterate over the files of a page. Raises OSError."""
     try:
         for one in found:
             if one["type"] == "file":

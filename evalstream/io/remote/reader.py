@@ -244,7 +244,6 @@ class RemoteReader(ByteStream):
 
 
 def _get_info(store: Store, name: str) -> ObjectInfo:
-    """Request the properties of an object. Raises OSError."""
     call = BackgroundCall(partial(with_retries, store.get_info, Event(), name=name))
     return _wait_for(call, Patience(), name)
 

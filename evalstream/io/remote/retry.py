@@ -104,7 +104,6 @@ def refusal(status: int) -> FailureReason:
 
 
 def _http_status(error: BaseException | None) -> int | None:
-    """Return the HTTP status of the response that caused an exception, if there is one."""
     while error is not None:
         answer = getattr(error, "response", None)
         reported = getattr(answer, "status_code", None)

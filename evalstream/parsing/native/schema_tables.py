@@ -175,7 +175,6 @@ class _Builder:
         return place
 
     def _made(self, node: Any, path: str, watched: Paths, traits: int) -> bytes:
-        """Return the packed node of a schema."""
         if node is True or schema_keywords.says_nothing(node):
             if path not in self._kept and not watched - {()}:
                 traits |= Trait.WATCHES if () in watched else 0

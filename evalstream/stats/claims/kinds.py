@@ -171,7 +171,6 @@ def _modes(evidence: Evidence) -> Iterator[Figure]:
 
 
 def _level_figures(evidence: Evidence) -> Iterator[Figure]:
-    """Yield the exact mean, the median and the mode of levels."""
     yield from _means(evidence)
     yield from islice(_medians(evidence), 1)
     modes = list(_modes(evidence))

@@ -260,7 +260,6 @@ def standard_error(paired: PairedScores) -> float | None:
 def _binary(
     paired: PairedScores, square: Square, difference: float, error: float | None, level: float
 ) -> _Answers:
-    """Return the intervals and tests of 0/1 scores."""
     only_a, only_b = square.only_a, square.only_b
     tango = tango_interval(only_a, only_b, paired.n, level)
     student = t_interval(difference, error, paired.n - 1, level, PAIRED_T) if error else None
@@ -275,7 +274,6 @@ def _graded_answers(
     settings: CompareSettings,
     seed: int,
 ) -> _Answers:
-    """Return the intervals and tests of graded scores."""
     intervals: list[Interval | None] = [None]
     tests: list[PValue | None] = []
     cells = paired.differences.cells()
@@ -291,7 +289,6 @@ def _graded_answers(
 
 
 def _own_errors(paired: PairedScores) -> tuple[float | None, float | None]:
-    """Return the standard errors of both means, None below two pairs."""
     if paired.n < 2:
         return None, None
     variance_a, variance_b, _ = paired.moments.variances

@@ -102,7 +102,6 @@ class RankedScores:
         return Ranking(metric, self.n, sorted(found, key=lambda one: one.rank))
 
     def _errors(self) -> list[float | None]:
-        """Return the standard errors of the means, as `clustered_error` does."""
         if self._clusters < 2:
             return [None] * len(self._sums)
         means = self._sums / self.n - self._scores

@@ -82,7 +82,6 @@ def number_samples(*runs: Array) -> Array:
 
 
 def _metric_numbers(samples: Array, groups: Sequence[int]) -> Array:
-    """Return the number of the metric of each sample."""
     if len(samples) and samples["group"].max() >= len(groups):
         raise ValueError("a group has no number")
     numbers: Array = np.array(groups, np.int64)[samples["group"].astype(np.int64)]
@@ -90,14 +89,12 @@ def _metric_numbers(samples: Array, groups: Sequence[int]) -> Array:
 
 
 def _number_cells(samples: Array, metrics: Array) -> Array:
-    """Return the number of each sample under its metric."""
     if len(metrics) and metrics.min() == metrics.max():
         return samples
     return number_groups(samples * (int(metrics.max(initial=0)) + 2) + metrics + 1)
 
 
 def _pairs(a: Array, b: Array, metrics: Array) -> Array:
-    """Return the pairs of samples that meet."""
     pairs = np.empty(len(a), PAIR)
     pairs["metric"] = metrics
     for name in ("score", "rows", "spread", "line", "offset", "sample"):

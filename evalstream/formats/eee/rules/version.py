@@ -10,7 +10,7 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, expect_one
-from evalstream.parsing.json import resolve
+from evalstream.parsing.json import is_finite, resolve
 from evalstream.parsing.schema_files import builtin_schema, builtin_validator, constraint_text
 from evalstream.rules.base import Repair, RepairAction, declare_rule
 from evalstream.rules.schema import ES212
@@ -31,15 +31,13 @@ def versions_that_fit(
     Versions with equal requirements are tried once. Versions that certainly reject one of the
     `violations` of `version` are not tried. A value with an infinite number fits no version.
     """
-    from evalstream.parsing.json_schema import finite_check
-
     fitting = [
         name
         for names in possible_versions(version, violations, instance=instance)
         if builtin_validator(versions.eee_schema(names[0], instance=instance), engine).fits(value)
         for name in names
     ]
-    return fitting if fitting and finite_check(engine)(value) else []
+    return fitting if fitting and is_finite(value) else []
 
 
 def possible_versions(

@@ -14,7 +14,7 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate_check import read_aggregate
 from evalstream.model.options import Options
 from evalstream.parsing import schema_files
-from evalstream.parsing.json_schema import finite_check
+from evalstream.parsing.json import is_finite
 from evalstream.parsing.schema_files import builtin_validator
 
 (PAIR,) = (PAIRS / "0.3.0-two-results").rglob("*.json")
@@ -62,7 +62,6 @@ def test_the_quick_checks_accept_the_valid_aggregates_without_infinite_numbers(
     monkeypatch.setattr(schema_files, "FEW_VALUES", -1)
     name = versions.aggregate_schema_name(version)
     built, validator = builtin_validator.__wrapped__(name), builtin_validator(name, "rust")
-    is_finite = finite_check("rust")
     for document in changed():
         valid = is_finite(document) and validator.fits(document)
         assert validator.accepts(document) == built.accepts(document) == valid
