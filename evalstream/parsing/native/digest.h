@@ -1,4 +1,4 @@
-/* Digests: XXH64 of what rows are, and the one of a row's input, which a library makes. */
+/* Digests: XXH64 and XXH3 of what rows are, and the one of a row's input, which a library makes. */
 
 #ifndef EVALSTREAM_DIGEST_H
 #define EVALSTREAM_DIGEST_H
@@ -7,6 +7,9 @@
 
 /* https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md */
 uint64_t xxh64(const byte *bytes, size_t length, uint64_t seed);
+
+/* Return the digest of a line: XXH3 of 64 bits of a long one, else XXH64. */
+uint64_t content_digest(const byte *bytes, size_t length);
 
 /* Return the seed of the second of two digests of one text, given that of the first. */
 uint64_t other_seed(uint64_t seed);

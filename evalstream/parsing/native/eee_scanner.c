@@ -458,7 +458,7 @@ static void write_record(
     else
         write_digests(texts + at->input, at->choices - at->input, scope->evaluation,
                       scope->evaluation, record->input);
-    record->content = xxh64(scan->bytes + row->start, row->stop - row->start, 0);
+    record->content = content_digest(scan->bytes + row->start, row->stop - row->start);
     record->output = compares && choices ? xxh64(texts + at->choices, choices, 0) : 0;
     record->mark = at->raw > at->mark ? xxh64(texts + at->mark, at->raw - at->mark, 0) : 0;
     record->result = scope->result;

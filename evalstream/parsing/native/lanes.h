@@ -51,6 +51,26 @@ static inline unsigned lane_bits(lanes found) {
 #endif
 }
 
+/* Two words. */
+typedef uint64_t words __attribute__((vector_size(LANES)));
+
+static inline words load_words(const uint8_t *at) {
+    words both;
+    memcpy(&both, at, LANES);
+    return both;
+}
+
+/* Multiply the low half of each word with the high one. */
+static inline words multiply_halves(words both) {
+#if !defined(PORTABLE_LANES) && defined(__SSE2__)
+    return (words)_mm_mul_epu32((__m128i)both, (__m128i)(both >> 32));
+#elif !defined(PORTABLE_LANES) && defined(__aarch64__)
+    return (words)vmull_u32(vmovn_u64((uint64x2_t)both), vshrn_n_u64((uint64x2_t)both, 32));
+#else
+    return (both & 0xFFFFFFFFu) * (both >> 32);
+#endif
+}
+
 /* Tell whether two texts begin with the same bytes, `length` of them and at least one. Both are
    read up to LANES - 1 bytes further. */
 static inline _Bool begin_alike(const uint8_t *one, const uint8_t *other, unsigned length) {

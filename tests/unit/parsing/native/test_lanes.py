@@ -79,7 +79,8 @@ def test_lines_of_any_length_have_the_digests_of_python() -> None:
     loaded, short = binding.library(), {"sample_id": "a"}
     assert loaded is not None
     rows = [written(short), written(sound(SINGLE, "0.3.0"))]
-    lines = [b" " * spaces + row for row in rows for spaces in range(1, 100)]
+    # XXH3 mixes its sums after 1,024 bytes, and takes the last 64 bytes as they come.
+    lines = [b" " * spaces + row for row in rows for spaces in range(1, 1300)]
     setting = fast_path_of(context("0.3.0")).setting
     told = scanned(loaded, setting, b"".join(line + b"\n" for line in lines))
     records = b"".join(part for part in told if isinstance(part, bytes))
