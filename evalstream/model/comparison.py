@@ -192,7 +192,7 @@ class Average(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The sample_id and the answer of a row that is read again, and the digest of its sample.
+    """The sample_id and the answer of a row that is read again.
 
     `is_whole` says that a scorer saw no more of the model than the answer, such as no tool calls.
     `record` is all that the row or the record says of the sample: input, answer, extracted values,
@@ -201,7 +201,6 @@ class Answered(NamedTuple):
 
     sample_id: Any
     answer: Any
-    sample: int
     is_whole: bool
     record: Any
 

@@ -15,6 +15,7 @@ from evalstream.model.options import Options
 from evalstream.model.sample_record import PairFlag, SamplePair
 from evalstream.model.text import count_noun
 from evalstream.parsing import json
+from evalstream.stats.sample_digests import id_digest
 
 RIGHT_TO_WRONG: Final = "right to wrong"
 WRONG_TO_RIGHT: Final = "wrong to right"
@@ -164,7 +165,7 @@ class FlipStore:
             for one in FORMATS[run.run.format].answers(run.run, options, places()):
                 line, offset, sample = pending.popleft()
                 # A row of another sample was written there meanwhile.
-                if one is None or str(one.sample) != sample:
+                if one is None or str(id_digest(one.sample_id)) != sample:
                     lost += 1
                     continue
                 text = json.canonical([one.sample_id, one.answer]).decode(errors="replace")

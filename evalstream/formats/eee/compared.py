@@ -70,8 +70,7 @@ def answers(
         output, turns = row_answer(row, nearest_version(declared or "", instance=True))
         is_whole = output is None or not any(map(row.get, TRANSCRIPT_KEYS))
         shown = turns if output is None else output
-        sample = row.get("sample_id")
-        yield Answered(sample, shown, id_digest(sample), is_whole, _without_names(row))
+        yield Answered(row.get("sample_id"), shown, is_whole, _without_names(row))
 
 
 def _without_names(row: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -225,18 +225,23 @@ def place_for(collection: str, model: str, developer: str | None) -> TargetPlace
     return TargetPlace(collection, *address)
 
 
-def path_to_declare(rows: str, aggregate: str, version: str | None) -> str | None:
-    """Return the path that an aggregate of a version should declare; None if it allows none.
+def relative_path(rows: str, aggregate: str) -> str:
+    """Return the path by which an aggregate should name its rows.
 
     In a datastore it is the path from the root on, elsewhere that from the folder of the aggregate,
     or the name of rows that are not below it.
     """
     place = parse_path(rows)
-    path = place.path
-    if not place.inside:
-        folder = os.path.dirname(os.path.abspath(aggregate))
-        path = os.path.relpath(os.path.abspath(rows), folder).replace(os.sep, "/")
-        path = os.path.basename(rows) if path.startswith("../") else path
+    if place.inside:
+        return place.path
+    folder = os.path.dirname(os.path.abspath(aggregate))
+    path = os.path.relpath(os.path.abspath(rows), folder).replace(os.sep, "/")
+    return os.path.basename(rows) if path.startswith("../") else path
+
+
+def path_to_declare(rows: str, aggregate: str, version: str | None) -> str | None:
+    """Return the relative path that an aggregate of a version should declare, if it allows it."""
+    path = relative_path(rows, aggregate)
     nearest = versions.nearest_version(version or "", instance=False)
     schema = builtin_schema(versions.aggregate_schema_name(nearest))
     sealed = schema["properties"].get("detailed_evaluation_results", {})

@@ -12,7 +12,7 @@ from evalstream.engine import layout
 from evalstream.formats.eee import seal_refusals
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate
-from evalstream.formats.eee.datastore import parse_path
+from evalstream.formats.eee.datastore import parse_path, relative_path
 from evalstream.formats.eee.facts import LOOKED_AT, RunFacts
 from evalstream.formats.eee.file_violations import unmet_expectations, violation_key
 from evalstream.formats.eee.rules.seal import Digests
@@ -215,16 +215,10 @@ def _new(head: bytes) -> dict[str, Any]:
 def path_of_rows(rows: str, declared: str | None, aggregate: str) -> str:
     """Return the path by which an aggregate names its rows.
 
-    A declared path that already names them is kept. In a datastore it is their path relative to the
-    root, elsewhere the path relative to the aggregate, if they are next to or below it.
+    Outside of a datastore a declared path that already names them is kept.
     """
-    name = os.path.basename(rows)
-    place = parse_path(rows)
-    if place.inside:
-        return place.path
     parts = PurePosixPath(declared or "")
-    if declared and parts.name == name and not parts.is_absolute() and ".." not in parts.parts:
+    is_right = parts.name == os.path.basename(rows) and ".." not in parts.parts
+    if declared and is_right and not parts.is_absolute() and not parse_path(rows).inside:
         return declared
-    folder = os.path.dirname(os.path.abspath(aggregate))
-    way = os.path.relpath(os.path.abspath(rows), folder).replace(os.sep, "/")
-    return name if way.startswith("../") else way
+    return relative_path(rows, aggregate)

@@ -177,7 +177,7 @@ def pairing(document: Document) -> list[str | None] | None:
 
 def iterate_values(document: Document) -> Iterator[Reported]:
     """Yield every value of a report."""
-    if is_harness_output(document.value.keys()) and isinstance(document.value["results"], dict):
+    if is_of_harness(document):
         yield from _harness_values(document.value["results"], list(harness_tasks(document)))
         return
     results = entry_results(document)

@@ -137,9 +137,7 @@ def answers(
         if sample is None:
             yield None
         else:
-            yield Answered(
-                sample, responses.get(sample), sample_digests.id_digest(sample), True, record
-            )
+            yield Answered(sample, responses.get(sample), True, record)
 
 
 def _make_sample(row: SampleRow, score: float | bool | None) -> SampleRow:

@@ -183,8 +183,7 @@ def _read_answers(table: SpillTable) -> Iterator[Answered | None]:
         name, texts = decode_name(id_), json.loads(said or "[]")
         instance = [name, decode_name(perturbation), trial]
         record = {"instance": instance, "answers": texts, "statistics": json.loads(stats)}
-        first, digest = next(iter(texts), None), sample_digests.id_digest(name)
-        yield Answered(name, first, digest, is_whole=True, record=record)
+        yield Answered(name, next(iter(texts), None), is_whole=True, record=record)
 
 
 def read_entry(element: Element, options: Options) -> InstanceEntry | None:

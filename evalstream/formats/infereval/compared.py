@@ -213,5 +213,4 @@ def _read_answer(text: bytes) -> Answered | None:
         return None
     if not isinstance(item, dict):
         return None
-    sample = item.get("id")
-    return Answered(sample, item.get("model_verdict"), sample_digests.id_digest(sample), True, item)
+    return Answered(item.get("id"), item.get("model_verdict"), True, item)

@@ -200,8 +200,8 @@ def _read_answer(text: bytes) -> Answered | None:
     spoken = [
         one for one in list_or_empty(sample.get("messages")) if member(one, "role") == "assistant"
     ]
-    name, is_whole = sample.get("id"), len(spoken) == 1 and not member(spoken[0], "tool_calls")
-    return Answered(name, output, sample_digests.id_digest(name), is_whole, own)
+    is_whole = len(spoken) == 1 and not member(spoken[0], "tool_calls")
+    return Answered(sample.get("id"), output, is_whole, own)
 
 
 _OF_LOG: Final = frozenset({"uuid", "events", "timelines"})

@@ -135,9 +135,9 @@ def answers(
 
 
 def _read_answer(row: Mapping[str, Any]) -> Answered:
-    sample, given = row.get("doc_id"), row.get("filtered_resps")
+    given = row.get("filtered_resps")
     only = given[0] if isinstance(given, list) and len(given) == 1 else given
-    return Answered(sample, only, sample_digests.id_digest(sample), True, row)
+    return Answered(row.get("doc_id"), only, True, row)
 
 
 def _make_sample(sample: SampleRow, value: Any) -> SampleRow:

@@ -125,11 +125,7 @@ class EeeMigration:
         return made
 
     def wrong_seal(self, digests: Mapping[str, Mapping[str, str]], rows: int) -> str | None:
-        """Return why the source's own seal is wrong, None if it is right or says nothing.
-
-        `digests` are those of the source's rows, by what they cover and by algorithm. The seal of
-        the result would hide what is wrong here.
-        """
+        """Return why the source's own seal is wrong, None if it is right or says nothing."""
         return wrong_seal(self._document, digests, rows)
 
     def name(self, aggregate: str, rows: str | None) -> str:

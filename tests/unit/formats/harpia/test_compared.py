@@ -212,7 +212,7 @@ def test_the_responses_of_records_are_read_again(tmp_path: Path, name: str) -> N
     records = [LOG[line - 1] for line, _ in places]
     ids = [record["instance_id"] for record in records]
     assert found.answers(*places) == [
-        Answered(one, responses[one], bytes_digest(one.encode()), True, record)
+        Answered(one, responses[one], True, record)
         for one, record in zip(ids, records, strict=True)
     ]
 
@@ -220,8 +220,7 @@ def test_the_responses_of_records_are_read_again(tmp_path: Path, name: str) -> N
 def test_without_an_input_responses_are_not_known(tmp_path: Path) -> None:
     found = checked(tmp_path / "a", LOG, by="sample_id")
     name = LOG[0]["instance_id"]
-    digest = bytes_digest(name.encode())
-    assert found.answers((1, 0)) == [Answered(name, None, digest, True, LOG[0])]
+    assert found.answers((1, 0)) == [Answered(name, None, True, LOG[0])]
 
 
 def test_an_output_alone_has_no_scores_of_samples(tmp_path: Path) -> None:

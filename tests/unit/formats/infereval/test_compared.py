@@ -15,7 +15,7 @@ from evalstream.formats.infereval.compared import read_scores
 from evalstream.formats.infereval.votes import consensus
 from evalstream.model.comparison import Answered
 from evalstream.model.sample_record import UNKNOWN, SampleFlag
-from evalstream.stats.sample_digests import BATCH_SAMPLES, bytes_digest, text_identity
+from evalstream.stats.sample_digests import BATCH_SAMPLES, text_identity
 
 EXAMPLES = Path(__file__).parents[4] / "examples/infereval"
 BENCHMARK = json.loads((EXAMPLES / "benchmark.json").read_text())
@@ -229,8 +229,7 @@ def test_the_verdicts_of_items_are_read_again(tmp_path: Path, indent: int | None
     line, offset = places[-1]
     seen = found.answers(places[0], (line, offset - 1), places[-1], (line, offset + 1))
     first, last = (
-        Answered(one["id"], one["model_verdict"], bytes_digest(one["id"].encode()), True, one)
-        for one in (items[0], items[-1])
+        Answered(one["id"], one["model_verdict"], True, one) for one in (items[0], items[-1])
     )
     assert seen == [first, None, last, None]
 
