@@ -15,6 +15,11 @@ def describe_adapter(*documents: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return next((one for one in found if isinstance(one, dict)), {})
 
 
+def asks_once(adapter: Mapping[str, Any]) -> bool:
+    """Tell whether an adapter makes one request of an instance, and none for each reference."""
+    return text_or_none(adapter.get("method")) in _ONCE
+
+
 def list_settings(adapter: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the members of an adapter that it puts into each request as they are."""
     is_sampled = text_or_none(adapter.get("method")) in _SAMPLED
@@ -46,5 +51,8 @@ def find_other_mapping(
 _JOINT: Final = frozenset({"multiple_choice_joint", "multiple_choice_joint_chain_of_thought"})
 """Methods of adaptation that name each reference by a letter."""
 
-_SAMPLED: Final = _JOINT | {"generation", "chat", "ranking_binary"}
+_ONCE: Final = _JOINT | {"generation", "chat"}
+"""Methods of adaptation that make one request of an instance."""
+
+_SAMPLED: Final = _ONCE | {"ranking_binary"}
 """Methods of adaptation that ask the model as the adapter says; others ask for no text."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import describe_error
+from evalstream.formats.helm.adapter import asks_once
 from evalstream.formats.helm.claims import Instances, judge_statistics
 from evalstream.formats.helm.entries import FIRST_OF_BASIC
 from evalstream.formats.helm.format import (
@@ -148,7 +149,7 @@ class _Check:
         found = self._found
         names = {name.name for name in found.totals.names} if found.totals else set[str]()
         unheld = names & METRICS - {*(found.scored if again else ())}
-        if not self._store.has_plain_requests:
+        if not self._store.has_plain_requests and not asks_once(found.adapter):
             unheld.discard("exact_match")
         if unheld:
             shown = join_words(sorted(unheld))

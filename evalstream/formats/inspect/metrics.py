@@ -90,11 +90,13 @@ _NAMED_SINCE: Final = (0, 3, 241)
 
 
 def find_silent_metrics(log: LogView, result: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of metrics of the task's own of which no figure of a result has the name.
+    """Return the names of metrics of the task's own of which no figure of a scorer has the name.
 
     There are none in logs of releases that name the metric of each figure.
     """
-    scorer, metrics = result.get("scorer", result.get("name")), list(result_metrics(result))
+    scorer = result.get("scorer", result.get("name"))
+    results = [one for _, one in log.results_scores if one.get("scorer", one.get("name")) == scorer]
+    metrics = [metric for one in results for metric in result_metrics(one)]
     if not () < log.release < _NAMED_SINCE or any(one.group for one in metrics):
         return frozenset()
     stated = {one.name.rpartition("/")[2] for one in metrics}

@@ -432,6 +432,16 @@ def test_scores_that_the_run_does_not_declare_confirm_nothing(
     assert run.remark == "no answer was scored again by exact_match"
 
 
+@each(("name", "value"), [("reference_index", 0), ("request_mode", "original")])
+def test_requests_of_references_confirm_no_scores_of_answers(name: str, value: Any) -> None:
+    def mark(found: Any) -> None:
+        for request in found["request_states"]:
+            request[name] = value
+
+    edit(STATE, mark)
+    assert [one.verdict for one in check().runs] == ["unconfirmed"]
+
+
 def test_several_requests_of_an_instance_are_sound_where_each_has_a_reference() -> None:
     def part(state: dict[str, Any]) -> None:
         state["request_states"] = [
@@ -441,6 +451,8 @@ def test_several_requests_of_an_instance_are_sound_where_each_has_a_reference() 
         ]
 
     edit(STATE, part)
+    for path in (RUN_SPEC, STATE):
+        edit(path, lambda found: found["adapter_spec"].update(method="multiple_choice_separate"))
     report = check(strict=True)
     assert (report.exit_code, codes(report)) == (0, set())
     assert [one.text for one in report.runs[0].checked] == ["0 of 8 instances scored again"]

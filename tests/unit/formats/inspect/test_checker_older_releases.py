@@ -70,6 +70,15 @@ def test_changes_beside_several_figures_are_refuted(tmp_path: Path, change: Any)
     assert "failed" in checked(tmp_path, log)
 
 
+def test_another_result_of_a_scorer_may_have_the_figure_of_an_own_metric(tmp_path: Path) -> None:
+    log, scorer, _ = log_of("0.3.69")
+    scorer["metrics"].append({"name": "own", "options": {}})
+    (result,) = log["results"]["scores"]
+    figures = {"own": {"name": "own", "value": 7.5, "params": {}}}
+    log["results"]["scores"].append({**result, "name": "part", "metrics": figures})
+    assert "passed" in checked(tmp_path, log)
+
+
 @pytest.mark.parametrize("verdict", ["unconfirmed", "failed"])
 @each("figures", [{}, {"high": {"name": "high", "value": 7.5, "params": {}}}])
 def test_an_own_metric_may_give_no_figure(figures: Log, verdict: str, tmp_path: Path) -> None:
