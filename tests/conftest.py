@@ -27,7 +27,7 @@ from skips import MOST_SKIPPED
 Compare = Callable[[Path, str], None]
 
 COLLECT_AFTER = 20_000
-"""How many new containers start a search for garbage, which takes a fifteenth of the time else."""
+"""How many new containers start a search for garbage, which else takes a twelfth of the time."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
