@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark.structures import ParameterSet
+from depth import is_deep
 
 GROUP = 64
 """The number of cases of one test."""
@@ -22,13 +24,14 @@ def each(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run a test for each case, `group` cases at a time; all that fail are reported together.
 
-    It takes names, cases and ids as `pytest.mark.parametrize` does. A test is called by its first
-    and its last case, and `-k` finds it by any of them (`case_labels`). If no case fails and some
-    cannot run here, the test counts as skipped, with their number. Each case gets a `tmp_path`, a
-    `monkeypatch` and a `caplog` of its own; all cases of a test share its other fixtures.
+    It takes names, cases and ids as `pytest.mark.parametrize` does; cases that are `deep` run in a
+    deep search alone. A test is called by its first and its last case, and `-k` finds it by any of
+    them (`case_labels`). If no case fails and some cannot run here, the test counts as skipped,
+    with their number. Each case gets a `tmp_path`, a `monkeypatch` and a `caplog` of its own.
     """
     listed = names.replace(",", " ").split() if isinstance(names, str) else list(names)
-    values = [(case,) if len(listed) == 1 else tuple(case) for case in cases]
+    kept = (case for case in cases if is_deep() or not isinstance(case, ParameterSet))
+    values = [_values(case, len(listed)) for case in kept]
     labelled = list(zip(_labels(values, ids), values, strict=True))
     groups = [labelled[start : start + group] for start in range(0, len(labelled), group)]
 
@@ -83,6 +86,12 @@ def _run_case(test: Callable[..., None], number: int, given: dict[str, Any]) -> 
             test(**given)
     else:
         test(**given)
+
+
+def _values(case: Any, number: int) -> tuple[Any, ...]:
+    if isinstance(case, ParameterSet):
+        return case.values
+    return (case,) if number == 1 else tuple(case)
 
 
 def _labels(values: Sequence[tuple[Any, ...]], ids: Ids) -> list[str]:
