@@ -105,10 +105,10 @@ def samples_beside(results: str) -> dict[str, str]:
     names = [] if time is None or is_remote(results) else sorted(_names(folder))
     found = ((name, samples_name(name)) for name in names)
     tasks = {name: said.task for name, said in found if said is not None and said.time == time}
-    return {os.path.join(folder, name): tasks[name] for name in _files_inside(folder, tasks)}
+    return {os.path.join(folder, name): tasks[name] for name in files_inside(folder, tasks)}
 
 
-def _files_inside(folder: str, names: Iterable[str]) -> list[str]:
+def files_inside(folder: str, names: Iterable[str]) -> list[str]:
     """Return the names of files in a folder, without links that lead out of it."""
     inside = FolderBoundary(folder)
     return [name for name in names if inside.has_file(name)]
@@ -133,7 +133,7 @@ def _results_among(
     if found is None or samples == STDIN or is_remote(samples):
         return None
     folder = os.path.dirname(samples)
-    names = _files_inside(folder, list_results(folder).get(found.time, ()))
+    names = files_inside(folder, list_results(folder).get(found.time, ()))
     return os.path.join(folder, names[0]) if len(names) == 1 else None
 
 

@@ -17,6 +17,7 @@ from evalstream.engine.row_lookup import every_row
 from evalstream.formats.lm_eval.format import (
     RESULTS,
     SAMPLES,
+    files_inside,
     kind_of_file,
     results_beside,
     results_time,
@@ -99,7 +100,8 @@ def _in_folder(path: str, options: Options, wanted: Wanted) -> LmEvalSource | No
     paths = list(_results_in(path))
     if not paths:
         # The harness writes into a folder of the model's name below --output_path.
-        below = sorted(entry.path for entry in os.scandir(path) if entry.is_dir())
+        entries = os.scandir(path)
+        below = sorted(one.path for one in entries if one.is_dir(follow_symlinks=False))
         paths = [one for folder in below for one in _results_in(folder)]
     if not paths:
         return None
@@ -114,9 +116,9 @@ def _in_folder(path: str, options: Options, wanted: Wanted) -> LmEvalSource | No
 
 def _results_in(folder: str) -> Iterator[str]:
     """Iterate over the results files in a folder, in the order of their names."""
-    for name in sorted(os.listdir(folder)):
-        if results_time(name) is not None and name.endswith(".json"):
-            yield os.path.join(folder, name)
+    names = (name for name in sorted(os.listdir(folder)) if results_time(name) is not None)
+    for name in files_inside(folder, (name for name in names if name.endswith(".json"))):
+        yield os.path.join(folder, name)
 
 
 def _of_results(path: str, options: Options, wanted: Wanted) -> LmEvalSource:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,15 @@ def test_samples_alone_have_no_results(log: Path) -> None:
 )
 def test_a_name_tells_the_filter(name: str, part: str | None) -> None:
     assert opened(SAMPLES).find_part(name) == part
+
+
+def test_links_out_of_the_named_folder_and_pipes_are_left_alone(log: Path) -> None:
+    named = log / "named"
+    named.mkdir()
+    (named / "model").symlink_to(log)
+    os.mkfifo(named / RESULTS.name)
+    (named / RESULTS.name.replace("10-20-30", "11-20-30")).symlink_to(log / RESULTS.name)
+    assert open_source(str(named), Options(), NAMED) is None
 
 
 def test_of_several_calls_the_one_at_the_time_of_the_run_is_meant(log: Path) -> None:
