@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Set
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
@@ -54,7 +55,7 @@ Item = TypeVar("Item")
 
 
 def group_by_size(
-    items: Iterable[Item], size: Callable[[Item], int], most_size: int, most_items: int
+    items: Iterable[Item], size: Callable[[Item], int], most_size: int, most_items: float = math.inf
 ) -> Iterator[list[Item]]:
     """Iterate over items, some at a time: as many as reach a size in all, or a number."""
     group: list[Item] = []

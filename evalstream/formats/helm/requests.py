@@ -87,14 +87,16 @@ class PlainRequest(msgspec.Struct, frozen=True, gc=False):
         return self.reference_index is None and self.request_mode is None
 
 
+TOLD: Final = ("num_train_instances", "prompt_truncated")
+"""Statistics that a request tells itself."""
+
 KEPT: Final[KeptMembers] = {
     "instance": dict.fromkeys(("id", "split", "sub_split", "perturbation"))
     | {"references": {"output": {"text": None}, "tags": None}},
     "train_trial_index": None,
     "request": dict.fromkeys(Settings.__struct_fields__),
     "result": {"completions": {"text": None, "logprob": None}},
-    **dict.fromkeys(("output_mapping", "reference_index", "request_mode")),
-    **dict.fromkeys(("num_train_instances", "prompt_truncated")),
+    **dict.fromkeys(("output_mapping", "reference_index", "request_mode", *TOLD)),
 }
 """The members of `PlainRequest`."""
 
@@ -352,9 +354,6 @@ _SCORES: Final[Mapping[str, Callable[[str, str], float]]] = {
 """Further metrics that compare the answer with one correct reference."""
 
 METRICS: Final = _MATCHES | _SCORES.keys()
-
-TOLD: Final = ("num_train_instances", "prompt_truncated")
-"""Statistics beside them that a request tells itself."""
 
 
 def find_scored(run_spec: Mapping[str, Any]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
@@ -32,6 +33,7 @@ from evalstream.formats.inspect.values import same
 from evalstream.formats.inspect.views import LogView
 from evalstream.formats.inspect.zip_format import DamagedMember
 from evalstream.io.progress import Progress
+from evalstream.model.block import group_by_size
 from evalstream.model.errors import MissingExtra
 from evalstream.model.finding import Severity
 from evalstream.model.signals import STOPPING
@@ -168,19 +170,15 @@ class ArchiveCheck:
 
     def _iterate_batches(self) -> Iterator[MemberBatch]:
         """Iterate over the members in the order of their bytes, some at a time."""
-        batch: list[ArchiveMember] = []
-        size = 0
+        for batch in group_by_size(self._whole_members(), attrgetter("size"), BATCH_BYTES):
+            yield MemberBatch(self._documents.name, tuple(batch))
+
+    def _whole_members(self) -> Iterator[ArchiveMember]:
         for member in self._archive.laid_out():
             if _PARTED.fullmatch(member.name):
                 self._has_parts = True
-                break
-            batch.append(member)
-            size += member.size
-            if size >= BATCH_BYTES:
-                yield MemberBatch(self._documents.name, tuple(batch))
-                batch, size = [], 0
-        if batch:
-            yield MemberBatch(self._documents.name, tuple(batch))
+                return
+            yield member
 
     def _advance(self, packed: int) -> None:
         errors = self._documents.collector.errors

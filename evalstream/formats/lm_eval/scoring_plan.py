@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.lm_eval.log_tally import MetricValues
+from evalstream.formats.lm_eval.metric_values import MetricValues
 from evalstream.formats.lm_eval.views import Results
 from evalstream.model.data_class import DataClass
 from evalstream.parsing.json import member

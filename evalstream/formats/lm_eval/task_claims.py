@@ -9,7 +9,7 @@ from contextlib import suppress
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.lm_eval.log_tally import MetricValues
+from evalstream.formats.lm_eval.metric_values import MetricValues
 from evalstream.formats.lm_eval.scoring_plan import (
     AGGREGATIONS,
     BYPASS,

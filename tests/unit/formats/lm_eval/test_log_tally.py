@@ -2,7 +2,7 @@
 
 from each import each
 
-from evalstream.formats.lm_eval.log_tally import LogTotals, MetricValues, Rerun, RowsTally
+from evalstream.formats.lm_eval.log_tally import LogTotals, Rerun, RowsTally
 
 
 def block(*doc_ids: int | None) -> RowsTally:
@@ -27,12 +27,3 @@ def test_a_rerun_is_found_behind_any_cut(cut: int) -> None:
     totals.merge(block(*rows[:cut]), 0)
     totals.merge(block(*rows[cut:]), cut)
     assert totals.rerun() == Rerun(4, 2, 2)
-
-
-def test_values_are_counted_by_what_they_are() -> None:
-    values = MetricValues()
-    for value in (1, 0.5, True, "0.5", "nan", "x", "", "٣", None, [1], {}, float("nan")):
-        values.add(value)
-    values.settle()
-    assert (values.texts, values.others, values.sums.unscored) == (2, 6, 1)
-    assert values.rows == 12
