@@ -114,16 +114,17 @@ class LogContext(CheckContext, frozen=True):
 class LogEngine(RecordEngine):
     """A pure function of (bytes, context): each block has a checker of its own."""
 
-    def __init__(self, context: LogContext) -> None:
-        super().__init__(context, SampleChecker(context))
+    def __init__(self, context: LogContext, record: SampleChecker | None = None) -> None:
+        super().__init__(context, record or SampleChecker(context))
         self._log = context
 
     def run(self, lines: Lines) -> BlockResult:
         """Check whole lines of an input."""
         plan, step = self._log.plan, self._log.answer_step
         record = SampleChecker(self._log, open_scanner(self._log.options, lines, plan))
-        self.record = record
-        result, tally = super().run(lines), record.tally()
+        # Blocks may be checked at once by one checker.
+        result = super(LogEngine, LogEngine(self._log, record)).run(lines)
+        tally = record.tally()
         if step:
             tally.answers = dict(iterate_answer_digests(lines.data, tally, step))
         return result._replace(own=tally)
