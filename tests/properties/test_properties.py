@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import orjson
 import pytest
 from depth import deep, examples, some
 from each import each
@@ -337,6 +338,23 @@ def test_what_the_fast_parser_takes_the_exact_one_takes_alike(text: bytes) -> No
         return
     assert parsed.issues == []
     assert repr(parsed.value) == repr(value)
+
+
+@given(
+    value=st.one_of(
+        st.text(st.characters(exclude_categories=[])),
+        st.floats(),
+        st.integers(),
+        st.sampled_from(["\x7f\x1b/\u2028", "\ud800", 1e16, 1e-5, 2**64]),
+    )
+)
+@bounded(max_examples=examples(2000))
+def test_texts_and_numbers_are_written_as_orjson_writes_them(value: Any) -> None:
+    try:
+        expected = orjson.dumps(value)
+    except TypeError:
+        expected = json.dumps(value).encode()
+    assert parsing.dumps(value) == expected
 
 
 @given(number=st.floats(allow_nan=False, allow_infinity=False), form=st.sampled_from("refg"))
