@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
+from itertools import count
 from math import isfinite
 from typing import Any, Final
 
@@ -150,34 +151,48 @@ def dumps(value: Any) -> bytes:
     Lone surrogates are escaped, and infinite numbers, which JSON does not have, become null.
     """
     try:
-        return _encode_scalar(value) or _encoder()(value)
+        return (_encode_alike(value) if next(_calls) < FEW_CALLS else None) or _encoder()(value)
     except (TypeError, UnicodeEncodeError):
-        # The JSON of the standard library takes as long to load as five modules of evalstream.
         import json
 
         return json.dumps(_finite(value), separators=(",", ":")).encode()
 
 
-def _encode_scalar(value: Any) -> bytes | None:
-    """Encode a string or a number as orjson does, which takes 10 ms to load; None for others."""
-    kind = value.__class__
-    if kind is str:
-        return bytes(_string_encoder()(value), "utf-8")
-    if kind is int or (kind is float and isfinite(value) and "e" not in repr(value)):
-        return bytes(repr(value), "ascii")
-    return None
+FEW_CALLS: Final = 64
+"""How many values the standard library encodes in the time in which orjson is loaded."""
+
+_calls: Final = count()
+
+
+def _encode_alike(value: Any) -> bytes | None:
+    """Encode a value with the standard library, None where orjson may write or refuse it otherwise.
+
+    These are large and deep values, exponents, numbers that are infinite or above 64 bits.
+    """
+    try:
+        text = _small_encoder()(value)
+    except (TypeError, ValueError):
+        return None
+    is_small = len(text) < MOST_ALIKE and text.count("[") + text.count("{") < FAST_DEPTH
+    return text.encode() if is_small and not _UNLIKE.search(f",{text}") else None
+
+
+MOST_ALIKE: Final = 1 << 16
+"""How many characters of JSON are written without orjson at most."""
+
+_UNLIKE: Final = LazyPattern(r"[:,\[]-?(?:[0-9]{19}|[0-9.]+e)")
 
 
 @lru_cache(maxsize=1)
-def _string_encoder() -> Callable[[str], str]:
-    from json.encoder import encode_basestring
+def _small_encoder() -> Callable[[Any], str]:
+    import json
 
-    return encode_basestring
+    return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
 @lru_cache(maxsize=1)
 def _encoder() -> Callable[[Any], bytes]:
-    # It loads dataclasses, inspect, uuid and platform, which many checks can do without.
+    # It loads dataclasses, inspect, uuid and platform: 10 ms that many checks can do without.
     from orjson import dumps as encode
 
     return encode

@@ -340,21 +340,30 @@ def test_what_the_fast_parser_takes_the_exact_one_takes_alike(text: bytes) -> No
     assert repr(parsed.value) == repr(value)
 
 
+_TEXTS = st.one_of(st.text(st.characters(exclude_categories=[])), st.just("\x7f\x1b/\u2028:1e5"))
+_SCALARS = st.one_of(_TEXTS, st.floats(), st.integers(), st.sampled_from([1e16, 2**64, None, True]))
+
+
 @given(
-    value=st.one_of(
-        st.text(st.characters(exclude_categories=[])),
-        st.floats(),
-        st.integers(),
-        st.sampled_from(["\x7f\x1b/\u2028", "\ud800", 1e16, 1e-5, 2**64]),
+    value=st.recursive(
+        _SCALARS, lambda inner: st.lists(inner) | st.dictionaries(_TEXTS, inner), max_leaves=9
     )
 )
 @bounded(max_examples=examples(2000))
-def test_texts_and_numbers_are_written_as_orjson_writes_them(value: Any) -> None:
+def test_the_standard_library_writes_json_as_orjson_does_or_not_at_all(value: Any) -> None:
     try:
-        expected = orjson.dumps(value)
-    except TypeError:
-        expected = json.dumps(value).encode()
-    assert parsing.dumps(value) == expected
+        written = parsing._encode_alike(value)
+    except UnicodeEncodeError:
+        with pytest.raises(TypeError):
+            orjson.dumps(value)
+    else:
+        assert written is None or written == orjson.dumps(value)
+
+
+def test_usual_values_are_written_without_orjson() -> None:
+    usual = {"line": 3, "score": 0.65, "checksum": "9e1" * 20, "texts": ["ü", -1, None, True]}
+    assert parsing._encode_alike(usual) == orjson.dumps(usual)
+    assert parsing._encode_alike([1e16]) is None
 
 
 @given(number=st.floats(allow_nan=False, allow_infinity=False), form=st.sampled_from("refg"))
