@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from functools import partial
 from itertools import chain, islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.discovery import unrecognised
 from evalstream.discovery.file_table import FileEntry, FileTable, KnownFile
@@ -23,6 +23,7 @@ from evalstream.io import names as file_names
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.names import Exclusion
 from evalstream.io.temporary import is_temporary_name
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.run import NoInput
 
 _BATCH = 1000

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -28,6 +28,7 @@ from evalstream.io.beginning import (
     read_outlined_beginning,
 )
 from evalstream.io.names import is_packed_json_name, is_rows_name
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, internal_error
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES

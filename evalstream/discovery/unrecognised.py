@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from evalstream.formats.registry import FORMATS, folder_format, main_format
 from evalstream.io.names import printable
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.run import NoInput
 from evalstream.model.text import count_noun

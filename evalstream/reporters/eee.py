@@ -7,8 +7,9 @@ import re
 import sqlite3
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report
 from evalstream.model.run_summary import NOT_CHECKED, RunSummary

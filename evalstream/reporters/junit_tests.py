@@ -6,9 +6,10 @@ import pickle
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, count
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.model.claim import State, count_states, describe_states
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Finding, RuleText, Severity
 from evalstream.model.report import Report
 from evalstream.model.run import MAIN_FORMAT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from heapq import nsmallest
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.batch.comparing.flips import FlipStore
 from evalstream.batch.comparing.metrics import (
@@ -19,6 +19,7 @@ from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.batch.comparing.tallies import MOST_DRIFTS, PairTally
 from evalstream.formats.registry import FORMATS
 from evalstream.model.comparison import Alignment, CompareSettings, ComparisonReport, Drift
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun

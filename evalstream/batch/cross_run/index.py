@@ -6,10 +6,11 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.batch.cross_run.compare import TABLES, CrossRunKind, CrossRunMatch, compare
 from evalstream.formats.registry import main_format
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.stats.run_links import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.documents import DocumentCheck
@@ -29,7 +29,7 @@ from evalstream.formats.harpia.values import iterate_numbers
 from evalstream.formats.harpia.views import Input, Score, compare_metrics, view_claims, view_input
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
-from evalstream.model.data_class import replace
+from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options, RowRouting

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_locator, json_locator
@@ -31,6 +31,7 @@ from evalstream.formats.infereval.schema import document_validator, is_valid, sc
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Evaluation
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options

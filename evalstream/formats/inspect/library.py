@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import import_module
-from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import msgspec
 
 from evalstream.formats.inspect.format import EXTRA
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import MissingExtra, install_command
 from evalstream.parsing.json import pointer
 from evalstream.parsing.schema_files import schema_folder

@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place, other_formats
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
 from evalstream.io.containment import FolderBoundary
 from evalstream.io.names import is_json_name, is_remote, printable, without_packing
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.lazy_regex import LazyPattern
