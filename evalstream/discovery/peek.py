@@ -11,8 +11,6 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
-import msgspec
-
 from evalstream.discovery import unrecognised
 from evalstream.engine.layout import FOREIGN
 from evalstream.formats.base import Kind
@@ -240,10 +238,12 @@ def _looked_closely(file: Beginning, text: bytes, is_valid: Callable[[], bool]) 
 
 def _is_valid(text: bytes) -> bool:
     """Tell whether a text is JSON, at any depth and with duplicate members."""
+    import msgspec  # it loads inspect, and few searches meet such a file
+
     try:
-        _ANYTHING.decode(text.removeprefix(UTF8_MARK))
+        msgspec.json.decode(text.removeprefix(UTF8_MARK), type=msgspec.Raw)
         text.decode()
-    except _NO_SUCH_JSON:
+    except (msgspec.MsgspecError, ValueError, RecursionError):  # before 0.21 it has other errors
         return False
     return True
 
@@ -255,8 +255,3 @@ _DOCUMENTS_BESIDE: Final = (
     unrecognised.REPORT,
 )
 _BESIDE: Final = (*_DOCUMENTS_BESIDE, unrecognised.EVENTS)
-
-_NO_SUCH_JSON: Final = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What msgspec raises; before 0.21 its errors have another class."""
-
-_ANYTHING: Final = msgspec.json.Decoder(msgspec.Raw)

@@ -73,7 +73,7 @@ def _table(file: str) -> TomlTable | None:
 def _project_table(file: str) -> TomlTable | None:
     """Return the settings of a file that tools share, None if it has none."""
     text = read_project(file)
-    if text is None:
+    if text is None or (TOOL.encode() not in text and b"\\" not in text):
         return None
     tools = _parse_toml(file, text).get("tool")
     if not isinstance(tools, Mapping) or TOOL not in tools:

@@ -286,7 +286,7 @@ def test_an_aggregate_in_a_store_leads_to_no_other_place(monkeypatch: pytest.Mon
     declared = ["s3://other/x.jsonl", "/etc/passwd", "../../b/x.jsonl", "file:///etc/passwd",
                 "x.jsonl?versionId=1", "simplecache::file:///etc/passwd", "a/b#c"]  # fmt: skip
     asked: list[str] = []
-    exists = "evalstream.discovery.remote.exists"
+    exists = "evalstream.io.remote.exists"
     monkeypatch.setattr(exists, lambda url: asked.append(url) or False)
     for number, path in enumerate(declared):
         document = {"evaluation_results": [], DETAILS: {"file_path": path}}

@@ -154,6 +154,9 @@ class EeeFormat(RowFormat):
         return is_refused(code, severity)
 
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
+        # Most other documents have neither member; msgspec loads inspect.
+        if b"evaluation_results" not in text and b"\\u" not in text:
+            return None
         from msgspec import UNSET, MsgspecError
 
         try:

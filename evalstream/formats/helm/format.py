@@ -11,10 +11,10 @@ from contextlib import closing
 from typing import ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place, other_formats
+from evalstream.io import remote
 from evalstream.io.beginning import ARRAY, OBJECT, PEEK_BYTES, Beginning, read_beginning
 from evalstream.io.inputs import stream_at
 from evalstream.io.names import is_local, is_remote
-from evalstream.io.remote import RemoteReader
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 
@@ -89,7 +89,7 @@ def kind_by_name(path: str) -> str | None:
 
 def _read_beginning(path: str) -> Beginning:
     if is_remote(path):
-        with closing(RemoteReader(path)) as reader:
+        with closing(remote.RemoteReader(path)) as reader:
             return Beginning(path, reader.read())
     if path != STDIN:
         return read_beginning(path)

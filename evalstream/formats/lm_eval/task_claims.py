@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from random import Random
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.metric_values import MetricValues
@@ -313,6 +312,8 @@ def _draws(values: Sequence[Any], size: int, draws: int) -> Iterator[list[Any]]:
     `bootstrap_stderr` in api/metrics.py of lm_eval 0.4.13.
     """
     for seed in range(-(-draws // size)):
+        from random import Random
+
         random = Random(seed)
         for _ in range(min(size, draws - seed * size)):
             yield random.choices(values, k=len(values))
