@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 from evalstream.engine.collector import Collector
 from evalstream.engine.routing import RowRouter, refuse_rowless
 from evalstream.engine.row_pass import RowPass, RowsRead, describe_error
+from evalstream.formats.eee import AGGREGATE_SIGNS
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, in_order, open_aggregate
 from evalstream.formats.eee.facts import NO_ROWS, RowContext
 from evalstream.formats.eee.file_violations import unmet_expectations
-from evalstream.formats.eee.format import FORMAT
 from evalstream.formats.eee.probe import (
     context_of_rows,
     probe_context,
@@ -80,7 +80,7 @@ def check_run(
         if routing.is_interactive:
             prepare(options, aggregate)
         row_pass = RowPass(
-            *(name, options, algorithms, outlets, progress, FORMAT.aggregate_signs),
+            *(name, options, algorithms, outlets, progress, AGGREGATE_SIGNS),
             sealed=None if aggregate is None else aggregate.checksum,
         )
         with closing(_open_rows(run, row_pass, read)) as opened:
