@@ -7,14 +7,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from evalstream.formats.base import DeclaredRows, Detector, Place, RowFormat, Show
+from evalstream.formats.base import DeclaredRows, Place, RowFormat
 from evalstream.formats.eee import AGGREGATE_SIGNS, NAME
-from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
-from evalstream.model.run_summary import RunSummary
 from evalstream.parsing.json import member, text_or_none
 from evalstream.rules.base import RepairAction
 
@@ -105,17 +103,6 @@ class EeeFormat(RowFormat):
         if os.path.isdir(path):
             raise UsageError("--aggregate goes with exactly one rows file (or - for stdin)")
         yield Run(path, aggregate)
-
-    def check(
-        self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
-    ) -> RunSummary:
-        from evalstream.formats.eee.checker import check_run, has_late_aggregate
-
-        if not has_late_aggregate(run, options):
-            return check_run(run, options, show, progress)
-        from evalstream.formats.eee.late_aggregate import check_late
-
-        return check_late(run, options, show, progress)
 
     @property
     def migration_targets(self) -> Sequence[str]:
