@@ -120,7 +120,6 @@ class HelmFormat(PairedFormat):
     label = "HELM"
     title = "HELM: the statistics of a run, its instances, and its requests"
     noun = "instance"
-    rule_modules = ("documents", "instances")
     places: ClassVar[Mapping[str, Place]] = {
         ENTRIES: "rows",
         STATISTICS: "aggregate",

@@ -161,7 +161,6 @@ class LmEvalFormat(PairedFormat):
     label = "lm-evaluation-harness"
     title = "lm-evaluation-harness: the samples of a task, and the results of a call"
     noun = "row"
-    rule_modules = ("rows", "samples", "results", "contradictions")
     versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {SAMPLES: "rows", RESULTS: "aggregate"}
     compared = frozenset({"files", "samples", "answers", "paths"})

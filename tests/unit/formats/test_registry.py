@@ -13,6 +13,7 @@ from each import each
 
 from evalstream.discovery.inputs import OPTIONS
 from evalstream.engine.layout import FOREIGN, FORMATS_OF_LOGS
+from evalstream.formats import PREFIXES
 from evalstream.formats.base import AnyFormat, other_formats
 from evalstream.formats.registry import (
     CATALOGUE,
@@ -71,7 +72,7 @@ def test_the_modules_of_a_format_have_the_functions_that_its_methods_call(one: A
 def test_the_codes_of_a_format_begin_with_its_prefix(one: AnyFormat) -> None:
     codes = [rule.code for rule in one.rules()]
     assert codes
-    assert all(re.fullmatch(rf"{one.prefix}\d+", code) for code in codes)
+    assert all(re.fullmatch(rf"{PREFIXES[one.name]}\d+", code) for code in codes)
     assert all(CATALOGUE[code].code == code for code in codes)
 
 
