@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from typing import Final
 
 MOST_LINKS: Final = 40
@@ -102,6 +103,12 @@ class FolderBoundary:
             if f"{path}/".startswith(start):
                 return _parts(path[len(start) :])
         raise OutsideFolder(path)
+
+
+def files_inside(folder: str, names: Iterable[str]) -> list[str]:
+    """Return the names of regular files in a folder, without links that lead out of it."""
+    boundary = FolderBoundary(folder)
+    return [name for name in names if boundary.has_file(name)]
 
 
 def _parts(path: str) -> list[str]:

@@ -192,6 +192,27 @@ def test_links_of_evalguard_are_not_followed_out(store: Path) -> None:
     assert "EVG502" in said
 
 
+@each(
+    ("folder", "named", "beside", "remark"),
+    [
+        ("infereval", "evaluation.json", "benchmark.json", "there was no benchmark"),
+        (
+            *("helm/pens-model=acme_acorn-7b", "per_instance_stats.json", "scenario_state.json"),
+            "0 of 8 instances scored again",
+        ),
+    ],
+)
+def test_a_document_leads_to_no_link_out_of_its_folder(
+    store: Path, folder: str, named: str, beside: str, remark: str
+) -> None:
+    shutil.copytree(EXAMPLES / folder, "store/log", dirs_exist_ok=True)
+    Path("store/log", beside).rename(f"secret/{beside}")
+    Path("store/log", beside).symlink_to(f"../../secret/{beside}")
+    opened, said = watched(f"store/log/{named}")
+    assert not outside(opened)
+    assert remark in said
+
+
 def test_rows_lead_to_no_aggregate_outside(store: Path, claims: Path, rows: Path) -> None:
     claims.rename("claims.json")
     claims.symlink_to(os.path.abspath("claims.json"))

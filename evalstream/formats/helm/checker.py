@@ -135,7 +135,7 @@ class _Check:
             again = known.facts.scored
             text = f"{again:,} of {count_noun(number, 'instance')} scored again"
             if STATE not in self._paths:
-                text += f", as there is no {STATE}.json"
+                text += f", as no {STATE}.json was found"
             elif found.state is not None:
                 self._leave_unheld(summary, again)
             summary.checked = (Checked(text, True if again else None),)

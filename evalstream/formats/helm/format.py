@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 from evalstream.formats.base import PairedFormat, Place, other_formats
 from evalstream.io import remote
 from evalstream.io.beginning import ARRAY, OBJECT, PEEK_BYTES, Beginning, read_beginning
+from evalstream.io.containment import files_inside
 from evalstream.io.inputs import stream_at
 from evalstream.io.names import is_local, is_remote
 from evalstream.model.errors import UsageError
@@ -105,8 +106,10 @@ def find_beside(folder: str) -> dict[str, str]:
 
     There are none where no file shows by its content that it is one.
     """
-    paths = {kind: os.path.join(folder, f"{kind}.json") for kind in NOUNS}
-    found = {kind: path for kind, path in paths.items() if is_local(path) and os.path.isfile(path)}
+    if not is_local(folder):
+        return {}
+    names = files_inside(folder, (f"{kind}.json" for kind in NOUNS))
+    found = {name.removesuffix(".json"): os.path.join(folder, name) for name in names}
     is_run = any(detect_kind(read_beginning(path)) for path in found.values())
     return found if is_run else {}
 

@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place, other_formats
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
-from evalstream.io.containment import FolderBoundary
+from evalstream.io.containment import files_inside
 from evalstream.io.names import is_json_name, is_remote, printable, without_packing
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
@@ -107,12 +107,6 @@ def samples_beside(results: str) -> dict[str, str]:
     found = ((name, samples_name(name)) for name in names)
     tasks = {name: said.task for name, said in found if said is not None and said.time == time}
     return {os.path.join(folder, name): tasks[name] for name in files_inside(folder, tasks)}
-
-
-def files_inside(folder: str, names: Iterable[str]) -> list[str]:
-    """Return the names of files in a folder, without links that lead out of it."""
-    inside = FolderBoundary(folder)
-    return [name for name in names if inside.has_file(name)]
 
 
 def has_samples_without_results(folder: str) -> bool:
