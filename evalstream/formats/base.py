@@ -121,15 +121,6 @@ class Format(Protocol):
         """Import a module of its folder, which is not loaded before it is needed."""
         return import_module(f"{__package__}.{self.name}.{module}")
 
-    def rules(self) -> Iterable[Rule]:
-        """Return its rules, without those that all formats share."""
-        return load_rules(self.name)
-
-    @property
-    def catalogue(self) -> Catalogue:
-        """Its rules by code, with those that all formats share."""
-        return load_catalogue(self.name)
-
     def detect_kind(self, file: Beginning) -> str | None:
         """Return the kind of document of a file, or None for a file of another format."""
 

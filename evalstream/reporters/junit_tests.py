@@ -17,7 +17,7 @@ from evalstream.model.run_summary import NOT_CHECKED, UNPROVED, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.reporters.describe import cut_text, describe_values, file_name, visible
 from evalstream.reporters.run_lines import describe_claim, run_line, sort_claims
-from evalstream.reporters.summary import describe_doubt, is_refused, occurrences
+from evalstream.reporters.summary import describe_doubt, fails_by_verdict, occurrences
 
 MOST_FINDINGS: Final = 20
 """How many findings one test lists."""
@@ -56,7 +56,7 @@ def iterate_tests(
     run: RunSummary, findings: Iterable[Finding], report: Report
 ) -> Iterator[TestCase]:
     """Iterate over the tests of a run; the findings are about its files."""
-    yield _verdict(run, FAILURE if is_refused(run, report) else SKIPPED)
+    yield _verdict(run, FAILURE if fails_by_verdict(run, report) else SKIPPED)
     yield from _verified_tests(run)
     yield from _claim_tests(run)
     yield from rule_tests(findings, run.counts, run.failing, report)

@@ -78,7 +78,7 @@ def joined_pair(
     tally = PairTally(match.metrics, flips, is_clustered=is_clustered)
     groups = match.groups_a, match.groups_b
     with closing(DriftFinder(*groups, MOST_DRIFTS)) as finder, closing(CopyFinder()) as copies:
-        for joined in join_runs(open_store(a), open_store(b), *groups):
+        for joined in join_runs(open_samples(a), open_samples(b), *groups):
             tally.add(joined, *groups)
             finder.add(joined)
             if not is_clustered:
@@ -201,7 +201,7 @@ def _describe_failures(
             )
 
 
-def open_store(run: CheckedRun) -> SampleStore:
+def open_samples(run: CheckedRun) -> SampleStore:
     """Return the samples of a run, which may be none."""
     return SampleStore() if run.samples is None else run.samples.store
 

@@ -280,7 +280,7 @@ SELECT * FROM (
 """
 
 
-def compare(base: sqlite3.Connection, wanted: Collection[str]) -> Iterator[CrossRunMatch]:
+def find_matches(base: sqlite3.Connection, wanted: Collection[str]) -> Iterator[CrossRunMatch]:
     """Compare records, uuids, files, answers, samples or paths, and return ordered matches."""
     base.executescript(_FOUND)
     if "records" in wanted:

@@ -178,7 +178,7 @@ _BEGINNING: Final = re.compile(
 _BEGINS_A_FORMULA: Final = ("=", "+", "-", "@")
 
 
-def export(entries: Iterable[LedgerEntry], form: str, output: Output) -> None:
+def export_entries(entries: Iterable[LedgerEntry], form: str, output: Output) -> None:
     """Write entries in one of `FORMS`, in constant memory.
 
     Raises UsageError for an unknown form, OSError where the output cannot be written.

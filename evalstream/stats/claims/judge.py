@@ -28,8 +28,8 @@ from evalstream.stats.claims.rounding import (
     Agreement,
     agreement,
     as_float,
-    is_certain,
     is_small_whole,
+    is_surely_exact,
     last_unit,
 )
 
@@ -62,7 +62,7 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
     if is_whole and is_usual and find_method(claim, evidence) is not Method.RESAMPLED:
         # Most claims are the usual figure of their kind: no other is computed.
         usual = next(iter(claim.kind.figures(evidence)), None)
-        if usual is not None and is_certain(value, usual.value):
+        if usual is not None and is_surely_exact(value, usual.value):
             return confirm(claim, _plain(usual.value), rows)
     figures = list(_scale_figures(claim.kind, evidence))
     if claim.kind.name == kinds.ERROR.name and find_method(claim, evidence) is Method.RESAMPLED:
