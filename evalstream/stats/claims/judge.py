@@ -303,9 +303,14 @@ def _is_impossible(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
 
 
 def _is_zero_error(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
-    """Return whether a claim is that the mean of different scores has no error."""
-    extremes = evidence.extremes
+    """Return whether a claim is that the mean of different scores has no error.
+
+    A clustered error is 0 where each cluster has the mean of all, however the scores differ.
+    """
+    extremes, method = evidence.extremes, find_method(claim, evidence)
     if value or claim.kind.name != kinds.ERROR.name or evidence.has_uneven_repeats:
+        return False
+    if method is Method.CLUSTERED:
         return False
     return extremes is not None and extremes[0] != extremes[1]
 

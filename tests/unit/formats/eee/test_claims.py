@@ -402,7 +402,13 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
         (FOUR, {ERROR: {"value": 0.31, "method": "clustered"}}, {"ES804"}, "hold the clusters"),
         (FOUR, {ERROR: {"value": 0.1, "method": "Cluster-robust"}}, {"ES804"}, "hold the clusters"),
         (FOUR, {ERROR: {"value": 0.51, "method": "clustered"}}, {"ES803"}, "is not the claim"),
-        (FOUR, {ERROR: {"value": 0.0, "method": "clustered"}}, {"ES803"}, "no error is 0"),
+        # Two clusters of 1 and 0 each have the mean of all: their error is 0.
+        (
+            [1, 0, 1, 0],
+            {SCORE: 0.5, ERROR: {"value": 0.0, "method": "clustered"}},
+            {"ES804"},
+            "hold the clusters",
+        ),
         (FOUR, {ERROR: {"value": 0.31, "method": "analytic"}}, {"ES803"}, "is not the claim"),
         (FOUR, {ERROR: {"value": 0.25, "method": "mine"}}, set(), ""),
         (FOUR, {ERROR: {"value": 0.0, "method": "mine"}}, {"ES803"}, "no error is 0"),
