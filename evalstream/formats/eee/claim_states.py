@@ -137,8 +137,7 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
 
 def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCoverage) -> Evidence:
     """Return what the rows of a result hold; unknown levels are left out."""
-    covered = claims.num_samples or 0
-    values = sums.values
+    covered, rows, values = claims.num_samples or 0, sums.joined_rows, sums.values
     if result.score_type == LEVELS and result.has_unknown_level and values is not None:
         sums, cover = _without_unknown(sums), ResultCoverage(samples=cover.samples)
     extremes = (sums.least, sums.most)
@@ -148,7 +147,8 @@ def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCove
         cover,
         sums.values,
         limits=(result.minimum, result.maximum),
-        missing=max(0, covered - max(sums.joined_rows, cover.samples)),
+        missing=max(0, covered - max(rows, cover.samples)),
+        unknown=rows - sums.joined_rows,
         factors=(1, PERCENT) if is_share and _is_in_percent(result) else (1,),
         levels=result.levels or 0,
         counts_errors=claims.num_samples not in {None, sums.sound_rows},

@@ -34,11 +34,12 @@ class Evidence(DataClass, frozen=True):
     `sums` are exact sums over the scores, and `cover` says which samples they are of. `values`
     counts each different score; it is None where there are too many of them. `limits` are the
     bounds that the metric declares. `missing` is the number of samples that a claim covers beyond
-    the rows. `ordered` are the scores in the order in which a harness had them. `pairs` counts
-    (right answer, prediction), `weights` sums up the weights of the scores, and `clusters` has the
-    number and the exact sum of the scores of each cluster. `factors` are what figures of the rows
-    may be multiplied by: 1 and 100 where the documents give the metric in percent, and the rows may
-    have shares. `levels` is the number of levels.
+    the rows, and `unknown` that of rows with an unknown level, which are left out. `ordered` are
+    the scores in the order in which a harness had them. `pairs` counts (right answer, prediction),
+    `weights` sums up the weights of the scores, and `clusters` has the number and the exact sum of
+    the scores of each cluster. `factors` are what figures of the rows may be multiplied by: 1 and
+    100 where the documents give the metric in percent, and the rows may have shares. `levels` is
+    the number of levels.
     `counts_errors` says that the documents count the rows with an error among the samples, and
     `scores_errors` that their score is over these rows as well, of which an interval has to be one.
     With `is_count` the documents give the metric as a count, which may be the sum of the scores.
@@ -50,6 +51,7 @@ class Evidence(DataClass, frozen=True):
     values: Mapping[float, int] | None = None
     limits: tuple[float | None, float | None] = (None, None)
     missing: int = 0
+    unknown: int = 0
     factors: tuple[int, ...] = (1,)
     levels: int = 0
     counts_errors: bool = False

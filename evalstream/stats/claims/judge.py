@@ -57,7 +57,9 @@ def judge(claim: Claim, evidence: Evidence) -> Judgement:
 
 
 def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement:
-    rows, is_whole = evidence.sums.joined_rows, not evidence.missing or claim.kind is kinds.COUNT
+    is_count = claim.kind is kinds.COUNT
+    rows = evidence.sums.joined_rows + (evidence.unknown if is_count else 0)
+    is_whole = is_count or not evidence.missing
     is_usual = evidence.factors[0] ** claim.kind.power == 1
     if is_whole and is_usual and find_method(claim, evidence) is not Method.RESAMPLED:
         # Most claims are the usual figure of their kind: no other is computed.
@@ -91,8 +93,7 @@ def _agreeing(
 ) -> tuple[Agreement, Figure | None]:
     """Return the figure that gives a claim, and how well; None if none does."""
     found, best = _best(value, figures, evidence.nothing)
-    is_sum = claim.kind is not kinds.COUNT and figures
-    if found is not Agreement.FULL and is_sum and _is_rounding(value, figures[0], evidence):
+    if found is not Agreement.FULL and _explain(claim, value, figures, evidence) is Agreement.FULL:
         return Agreement.FULL, figures[0]
     if claim.has_all_digits and found is Agreement.ROUGH:
         return Agreement.NONE, None
@@ -103,10 +104,9 @@ def _refutation(claim: Claim, value: Decimal, figures: list[Figure], evidence: E
     """Return in words why a claim cannot be true."""
     rows = count_noun(evidence.sums.joined_rows, "row")
     if claim.kind is kinds.COUNT:
-        samples = evidence.cover.samples
-        return f"there are {rows}" + (
-            "" if samples in {0, evidence.rows} else f" of {count_noun(samples, 'sample')}"
-        )
+        samples, number = evidence.cover.samples, int(figures[0].value)
+        of_samples = "" if samples in {0, number} else f" of {count_noun(samples, 'sample')}"
+        return f"there are {count_noun(number, 'row')}{of_samples}"
     if _is_zero_error(claim, value, evidence):
         return f"the scores of {rows} differ, so that no error is 0"
     if evidence.missing or not figures or not claim.kind.is_exact:
@@ -117,15 +117,21 @@ def _refutation(claim: Claim, value: Decimal, figures: list[Figure], evidence: E
     return f"{figures[0].words} of {rows} is not the claim" + (f", which is {hint}" if hint else "")
 
 
-def _is_rounding(value: Decimal, figure: Figure, evidence: Evidence) -> bool:
-    """Return whether the rounding of a sum of large scores explains a difference.
+def _explain(claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence) -> Agreement:
+    """Return how far the rounding of a sum of large scores explains a claim.
 
-    A sum of scores of both signs may be small, and the error of equal scores is not exactly 0.
+    A sum of scores of both signs may be small, and the error of equal scores is not exactly 0. It
+    is ROUGH where rounding leaves less than three digits of the figure of different scores.
     """
-    if evidence.extremes is None or not _is_finite(figure.value):
-        return False
-    largest = max(map(abs, evidence.extremes))
-    return abs(Fraction(value) - Fraction(figure.value)) <= SUM_STRAY * Fraction(largest)
+    is_count = claim.kind is kinds.COUNT or not figures
+    if is_count or evidence.extremes is None or not _is_finite(figures[0].value):
+        return Agreement.NONE
+    (least, most), exact = evidence.extremes, Fraction(figures[0].value)
+    difference = abs(Fraction(value) - exact)
+    if difference > SUM_STRAY * Fraction(max(abs(least), abs(most))):
+        return Agreement.NONE
+    is_sure = least == most or difference * 1000 <= abs(exact)
+    return Agreement.FULL if is_sure else Agreement.ROUGH
 
 
 def _open_reason(
@@ -143,6 +149,7 @@ def _open_reason(
         (method is Method.CLUSTERED and not evidence.clusters, Reason.CLUSTERS),
         (not figures, _without_figures(claim, evidence)),
         (not claim.kind.is_exact, Reason.FORMULA),
+        (_explain(claim, value, figures, evidence) is not Agreement.NONE, Reason.UNSURE),
         (claim.kind in _SPREADS and evidence.has_uneven_repeats, Reason.UNEVEN),
         (claim.kind is kinds.LEVEL and _is_mode(value, evidence), Reason.UNSURE),
         (claim.kind in _EXTREMES and not claim.is_score and is_partial, Reason.EVIDENCE),
@@ -263,7 +270,8 @@ def _judge_resampled_error(
     """Compare an error by resampling with the closed forms.
 
     It may differ from them by a share of 4/√draws and a tenth, and confirms within half of that.
-    Draws whose number is not stated may be as few as FEWEST_DRAWS.
+    Between two of them, as over samples and over their repeats, it is open. Draws whose number is
+    not stated may be as few as FEWEST_DRAWS.
     """
     rows, claimed = evidence.sums.joined_rows, float(value)
     expected = as_float(figures[0].value) if figures else None
@@ -277,11 +285,10 @@ def _judge_resampled_error(
     if draws < FEWEST_DRAWS:
         return leave_open(claim, Reason.FEW_DRAWS, rows, expected)
     values, nothing = [float(figure.value) for figure in figures], float(evidence.nothing)
-    off = max(min(values) - claimed, claimed - max(values)) - nothing
-    room = (4 / math.sqrt(draws) + SLACK) * (min(values) if claimed < min(values) else max(values))
-    if off <= room / 2:
+    room = 4 / math.sqrt(draws) + SLACK
+    if any(abs(claimed - one) - nothing <= room / 2 * one for one in values):
         return confirm(claim, expected, rows)
-    if off <= room:
+    if min(values) * (1 - room) - nothing <= claimed <= max(values) * (1 + room) + nothing:
         return leave_open(claim, Reason.RESAMPLED, rows, expected)
     message = f"the standard error of {count_noun(rows, 'row')} is far from the claim"
     return refute(claim, expected, f"{message}, although resampling approaches it", rows)
@@ -305,14 +312,14 @@ def _is_impossible(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
 def _is_zero_error(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
     """Return whether a claim is that the mean of different scores has no error.
 
-    A clustered error is 0 where each cluster has the mean of all, however the scores differ.
+    A clustered error is 0 where each cluster has the mean of all, however the scores differ, and
+    another one where the scores of samples, or those without an error, are all equal.
     """
-    extremes, method = evidence.extremes, find_method(claim, evidence)
     if value or claim.kind.name != kinds.ERROR.name or evidence.has_uneven_repeats:
         return False
-    if method is Method.CLUSTERED:
+    if find_method(claim, evidence) is Method.CLUSTERED or evidence.extremes is None:
         return False
-    return extremes is not None and extremes[0] != extremes[1]
+    return all(spread.deviation for spread in evidence.error_spreads)
 
 
 def _describe(bounds: Bounds) -> str:

@@ -193,7 +193,7 @@ def _greatest(evidence: Evidence) -> Iterator[Figure]:
 
 def _counts(evidence: Evidence) -> Iterator[Figure]:
     sums, samples = evidence.sums, evidence.cover.samples
-    yield Figure("the number of rows", sums.joined_rows)
+    yield Figure("the number of rows", sums.joined_rows + evidence.unknown)
     yield Figure("the number of samples", samples)
     yield Figure("the number of rows without an error", sums.sound_rows)
     yield Figure("the number of rows with a score", sums.rows)

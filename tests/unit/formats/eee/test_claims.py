@@ -311,6 +311,7 @@ ERROR, INTERVAL = f"{UNCERTAINTY}/standard_error", f"{UNCERTAINTY}/confidence_in
 DRAWS = f"{UNCERTAINTY}/num_bootstrap_samples"
 ENDS = {"lower": 0.61, "upper": 0.88}
 FOUR = [1, 1, 1, 0]
+WIDE = {"metric_config/min_score": -1e19, "metric_config/max_score": 1e19}
 PARTS = {"law": {"acc": 0.52}, "art": {"acc": 0.97}}
 
 
@@ -398,6 +399,10 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
         (FOUR, {ERROR: {"value": 0.1}, DRAWS: 1000}, {"ES803"}, "far from the claim"),
         (FOUR, {ERROR: {"value": 0.28}, DRAWS: 0}, {"ES803"}, "the standard error of the scores"),
         (FOUR, {ERROR: {"value": 0.0, "method": "bootstrap"}}, {"ES803"}, "no resampling"),
+        # The sum of large scores of both signs loses the digits of a small mean.
+        ([3e18, -3e18, 1, 1], {SCORE: 0.5, **WIDE}, set(), ""),
+        ([3e18, -3e18, 1, 1], {SCORE: 0.9, **WIDE}, {"ES804", "ES805"}, "which formula"),
+        ([3e18, -3e18, 1, 1], {SCORE: 9e3, **WIDE}, {"ES801"}, "is not the claim"),
         (FOUR, {ERROR: {"value": 0.25, "method": "clustered"}}, set(), ""),
         (FOUR, {ERROR: {"value": 0.31, "method": "clustered"}}, {"ES804"}, "hold the clusters"),
         (FOUR, {ERROR: {"value": 0.1, "method": "Cluster-robust"}}, {"ES804"}, "hold the clusters"),
@@ -860,6 +865,33 @@ def test_repeats_count_as_rows_or_samples(tmp_path: Path) -> None:
         report = run(tmp_path, rows, {COUNT: count})
         assert set(report.counts) == codes
     assert [claim.rows for claim in report.runs[0].claims] == [4, 4]
+
+
+@each(("value", "state"), [(0.0, State.CONFIRMED), (0.18, State.CONFIRMED), (0.09, State.OPEN)])
+def test_resampling_is_of_samples_or_of_their_repeats(
+    tmp_path: Path, value: float, state: State
+) -> None:
+    # Each sample has the mean of all; over rows the error is between 0.17 and 0.19.
+    rows = repeated([1, 0, 1, 0, 0, 1, 0, 1], 4)
+    changes = {SCORE: 0.5, ERROR: {"value": value, "method": "bootstrap"}, DRAWS: 1000}
+    assert run(tmp_path, rows, changes).runs[0].claims[-1].state is state
+
+
+def test_resampling_of_equal_scores_without_errors_gives_no_error(tmp_path: Path) -> None:
+    rows = scored([1, 1, 0])
+    rows[2]["error"] = "timed out"
+    changes = {SCORE: 1.0, COUNT: 2, ERROR: {"value": 0.0, "method": "bootstrap"}}
+    assert run(tmp_path, rows, changes).counts == {}
+
+
+def test_rows_with_an_unknown_level_are_rows(tmp_path: Path) -> None:
+    rows = repeated([2, 2, 1, -1], 2)
+    for count in (4, 3, 2):
+        assert run(tmp_path, rows, LEVELS | {SCORE: 5 / 3, COUNT: count}).counts == {}
+    (finding,) = run(tmp_path, rows, LEVELS | {SCORE: 5 / 3, COUNT: 1})
+    assert finding.message == "there are 4 rows of 2 samples"
+    (finding, *_) = run(tmp_path, rows, LEVELS | {SCORE: 5 / 3, COUNT: 5})
+    assert "above the number of rows, 4" in finding.message
 
 
 def test_cloned_repeats_do_not_make_an_error_smaller(tmp_path: Path) -> None:
