@@ -207,8 +207,8 @@ def _count(holder: Any, name: str) -> int | None:
 
 
 _FIGURE: Final = LazyPattern(
-    r"(?<![a-z])(?:auc|auroc|bleu|chrf|elo|f1|mcc|mrr|ndcg|pass@|perplexity|precision|recall"
-    r"|rouge|rougel|score|wer)(?![a-z])"
+    r"(?<![a-z])(?:auc|auroc|bleu|chrf|ci|elo|f1|margin|mcc|mrr|ndcg|pass@|perplexity|precision"
+    r"|recall|rouge|rougel|score|sd|wer)(?![a-z])"
 )
 """Words in the names of details that make a number a figure without a formula."""
 
@@ -229,6 +229,9 @@ CLUSTERED: Final = "cluster"
 
 _SETTINGS: Final = ("args", "config", "options", "params", "parameters", "settings")
 """The names of objects with settings, such as bootstrap_stderr_params of Inspect's converter."""
+
+_LEVELS: Final = frozenset({"alpha", "confidence", "confidence_level", "level"})
+"""The names of how sure an interval is."""
 
 _PERCENT_NAME: Final = LazyPattern(r"(?i:percent|pct|%)")
 
@@ -313,13 +316,16 @@ def _read_detail(
     """Return the kind and the number of a figure in the details of a score.
 
     The kind is None for what is no figure: details hold settings as well (HELM's num_train_trials),
-    so only names of figures count. The number is None for a text with more than a number. A figure
-    below another member may be of a part of the samples, one in percent may be on another scale
-    than the scores, and a whole number is perhaps a count: they are of an unknown kind.
+    so only names of figures count, and in an uncertainty all numbers with decimals but its level.
+    The number is None for a text with more than a number. A figure below another member may be of a
+    part of the samples, one in percent may be on another scale than the scores, and a whole number
+    is perhaps a count: they are of an unknown kind.
     """
     text = str(value).strip()
     names = [part for part in path if part.__class__ is str and part != "value"]
     kind = _kind_of_name(names[-1]) if names else None
+    if path[:1] == _UNCERTAINTY and value.__class__ is float and names[-1] not in _LEVELS:
+        kind = kind or kinds.UNKNOWN
     if kind is None or value.__class__ not in {int, float, str} or not _NUMBER.match(text):
         return None, None
     is_percent = text.endswith("%") or _PERCENT_NAME.search(names[-1]) is not None

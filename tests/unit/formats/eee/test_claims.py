@@ -523,6 +523,9 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
         ([1, 0.5, 1, 0.5], {SCORE: 0.75, DETAILS: {"n_correct": 5}}, {"ES801"}, "outside 0 to 4"),
         (FOUR, {DETAILS: {"stderr": "0.01"}}, {"ES803"}, "standard error"),
         (FOUR, {DETAILS: {"f1": 0.99}}, {"ES804"}, "no known formula"),
+        (FOUR, {DETAILS: {"ci_lower": "0.74"}}, {"ES804"}, "no known formula"),
+        (FOUR, {f"{UNCERTAINTY}/half": 0.01}, {"ES804"}, "no known formula"),
+        (FOUR, {f"{UNCERTAINTY}/confidence_level": 0.95, f"{UNCERTAINTY}/seed": 7}, set(), ""),
         (
             FOUR,
             {NAME: "mean", "metric_config/metric_id": "median"},
