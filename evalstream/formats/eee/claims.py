@@ -222,8 +222,8 @@ _OF_OTHERS: Final = frozenset(
 _AVERAGES: Final = frozenset({"avg", "average", "mean", "median"})
 """Words of averages of other things than scores, such as avg_tokens."""
 
-_NUMBER: Final = LazyPattern(r"\s*[-+]?[.,]?[0-9]")
-"""The start of a text that is a number, perhaps with a unit or an error."""
+_NUMBER: Final = LazyPattern(r"\W*[0-9]")
+"""The start of a text that is a number, perhaps with a sign, a unit or an error."""
 
 CLUSTERED: Final = "cluster"
 

@@ -524,6 +524,7 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
         (FOUR, {DETAILS: {"stderr": "0.01"}}, {"ES803"}, "standard error"),
         (FOUR, {DETAILS: {"f1": 0.99}}, {"ES804"}, "no known formula"),
         (FOUR, {DETAILS: {"ci_lower": "0.74"}}, {"ES804"}, "no known formula"),
+        (FOUR, {DETAILS: {"acc": "~0.99"}}, {"ES804"}, "no known formula"),
         (FOUR, {f"{UNCERTAINTY}/half": 0.01}, {"ES804"}, "no known formula"),
         (FOUR, {f"{UNCERTAINTY}/confidence_level": 0.95, f"{UNCERTAINTY}/seed": 7}, set(), ""),
         (
