@@ -126,10 +126,9 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
         if claims.level is not None:
             more["level"] = float(claims.level)
         yield claim(INTERVAL, kinds.INTERVAL, (claims.lower, claims.upper), **more)
-    details = member(document, "score_details")
-    for detail in read_details(details, is_in_percent=_is_in_percent(result)):
-        where = f"{RESULTS}/{result.place}/score_details{detail.place}"
-        more = detail.read_method(details) if detail.kind in _SPREADS else {}
+    for detail in read_details(document, is_in_percent=_is_in_percent(result)):
+        where = f"{RESULTS}/{result.place}{detail.place}"
+        more = detail.read_method(document) if detail.kind in _SPREADS else {}
         yield Claim(
             where, f"{label}: {detail.name}", detail.kind, detail.number, detail.value, **more
         )

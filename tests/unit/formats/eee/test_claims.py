@@ -525,6 +525,9 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
         (FOUR, {DETAILS: {"f1": 0.99}}, {"ES804"}, "no known formula"),
         (FOUR, {DETAILS: {"ci_lower": "0.74"}}, {"ES804"}, "no known formula"),
         (FOUR, {DETAILS: {"acc": "~0.99"}}, {"ES804"}, "no known formula"),
+        (FOUR, {"accuracy": 0.99}, {"ES801"}, "mean of the scores"),
+        (FOUR, {"score": "0.99"}, {"ES804"}, "no known formula"),
+        (FOUR, {"samples": [{"score": 0.99}], "rank": 0.5}, set(), ""),
         (FOUR, {f"{UNCERTAINTY}/half": 0.01}, {"ES804"}, "no known formula"),
         (FOUR, {f"{UNCERTAINTY}/confidence_level": 0.95, f"{UNCERTAINTY}/seed": 7}, set(), ""),
         (
