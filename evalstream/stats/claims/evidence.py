@@ -136,9 +136,36 @@ class Evidence(DataClass, frozen=True):
         )
 
     @property
+    def leaves_out_errors(self) -> bool:
+        """Whether documents may leave out rows with an error."""
+        has_errors = self.sums.sound_rows != self.sums.rows
+        return has_errors and not (self.counts_errors or self.scores_errors)
+
+    @property
     def has_uneven_repeats(self) -> bool:
-        """Whether samples are scored more than once, and not all equally often."""
-        return self.is_repeated and not self.has_even_repeats
+        """Whether samples are scored more than once, and perhaps not all equally often."""
+        return self.is_repeated and (self.leaves_out_errors or not self.has_even_repeats)
+
+    def bound_mean_of_samples(self) -> tuple[Fraction, Fraction] | None:
+        """Return bounds of the mean over samples, each with the mean of its uneven repeats.
+
+        Its weights differ from those of the mean over rows by 1/S - k/R for a sample with k of R
+        rows, which sum up to 0, and absolutely to √(S·Σk²/R² - 1) at most (Cauchy and Schwarz). E
+        errors that are left out of R rows add 2E/(R - E). A sum of absolute differences moves a
+        mean by half of the range at most.
+        """
+        sums, cover, mean = self.sums, self.cover, self.mean
+        if mean is None or self.extremes is None or cover.repeats != sums.joined_rows:
+            return None
+        moved = math.sqrt(max(cover.samples * cover.squares / cover.repeats**2 - 1, 0))
+        if self.leaves_out_errors:
+            mean = sums.mean_without_errors()
+            if mean is None:
+                return None
+            moved += 2 * (sums.rows / sums.sound_rows - 1)
+        least, most = map(Fraction, self.extremes)
+        room = (most - least) / 2 * Fraction(moved)
+        return mean - room, mean + room
 
     @cached_property
     def has_equal_repeats(self) -> bool:

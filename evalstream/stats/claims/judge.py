@@ -150,11 +150,21 @@ def _open_reason(
         (not figures, _without_figures(claim, evidence)),
         (not claim.kind.is_exact, Reason.FORMULA),
         (_explain(claim, value, figures, evidence) is not Agreement.NONE, Reason.UNSURE),
-        (claim.kind in _SPREADS and evidence.has_uneven_repeats, Reason.UNEVEN),
+        (_is_of_uneven_repeats(claim, value, evidence), Reason.UNEVEN),
         (claim.kind is kinds.LEVEL and _is_mode(value, evidence), Reason.UNSURE),
         (claim.kind in _EXTREMES and not claim.is_score and is_partial, Reason.EVIDENCE),
     )
     return next((reason for holds, reason in conditions if holds), None)
+
+
+def _is_of_uneven_repeats(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
+    """Return whether a claim may be over samples, each with the mean of its repeats."""
+    if not evidence.has_uneven_repeats or claim.kind not in (*_SPREADS, kinds.MEAN):
+        return False
+    bounds = evidence.bound_mean_of_samples() if claim.kind is kinds.MEAN else (None, None)
+    if bounds is None:
+        return False
+    return any(not is_outside_bounds(value / factor, bounds) for factor in evidence.factors)
 
 
 def _is_mode(value: Decimal, evidence: Evidence) -> bool:

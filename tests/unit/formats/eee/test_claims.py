@@ -944,6 +944,50 @@ def test_uncertainty_may_be_that_of_samples_each_with_the_mean_of_its_repeats(
     assert report.runs[0].claims[1].recomputed == pytest.approx(by_samples)
 
 
+@each(
+    ("claimed", "codes"),
+    [
+        (0.8, set()),
+        # The mean over samples.
+        (2.5 / 3, {"ES804", "ES805"}),
+        # No weights of so many repeats give it.
+        (0.5, {"ES801"}),
+    ],
+)
+def test_a_score_may_be_over_samples_with_uneven_repeats(
+    tmp_path: Path, claimed: float, codes: set[str]
+) -> None:
+    rows = repeated([1, 1, 1, 0, 1, 1], 3)
+    assert set(run(tmp_path, [*rows[:4], rows[5]], {SCORE: claimed}).counts) == codes
+
+
+@each(
+    ("claimed", "codes"),
+    [
+        (2 / 3, {"ES804", "ES805"}),
+        (0.6, set()),
+        (0.5, set()),
+        (0.7, {"ES804", "ES805"}),
+        (0.99, {"ES801"}),
+    ],
+)
+def test_a_score_may_be_over_samples_without_errors(
+    tmp_path: Path, claimed: float, codes: set[str]
+) -> None:
+    rows = repeated([1, 1, 0, 0, 0, 1], 3)
+    rows[3] |= {"error": "timed out"}
+    assert set(run(tmp_path, rows, {SCORE: claimed}).counts) == codes
+
+
+@each(("score", "code"), [(0.6, "ES804"), (0.5, "ES803")])
+def test_an_error_may_be_over_samples_without_errors_if_the_score_is(
+    tmp_path: Path, score: float, code: str
+) -> None:
+    rows = repeated([1, 1, 0, 0, 0, 1], 3)
+    rows[3] |= {"error": "timed out"}
+    assert set(run(tmp_path, rows, {SCORE: score, ERROR: {"value": 1 / 6}}).counts) == {code}
+
+
 def test_uneven_repeats_are_reported_and_leave_uncertainty_open(tmp_path: Path) -> None:
     rows = scored([1, 0, 1])
     again = json.loads(json.dumps(rows[0]))
