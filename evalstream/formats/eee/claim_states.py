@@ -139,6 +139,8 @@ def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCove
     covered, rows, values = claims.num_samples or 0, sums.joined_rows, sums.values
     if result.score_type == LEVELS and result.has_unknown_level and values is not None:
         sums, cover = _without_unknown(sums), ResultCoverage(samples=cover.samples)
+    # The number of samples says nothing of repeats with an error.
+    is_of_samples = covered <= cover.samples < rows
     extremes = (sums.least, sums.most)
     is_share = all(end is not None and 0 <= end <= 1 for end in extremes)
     return Evidence(
@@ -150,7 +152,7 @@ def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCove
         unknown=rows - sums.joined_rows,
         factors=(1, PERCENT) if is_share and _is_in_percent(result) else (1,),
         levels=result.levels or 0,
-        counts_errors=claims.num_samples not in {None, sums.sound_rows},
+        counts_errors=not is_of_samples and claims.num_samples not in {None, sums.sound_rows},
         scores_errors=_scores_errors(claims, sums),
         is_count=result.unit == _COUNT,
     )

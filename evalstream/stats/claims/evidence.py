@@ -142,6 +142,12 @@ class Evidence(DataClass, frozen=True):
         return has_errors and not (self.counts_errors or self.scores_errors)
 
     @property
+    def fewest_values(self) -> int:
+        """The least number of values that figures may be over: samples, or rows without errors."""
+        errors = self.sums.rows - self.sums.sound_rows if self.leaves_out_errors else 0
+        return (self.cover.samples if self.is_repeated else self.rows) - errors
+
+    @property
     def has_uneven_repeats(self) -> bool:
         """Whether samples are scored more than once, and perhaps not all equally often."""
         return self.is_repeated and (self.leaves_out_errors or not self.has_even_repeats)

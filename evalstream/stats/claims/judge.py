@@ -139,9 +139,13 @@ def _open_reason(
 ) -> Reason | None:
     """Return why a claim is open that no figure gives, or None if it is refuted."""
     if claim.kind is kinds.COUNT:
+        samples, errors = evidence.cover.samples, evidence.sums.rows - evidence.sums.sound_rows
+        if evidence.is_repeated and samples - errors <= value < samples:
+            # Samples of which all repeats have an error may be left out.
+            return Reason.EVIDENCE
         return Reason.MISSING if all(value > Decimal(int(one.value)) for one in figures) else None
     method = find_method(claim, evidence)
-    # An extreme may be that of means of repeats, or of rows without an error.
+    # It may be that of means of repeats, or of rows without an error.
     is_partial = evidence.is_repeated or evidence.sums.sound_rows != evidence.sums.rows
     conditions = (
         (evidence.missing > 0, Reason.MISSING),
@@ -152,16 +156,17 @@ def _open_reason(
         (_explain(claim, value, figures, evidence) is not Agreement.NONE, Reason.UNSURE),
         (_is_of_uneven_repeats(claim, value, evidence), Reason.UNEVEN),
         (claim.kind is kinds.LEVEL and _is_mode(value, evidence), Reason.UNSURE),
-        (claim.kind in _EXTREMES and not claim.is_score and is_partial, Reason.EVIDENCE),
+        (claim.kind in _OF_ORDER and is_partial, Reason.EVIDENCE),
     )
     return next((reason for holds, reason in conditions if holds), None)
 
 
 def _is_of_uneven_repeats(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
     """Return whether a claim may be over samples, each with the mean of its repeats."""
-    if not evidence.has_uneven_repeats or claim.kind not in (*_SPREADS, kinds.MEAN):
-        return False
-    bounds = evidence.bound_mean_of_samples() if claim.kind is kinds.MEAN else (None, None)
+    if not evidence.has_uneven_repeats or claim.kind in _SPREADS:
+        return evidence.has_uneven_repeats
+    is_mean = claim.kind in (kinds.MEAN, kinds.LEVEL)
+    bounds = evidence.bound_mean_of_samples() if is_mean else None
     if bounds is None:
         return False
     return any(not is_outside_bounds(value / factor, bounds) for factor in evidence.factors)
@@ -173,7 +178,7 @@ def _is_mode(value: Decimal, evidence: Evidence) -> bool:
 
 
 _SPREADS: Final = (kinds.ERROR, kinds.DEVIATION, kinds.VARIANCE)
-_EXTREMES: Final = (kinds.LEAST, kinds.GREATEST)
+_OF_ORDER: Final = (kinds.LEAST, kinds.GREATEST, kinds.MEDIAN, kinds.MODE)
 
 
 def _without_figures(claim: Claim, evidence: Evidence) -> Reason:

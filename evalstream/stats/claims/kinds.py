@@ -131,12 +131,13 @@ def _deviations(evidence: Evidence) -> Iterator[Figure]:
 
 def _most_deviation(evidence: Evidence) -> Bounds:
     """Return 0 and half the range of the scores times √(n/(n-1)) (inequality of Popoviciu)."""
-    if evidence.extremes is None or evidence.rows < 2:
+    number = evidence.fewest_values
+    if evidence.extremes is None or number < 2:
         return 0, None
     least, most = evidence.extremes
     # Exact, as an integer may be too large for a float.
     spread = Fraction(most) - Fraction(least)
-    return 0, spread / 2 * Fraction((evidence.rows / (evidence.rows - 1)) ** 0.5)
+    return 0, spread / 2 * Fraction((number / (number - 1)) ** 0.5)
 
 
 def _errors(evidence: Evidence) -> Iterator[Figure]:

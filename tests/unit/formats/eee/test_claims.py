@@ -988,6 +988,32 @@ def test_an_error_may_be_over_samples_without_errors_if_the_score_is(
     assert set(run(tmp_path, rows, {SCORE: score, ERROR: {"value": 1 / 6}}).counts) == {code}
 
 
+@each(
+    ("scores", "errors", "changes", "codes"),
+    [
+        # The number of samples does not say whether repeats with an error are left out.
+        ([1, 1, 0, 0, 0, 1], [3], {SCORE: 0.6, COUNT: 3}, set()),
+        ([1, 1, 0, 0, 0, 1], [3], {SCORE: 0.6, COUNT: 6}, {"ES801"}),
+        # All repeats of a sample may have an error.
+        ([1, 1, 0, 0, 0, 1], [0, 3], {SCORE: 0.5, COUNT: 2}, {"ES804"}),
+        ([1, 1, 0, 0, 0, 1], [3], {SCORE: 0.6, COUNT: 1}, {"ES802"}),
+        # Samples have the means of their repeats, which are fewer, and less extreme.
+        ([1, 1, 0, 0, 0, 1], [], {SCORE: 0.75, NAME: "max"}, {"ES804", "ES805"}),
+        ([1, 1, 0, 0, 0, 1], [], {SCORE: 0.25, NAME: "median"}, {"ES804", "ES805"}),
+        ([1, 1, 0, 0, 0, 1], [], {SCORE: 1.25, NAME: "median"}, {"ES801"}),
+        ([1, 0, 1, 0, 1], [], {SCORE: 0.6, DEVIATION: 0.7}, {"ES804"}),
+        ([1, 0, 1, 0, 1], [], {SCORE: 0.6, DEVIATION: 0.72}, {"ES803"}),
+    ],
+)
+def test_repeats_may_be_one_value_of_their_sample(
+    tmp_path: Path, scores: list[int], errors: list[int], changes: dict[str, Any], codes: set[str]
+) -> None:
+    rows = repeated(scores, 3 if len(scores) == 6 else 2)
+    for place in errors:
+        rows[place]["error"] = "timed out"
+    assert set(run(tmp_path, rows, changes).counts) == codes
+
+
 def test_uneven_repeats_are_reported_and_leave_uncertainty_open(tmp_path: Path) -> None:
     rows = scored([1, 0, 1])
     again = json.loads(json.dumps(rows[0]))
