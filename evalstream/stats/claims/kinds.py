@@ -99,7 +99,7 @@ def _perplexities(evidence: Evidence) -> Iterator[Figure]:
 
 def _sums(evidence: Evidence) -> Iterator[Figure]:
     if evidence.mean is not None:
-        yield Figure("the sum of the scores", evidence.mean * evidence.rows)
+        yield Figure("the sum of the scores", evidence.mean * evidence.rows, evidence.rows)
 
 
 def _near_means(evidence: Evidence) -> Iterator[Figure]:

@@ -596,6 +596,12 @@ def test_a_score_that_is_no_mean_of_all_rows_says_what_it_is(tmp_path: Path) -> 
         assert (level.reason or "").startswith(words)
 
 
+def test_a_sum_says_that_it_is_one(tmp_path: Path) -> None:
+    changes = {SCORE: 3, UNIT: "count", "metric_config/max_score": 9}
+    (score, *_) = run(tmp_path, scored(FOUR), changes).runs[0].claims
+    assert score.reason == "the sum of the scores"
+
+
 def test_rows_with_errors_may_be_left_out_unless_they_are_counted(tmp_path: Path) -> None:
     rows = scored(FOUR)
     rows[3]["error"] = "timed out"
