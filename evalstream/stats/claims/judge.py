@@ -42,6 +42,9 @@ FEWEST_UNITS: Final = 10
 SUM_STRAY: Final = Fraction(1, 1 << 50)
 """The error of a mean of doubles, relative to the largest of them: four units of its last place."""
 
+UNSEEN: Final = Fraction(1, 1 << 20)
+"""A difference that changes nothing that is read off a score."""
+
 
 def judge(claim: Claim, evidence: Evidence) -> Judgement:
     """Judge a claim by the evidence of its rows."""
@@ -121,7 +124,8 @@ def _explain(claim: Claim, value: Decimal, figures: list[Figure], evidence: Evid
     """Return how far the rounding of a sum of large scores explains a claim.
 
     A sum of scores of both signs may be small, and the error of equal scores is not exactly 0. It
-    is ROUGH where rounding leaves less than three digits of the figure of different scores.
+    is ROUGH where rounding leaves less than three digits of the figure of different scores, if it
+    can be seen at all.
     """
     is_count = claim.kind is kinds.COUNT or not figures
     if is_count or evidence.extremes is None or not _is_finite(figures[0].value):
@@ -130,7 +134,7 @@ def _explain(claim: Claim, value: Decimal, figures: list[Figure], evidence: Evid
     difference = abs(Fraction(value) - exact)
     if difference > SUM_STRAY * Fraction(max(abs(least), abs(most))):
         return Agreement.NONE
-    is_sure = least == most or difference * 1000 <= abs(exact)
+    is_sure = least == most or difference <= max(abs(exact) / 1000, UNSEEN)
     return Agreement.FULL if is_sure else Agreement.ROUGH
 
 
