@@ -17,6 +17,7 @@ from evalstream.formats.eee.rules.source import compare_log
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
+from evalstream.model.options import SampleRequest
 from evalstream.model.row_record import RECORD_BYTES, RowRecords
 from evalstream.parsing import json
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -35,7 +36,6 @@ from evalstream.stats.tally import Tally
 if TYPE_CHECKING:
     from evalstream.formats.eee.fast_block import FastBlock
     from evalstream.formats.eee.fast_path import ScanPlan
-    from evalstream.model.options import SampleRequest
 
 
 JSON_BLANK: Final = b" \t\r"
