@@ -197,9 +197,12 @@ class LocalFolder:
             return unrecognised.SPECIAL
         if met.sort is Sort.LINK:
             return self._link(met.path)
-        if file_names.is_data_name(met.path):
-            return FileEntry(met.path)
-        return unrecognised.ROWS_LIKE if file_names.is_like_rows(met.path) else unrecognised.OTHER
+        return self._file(met.path)
+
+    def _file(self, below: str) -> FileEntry | str:
+        if file_names.is_data_name(below):
+            return FileEntry(below)
+        return unrecognised.ROWS_LIKE if file_names.is_like_rows(below) else unrecognised.OTHER
 
     def _link(self, below: str) -> FileEntry | str | None:
         """Return the entry of a link, or the kind under which to count it, or None for neither."""
@@ -209,6 +212,8 @@ class LocalFolder:
             return _link_out(below)
         if target is None:
             return unrecognised.DANGLING_LINK if _may_be_data(below) else unrecognised.OTHER
+        if target == below:  # in the Hub's cache
+            return self._file(below)
         if self._exclusion.covers_any(target):
             return None
         if os.path.isdir(os.path.join(self.root, target)):

@@ -213,6 +213,30 @@ def test_a_document_leads_to_no_link_out_of_its_folder(
     assert remark in said
 
 
+def test_a_snapshot_of_the_hub_leads_to_its_own_blobs_alone(tmp_path: Path) -> None:
+    repository = tmp_path / "hub" / "datasets--acme--results"
+    snapshot, blobs = repository / "snapshots" / "0a1b2c", repository / "blobs"
+    snapshot.mkdir(parents=True)
+    blobs.mkdir()
+    for number, name in enumerate(("run.jsonl", "aggregate.json")):
+        shutil.copy(EXAMPLES / name, blobs / str(number))
+        (snapshot / name).symlink_to(f"../../blobs/{number}")
+    for named in (snapshot, snapshot.parent, *snapshot.iterdir()):
+        report = evalstream.check(named)
+        assert [run.verdict for run in report.runs] == ["passed"], named
+        assert list(report) == []
+    (tmp_path / "hub" / "secret.jsonl").write_bytes(SECRET)
+    (blobs / "link").symlink_to("../../secret.jsonl")
+    for target in ("../../blobs/link", "../../../secret.jsonl", "../../blobs/../../secret.jsonl"):
+        (snapshot / "more.jsonl").symlink_to(target)
+        report = evalstream.check(snapshot)
+        assert [run.verdict for run in report.runs] == ["passed", "incomplete"], target
+        (snapshot / "more.jsonl").unlink()
+    blobs.rename(tmp_path / "elsewhere")
+    blobs.symlink_to(tmp_path / "elsewhere")
+    assert {run.verdict for run in evalstream.check(snapshot).runs} == {"incomplete"}
+
+
 def test_rows_lead_to_no_aggregate_outside(store: Path, claims: Path, rows: Path) -> None:
     claims.rename("claims.json")
     claims.symlink_to(os.path.abspath("claims.json"))
