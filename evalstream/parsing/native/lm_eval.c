@@ -151,12 +151,23 @@ static const byte *read_text(const struct reader *reader, const byte *at, struct
     return *at == '"' ? read_string(at + 1, reader->cursor.end, span) : NULL;
 }
 
-/* Read a request: an object of arguments, of which the first is the prompt. */
+/* Tell whether a member has a name that ends in its place among the others. */
+static bool is_numbered(const struct span *key, const char *name, size_t place) {
+    char text[32];
+    if (place > 9)
+        return snprintf(text, sizeof text, "%s%zu", name, place) > 0 && is(key, text);
+    const size_t length = strlen(name);
+    return key->length == length + 1 && !memcmp(key->start, name, length) &&
+           key->start[length] == '0' + (byte)place;
+}
+
+/* Read a request: an object of numbered arguments, of which the first is the prompt. */
 static const byte *read_request(
     const struct reader *reader, const byte *at, struct span *prompt, struct span *choice
 ) {
     struct keys keys;
     bool ended;
+    size_t place = 0;
     keys.count = 0;
     prompt->start = choice->start = NULL;
     if (*at != '{')
@@ -164,54 +175,53 @@ static const byte *read_request(
     at = begin_items(&reader->cursor, at, '}', &ended);
     while (at && !ended) {
         at = read_key(&reader->cursor, at, &keys);
-        if (!at)
+        if (!at || !is_numbered(last_key(&keys), "arg_", place))
             return NULL;
-        if (is(last_key(&keys), "arg_0"))
+        if (place == 0)
             at = read_text(reader, at, prompt);
-        else if (reader->scoring == LM_CHOICES && is(last_key(&keys), "arg_1"))
+        else if (reader->scoring == LM_CHOICES && place == 1)
             at = read_text(reader, at, choice);
         else
             at = skip_value(&reader->cursor, at, 3);
+        place++;
         at = next_item(&reader->cursor, at, '}', &ended);
     }
     return at;
 }
 
-/* Read a request of several, which are numbered in their order. */
+/* Read a request of several. */
 static const byte *read_choice(
-    const struct reader *reader, const byte *at, const struct span *key, struct lm_answers *answers
+    const struct reader *reader, const byte *at, struct lm_answers *answers
 ) {
     const size_t place = answers->request_count++;
-    char name[32];
-    snprintf(name, sizeof name, "gen_args_%zu", place);
-    if (place == MOST_LM_CHOICES || !is(key, name))
+    if (place == MOST_LM_CHOICES)
         return NULL;
     at = read_request(reader, at, &answers->prompts[place], &answers->choices[place]);
     return at && answers->prompts[place].start && answers->choices[place].start ? at : NULL;
 }
 
 static const byte *read_arguments(const struct reader *reader, const byte *at, struct lm_row *row) {
-    struct span unused;
+    struct span other, unused;
     struct keys keys;
     bool ended;
+    size_t place = 0;
     keys.count = 0;
     if (*at != '{')
         return NULL;
     at = begin_items(&reader->cursor, at, '}', &ended);
     while (at && !ended) {
         at = read_key(&reader->cursor, at, &keys);
-        if (!at)
+        if (!at || !is_numbered(last_key(&keys), "gen_args_", place))
             return NULL;
         if (reader->scoring == LM_CHOICES) {
-            at = read_choice(reader, at, last_key(&keys), &row->answers);
+            at = read_choice(reader, at, &row->answers);
             row->prompt = row->answers.prompts[0];
             row->has_prompt = true;
-        } else if (is(last_key(&keys), "gen_args_0")) {
-            at = read_request(reader, at, &row->prompt, &unused);
-            row->has_prompt = row->prompt.start;
         } else {
-            at = skip_value(&reader->cursor, at, 2);
+            at = read_request(reader, at, place ? &other : &row->prompt, &unused);
+            row->has_prompt = row->prompt.start;
         }
+        place++;
         at = next_item(&reader->cursor, at, '}', &ended);
     }
     return at;

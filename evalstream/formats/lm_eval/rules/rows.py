@@ -74,6 +74,7 @@ def row_structure(row: Mapping[str, Any]) -> Iterator[Violation]:
         message = "doc_id is not the number of a sample"
         yield LME101.violation(message, "/doc_id", expected=expected, found=doc_id)
     yield from _release_members(row)
+    yield from _requests(row)
     yield from _metrics(row)
 
 
@@ -92,6 +93,26 @@ def _release_members(row: Mapping[str, Any]) -> Iterator[Violation]:
 
 def _report_missing(holder: str, name: str) -> Violation:
     return LME101.violation(f"{holder} needs the member {name!r}", "", keyword="required")
+
+
+def _requests(row: Mapping[str, Any]) -> Iterator[Violation]:
+    """Report arguments that are not numbered, as with them no score can be derived.
+
+    Source: `save_results_samples` in loggers/evaluation_tracker.py of lm_eval 0.4.3 to 0.4.13.
+    """
+    requests = row.get("arguments")
+    if not isinstance(requests, dict):
+        return
+    yield from _numbered(("arguments",), "gen_args_", requests)
+    for name, request in requests.items():
+        yield from _numbered(("arguments", name), "arg_", request)
+
+
+def _numbered(path: tuple[str, ...], start: str, members: Any) -> Iterator[Violation]:
+    names = members.keys() if isinstance(members, dict) else {None}
+    if names != {f"{start}{number}" for number in range(len(names))}:
+        message = f"{path[-1]} must be an object of {start}0, {start}1, … alone"
+        yield LME101.violation(message, path, keyword="type", found=members)
 
 
 def _metrics(row: Mapping[str, Any]) -> Iterator[Violation]:

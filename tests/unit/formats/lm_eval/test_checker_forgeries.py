@@ -453,7 +453,18 @@ def edit_doc_of_a_filter(log: Log) -> None:
     log.of("voted")[-1]["doc"]["more"] = 1
 
 
+def add_request(log: Log) -> None:
+    """Add a request beside those that are numbered, with which no score was derived."""
+    log.of("pairs")[0]["arguments"]["note"] = {}
+
+
+def add_argument(log: Log) -> None:
+    log.of("pairs")[0]["arguments"]["gen_args_0"]["note"] = ""
+
+
 CONTRADICTIONS: dict[str, tuple[str, Callable[[Log], None], str]] = {
+    "request": ("pairs", add_request, "LME101"),
+    "argument": ("pairs", add_argument, "LME101"),
     "median": ("pairs", use_median, "LME301"),
     "median that fits": ("cloze", use_median_that_fits, "LME306"),
     "f1": ("pairs", use_f1, "LME301"),
