@@ -13,7 +13,7 @@ from evalstream.io.names import is_remote
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.finding import Finding, Severity
+from evalstream.model.finding import Severity, Show
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.run_summary import RunSummary
@@ -44,9 +44,6 @@ class Kind(NamedTuple):
 
 Detector = Callable[["Beginning"], Kind | None]
 """Returns the kind of a file, or None if it shows none of the formats."""
-
-Show = Callable[[Finding], None]
-"""Receives the findings of a run, in order."""
 
 
 class DeclaredRows(NamedTuple):
