@@ -46,6 +46,10 @@ Detector = Callable[["Beginning"], Kind | None]
 """Returns the kind of a file, or None if it shows none of the formats."""
 
 
+Documents = Callable[[], Iterator[tuple[str, str]]]
+"""Iterates over documents to pair, by kind and path, each time that it is called."""
+
+
 class DeclaredRows(NamedTuple):
     """The rows that an aggregate declares; `path` is None if it declares none."""
 
@@ -286,9 +290,7 @@ class PairedFormat(Format, Protocol):
             raise UsageError(f"a folder is searched for {ours} without --input-format")
         yield Run(path, None, format=self.name)
 
-    def pair(
-        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-    ) -> Iterator[Run | NoInput]:
+    def pair(self, documents: Documents, *, named: bool) -> Iterator[Run | NoInput]:
         """Pair documents, given by kind and path each time that `documents` is called.
 
         With `named`, documents that were named in one call are paired although their ids differ. By
