@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
@@ -21,6 +21,7 @@ from evalstream.rules.base import RepairAction, Rule
 from evalstream.rules.catalogue import SHARED, SHARED_RULES, Catalogue
 
 if TYPE_CHECKING:
+    from evalstream.engine.row_lookup import RowPlaces
     from evalstream.formats.rewriting import Migrator, RunRepair
     from evalstream.io.beginning import Beginning
     from evalstream.model.changes import SealedText
@@ -162,7 +163,7 @@ class Format(Protocol):
     """Whether answers in its rows or records can be read again."""
 
     def answers(
-        self, run: Run, options: Options, places: Iterable[tuple[int, int]], /
+        self, run: Run, options: Options, places: RowPlaces, /
     ) -> Iterator[Answered | None]:
         """Iterate over the answers in rows or records at some places, in their order.
 
