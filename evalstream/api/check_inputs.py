@@ -21,7 +21,7 @@ from evalstream.io.overwriting import Outputs, is_same_file, ledger_files
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Show
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Totals
 from evalstream.model.run import MAIN_FORMAT, STDIN, NoInput, Run
@@ -320,7 +320,7 @@ def _wait_for_rows(rows: str, seconds: float, *, progress: bool) -> None:
 def _check_alone(
     found: Run | NoInput,
     options: Options,
-    show: Callable[[Finding], None],
+    show: Show,
     *,
     end_run: Callable[[RunSummary], None] | None = None,
     progress: bool,

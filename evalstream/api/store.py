@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from evalstream.api.arguments import Input
 from evalstream.api.reports import FindingSink, Report
@@ -15,7 +15,7 @@ from evalstream.io.names import is_remote, printable
 from evalstream.io.overwriting import ledger_files
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Show
 from evalstream.model.options import Options
 from evalstream.model.report import RunSequence, Totals
 from evalstream.model.run import Run
@@ -180,12 +180,7 @@ def _refuse_inside(root: str, outputs: Iterable[str]) -> None:
 
 
 def check_pairs(
-    store: StoreCheck,
-    options: Options,
-    show: Callable[[Finding], None],
-    *,
-    ledger: str | None,
-    progress: bool,
+    store: StoreCheck, options: Options, show: Show, *, ledger: str | None, progress: bool
 ) -> tuple[Sequence[RunSummary], Totals]:
     """Check the chosen pairs of a store that was verified, under the profile `flat` by default."""
     if options.profile == DEFAULT:

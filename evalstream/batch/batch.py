@@ -21,7 +21,7 @@ from evalstream.engine.result import Counts, shorten_values
 from evalstream.formats.registry import MAIN_CATALOGUE, main_format
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, internal_error
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Show
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import GoneRuns, Totals
 from evalstream.model.run import NoInput, Run
@@ -41,7 +41,7 @@ Outcome = tuple[Sequence[RunSummary], Totals]
 def check_many(
     found: Iterable[Run | NoInput],
     options: Options,
-    show: Callable[[Finding], None],
+    show: Show,
     *,
     ledger: str | None,
     overwrite: bool,
@@ -112,9 +112,7 @@ def check_many(
     return _outcome(results, unreached, lost, gone)
 
 
-def merge_many(
-    parts: Sequence[PartFile], options: Options, show: Callable[[Finding], None]
-) -> Outcome:
+def merge_many(parts: Sequence[PartFile], options: Options, show: Show) -> Outcome:
     """Return the summaries and totals of all parts. Raises CannotCheck where they overlap."""
     results = ResultStore(iter(sorted(chain.from_iterable(part.numbers for part in parts))), show)
     with closing(CrossRunIndex()) as cross_run_index:
@@ -163,7 +161,7 @@ def report_cross_run(
     cross_run_index: CrossRunIndex,
     results: ResultStore,
     options: Options,
-    show: Callable[[Finding], None],
+    show: Show,
     end_run: Callable[[RunSummary], None] | None = None,
 ) -> None:
     """Show the findings between runs, and add them to the counts of each run.
@@ -186,7 +184,7 @@ def _report_matches(
     cross_run_index: CrossRunIndex,
     results: ResultStore,
     options: Options,
-    show: Callable[[Finding], None],
+    show: Show,
     end_run: Callable[[RunSummary], None] | None,
 ) -> None:
     limit = options.max_findings

@@ -9,7 +9,7 @@ from typing import Final
 
 from evalstream.io.spill_table import SpillTable
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Finding, Show
 from evalstream.model.report import RunSequence
 from evalstream.model.run_summary import RunSummary
 
@@ -43,10 +43,7 @@ class ResultStore:
     """
 
     def __init__(
-        self,
-        numbers: Iterable[int],
-        show: Callable[[Finding], None],
-        on_emitted: OnEmitted | None = None,
+        self, numbers: Iterable[int], show: Show, on_emitted: OnEmitted | None = None
     ) -> None:
         self._show, self._on_emitted = show, on_emitted
         self._numbers, self._waiting = iter(numbers), 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from evalstream.batch.single import GuardedCheck, check_any
@@ -15,7 +14,7 @@ from evalstream.io.progress import Progress
 from evalstream.model.changes import SealedText
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Show
 from evalstream.model.options import Options, Sealing
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import RunSummary
@@ -29,11 +28,7 @@ FAILS: Final = "the check has findings that fail it (--seal-anyway seals it)"
 
 
 def seal_run(
-    run: Run,
-    request: Sealing,
-    options: Options,
-    show: Callable[[Finding], None],
-    progress: Progress,
+    run: Run, request: Sealing, options: Options, show: Show, progress: Progress
 ) -> RunSummary:
     """Check a run as it will be when sealed, pass its findings to `show`, and seal it.
 
@@ -50,11 +45,7 @@ def seal_run(
 
 
 def _seal_run(
-    run: Run,
-    request: Sealing,
-    options: Options,
-    show: Callable[[Finding], None],
-    progress: Progress,
+    run: Run, request: Sealing, options: Options, show: Show, progress: Progress
 ) -> RunSummary:
     try:
         sealed = FORMATS[run.format].make_seal(run, options)

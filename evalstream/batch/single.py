@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from evalstream.discovery.inputs import refuse_idle
@@ -21,7 +21,7 @@ from evalstream.model.errors import (
     UsageError,
     internal_error,
 )
-from evalstream.model.finding import Finding, Severity, Violation
+from evalstream.model.finding import Finding, Severity, Show, Violation
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import NOT_CHECKED, Checked, RunSummary
@@ -43,9 +43,7 @@ ENDING: Final = (UsageError, CannotWrite, MissingExtra, ExecutorLost, BrokenPipe
 """What ends the whole call, whatever run it comes from."""
 
 
-def check_any(
-    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
-) -> RunSummary:
+def check_any(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
     """Check one run and hand its findings to `show`, in order.
 
     Standard input shows its format by its content. Whatever goes wrong with the run makes its
@@ -82,7 +80,7 @@ class GuardedCheck:
 
     summary: RunSummary
 
-    def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
+    def __init__(self, run: Run, options: Options, show: Show) -> None:
         self._run, self._options = run, options
         self.shown = ShownFindings(show)
 
@@ -105,7 +103,7 @@ class GuardedCheck:
 class ShownFindings:
     """Passes findings on, counts them, and notes if they could not be passed on."""
 
-    def __init__(self, show: Callable[[Finding], None]) -> None:
+    def __init__(self, show: Show) -> None:
         self._show = show
         self.counts: Counts = {}
         self.failed = False
@@ -147,7 +145,7 @@ def _holds_samples(options: Options) -> bool:
     return any(file is not None for file in files)
 
 
-def _find_format(run: Run, options: Options, show: Callable[[Finding], None]) -> Run | RunSummary:
+def _find_format(run: Run, options: Options, show: Show) -> Run | RunSummary:
     """Return a run with the format that its content shows, or why nothing of it was checked."""
     is_alone = run.rows == STDIN and run.aggregate is None and run.inputs is None
     if not is_alone or options.input_format != "auto":
@@ -167,9 +165,7 @@ def _find_format(run: Run, options: Options, show: Callable[[Finding], None]) ->
     return found
 
 
-def _complete(
-    summary: RunSummary, run: Run, options: Options, show: Callable[[Finding], None]
-) -> RunSummary:
+def _complete(summary: RunSummary, run: Run, options: Options, show: Show) -> RunSummary:
     """Add to the outcome of a check what is compared with it, and which rules were chosen."""
     summary.noun = registry.FORMATS[run.format].noun
     summary.selected, summary.ignored = options.select, options.ignore
@@ -187,9 +183,7 @@ def _complete(
     return summary
 
 
-def _hold_samples(
-    run: Run, summary: RunSummary, options: Options, show: Callable[[Finding], None]
-) -> None:
+def _hold_samples(run: Run, summary: RunSummary, options: Options, show: Show) -> None:
     """Hold the samples of a run that was read in full against files of them, and drop them.
 
     Documents that pass without scores of samples, such as a benchmark, are no run of it.
@@ -205,10 +199,7 @@ def _hold_samples(
 
 
 def add_violations(
-    violations: Iterable[Violation],
-    summary: RunSummary,
-    options: Options,
-    show: Callable[[Finding], None],
+    violations: Iterable[Violation], summary: RunSummary, options: Options, show: Show
 ) -> None:
     """Add violations that were found beside the check of a run to its summary, and show them."""
     selection = registry.CATALOGUE.selection(options)
@@ -290,11 +281,7 @@ def options_for(run: Run, options: Options) -> Options:
 
 
 def not_checked(
-    run: Run,
-    violation: Violation,
-    incomplete_reason: str,
-    options: Options,
-    show: Callable[[Finding], None],
+    run: Run, violation: Violation, incomplete_reason: str, options: Options, show: Show
 ) -> RunSummary:
     """Say of a run why nothing of it was checked, and show the finding that says so."""
     rows, aggregate, inputs = (

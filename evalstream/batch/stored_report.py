@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, count
 from typing import Any, Final, NoReturn
 
@@ -20,7 +20,7 @@ from evalstream.io.readers import DescriptorReader
 from evalstream.model.block import MEBIBYTE, ByteStream
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import check_exit_code, is_of_signal, of_signal
-from evalstream.model.finding import Finding, KnownFinding, RuleText, Severity, SpilledList, Status
+from evalstream.model.finding import KnownFinding, RuleText, Severity, Show, SpilledList, Status
 from evalstream.model.report import Report, Totals
 from evalstream.model.run import STDIN
 from evalstream.model.run_summary import VERDICTS
@@ -43,7 +43,7 @@ class StoredContents:
     Every method raises CannotCheck for a part that is damaged, with its line where it is given.
     """
 
-    def __init__(self, name: str, show: Callable[[Finding], None]) -> None:
+    def __init__(self, name: str, show: Show) -> None:
         self._name, self._show = name, show
         self._runs = ResultStore(count(), show)
         self._sums = Totals()
@@ -193,7 +193,7 @@ def are_parts(paths: list[str]) -> bool:
     return len(paths) > 1 or (os.path.isfile(paths[0]) and is_part(paths[0]))
 
 
-def read_stored(path: str, show: Callable[[Finding], None]) -> Report:
+def read_stored(path: str, show: Show) -> Report:
     """Read a report from a file, or from standard input for `-`, and pass on its findings.
 
     The report is returned without its findings. Raises CannotCheck that names the line where it is

@@ -13,6 +13,7 @@ from evalstream.model.finding import (
     Finding,
     FindingList,
     Severity,
+    Show,
     Values,
     Violation,
     pointer_key,
@@ -63,9 +64,7 @@ class Collector(Generic[C]):
     say which repair they have, but for those in arrays.
     """
 
-    def __init__(
-        self, context: C, file: str, show: Callable[[Finding], None], *, can_fix: bool = False
-    ) -> None:
+    def __init__(self, context: C, file: str, show: Show, *, can_fix: bool = False) -> None:
         self.context = context
         self.counts: Counts = {}
         self.marked: dict[str, int] = {}

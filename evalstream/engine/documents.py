@@ -20,7 +20,7 @@ from evalstream.io.progress import Progress
 from evalstream.io.readers import Watch
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import BrokenCompression, CannotCheck
-from evalstream.model.finding import Finding, Locator, PlacedViolation, Violation
+from evalstream.model.finding import Locator, PlacedViolation, Show, Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.run_summary import NOT_CHECKED, RunSummary
@@ -60,9 +60,7 @@ class DocumentCheck:
     file that differs at the end makes the verdict incomplete.
     """
 
-    def __init__(
-        self, run: Run, options: Options, show: Callable[[Finding], None], catalogue: Catalogue
-    ) -> None:
+    def __init__(self, run: Run, options: Options, show: Show, catalogue: Catalogue) -> None:
         self._started = time.perf_counter()
         self.run, self.options = run, options
         self.context = CheckContext(options, catalogue.selection(options))

@@ -32,9 +32,6 @@ from evalstream.model.text import count_noun
 BLOCK_BYTES: Final = MEBIBYTE // 2
 """Size of a block, which stays in a cache while it is rewritten, digested and written."""
 
-KEEP: Final = "keep"
-"""The codec of a target that is compressed as its source is."""
-
 SALVAGE: Final = "`evalstream salvage`"
 
 
@@ -77,7 +74,6 @@ def rewrite_rows(
     rewriter: BlockRewriter | Callable[[bytes], BlockRewriter],
     options: Options,
     *,
-    codec: str | None = KEEP,
     repairs: LineRepairs = LineRepairs(),  # noqa: B008 - it is frozen
     algorithms: Sequence[str] = ("sha256",),
     target_algorithms: Sequence[str] = ("sha256",),
@@ -88,10 +84,9 @@ def rewrite_rows(
     `rewriter` may be a function that makes it from the first line of the rows. `target` takes bytes
     as they come, whether the outcome is whole or not; with None they are only digested. `options`
     has the number of workers (`jobs`, `executor`) and the longest line (`max_line_bytes`). The
-    target is compressed with `codec`, a key of `evalstream.io.codecs.COMPRESSIONS`, not at all with
-    None, and as the source is with KEEP. The bytes of the target are the same for any number of
-    workers. Raises Stopped after a signal, CannotWrite where the target cannot be written, and
-    MissingExtra where the library of `codec` is not installed.
+    target is compressed as the source is, and its bytes are the same for any number of workers.
+    Raises Stopped after a signal, CannotWrite where the target cannot be written, and MissingExtra
+    where the library of its compression is not installed.
     """
     rewritten = RewrittenRows(printable(path))
     try:
@@ -102,9 +97,8 @@ def rewrite_rows(
     try:
         opened.take_head()
         rewritten.layout, rewritten.codec = opened.layout.kind, opened.packed
-        chosen = opened.packed if codec == KEEP else codec
         threads = 1 if options.executor == "serial" else options.jobs or usable_cores()
-        written = DigestedTarget(target, chosen, target_algorithms, threads)
+        written = DigestedTarget(target, opened.packed, target_algorithms, threads)
         chosen_rewriter = rewriter(opened.head) if callable(rewriter) else rewriter
         job = RewriteJob(chosen_rewriter, repairs, options.max_line_bytes)
         one_pass = _Pass(opened, written, rewritten, progress or Progress(shown=False))

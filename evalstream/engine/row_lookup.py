@@ -17,10 +17,11 @@ from evalstream.parsing.json_values import parse_or_none
 
 BLOCK_BYTES: Final = 4 * MEBIBYTE
 
+RowPlaces = Iterable[tuple[int, int]]
+"""Lines and byte offsets of rows, in their order."""
 
-def find_rows(
-    path: str, options: Options, places: Iterable[tuple[int, int]]
-) -> Iterator[bytes | None]:
+
+def find_rows(path: str, options: Options, places: RowPlaces) -> Iterator[bytes | None]:
     """Iterate over rows at places, which are lines (from 1) with byte offsets, in their order.
 
     A row of an array counts as a line. Rows that are not there any more are None, and so are all
@@ -41,18 +42,14 @@ def find_rows(
         opened.source.close()
 
 
-def find_objects(
-    path: str, options: Options, places: Iterable[tuple[int, int]]
-) -> Iterator[dict[str, Any] | None]:
+def find_objects(path: str, options: Options, places: RowPlaces) -> Iterator[dict[str, Any] | None]:
     """Iterate over the objects in rows at places; see `find_rows`. Other values are None."""
     for line in find_rows(path, options, places):
         value = None if line is None else parse_or_none(line)
         yield value if isinstance(value, dict) else None
 
 
-def pick_elements(
-    elements: Iterable[Element], places: Iterable[tuple[int, int]]
-) -> Iterator[Element | None]:
+def pick_elements(elements: Iterable[Element], places: RowPlaces) -> Iterator[Element | None]:
     """Iterate over the elements of a list at some places, in their order; None where none begins.
 
     A place is the number of an element and its byte offset.
@@ -105,7 +102,7 @@ def every_row(
         opened.source.close()
 
 
-def _seek(path: str, longest: int, places: Iterable[tuple[int, int]]) -> Iterator[bytes | None]:
+def _seek(path: str, longest: int, places: RowPlaces) -> Iterator[bytes | None]:
     """Read lines of a file that is not compressed."""
     with open(path, "rb") as file:
         for _, offset in places:
@@ -114,9 +111,7 @@ def _seek(path: str, longest: int, places: Iterable[tuple[int, int]]) -> Iterato
             yield line.rstrip(b"\r\n") if line else None
 
 
-def _pass_over(
-    opened: OpenRows, longest: int, places: Iterable[tuple[int, int]]
-) -> Iterator[bytes | None]:
+def _pass_over(opened: OpenRows, longest: int, places: RowPlaces) -> Iterator[bytes | None]:
     """Read lines of a stream, all of which passes by up to the last one that is wanted."""
     wanted = iter(places)
     place = next(wanted, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
@@ -13,7 +13,7 @@ from evalstream.io.names import is_remote
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.finding import Finding, Severity
+from evalstream.model.finding import Severity, Show
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.run_summary import RunSummary
@@ -21,6 +21,7 @@ from evalstream.rules.base import RepairAction, Rule
 from evalstream.rules.catalogue import SHARED, SHARED_RULES, Catalogue
 
 if TYPE_CHECKING:
+    from evalstream.engine.row_lookup import RowPlaces
     from evalstream.formats.rewriting import Migrator, RunRepair
     from evalstream.io.beginning import Beginning
     from evalstream.model.changes import SealedText
@@ -45,8 +46,9 @@ class Kind(NamedTuple):
 Detector = Callable[["Beginning"], Kind | None]
 """Returns the kind of a file, or None if it shows none of the formats."""
 
-Show = Callable[[Finding], None]
-"""Receives the findings of a run, in order."""
+
+Documents = Callable[[], Iterator[tuple[str, str]]]
+"""Iterates over documents to pair, by kind and path, each time that it is called."""
 
 
 class DeclaredRows(NamedTuple):
@@ -161,7 +163,7 @@ class Format(Protocol):
     """Whether answers in its rows or records can be read again."""
 
     def answers(
-        self, run: Run, options: Options, places: Iterable[tuple[int, int]], /
+        self, run: Run, options: Options, places: RowPlaces, /
     ) -> Iterator[Answered | None]:
         """Iterate over the answers in rows or records at some places, in their order.
 
@@ -289,9 +291,7 @@ class PairedFormat(Format, Protocol):
             raise UsageError(f"a folder is searched for {ours} without --input-format")
         yield Run(path, None, format=self.name)
 
-    def pair(
-        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-    ) -> Iterator[Run | NoInput]:
+    def pair(self, documents: Documents, *, named: bool) -> Iterator[Run | NoInput]:
         """Pair documents, given by kind and path each time that `documents` is called.
 
         With `named`, documents that were named in one call are paired although their ids differ. By

@@ -172,6 +172,10 @@ _FIELDS: Final = Finding._fields
 _LABELS: Final = {severity: severity.label for severity in Severity}
 
 
+Show = Callable[[Finding], None]
+"""Receives findings, in order."""
+
+
 MORE: Final = "more findings of this kind, counted but not listed"
 """The message that replaces the findings of a document above the limit."""
 

@@ -172,10 +172,8 @@ class JoinedEntries(NamedTuple):
     beyond: int
 
 
-def join_findings(
-    findings: Iterable[Finding], caps: Caps, most: int = MOST
-) -> Iterator[JoinedEntries]:
-    """Iterate over joined findings of one rule with at most so many places at a time."""
+def join_findings(findings: Iterable[Finding], caps: Caps) -> Iterator[JoinedEntries]:
+    """Iterate over joined findings of one rule with at most `MOST` places at a time."""
     entries: dict[tuple[str, str, int, str | None], FindingEntry] = {}
     places = beyond = 0
     for finding in findings:
@@ -188,7 +186,7 @@ def join_findings(
                 continue
             entry = entries[key] = FindingEntry(finding, caps)
         places += entry.add(finding)
-        if places >= most:
+        if places >= MOST:
             yield JoinedEntries(list(entries.values()), beyond)
             entries, places, beyond = {}, 0, 0
     if entries:

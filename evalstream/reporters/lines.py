@@ -124,10 +124,10 @@ class LineWriter:
         return "".join(painted)
 
 
-def clauses(text: str, role: str = "") -> list[Span]:
+def clauses(text: str) -> list[Span]:
     """Return a text that is broken after commas where that is possible."""
     *others, last = text.split(", ")
-    return [*(Span(f"{one}, ", role, one=True) for one in others), Span(last, role, one=True)]
+    return [*(Span(f"{one}, ", one=True) for one in others), Span(last, one=True)]
 
 
 def show_path(path: str) -> str:

@@ -189,10 +189,10 @@ def round_logs(low: float, high: float, most: int = 5) -> list[float]:
     return [low, high]
 
 
-def format_number(value: float | None, absent: str = "—") -> str:
+def format_number(value: float | None) -> str:
     """Return a number with six significant digits, as all numbers of the page have."""
     if value is None:
-        return absent
+        return "—"
     if isfinite(value) and value == int(value) and abs(value) < 1e6:
         return f"{int(value):,}"
     return f"{value:.6g}"

@@ -9,7 +9,7 @@ from evalstream.engine.collector import make_finding
 from evalstream.engine.result import Counts
 from evalstream.formats.registry import MAIN_CATALOGUE
 from evalstream.io.names import printable
-from evalstream.model.finding import Finding, FindingList, Severity, Violation
+from evalstream.model.finding import FindingList, Severity, Show, Violation
 from evalstream.model.options import Options
 from evalstream.model.run_summary import NOT_CHECKED, RunSummary
 
@@ -55,7 +55,7 @@ class StoreFindings:
         fails, threshold = self._selection.fails, self._options.threshold
         return any(fails(*key, threshold) for key in self._counts if key[0] not in NOT_CHECKED)
 
-    def finish(self, summary: RunSummary, show: Callable[[Finding], None]) -> None:
+    def finish(self, summary: RunSummary, show: Show) -> None:
         """Show what is to be shown by file, line and code, and judge the store."""
         for finding in sorted(self._kept, key=lambda one: (one.file, *one.order(), one.message)):
             show(finding)

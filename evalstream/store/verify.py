@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Final
 
@@ -14,7 +14,7 @@ from evalstream.engine.row_pass import usable_cores
 from evalstream.io.names import is_remote, printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
-from evalstream.model.finding import Finding, Severity
+from evalstream.model.finding import Severity, Show
 from evalstream.model.options import Options
 from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.signals import STOPPING, Stopped
@@ -133,9 +133,7 @@ class StoreCheck:
         self._read = self._remembered = self._trusted = self._unread = 0
         self._summary = RunSummary(printable(root), None, "store", noun="record")
 
-    def run(
-        self, show: Callable[[Finding], None], ledger: str | None, *, overwrite: bool
-    ) -> RunSummary:
+    def run(self, show: Show, ledger: str | None, *, overwrite: bool) -> RunSummary:
         """Verify the store, show the findings, and return the summary."""
         begin = time.monotonic()
         try:
@@ -289,7 +287,7 @@ class StoreCheck:
         self._summary.checked = tuple(parts)
 
 
-def verify_manifest(path: str, options: Options, show: Callable[[Finding], None]) -> RunSummary:
+def verify_manifest(path: str, options: Options, show: Show) -> RunSummary:
     """Verify one manifest and the entries beside it, or in its store where it is the latest."""
     folder, _, name = path.rpartition("/")
     files = open_store(folder or ".")

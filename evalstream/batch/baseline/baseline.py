@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -12,7 +12,7 @@ from evalstream.io.names import is_remote
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import Finding, KnownFinding, Severity, SpilledList
+from evalstream.model.finding import Finding, KnownFinding, Severity, Show, SpilledList
 from evalstream.model.options import Options
 from evalstream.model.report import Totals
 from evalstream.model.run import MAIN_FORMAT
@@ -54,9 +54,7 @@ class Baseline:
     where the baseline is damaged, or another file would be replaced unless `overwrite` is set.
     """
 
-    def __init__(
-        self, options: Options, show: Callable[[Finding], None], *, overwrite: bool = False
-    ) -> None:
+    def __init__(self, options: Options, show: Show, *, overwrite: bool = False) -> None:
         self._options, self._show = options, show
         self._target = options.write_baseline
         self._kind = None if overwrite else baseline_file.BASELINE

@@ -23,14 +23,13 @@ from evalstream.batch.ledger.run_state import key_of_names
 from evalstream.batch.serialize import decode_totals, encode_run, fingerprint
 from evalstream.io.readers import YOUNG_NANOSECONDS, tree_state
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
-from evalstream.model.finding import Finding, FindingList
+from evalstream.model.finding import Finding, FindingList, Show
 from evalstream.model.options import Options
 from evalstream.model.report import RunSequence, Totals
 from evalstream.model.run_summary import RunSummary
 from evalstream.model.signals import STOPPING
 from evalstream.reporters.overview import CommonFolder
 
-Show = Callable[[Finding], None]
 Outcome = tuple[Sequence[RunSummary], Totals]
 _Value = TypeVar("_Value")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from contextlib import closing, nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -41,7 +40,14 @@ from evalstream.io.readers import Watch
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
-from evalstream.model.finding import Finding, FindingList, PlacedViolation, Severity, Violation
+from evalstream.model.finding import (
+    Finding,
+    FindingList,
+    PlacedViolation,
+    Severity,
+    Show,
+    Violation,
+)
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import NOT_SEALED, RunSummary
@@ -61,9 +67,7 @@ _LATER: Final = (
 """Routing options that concern the whole run, which is checked when its aggregate exists."""
 
 
-def check(
-    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
-) -> RunSummary:
+def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
     """Check one run and pass its findings to `show`, in order; its aggregate may come later."""
     checked = _check_late if _has_late_aggregate(run, options) else check_run
     return checked(run, options, show, progress)
@@ -72,7 +76,7 @@ def check(
 def check_run(
     run: Run,
     options: Options,
-    show: Callable[[Finding], None],
+    show: Show,
     progress: Progress,
     *,
     is_late: bool = False,
@@ -285,9 +289,7 @@ def _has_late_aggregate(run: Run, options: Options) -> bool:
     return comes_by(run, options) and not os.path.exists(path)
 
 
-def _check_late(
-    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
-) -> RunSummary:
+def _check_late(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
     """Check a run whose aggregate arrives later than its rows.
 
     Findings go to `show`, in order. The rows are first checked alone as they come, and against the
@@ -331,7 +333,7 @@ def _with_noise(summary: RunSummary, first: RunSummary) -> RunSummary:
     return summary
 
 
-def _skip_shown(shown: FindingList, show: Callable[[Finding], None]) -> Callable[[Finding], None]:
+def _skip_shown(shown: FindingList, show: Show) -> Show:
     """Return a function that shows findings in the same order, without those shown before."""
     before = iter(shown)
     waiting: list[Finding] = list(islice(before, 1))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from evalstream.engine.row_lookup import find_objects
+from evalstream.engine.row_lookup import RowPlaces, find_objects
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate, Figures, Result
 from evalstream.formats.eee.metrics import own_name
@@ -58,9 +58,7 @@ def describe(
     )
 
 
-def answers(
-    run: Run, options: Options, places: Iterable[tuple[int, int]]
-) -> Iterator[Answered | None]:
+def answers(run: Run, options: Options, places: RowPlaces) -> Iterator[Answered | None]:
     """Iterate over the answers in rows at some places; see `find_objects`."""
     for row in find_objects(run.rows or "", options, places):
         if row is None:

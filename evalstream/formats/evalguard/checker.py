@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from evalstream.engine.documents import DocumentCheck
@@ -29,7 +29,7 @@ from evalstream.formats.evalguard.rules.scores import EVG401
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import JudgedClaim
-from evalstream.model.finding import Finding, Severity, Violation
+from evalstream.model.finding import Severity, Show, Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.run_summary import Checked, RunSummary
@@ -54,11 +54,7 @@ NO_DOCUMENT: Final = f"the folder holds no document of EvalGuard; {other_formats
 
 
 def check(
-    run: Run,
-    options: Options,
-    show: Callable[[Finding], None],
-    progress: Progress,
-    detect: Detector,
+    run: Run, options: Options, show: Show, progress: Progress, detect: Detector
 ) -> RunSummary:
     """Check one run and pass its findings to `show`, in order. Raises Stopped.
 
@@ -81,9 +77,7 @@ def checked_folder(
 class _Check:
     """The check of one run: it reads every file, then checks each document among all others."""
 
-    def __init__(
-        self, run: Run, options: Options, show: Callable[[Finding], None], detect: Detector
-    ) -> None:
+    def __init__(self, run: Run, options: Options, show: Show, detect: Detector) -> None:
         self._run, self._options = run, options
         self._documents = DocumentCheck(run, options, show, load_catalogue("evalguard"))
         self._enabled = self._documents.context.enabled_codes

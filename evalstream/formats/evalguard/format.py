@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from evalstream.engine.layout import LM_EVAL
-from evalstream.formats.base import Detector, FolderFormat, Place, Show
+from evalstream.formats.base import Detector, FolderFormat, Place
 from evalstream.io.beginning import OBJECT, Beginning
 from evalstream.io.names import YAML_ENDINGS, is_yaml_name
 from evalstream.io.progress import Progress
 from evalstream.model.changes import SealedText
 from evalstream.model.errors import UsageError
+from evalstream.model.finding import Show
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.run_summary import RunSummary

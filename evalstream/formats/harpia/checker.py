@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,7 +31,7 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import Finding, Violation
+from evalstream.model.finding import Show, Violation
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import Run
 from evalstream.model.run_summary import Checked, RunSummary
@@ -67,9 +67,7 @@ class ReadDocument(NamedTuple):
     replaced: frozenset[str | None]
 
 
-def check(
-    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
-) -> RunSummary:
+def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
     """Check one run and pass its findings to `show`, in order.
 
     Raises UsageError if records are to be routed without a log, or if the log is to be sealed, and
@@ -105,7 +103,7 @@ def _check_log(
     documents: DocumentCheck,
     log: LogTally,
     compared: RecordSamples | None,
-    show: Callable[[Finding], None],
+    show: Show,
     progress: Progress,
 ) -> None:
     def accepts(head: bytes) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, Final
 
 from xxhash import xxh64_hexdigest
 
-from evalstream.engine.row_lookup import find_objects
+from evalstream.engine.row_lookup import RowPlaces, find_objects
 from evalstream.formats.harpia.documents import read_member
 from evalstream.formats.harpia.values import identifier, is_lower_better, iterate_scores
 from evalstream.formats.harpia.views import Input, InputMetric, view_input, view_metric
@@ -125,9 +125,7 @@ def read_instance_id(record: Mapping[str, Any]) -> str | None:
     return identifier(read_member(record, "instance_id"))
 
 
-def answers(
-    run: Run, options: Options, places: Iterable[tuple[int, int]]
-) -> Iterator[Answered | None]:
+def answers(run: Run, options: Options, places: RowPlaces) -> Iterator[Answered | None]:
     """Iterate over the responses that records of a log judge, at some places, in their order.
 
     The responses are in the input; without it they are None.

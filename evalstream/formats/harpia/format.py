@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import ClassVar, Final
 
-from evalstream.formats.base import PairedFormat, Place, other_formats
+from evalstream.formats.base import Documents, PairedFormat, Place, other_formats
 from evalstream.formats.harpia.documents import (
     INPUT,
     LOG,
@@ -111,9 +111,7 @@ class HarpiaFormat(PairedFormat):
                 raise UsageError(f"{printable(path)} is an input, and --inputs-file names another")
             yield Run(None, aggregate, format=NAME, inputs=path)
 
-    def pair(
-        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-    ) -> Iterator[Run | NoInput]:
+    def pair(self, documents: Documents, *, named: bool) -> Iterator[Run | NoInput]:
         # At most one document of each kind in a folder makes a run. Documents that were `named` in
         # one call form a run wherever they are, unless there are several of a kind.
         if named:

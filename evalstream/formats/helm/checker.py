@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck
-from evalstream.model.finding import Finding, Violation
+from evalstream.model.finding import Show, Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.run_summary import Checked, RunSummary
@@ -45,9 +45,7 @@ if TYPE_CHECKING:
     from evalstream.formats.helm.compared import EntrySamples
 
 
-def check(
-    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
-) -> RunSummary:
+def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
     """Check one run and pass its findings to `show`, in order."""
     documents = DocumentCheck(run, options, show, load_catalogue("helm"))
     with closing(InstanceStore()) as store:

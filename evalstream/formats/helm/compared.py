@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any, Final
 
 from evalstream.engine.log_reading import UNREADABLE, iterate_elements, parse_text
+from evalstream.engine.row_lookup import RowPlaces
 from evalstream.formats.helm.claims import is_score
 from evalstream.formats.helm.format import NAME, REQUESTS, STATE, find_beside
 from evalstream.formats.helm.requests import Request, find_malformed, read_request, text_of
@@ -141,9 +142,7 @@ def _iterate_scores(entry: InstanceEntry) -> Iterator[tuple[GroupLabel, float, S
             )
 
 
-def answers(
-    run: Run, options: Options, places: Iterable[tuple[int, int]]
-) -> Iterator[Answered | None]:
+def answers(run: Run, options: Options, places: RowPlaces) -> Iterator[Answered | None]:
     """Iterate over the answers to instances whose entries stand at some places, in their order."""
     path = run.rows or ""
     state = find_beside(os.path.dirname(path)).get(STATE) if is_local(path) else None

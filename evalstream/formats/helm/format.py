@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import ClassVar, Final
 
-from evalstream.formats.base import PairedFormat, Place, other_formats
+from evalstream.formats.base import Documents, PairedFormat, Place, other_formats
 from evalstream.io import remote
 from evalstream.io.beginning import ARRAY, OBJECT, PEEK_BYTES, Beginning, read_beginning
 from evalstream.io.containment import files_inside
@@ -153,9 +153,7 @@ class HelmFormat(PairedFormat):
             NoInput(path, "no document that it repeats lies beside it", format=NAME)
         ]
 
-    def pair(
-        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-    ) -> Iterator[Run | NoInput]:
+    def pair(self, documents: Documents, *, named: bool) -> Iterator[Run | NoInput]:
         # Documents of one folder are a run; what lies beside a `named` one belongs to it.
         folders: dict[str, dict[str, list[str]]] = {}
         for detected, path in documents():

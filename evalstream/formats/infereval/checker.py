@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import chain
 from typing import Any, Final
@@ -32,7 +32,7 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import BrokenCompression, CannotCheck
-from evalstream.model.finding import Finding, Violation
+from evalstream.model.finding import Show, Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.run_summary import Checked, RunSummary
@@ -61,9 +61,7 @@ UNCOMPARED: Final = "there was no benchmark to compare it with"
 """Why the verdict of an evaluation that was checked alone is unconfirmed."""
 
 
-def check(
-    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
-) -> RunSummary:
+def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
     """Check one run and pass its findings to `show`, in order."""
     documents = DocumentCheck(run, options, show, load_catalogue("infereval"))
     if run.rows is not None:

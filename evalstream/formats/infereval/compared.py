@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from typing import Any, Final
 
-from evalstream.engine.row_lookup import pick_elements
+from evalstream.engine.row_lookup import RowPlaces, pick_elements
 from evalstream.formats.infereval.files import RereadDocument, comes_once
 from evalstream.formats.infereval.format import ITEMS, NAME
 from evalstream.formats.infereval.views import Evaluation
@@ -187,9 +187,7 @@ def describe_evaluation(evaluation: Evaluation, labels: Sequence[GroupLabel]) ->
     )
 
 
-def answers(
-    run: Run, options: Options, places: Iterable[tuple[int, int]]
-) -> Iterator[Answered | None]:
+def answers(run: Run, options: Options, places: RowPlaces) -> Iterator[Answered | None]:
     """Iterate over the verdicts of items at some places, in their order."""
     path = run.rows or ""
     if path == STDIN or (not is_remote(path) and comes_once(path)):

@@ -6,10 +6,10 @@ The facts come from the documentation and the released package infereval, up to 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import ClassVar, Final
 
-from evalstream.formats.base import PairedFormat, Place, other_formats
+from evalstream.formats.base import Documents, PairedFormat, Place, other_formats
 from evalstream.io.beginning import LINES, OBJECT, Beginning
 from evalstream.io.names import is_rows_name, printable
 from evalstream.model.changes import SealedText
@@ -130,9 +130,7 @@ class InferevalFormat(PairedFormat):
         else:
             yield Run(path, aggregate, format=NAME)
 
-    def pair(
-        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-    ) -> Iterator[Run | NoInput]:
+    def pair(self, documents: Documents, *, named: bool) -> Iterator[Run | NoInput]:
         runs: Iterator[Run | NoInput] = self.load("pairs").pair_runs(documents, named=named)
         return runs
 

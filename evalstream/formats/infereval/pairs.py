@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.engine.row_pass import describe_error
+from evalstream.formats.base import Documents
 from evalstream.formats.infereval.benchmark_hash import benchmark_hashes
 from evalstream.formats.infereval.files import outline, peek_file
 from evalstream.formats.infereval.format import BENCHMARK, EVALUATION, NAME, kind_by_signs
@@ -38,9 +39,7 @@ class _Found:
     declared: Any = None
 
 
-def pair_runs(
-    documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-) -> Iterator[Run | NoInput]:
+def pair_runs(documents: Documents, *, named: bool) -> Iterator[Run | NoInput]:
     """Pair evaluations with their benchmarks by path; other benchmarks are runs of their own.
 
     If the documents were `named` in one call, one evaluation and one benchmark that are left form a

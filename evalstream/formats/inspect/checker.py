@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from functools import partial
 from typing import Any, Final
@@ -30,7 +30,7 @@ from evalstream.formats.inspect.views import LogView
 from evalstream.io.progress import Progress
 from evalstream.model.block import ByteStream
 from evalstream.model.claim import JudgedClaim
-from evalstream.model.finding import Finding, Position
+from evalstream.model.finding import Position, Show
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import RunSummary
@@ -45,9 +45,7 @@ UNNAMED: Final = "the log does not say which figures some declared metrics gave"
 NOT_OURS = f"not a log of Inspect; {other_formats()}"
 
 
-def check(
-    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
-) -> RunSummary:
+def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
     """Check one log and pass its findings to `show`, in order."""
     documents = DocumentCheck(run, options, show, load_catalogue("inspect"))
     with closing(LogCheck(documents)) as log:

@@ -9,7 +9,7 @@ from math import nan
 from typing import Any, Final
 
 from evalstream.engine.log_reading import UNREADABLE, begun, iterate_elements, open_log, parse_text
-from evalstream.engine.row_lookup import pick_elements
+from evalstream.engine.row_lookup import RowPlaces, pick_elements
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.format import NAME, SAMPLES, ZIP
 from evalstream.formats.inspect.values import score_to_float, score_value
@@ -146,9 +146,7 @@ def _scores(sample: SampleView) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def answers(
-    run: Run, options: Options, places: Iterable[tuple[int, int]]
-) -> Iterator[Answered | None]:
+def answers(run: Run, options: Options, places: RowPlaces) -> Iterator[Answered | None]:
     """Iterate over the outputs of samples at some places, in their order."""
     path = run.rows or ""
     if path == STDIN or (not is_remote(path) and not os.path.isfile(path)):
@@ -167,9 +165,7 @@ def answers(
     yield from _in_archive(path, options, places)
 
 
-def _in_archive(
-    path: str, options: Options, places: Iterable[tuple[int, int]]
-) -> Iterator[Answered | None]:
+def _in_archive(path: str, options: Options, places: RowPlaces) -> Iterator[Answered | None]:
     with open(path, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         with closing(Archive(file.fileno(), size, _ignore_defect, _ignore_defect)) as archive:

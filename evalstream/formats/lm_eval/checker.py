@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,7 +36,7 @@ from evalstream.io.names import is_remote, printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import Reason
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Show
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import Checked, RunSummary
@@ -59,9 +59,7 @@ NO_SAMPLES: Final = "there are no samples to recompute the figures from"
 NO_RESULTS: Final = "there are no results to compare the rows with"
 
 
-def check(
-    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
-) -> RunSummary:
+def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
     """Check one run and pass its findings to `show`, in order.
 
     Raises UsageError if the samples are to be sealed, or if rows are to be routed without samples,
@@ -165,7 +163,7 @@ class _SamplesCheck:
     ) -> None:
         self._documents, self._results, self._progress = documents, results, progress
 
-    def run(self, path: str, show: Callable[[Finding], None]) -> RunSummary:
+    def run(self, path: str, show: Show) -> RunSummary:
         documents, results = self._documents, self._results
         plan = ScoringPlan() if results is None else plan_scoring(results, self._task())
         context = LogContext(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import Any
 
-from evalstream.engine.row_lookup import find_objects
+from evalstream.engine.row_lookup import RowPlaces, find_objects
 from evalstream.formats.lm_eval.row import doc_text, hashed_prompt, iterate_metrics
 from evalstream.formats.lm_eval.scoring_plan import filter_steps
 from evalstream.formats.lm_eval.views import Results, TaskFacts
@@ -126,9 +126,7 @@ def _harness(results: Results) -> dict[str, str]:
     return found
 
 
-def answers(
-    run: Run, options: Options, places: Iterable[tuple[int, int]]
-) -> Iterator[Answered | None]:
+def answers(run: Run, options: Options, places: RowPlaces) -> Iterator[Answered | None]:
     """Iterate over the responses in rows at some places, in their order."""
     for row in find_objects(run.rows or STDIN, options, places):
         yield None if row is None else _read_answer(row)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import ClassVar, Final
 
-from evalstream.formats.base import PairedFormat, Place, other_formats
+from evalstream.formats.base import Documents, PairedFormat, Place, other_formats
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
 from evalstream.io.containment import files_inside
 from evalstream.io.names import is_json_name, is_remote, printable, without_packing
@@ -182,9 +182,7 @@ class LmEvalFormat(PairedFormat):
             yield from (Run(samples, path, format=NAME) for samples in beside)
             yield _make_alone(path, has_samples=bool(beside))
 
-    def pair(
-        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-    ) -> Iterator[Run | NoInput]:
+    def pair(self, documents: Documents, *, named: bool) -> Iterator[Run | NoInput]:
         # Samples and results of one call have one folder, and one time in their names. One samples
         # file and one document of results that were `named` in one call are a pair anyway.
         given = list(documents())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.documents import DocumentCheck
@@ -30,7 +30,7 @@ from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck
-from evalstream.model.finding import Finding, Severity
+from evalstream.model.finding import Severity, Show
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.run_summary import Checked, RunSummary
@@ -48,9 +48,7 @@ _NAMED: Final = 3
 """How many instances without a patch in the logs are named."""
 
 
-def check(
-    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
-) -> RunSummary:
+def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
     """Check one run or submission and pass its findings to `show`, in order."""
     documents = DocumentCheck(run, options, show, load_catalogue("swe_bench"))
     progress.begin(documents.name, 0)

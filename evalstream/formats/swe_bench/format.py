@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, ClassVar, Final
 
-from evalstream.formats.base import PairedFormat, Place, other_formats
+from evalstream.formats.base import Documents, PairedFormat, Place, other_formats
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
 from evalstream.io.names import is_local
 from evalstream.model.errors import UsageError
@@ -338,9 +338,7 @@ class SweBenchFormat(PairedFormat):
             return
         yield from self.pair(lambda: iter(known), named=True)
 
-    def pair(
-        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-    ) -> Iterator[Run | NoInput]:
+    def pair(self, documents: Documents, *, named: bool) -> Iterator[Run | NoInput]:
         # What the harness writes beside a document that was `named` belongs to its run, too.
         # Predictions that belong to nothing are a run of their own; settings of runs make none.
         given = dict.fromkeys((path, kind) for kind, path in documents())

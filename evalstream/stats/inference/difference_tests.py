@@ -121,9 +121,9 @@ _WORTH_COUNTING: Final = 64
 _DRAWN_AT_ONCE: Final = 1 << 18
 
 
-def generator(seed: int, purpose: int = 0) -> np.random.Generator:
-    """Return the random numbers of a seed for one purpose of several."""
-    return np.random.Generator(np.random.PCG64([seed, purpose]))
+def generator(seed: int) -> np.random.Generator:
+    """Return the random numbers of a seed."""
+    return np.random.Generator(np.random.PCG64([seed, 0]))
 
 
 def round_to_units(values: Array, terms: int) -> tuple[Array, int]:
