@@ -73,9 +73,12 @@ def _evaluation_id_disagrees(aggregate: Aggregate) -> Iterator[Violation]:
     if not parts:
         return
     at: dict[str, Any] = {"pointer": "/evaluation_id", "found": identity}
-    known = [seconds for seconds in map(read_seconds, _times(aggregate)) if seconds is not None]
     for part in parts:
+        if part == aggregate.document.get("retrieved_timestamp"):
+            continue
         seconds = read_seconds(part)
+        known = [] if seconds is None else [*map(read_seconds, _times(aggregate))]
+        known = [one for one in known if one is not None]
         if seconds is not None and known and not any(abs(seconds - one) <= MINUTE for one in known):
             message = (
                 f"evaluation_id names the time {part}, which is neither retrieved_timestamp nor"
@@ -148,7 +151,8 @@ def _implausible_member(aggregate: Aggregate) -> Iterator[Violation]:
     yield from _foreign_name(model)
     source = object_or_empty(document.get("source_metadata"))
     for name in ("source_organization_url", "source_organization_logo_url"):
-        yield from _address(source.get(name), f"/source_metadata/{name}")
+        if name in source:
+            yield from _address(source[name], f"/source_metadata/{name}")
     for place, result in aggregate.indexed_results:
         where = f"{RESULTS}/{place}"
         yield from _check_evaluated(result, where, retrieved)
@@ -157,7 +161,8 @@ def _implausible_member(aggregate: Aggregate) -> Iterator[Violation]:
         generation = object_or_empty(
             object_or_empty(result.get("generation_config")).get("generation_args")
         )
-        yield from _generation(generation, f"{where}/generation_config/generation_args")
+        if generation:
+            yield from _generation(generation, f"{where}/generation_config/generation_args")
 
 
 def _loaded_model(model: Mapping[str, Any]) -> Iterator[Violation]:
@@ -312,7 +317,7 @@ def _generation(settings: Mapping[str, Any], where: str) -> Iterator[Violation]:
     yield from _range(settings, "top_p", where, least=0, most=1)
     yield from _range(settings, "max_attempts", where, least=0)
     limits = object_or_empty(settings.get("eval_limits"))
-    for name in _LIMITS:
+    for name in _LIMITS if limits else ():
         yield from _range(limits, name, f"{where}/eval_limits", least=0)
 
 
