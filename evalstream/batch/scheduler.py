@@ -8,6 +8,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.batch.packing import (
+    BUNDLE_BYTES,
     WORTH_WORKERS,
     RunBundle,
     StoredResult,
@@ -175,7 +176,8 @@ class BatchScheduler:
     def _check_here(self, planned: PlannedRun) -> None:
         """Check a run in this process, with workers for its blocks where that pays off."""
         STOPPING.check()
-        if self._ledger is not None:
+        if self._ledger is not None and not 0 < planned.size <= BUNDLE_BYTES:
+            # The check may take long, or wait, and the process may be killed meanwhile.
             self._ledger.flush()
         checked = check_planned(self._options, planned, self._progress.within())
         self._record(checked, size=0)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -186,7 +187,7 @@ class Ledger:
             name=summary.file or summary.aggregate or summary.inputs or "",
             place=state.place,
             verdict=summary.verdict,
-            checked=_iso(state.taken),
+            checked=_iso(state.taken // 1_000_000_000),
             tool=__version__,
             settled=int(state.is_settled and is_read),
             settings=self._settings,
@@ -339,6 +340,6 @@ def find_gone_below(connection: sqlite3.Connection, folder: str) -> GoneRuns:
     return GoneRuns(count, tuple(names))
 
 
-def _iso(nanoseconds: int) -> str:
-    moment = datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+@lru_cache(maxsize=16)
+def _iso(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
