@@ -19,26 +19,6 @@ _ONE_FIELD_AT_MOST: Final = frozenset({0, 4, 8, 16})
 """Flags of a gzip header with at most one of extra data, name and comment (RFC 1952)."""
 
 
-WIDEST_WINDOW: Final = 15
-NARROWEST_WINDOW: Final = 9
-MEMORY_LEVEL: Final = 8
-"""Windows of zlib as powers of 2, and its usual memory level."""
-
-
-def compress_bytes(data: bytes, level: int) -> bytes:
-    """Compress bytes for `zlib.decompress`.
-
-    The window is no wider than the bytes: to make room for a wide one takes ten times as long as to
-    compress a few hundred bytes.
-    """
-    import zlib
-
-    window = min(max(len(data).bit_length(), NARROWEST_WINDOW), WIDEST_WINDOW)
-    memory = MEMORY_LEVEL + window - WIDEST_WINDOW
-    compressor = zlib.compressobj(level, zlib.DEFLATED, window, memory)
-    return compressor.compress(data) + compressor.flush()
-
-
 class Decompressor(Protocol):
     """Decompresses one member, with the interface of the standard library's decompressors."""
 

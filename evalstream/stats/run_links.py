@@ -12,7 +12,6 @@ from typing import IO, Any, Final, NamedTuple, TypeGuard
 
 from xxhash import xxh64_intdigest
 
-from evalstream.io.codecs import compress_bytes
 from evalstream.model.block import MEBIBYTE
 from evalstream.parsing import json
 
@@ -267,7 +266,7 @@ def encode_words(data: bytes) -> str:
     columns = array("Q")
     for column in range(WORDS):
         columns.extend(words[column::WORDS])
-    return base64.b64encode(compress_bytes(_swap_to_little_endian(columns).tobytes(), 6)).decode()
+    return base64.b64encode(zlib.compress(_swap_to_little_endian(columns).tobytes(), 6)).decode()
 
 
 def decode_words(text: str) -> bytes:

@@ -10,7 +10,6 @@ from typing import IO, Any, Final, NamedTuple
 
 from xxhash import xxh3_128_digest
 
-from evalstream.io.codecs import compress_bytes
 from evalstream.model.block import group_by_size
 from evalstream.parsing.json import dumps_exactly, loads_exactly
 
@@ -160,7 +159,7 @@ def decode_all(stored: ByteStore, key: bytes, kind: int) -> Iterator[dict[str, A
 
 
 def _encode(text: str, bound_to: bytes) -> bytes:
-    body = compress_bytes(text.encode("ascii"), 1)
+    body = zlib.compress(text.encode("ascii"), 1)
     return xxh3_128_digest(bound_to + body) + body
 
 
