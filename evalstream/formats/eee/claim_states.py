@@ -113,8 +113,8 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
         return Claim(pointer, f"{label}: {name}", kind, value, resolve(shown, part), **more)
 
     if claims.score is not None:
-        pointer = f"{RESULTS}/{result.place}/{SCORE}"
-        yield Claim(pointer, label, result.kind, claims.score, member(details, "score"), is_score=True)
+        pointer, shown = f"{RESULTS}/{result.place}/{SCORE}", member(details, "score")
+        yield Claim(pointer, label, result.kind, claims.score, shown, is_score=True)
     if claims.num_samples is not None:
         yield claim(NUM_SAMPLES, kinds.COUNT, Decimal(claims.num_samples))
     if claims.deviation is not None:

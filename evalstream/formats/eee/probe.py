@@ -366,23 +366,21 @@ def _confirms(tally: Tally, context: RowContext, *, is_all: bool) -> bool:
     otherwise one that more rows allow may come first.
     """
     recipe, rows = context.recipes[0], tally.rows
-    if tally.doubtful and context.foreign_id is None and context.evaluation_id is not None:
-        return False
-    if tally.unread or not (is_all or tally.lines >= PROBED_ROWS):
+    may_be_foreign = context.foreign_id is None and context.evaluation_id is not None
+    if tally.unread or (tally.doubtful and may_be_foreign):
         return False
     hashes = tally.recipes.total() + tally.hash_forms.count("absent")
-    if tally.versions.total() != rows or hashes != rows:
+    is_probed = is_all or tally.lines >= PROBED_ROWS
+    if not is_probed or tally.versions.total() != rows or hashes != rows:
         return False
     declared = (versions.nearest_version(one, instance=True) for one in tally.versions)
-    if any(one != context.version for one in declared):
-        return False
-    explained = [names for names in tally.recipes if names]
-    if not any(line <= PROBED_ROWS for names, _, line in tally.recipes.entries() if names):
-        return False
-    if not all(recipe in names for names in explained):
+    explained = [(names, line) for names, _, line in tally.recipes.entries() if names]
+    is_alike = all(one == context.version for one in declared)
+    is_found = any(line <= PROBED_ROWS for _, line in explained)
+    if not (is_alike and is_found and all(recipe in names for names, _ in explained)):
         return False
     is_preferred = recipe == versions.VERSIONS[context.version].preferred_recipe
-    return is_preferred or explained == [frozenset(context.recipes)]
+    return is_preferred or [names for names, _ in explained] == [frozenset(context.recipes)]
 
 
 def _decisive(context: RowContext) -> tuple[Any, ...]:

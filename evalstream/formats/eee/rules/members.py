@@ -74,12 +74,10 @@ def _evaluation_id_disagrees(aggregate: Aggregate) -> Iterator[Violation]:
         return
     at: dict[str, Any] = {"pointer": "/evaluation_id", "found": identity}
     for part in parts:
-        if part == aggregate.document.get("retrieved_timestamp"):
-            continue
-        seconds = read_seconds(part)
-        known = [] if seconds is None else [*map(read_seconds, _times(aggregate))]
-        known = [one for one in known if one is not None]
-        if seconds is not None and known and not any(abs(seconds - one) <= MINUTE for one in known):
+        # Most ids have the very text of this time.
+        is_same = part == aggregate.document.get("retrieved_timestamp")
+        seconds = None if is_same else read_seconds(part)
+        if seconds is not None and _is_another_time(seconds, aggregate):
             message = (
                 f"evaluation_id names the time {part}, which is neither retrieved_timestamp nor"
                 " an evaluation_timestamp"
@@ -92,10 +90,13 @@ def _evaluation_id_disagrees(aggregate: Aggregate) -> Iterator[Violation]:
         yield ES709.violation(f"{message} model: {aggregate.model_id}", **at)
 
 
-def _times(aggregate: Aggregate) -> Iterator[Any]:
-    for holder in (aggregate.document, *[one for _, one in aggregate.indexed_results]):
-        yield holder.get("retrieved_timestamp")
-        yield holder.get("evaluation_timestamp")
+def _is_another_time(seconds: float, aggregate: Aggregate) -> bool:
+    """Tell whether an aggregate states times, and none of them is near to one."""
+    holders = (aggregate.document, *[one for _, one in aggregate.indexed_results])
+    names = ("retrieved_timestamp", "evaluation_timestamp")
+    stated = [read_seconds(holder.get(name)) for holder in holders for name in names]
+    known = [one for one in stated if one is not None]
+    return bool(known) and not any(abs(seconds - one) <= MINUTE for one in known)
 
 
 def _names_the_model(parts: list[str], aggregate: Aggregate) -> bool:

@@ -90,7 +90,8 @@ def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:
             pointer = f"{RESULTS}/{figures.place}/metric_config"
             yield ES807.violation(f"the names of the metric make its score {shown}", pointer)
         yield from _other_metric(figures.metric, figures.place)
-    yield from _crossed_metrics(aggregate)
+    if len(aggregate.figures) > 1:
+        yield from _crossed_metrics(aggregate)
 
 
 _DESCRIBED: Final = LazyPattern(r"(\S+) (?:from scorer .+|\(filter: .+\))")

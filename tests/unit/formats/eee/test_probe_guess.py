@@ -137,9 +137,7 @@ MORE_REFERENCES = b"".join(
 
 @example(data=MISLEADING, library=None, first_lines=ROWS, usual=False)
 @example(data=MORE_REFERENCES, library="HELM", first_lines=ROWS, usual=False)
-@given(
-    data=FILES, library=LIBRARIES, first_lines=st.integers(1, ROWS), usual=st.booleans()
-)
+@given(data=FILES, library=LIBRARIES, first_lines=st.integers(1, ROWS), usual=st.booleans())
 @bounded(max_examples=examples(400))
 def test_the_first_block_settles_what_a_probe_finds(
     data: bytes, library: str | None, first_lines: int, usual: bool
