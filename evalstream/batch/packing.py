@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby, islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from evalstream.batch.plan import PlannedRun
 from evalstream.batch.results import RunResult, dump_summary, load_summary
@@ -19,7 +19,7 @@ from evalstream.formats.registry import MAIN_CATALOGUE, main_format
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import MEBIBYTE, group_by_size
-from evalstream.model.data_class import replace
+from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.errors import InternalError, WorkerLost
 from evalstream.model.finding import Finding, FindingList, Severity, Violation
 from evalstream.model.options import Options

@@ -10,10 +10,11 @@ import re
 import stat
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from evalstream.io.names import is_remote, printable
 from evalstream.io.spill_table import SpillTable
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.io.spill_table import SpillTable
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Finding
 from evalstream.model.report import RunSequence
 from evalstream.model.run_summary import RunSummary

@@ -10,13 +10,14 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.registry import FORMATS
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import OutputKind
 from evalstream.io.spill_table import SpillTable
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options

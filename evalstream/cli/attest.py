@@ -20,7 +20,6 @@ from evalstream.cli.options import (
 )
 from evalstream.cli.output import Target, report_outcome
 from evalstream.io.names import printable
-from evalstream.model.errors import UsageError
 from evalstream.model.option_fields import OptionText
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
@@ -83,14 +82,11 @@ def attest(
     """
     from evalstream.api.attest import attest as run_attest
 
-    if not inputs and files_from is None:
-        raise UsageError(
-            "no input given; for example: evalstream attest results/ --unsigned -o FILE"
-        )
+    missing = "no input given; for example: evalstream attest results/ --unsigned -o FILE"
     target = Target(reporting, force=force)
     call = partial(
         run_attest,
-        list(named_inputs(inputs or [], files_from)),
+        list(named_inputs(inputs, files_from, missing)),
         output,
         key=key,
         unsigned=unsigned,

@@ -16,7 +16,12 @@ from evalstream.io.overwriting import STDOUT, OutputKind, refuse_overwriting
 from evalstream.model.option_fields import Group, OptionText
 from evalstream.model.options import Options
 from evalstream.model.text import on_one_line, split_codes
-from evalstream.reporters import COMPARISON_REPORTERS, comparison_type, is_comparison
+from evalstream.reporters import (
+    COMPARISON_REPORTERS,
+    REPORT_OPTIONS,
+    comparison_type,
+    is_comparison,
+)
 
 _OWN: Final = Group.COMPARISON
 
@@ -162,15 +167,7 @@ def compare(
             choices=tuple(COMPARISON_REPORTERS),
         ),
     ] = "text",
-    output: Annotated[
-        str | None,
-        OptionText(
-            "Write the report to this file, complete or not at all.",
-            Group.REPORT,
-            "FILE",
-            flags=("--output", "-o"),
-        ),
-    ] = None,
+    output: Annotated[str | None, REPORT_OPTIONS["output"].text] = None,
     color: Color = "auto",
     force: ForceReport = False,
     progress: ShowProgress = None,

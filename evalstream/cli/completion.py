@@ -1,11 +1,10 @@
 """The command `completion`."""
 
-import sys
 from typing import Annotated, Final
 
 from evalstream.cli.command import COMPLETION, PROGRAM, command
 from evalstream.cli.options import ArgumentText
-from evalstream.cli.terminal import guard_output
+from evalstream.cli.terminal import write_text
 
 SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -22,7 +21,5 @@ def completion(
     """Print the script that completes commands, options, choices and rules in a shell."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    with guard_output():
-        script = get_completion_script(prog_name=PROGRAM, complete_var=COMPLETION, shell=shell)
-        sys.stdout.write(f"{script}\n")
-        sys.stdout.flush()
+    script = get_completion_script(prog_name=PROGRAM, complete_var=COMPLETION, shell=shell)
+    write_text(f"{script}\n")

@@ -19,7 +19,6 @@ from evalstream.cli.options import (
 )
 from evalstream.cli.output import Target, report_outcome
 from evalstream.io.names import printable
-from evalstream.model.errors import UsageError
 from evalstream.model.option_fields import OptionText
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
@@ -51,12 +50,11 @@ def export(
     """
     from evalstream.api.export import export as run_export
 
-    if not inputs and files_from is None:
-        raise UsageError("no input given; for example: evalstream export results/ --to tables/")
+    missing = "no input given; for example: evalstream export results/ --to tables/"
     target = Target(reporting, force=force)
     call = partial(
         run_export,
-        list(named_inputs(inputs or [], files_from)),
+        list(named_inputs(inputs, files_from, missing)),
         to,
         aggregate=aggregate,
         outputs=target.outputs(options.routing),

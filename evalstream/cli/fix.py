@@ -18,7 +18,6 @@ from evalstream.cli.options import (
 )
 from evalstream.cli.terminal import announce_terminal
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
-from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.option_fields import Group, OptionText
 from evalstream.model.options import Options
@@ -80,17 +79,16 @@ def fix(
     from evalstream.batch.rewriting.change_report import FIXED, ChangeReport
     from evalstream.cli.change_output import run_changes
 
-    if not inputs and files_from is None:
-        raise UsageError("no input given; evalstream fix results/ shows what would be repaired")
     announce_terminal("rows", *(inputs or []))
     written = [STDOUT] if report is None else [STDOUT, report]
     refuse_overwriting(written, [name for name in (*(inputs or []), files_from) if name])
     is_dry = not write and to is None
     shows = is_dry if diff is None else diff
     summary = ChangeReport(FIXED, is_dry=is_dry, diff=shows, show_values=options.show_values)
+    missing = "no input given; evalstream fix results/ shows what would be repaired"
     call = partial(
         run_fix,
-        named_inputs(inputs or [], files_from),
+        named_inputs(inputs, files_from, missing),
         aggregate=aggregate,
         write=write,
         to=to,

@@ -1,18 +1,13 @@
 """The command `formats`."""
 
-import sys
-
 from evalstream.cli.command import command
-from evalstream.cli.terminal import guard_output
+from evalstream.cli.terminal import write_text
 from evalstream.formats.registry import FORMATS
 
 
 @command(examples=("evalstream formats",))
 def formats() -> None:
     """List the known formats with their versions and documents."""
-    with guard_output():
-        for name, one in FORMATS.items():
-            sys.stdout.write(f"{name:12}{one.title}\n")
-            for version, documents in one.versions.items():
-                sys.stdout.write(f"  {version:12}{', '.join(documents)}\n")
-        sys.stdout.flush()
+    for name, one in FORMATS.items():
+        versions = (f"  {version:12}{', '.join(texts)}" for version, texts in one.versions.items())
+        write_text("\n".join([f"{name:12}{one.title}", *versions, ""]))

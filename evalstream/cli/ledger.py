@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from evalstream.batch.ledger.entries import DAMAGED, FORMS, entries, export, wrote
+from evalstream.batch.ledger.entries import DAMAGED, FORMS, entries, export_entries, wrote
 from evalstream.cli.command import command
 from evalstream.cli.options import ArgumentText, ForceReport
 from evalstream.cli.terminal import guard_output
@@ -48,4 +48,4 @@ def ledger(
     refuse_overwriting([STDOUT if output is None else output], ledger_files(file))
     kind = None if force else OutputKind("an export of a ledger", wrote)
     with guard_output(), Output(output, kind=kind) as target:
-        export(entries(file, verdict, split_codes(code), under), form, target)
+        export_entries(entries(file, verdict, split_codes(code), under), form, target)

@@ -135,15 +135,14 @@ def migrate(
     from evalstream.batch.rewriting.change_report import MIGRATED, ChangeReport
     from evalstream.cli.change_output import run_changes
 
-    if not inputs and files_from is None:
-        raise UsageError("no input given; evalstream migrate old/ --to new/ migrates a folder")
     announce_terminal("rows", *(inputs or []))
     written = [STDOUT, *ledger_files(ledger), *([] if report is None else [report])]
     refuse_overwriting(written, [name for name in (*(inputs or []), files_from, map_file) if name])
     summary = ChangeReport(MIGRATED, is_dry=dry_run, diff=diff, show_values=options.show_values)
+    missing = "no input given; evalstream migrate old/ --to new/ migrates a folder"
     call = partial(
         run_migration,
-        named_inputs(inputs or [], files_from),
+        named_inputs(inputs, files_from, missing),
         to,
         to_version=to_version,
         aggregate=aggregate,

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Annotated, Any, Final
 
-from evalstream.cli.terminal import guard_output
+from evalstream.cli.terminal import write_text
 from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.option_fields import Group, Option, OptionText
 from evalstream.model.options import OPTIONS
@@ -72,13 +73,18 @@ WHOLE_CHECK = [one.text for name, one in OPTIONS.items() if name not in CHECKS_L
 """The options of a check that leave nothing out."""
 
 
-def named_inputs(inputs: list[str], files_from: str | None) -> Iterable[str]:
-    """Return the inputs that are named on the command line or in a list."""
+def named_inputs(inputs: list[str] | None, files_from: str | None, missing: str) -> Iterable[str]:
+    """Return the inputs that are named on the command line or in a list.
+
+    Raises UsageError, which says what is `missing`, if neither is there.
+    """
     if files_from is None:
+        if not inputs:
+            raise UsageError(missing)
         return inputs
     from evalstream.discovery.input_list import inputs_from
 
-    return chain(inputs, inputs_from(files_from, missing_ok=False))
+    return chain(inputs or [], inputs_from(files_from, missing_ok=False))
 
 
 CONFIG: Final = Option(
@@ -140,7 +146,5 @@ def _announce(file: str, options: Iterable[Option], chosen: Mapping[str, Chosen]
 
 
 def _show(options: Iterable[Option], chosen: Mapping[str, Chosen], file: str | None) -> None:
-    with guard_output():
-        sys.stdout.writelines(f"{line}\n" for line in settings_lines(options, chosen, file))
-        sys.stdout.flush()
+    write_text("".join(f"{line}\n" for line in settings_lines(options, chosen, file)))
     sys.exit(ExitCode.PASSED)

@@ -2,14 +2,13 @@
 
 # The annotations are objects, not text, as they are read when the module is imported.
 
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
 
 from evalstream.cli.command import command
 from evalstream.cli.options import ArgumentText, Color
-from evalstream.cli.terminal import choose_style, guard_output
+from evalstream.cli.terminal import choose_style, write_text
 from evalstream.formats.registry import CATALOGUE, find_formats
 from evalstream.io.overwriting import STDOUT
 from evalstream.model.errors import UsageError
@@ -49,9 +48,7 @@ def write_rules(rules: Sequence[Rule], form: str, color: str, *, in_full: bool) 
         style = choose_style(ReportOptions(color=color), STDOUT)
         shown = _explain_rule if in_full else _line
         written = ("\n" if in_full else "").join(f"{shown(rule, style)}\n" for rule in rules)
-    with guard_output():
-        sys.stdout.write(written)
-        sys.stdout.flush()
+    write_text(written)
 
 
 def _as_dict(rule: Rule) -> dict[str, Any]:
@@ -179,9 +176,7 @@ def rules(
         # Nothing else of this command needs the statements.
         from evalstream.attestation.statement import digest_rules
 
-        with guard_output():
-            sys.stdout.write(f"{digest_rules()}\n")
-            sys.stdout.flush()
+        write_text(f"{digest_rules()}\n")
         return
     if not codes:
         write_rules(list(CATALOGUE.values()), form, color, in_full=False)

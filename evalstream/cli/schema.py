@@ -1,11 +1,10 @@
 """The commands `schema list`, `schema show` and `schema types`."""
 
-import sys
 from typing import Annotated
 
 from evalstream.cli.command import command
 from evalstream.cli.options import ArgumentText
-from evalstream.cli.terminal import guard_output
+from evalstream.cli.terminal import write_text
 from evalstream.model.errors import UsageError
 from evalstream.model.option_fields import Group, OptionText
 from evalstream.model.text import describe_unknown
@@ -21,7 +20,7 @@ def schema_names() -> tuple[str, ...]:
 @command(examples=("evalstream schema list",))
 def schema_list() -> None:
     """List the JSON Schemas that files are checked against, and those of reports."""
-    _write("".join(f"{name}\n" for name in schema_names()))
+    write_text("".join(f"{name}\n" for name in schema_names()))
 
 
 @command(examples=("evalstream schema show eee/0.2.0/instance", "evalstream schema show report"))
@@ -34,7 +33,7 @@ def schema_show(
     """Print a schema."""
     if schema_name not in schema_names():
         raise UsageError(describe_unknown("schema", schema_name, schema_names()))
-    _write(schema_text(schema_name))
+    write_text(schema_text(schema_name))
 
 
 @command(
@@ -62,10 +61,4 @@ def schema_types(
     """
     if schema_name not in type_names():
         raise UsageError(describe_unknown("schema", schema_name, type_names()))
-    _write(type_definitions(schema_name, language))
-
-
-def _write(text: str) -> None:
-    with guard_output():
-        sys.stdout.write(text)
-        sys.stdout.flush()
+    write_text(type_definitions(schema_name, language))

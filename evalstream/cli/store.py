@@ -159,9 +159,8 @@ def store_admit(
     New records are checked under --profile datastore, and compared with the store: a UUID never
     gets other content, and accepted files stay. Exit codes are those of check.
     """
-    if not changed and files_from is None:
-        raise UsageError("no changed file given; for example: git diff -z --name-only --no-renames")
-    names = list(named_inputs(changed or [], files_from))
+    missing = "no changed file given; for example: git diff -z --name-only --no-renames"
+    names = list(named_inputs(changed, files_from, missing))
     target = Target(reporting, force=force)
     read = [files_from, *(one for one in changed or [] if not is_remote(one))]
     with open_report(options, target, read) as reporter:

@@ -36,6 +36,13 @@ def guard_output() -> Iterator[None]:
         raise PipeClosed from error
 
 
+def write_text(text: str) -> None:
+    """Write a text to standard output."""
+    with guard_output():
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
 FOR_PEOPLE: Final = (TEXT, "concise")
 """The formats that list infos only if asked to."""
 

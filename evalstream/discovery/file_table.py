@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.discovery.peek import AGGREGATE, AggregatePeek
-from evalstream.io.remote import Listed
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
+from evalstream.model.data_class import NamedTuple
+
+if TYPE_CHECKING:
+    from evalstream.io.remote import Listed
 
 PAGE: Final = 500
 """How many files are read from disk at once."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from functools import partial
 from itertools import chain, islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.discovery import unrecognised
 from evalstream.discovery.file_table import FileEntry, FileTable, KnownFile
@@ -23,6 +23,7 @@ from evalstream.io import names as file_names
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.names import Exclusion
 from evalstream.io.temporary import is_temporary_name
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.run import NoInput
 
 _BATCH = 1000
@@ -196,9 +197,12 @@ class LocalFolder:
             return unrecognised.SPECIAL
         if met.sort is Sort.LINK:
             return self._link(met.path)
-        if file_names.is_data_name(met.path):
-            return FileEntry(met.path)
-        return unrecognised.ROWS_LIKE if file_names.is_like_rows(met.path) else unrecognised.OTHER
+        return self._file(met.path)
+
+    def _file(self, below: str) -> FileEntry | str:
+        if file_names.is_data_name(below):
+            return FileEntry(below)
+        return unrecognised.ROWS_LIKE if file_names.is_like_rows(below) else unrecognised.OTHER
 
     def _link(self, below: str) -> FileEntry | str | None:
         """Return the entry of a link, or the kind under which to count it, or None for neither."""
@@ -208,6 +212,8 @@ class LocalFolder:
             return _link_out(below)
         if target is None:
             return unrecognised.DANGLING_LINK if _may_be_data(below) else unrecognised.OTHER
+        if target == below:  # in the Hub's cache
+            return self._file(below)
         if self._exclusion.covers_any(target):
             return None
         if os.path.isdir(os.path.join(self.root, target)):

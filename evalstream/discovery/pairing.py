@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from evalstream.discovery.counterpart import AggregateFinder, is_outside, places, without_rows
 from evalstream.discovery.file_table import FileTable, KnownFile, Note
@@ -11,6 +11,7 @@ from evalstream.discovery.peek import AGGREGATE, AGGREGATES, FAULTY, MAYBE_AGGRE
 from evalstream.discovery.unrecognised import Leftovers
 from evalstream.io.containment import OutsideFolder
 from evalstream.io.names import SAMPLES, is_json_name, rows_rank, without_ending
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import internal_error
 from evalstream.model.run import NoInput, Run
 

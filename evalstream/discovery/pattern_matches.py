@@ -12,8 +12,8 @@ from typing import Final
 
 from evalstream.discovery.file_table import FileEntry, FileTable
 from evalstream.discovery.local import Met, Sort, join_path, walk
+from evalstream.io import remote
 from evalstream.io.names import NO_ENDING, WILD, Exclusion, is_data_name, is_remote, split_root
-from evalstream.io.remote import list_objects
 from evalstream.model.run import NoInput
 from evalstream.model.text import count_noun, join_words
 
@@ -88,7 +88,7 @@ def _list_matches(base: str, parts: _Parts, tree: FileTable) -> Iterator[NoInput
         if os.path.isdir(base):
             yield from walk(base, tree, enters=parts.leads_on, takes=parts.match_entry)
         return
-    for page in list_objects(base):
+    for page in remote.list_objects(base):
         tree.add(one for one in page if parts.matches(one.path, False))
         folders = {folder for one in page for folder in _folders_above(one.path)}
         matched = (FileEntry(folder) for folder in folders if parts.matches(folder, True))

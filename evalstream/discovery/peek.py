@@ -9,9 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from itertools import chain
-from typing import Final, NamedTuple
-
-import msgspec
+from typing import Final
 
 from evalstream.discovery import unrecognised
 from evalstream.engine.layout import FOREIGN
@@ -28,6 +26,7 @@ from evalstream.io.beginning import (
     read_outlined_beginning,
 )
 from evalstream.io.names import is_packed_json_name, is_rows_name
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, internal_error
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES
@@ -239,10 +238,12 @@ def _looked_closely(file: Beginning, text: bytes, is_valid: Callable[[], bool]) 
 
 def _is_valid(text: bytes) -> bool:
     """Tell whether a text is JSON, at any depth and with duplicate members."""
+    import msgspec  # it loads inspect, and few searches meet such a file
+
     try:
-        _ANYTHING.decode(text.removeprefix(UTF8_MARK))
+        msgspec.json.decode(text.removeprefix(UTF8_MARK), type=msgspec.Raw)
         text.decode()
-    except _NO_SUCH_JSON:
+    except (msgspec.MsgspecError, ValueError, RecursionError):  # before 0.21 it has other errors
         return False
     return True
 
@@ -254,8 +255,3 @@ _DOCUMENTS_BESIDE: Final = (
     unrecognised.REPORT,
 )
 _BESIDE: Final = (*_DOCUMENTS_BESIDE, unrecognised.EVENTS)
-
-_NO_SUCH_JSON: Final = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What msgspec raises; before 0.21 its errors have another class."""
-
-_ANYTHING: Final = msgspec.json.Decoder(msgspec.Raw)

@@ -13,9 +13,9 @@ from evalstream.discovery.file_table import FileEntry, FileTable, KnownFile
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.discovery.unrecognised import ROWS_LIKE, Leftovers
 from evalstream.io import names as file_names
+from evalstream.io import remote
 from evalstream.io.beginning import PEEK_BYTES, Beginning
 from evalstream.io.names import Exclusion
-from evalstream.io.remote import Listed, as_prefix, exists, list_objects, read_each, read_whole
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import NoInput, Run
 from evalstream.parsing.limits import MOST_JSON_BYTES
@@ -27,7 +27,7 @@ class Prefix:
     kind = "prefix"
 
     def __init__(self, url: str, exclusion: Exclusion) -> None:
-        self.root = as_prefix(url)
+        self.root = remote.as_prefix(url)
         self._exclusion = exclusion
 
     def fill(self, tree: FileTable, left: Leftovers) -> Iterator[NoInput]:
@@ -36,7 +36,7 @@ class Prefix:
         In a partial list, rows whose aggregate is not listed would seem to have none.
         """
         try:
-            for page in list_objects(self.root):
+            for page in remote.list_objects(self.root):
                 tree.add(
                     entry for one in page if (entry := self._classify_object(one, left)) is not None
                 )
@@ -72,13 +72,13 @@ class Prefix:
         files = list(files)
         known = [_known_by_list(file, tree) for file in files]
         unread, again = tee(file for file, look in zip(files, known, strict=True) if look is None)
-        texts = read_each((self.join_path(file.path) for file in unread), MOST_JSON_BYTES)
+        texts = remote.read_each((self.join_path(file.path) for file in unread), MOST_JSON_BYTES)
         for look in known:
             if look is None:
                 look = peek.peek_safely(partial(_peek_object, next(again), next(texts)))  # noqa: PLW2901
             yield look
 
-    def _classify_object(self, one: Listed, left: Leftovers) -> FileEntry | None:
+    def _classify_object(self, one: remote.Listed, left: Leftovers) -> FileEntry | None:
         if self._exclusion.covers_any(one.path):
             left.excluded += 1
         elif file_names.is_data_name(one.path):
@@ -91,7 +91,7 @@ class Prefix:
 def is_readable(url: str) -> bool:
     """Tell whether a remote file exists; many stores forbid requests for missing objects."""
     try:
-        return exists(url)
+        return remote.exists(url)
     except PermissionError:
         return False
 
@@ -135,7 +135,7 @@ def stands_for_prefix(url: str) -> bool:
         return True
     if file_names.ends_like_ours(url) or "?" in url or is_readable(url):
         return False
-    return any(list_objects(url))
+    return any(remote.list_objects(url))
 
 
 def found_at(url: str) -> Run | peek.AggregatePeek:
@@ -149,7 +149,7 @@ def found_at(url: str) -> Run | peek.AggregatePeek:
     if not file_names.is_json_name(url.partition("?")[0]):
         candidates = [] if is_signed else file_names.aggregate_candidates(url)
         return Run(url, next(filter(is_readable, candidates), None))
-    look = peek.peek_document(read_whole(url, MOST_JSON_BYTES), url)
+    look = peek.peek_document(remote.read_whole(url, MOST_JSON_BYTES), url)
     if look.kind not in (peek.AGGREGATE, peek.BROKEN, peek.LIKE_AGGREGATE):
         return look
     named = [] if is_signed else [*_beside(url, look.declared), *file_names.rows_named_like(url)]

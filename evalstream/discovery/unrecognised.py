@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
-
-import msgspec
+from typing import Final
 
 from evalstream.formats.registry import FORMATS, folder_format, main_format
 from evalstream.io.names import printable
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.run import NoInput
 from evalstream.model.text import count_noun
@@ -225,8 +224,6 @@ _OF_DATA: Final = (main_format().aggregate_members | main_format().row_members) 
 }
 """Members of rows and aggregates; an index may have a version, and a finding a sample id."""
 
-_MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
 
 def aside_by_members(keys: frozenset[str]) -> str | None:
     """Return the kind of non-data file that an object with these members is, or None for data."""
@@ -237,11 +234,12 @@ def aside_by_members(keys: frozenset[str]) -> str | None:
 
 def read_members(text: bytes) -> frozenset[str]:
     """Return all members of a JSON object, or none if the text is not a JSON object."""
+    import msgspec  # it loads inspect, and few searches meet such a file
+
     try:
-        members: Mapping[str, msgspec.Raw] = _MEMBERS.decode(text)
+        return frozenset(msgspec.json.decode(text, type=dict[str, msgspec.Raw]))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return frozenset()
-    return frozenset(members)
 
 
 def are_all_aside(lines: Iterable[bytes], kind: str) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from evalstream.model import changes
 from evalstream.model.block import Block, Lines
 from evalstream.model.changes import ChangeTally
-from evalstream.model.data_class import DataClass
+from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import UTF8_MARK

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -180,6 +179,8 @@ def copy_to_disk(reader: ByteStream, most: int | None = None) -> IO[bytes]:
 
     Raises TooLarge for more than `most` bytes.
     """
+    import tempfile  # it loads random and shutil, and most logs are read in place
+
     copy = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by the caller
     try:
         for piece in pieces(reader, most):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
@@ -18,7 +18,7 @@ from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.run_summary import RunSummary
 from evalstream.rules.base import RepairAction, Rule
-from evalstream.rules.catalogue import SHARED, SHARED_RULES, Catalogue, Family
+from evalstream.rules.catalogue import SHARED, SHARED_RULES, Catalogue
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
@@ -120,24 +120,6 @@ class Format(Protocol):
     def load(self, module: str) -> Any:
         """Import a module of its folder, which is not loaded before it is needed."""
         return import_module(f"{__package__}.{self.name}.{module}")
-
-    rule_modules: ClassVar[Sequence[str]] = ()
-    """The modules in its folder `rules`; each lists its rules as `RULES`."""
-
-    def rules(self) -> Iterable[Rule]:
-        """Return its rules, without those that all formats share."""
-        modules = (self.load(f"rules.{name}") for name in self.rule_modules)
-        return [rule for module in modules for rule in module.RULES]
-
-    @property
-    def prefix(self) -> str:
-        """The letters that its codes begin with."""
-        return PREFIXES[self.name]
-
-    @property
-    def catalogue(self) -> Catalogue:
-        """Its rules by code, with those that all formats share."""
-        return _make_catalogue(self.prefix, self.rules)
 
     def detect_kind(self, file: Beginning) -> str | None:
         """Return the kind of document of a file, or None for a file of another format."""
@@ -345,11 +327,19 @@ AnyFormat = RowFormat | PairedFormat | FolderFormat
 """A format; `grouping` says how its files belong together."""
 
 
+def load_rules(name: str) -> list[Rule]:
+    """Return the rules of a format, without those that all formats share."""
+    folder = f"{__package__}.{name}.rules"
+    modules = (import_module(f"{folder}.{one}") for one in import_module(folder).MODULES)
+    return [rule for module in modules for rule in module.RULES]
+
+
 @cache
-def _make_catalogue(prefix: str, rules: Family) -> Catalogue:
-    if prefix == SHARED:
-        return Catalogue({SHARED: lambda: (*SHARED_RULES, *rules())})
-    return Catalogue({SHARED: lambda: SHARED_RULES, prefix: rules})
+def load_catalogue(*names: str) -> Catalogue:
+    """Return the rules of formats by code, with those that all formats share; they load late."""
+    families = {PREFIXES[name]: partial(load_rules, name) for name in names}
+    own = families.pop(SHARED, tuple)
+    return Catalogue({SHARED: lambda: (*SHARED_RULES, *own()), **families})
 
 
 def open_source(path: str, options: Options, wanted: Wanted) -> SourceLog:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 from evalstream.formats import PREFIXES
-from evalstream.formats.base import AnyFormat, FolderFormat, Format, Kind, PairedFormat, RowFormat
+from evalstream.formats.base import (
+    AnyFormat,
+    FolderFormat,
+    Format,
+    Kind,
+    PairedFormat,
+    RowFormat,
+    load_catalogue,
+)
 from evalstream.io.names import is_yaml_name
 from evalstream.model.options import Options
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.rules.base import Rule
-from evalstream.rules.catalogue import SHARED_RULES, Catalogue
+from evalstream.rules.catalogue import SHARED_RULES
 
 if TYPE_CHECKING:
     from evalstream.io.beginning import Beginning
@@ -125,18 +133,8 @@ def has_needed(code: str, options: Options) -> bool:
     return not (rule.in_store or (rule.needs and getattr(options, rule.needs) is None))
 
 
-def _iterate_rules(name: str) -> Iterable[Rule]:
-    rules = FORMATS[name].rules()
-    return (*SHARED_RULES, *rules) if name == MAIN else rules
-
-
-CATALOGUE: Final = Catalogue(
-    {
-        prefix: partial(_iterate_rules, name)
-        for prefix, name in sorted(zip(PREFIXES.values(), PREFIXES, strict=True))
-    }
-)
+CATALOGUE: Final = load_catalogue(*sorted(NAMES, key=PREFIXES.__getitem__))
 """The rules of all formats by code, with those that all formats share."""
 
-MAIN_CATALOGUE: Final = main_format().catalogue
+MAIN_CATALOGUE: Final = load_catalogue(MAIN)
 """The shared rules and those of the main format, without the time to load those of others."""

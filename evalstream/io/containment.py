@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from typing import Final
+
+from evalstream.parsing.lazy_regex import LazyPattern
 
 MOST_LINKS: Final = 40
 """Most symbolic links followed on the way to one file, the limit of Linux."""
@@ -20,7 +23,8 @@ class OutsideFolder(Exception):
 class FolderBoundary:
     """A folder that bounds all access: files in it may be read, and no others.
 
-    It remembers which folders are not links, since most files are in the same few folders.
+    It remembers which folders are not links, since most files are in the same few folders. In a
+    snapshot of the Hub's cache a link to one of its blobs is a file.
     """
 
     def __init__(self, folder: str) -> None:
@@ -28,6 +32,7 @@ class FolderBoundary:
         self._spellings = {self.real, os.path.abspath(folder)}
         self._start = f"{self.real.rstrip('/')}/"
         self._folders: set[str] = set()
+        self._blobs = _blobs_of_snapshot(self.real)
 
     def resolve(self, path: str) -> str | None:
         """Return the path below the folder to which a path resolves through links.
@@ -71,6 +76,10 @@ class FolderBoundary:
                 continue
             links += 1
             target = _target(location)
+            if self._blobs is not None and self._is_blob(os.path.join(location, "..", target)):
+                resolved_parts.append(part)
+                mode = stat.S_IFREG
+                continue
             if not target or links > MOST_LINKS:
                 return None, 0
             if os.path.isabs(target):
@@ -79,6 +88,10 @@ class FolderBoundary:
                 parts = _parts(target)
             remaining.extend(reversed(parts))
         return "/".join(resolved_parts), mode
+
+    def _is_blob(self, path: str) -> bool:
+        folder, name = os.path.split(os.path.normpath(path))
+        return folder == self._blobs and stat.S_ISREG(self._read_mode(f"{folder}/{name}"))
 
     def _read_mode(self, location: str) -> int:
         """Return the mode of a file or link, 0 for a folder, -1 where nothing exists."""
@@ -102,6 +115,28 @@ class FolderBoundary:
             if f"{path}/".startswith(start):
                 return _parts(path[len(start) :])
         raise OutsideFolder(path)
+
+
+def _blobs_of_snapshot(folder: str) -> str | None:
+    """Return the folder of the files that a snapshot of the Hub's cache consists of links to.
+
+    `folder` is a real path in a snapshot. Source: huggingface_hub, "Understand caching": files are
+    in `datasets--OWNER--NAME/blobs`, links to them in `datasets--OWNER--NAME/snapshots/COMMIT`.
+    """
+    found = _SNAPSHOT.match(folder)
+    if found is None:
+        return None
+    blobs = f"{found[1]}/blobs"
+    return blobs if os.path.isdir(blobs) and not os.path.islink(blobs) else None
+
+
+_SNAPSHOT: Final = LazyPattern(r"(.*/(?:datasets|models|spaces)--[^/]+)/snapshots(?:/|$)")
+
+
+def files_inside(folder: str, names: Iterable[str]) -> list[str]:
+    """Return the names of regular files in a folder, without links that lead out of it."""
+    boundary = FolderBoundary(folder)
+    return [name for name in names if boundary.has_file(name)]
 
 
 def _parts(path: str) -> list[str]:

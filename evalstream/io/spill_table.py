@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -22,6 +21,9 @@ class SpillTable:
 
     def __init__(self, tables: str) -> None:
         # The results may be iterated over in another thread than the one that created them.
+        import sqlite3  # most checks need no table
+
+        self._error = sqlite3.Error
         self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
         weakref.finalize(self, self._base.close)
@@ -38,7 +40,7 @@ class SpillTable:
         self._write()
         try:
             return self._base.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
+        except self._error as error:
             raise _full(error) from error
 
     def iterate(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
@@ -47,7 +49,7 @@ class SpillTable:
         try:
             for row in self._base.execute(statement, values):  # noqa: UP028 - it closes no cursor
                 yield row
-        except sqlite3.Error as error:
+        except self._error as error:
             raise _full(error) from error
 
     def pages(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
@@ -82,7 +84,7 @@ class SpillTable:
     def _run(self, statement: str, values: Iterable[tuple[Any, ...]]) -> int:
         try:
             return self._base.executemany(statement, values).rowcount
-        except sqlite3.Error as error:
+        except self._error as error:
             raise _full(error) from error
 
     def close(self) -> None:
@@ -100,6 +102,6 @@ def decode_name(data: bytes) -> str:
     return data.decode(errors="surrogatepass")
 
 
-def _full(error: sqlite3.Error) -> CannotCheck:
+def _full(error: Exception) -> CannotCheck:
     remedy = "set TMPDIR to a folder with more space"
     return CannotCheck(f"cannot write to the folder for temporary files: {error}; {remedy}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
+
+from evalstream.model.data_class import NamedTuple
 
 MOST_PLACES: Final = 3
 """Number of lines that are kept of each change."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+from evalstream.model.data_class import NamedTuple
 
 
 class SourceScore(NamedTuple):

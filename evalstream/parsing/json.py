@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
+from itertools import count
 from math import isfinite
 from typing import Any, Final
 
@@ -150,20 +151,61 @@ def dumps(value: Any) -> bytes:
     Lone surrogates are escaped, and infinite numbers, which JSON does not have, become null.
     """
     try:
-        return _encoder()(value)
-    except TypeError:
+        return _encode(value, is_sorted=False)
+    except (TypeError, UnicodeEncodeError):
         # The JSON of the standard library takes as long to load as five modules of evalstream.
         import json
 
         return json.dumps(_finite(value), separators=(",", ":")).encode()
 
 
-@lru_cache(maxsize=1)
-def _encoder() -> Callable[[Any], bytes]:
-    # It loads dataclasses, uuid and platform: 5 ms that many checks can do without.
-    from orjson import dumps as encode
+FEW_CALLS: Final = 64
+"""How many values the standard library encodes in the time in which orjson is loaded."""
 
-    return encode
+MOST_ALIKE: Final = 1 << 16
+"""How many characters of JSON it encodes at most."""
+
+_calls: Final = count()
+
+
+def _encode(value: Any, *, is_sorted: bool) -> bytes:
+    """Encode as orjson does, and raise TypeError for what it refuses, or UnicodeEncodeError.
+
+    It loads dataclasses, inspect, uuid and platform: 10 ms that few values can do without.
+    """
+    if next(_calls) < FEW_CALLS:
+        written = encode_alike(value, is_sorted=is_sorted)
+        if written is not None:
+            return written
+    import orjson
+
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS if is_sorted else None)
+
+
+def encode_alike(value: Any, *, is_sorted: bool) -> bytes | None:
+    """Encode a value with the standard library, None where orjson may write or refuse it otherwise.
+
+    These are large and deep values, exponents, numbers that are infinite or above 64 bits. Raises
+    UnicodeEncodeError for lone surrogates.
+    """
+    try:
+        text = _small_encoder(is_sorted)(value)
+    except (TypeError, ValueError):
+        return None
+    is_small = len(text) < MOST_ALIKE and text.count("[") + text.count("{") < FAST_DEPTH
+    return text.encode() if is_small and not _UNLIKE.search(f",{text}") else None
+
+
+_UNLIKE: Final = LazyPattern(r"[:,\[]-?(?:[0-9]{19}|[0-9.]+e)")
+
+
+@lru_cache(maxsize=2)
+def _small_encoder(is_sorted: bool) -> Callable[[Any], str]:
+    import json
+
+    return json.JSONEncoder(
+        ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=is_sorted
+    ).encode
 
 
 def dumps_visible(value: Any) -> bytes:
@@ -237,11 +279,9 @@ def loads_exactly(text: bytes) -> Any:
 
 def canonical(value: Any) -> bytes:
     """Encode `value` as JSON that does not depend on the order of keys."""
-    import orjson
-
     try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except TypeError:
+        return _encode(value, is_sorted=True)
+    except (TypeError, UnicodeEncodeError):
         import json
 
         return json.dumps(value, sort_keys=True).encode()

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from itertools import pairwise
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.array_elements import DECODER
 from evalstream.parsing.json import FAST_DEPTH, fast, is_finite
 from evalstream.parsing.json_tokens import TOKEN

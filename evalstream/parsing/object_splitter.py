@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Position
 from evalstream.parsing.array_elements import ArrayError, Element, ListScanner
 from evalstream.parsing.array_splitter import ArraySplitter

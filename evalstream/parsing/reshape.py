@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum, StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.model.changes import (
     DIGEST,
@@ -22,7 +22,7 @@ from evalstream.model.changes import (
     ChangeKind,
     Example,
 )
-from evalstream.model.data_class import DataClass, field
+from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.text import is_hex_digest, normalise_digest
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_tree import JsonType, Node, Splices, compact, decode_string, quote_text

@@ -34,11 +34,11 @@ def builtin_schema(name: str) -> Any:
     import json
 
     try:
-        return json.loads(_read(f"{name}.schema.json"))
+        return json.loads(read_schema(f"{name}.schema.json"))
     except FileNotFoundError:
         from evalstream.parsing.yaml import read_yaml
 
-        return read_yaml(_read(f"{name}.schema.yaml"), SCHEMA_DEPTH).value
+        return read_yaml(read_schema(f"{name}.schema.yaml"), SCHEMA_DEPTH).value
 
 
 def schema_documents() -> list[str]:
@@ -92,7 +92,8 @@ def _folder() -> str:
     return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(package), "schemas")
 
 
-def _read(name: str) -> bytes:
+def read_schema(name: str) -> bytes:
+    """Return the bytes of a file in the folder of the schemas."""
     with open(os.path.join(_folder(), name), "rb") as file:
         return file.read()
 
@@ -137,7 +138,7 @@ def _built_code(name: str) -> Callable[[Any], object] | None:
     module = "".join(one if one.isalnum() else "_" for one in name)
     try:
         built = import_module(f"evalstream.parsing.acceptors.{module}")
-        text = _read(f"{name}.schema.json")
+        text = read_schema(f"{name}.schema.json")
     except (ImportError, OSError):
         return None
     validate: Callable[[Any], object] = built.validate

@@ -8,8 +8,9 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import SyntaxIssue, dumps, pointer, shorten
 from evalstream.parsing.strict_json import MAX_INTEGER_DIGITS
 

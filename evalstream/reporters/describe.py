@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import quote
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Finding
 from evalstream.model.run import HELD_AGGREGATE, HELD_ROWS, STDIN
 from evalstream.model.run_summary import RunSummary

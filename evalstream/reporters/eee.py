@@ -7,8 +7,9 @@ import re
 import sqlite3
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report
 from evalstream.model.run_summary import NOT_CHECKED, RunSummary
@@ -16,7 +17,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps, read_back
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
-from evalstream.reporters.summary import is_refused
+from evalstream.reporters.summary import fails_by_verdict
 
 WHOLE_FILE: Final = "(file)"
 ROOT: Final = "(root)"
@@ -63,7 +64,7 @@ _UNKNOWN: Final = re.compile(r"unknown property (.+?)(?:; did you mean .+\?)?", 
 _COLUMN: Final = re.compile(r"at column (\d+)")
 
 
-def make_entry(finding: Finding) -> dict[str, Any]:
+def _make_entry(finding: Finding) -> dict[str, Any]:
     """Return an error or a warning in the words of the validator."""
     entry: dict[str, Any] = {
         "loc": location(finding),
@@ -194,7 +195,7 @@ class EeeReporter(Recognized):
         times, was_error = self._counts.get(finding.code, (0, False))
         self._counts[finding.code] = times + finding.occurrences, was_error or is_error
         if finding.severity is not Severity.INFO:
-            entry = format_entry(make_entry(finding))
+            entry = format_entry(_make_entry(finding))
             self._base.execute(
                 "INSERT INTO entry VALUES (?, ?, ?, ?, ?)",
                 (self._name, is_error, finding.code, entry, is_about_pair(finding)),
@@ -220,7 +221,7 @@ class EeeReporter(Recognized):
             names = [one.name for one in files]
             if names:
                 self._note_hidden(run, names)
-                has_failed = run.verdict == "failed" or is_refused(run, report)
+                has_failed = run.verdict == "failed" or fails_by_verdict(run, report)
                 self._note_verdict(run, names, has_failed=has_failed)
                 self._note_pair(names)
         self._base.execute(

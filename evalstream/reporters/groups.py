@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps

@@ -6,9 +6,10 @@ import pickle
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, count
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.model.claim import State, count_states, describe_states
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Finding, RuleText, Severity
 from evalstream.model.report import Report
 from evalstream.model.run import MAIN_FORMAT
@@ -16,7 +17,7 @@ from evalstream.model.run_summary import NOT_CHECKED, UNPROVED, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.reporters.describe import cut_text, describe_values, file_name, visible
 from evalstream.reporters.run_lines import describe_claim, run_line, sort_claims
-from evalstream.reporters.summary import describe_doubt, is_refused, occurrences
+from evalstream.reporters.summary import describe_doubt, fails_by_verdict, occurrences
 
 MOST_FINDINGS: Final = 20
 """How many findings one test lists."""
@@ -55,7 +56,7 @@ def iterate_tests(
     run: RunSummary, findings: Iterable[Finding], report: Report
 ) -> Iterator[TestCase]:
     """Iterate over the tests of a run; the findings are about its files."""
-    yield _verdict(run, FAILURE if is_refused(run, report) else SKIPPED)
+    yield _verdict(run, FAILURE if fails_by_verdict(run, report) else SKIPPED)
     yield from _verified_tests(run)
     yield from _claim_tests(run)
     yield from rule_tests(findings, run.counts, run.failing, report)

@@ -8,7 +8,9 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from math import ceil, floor, isfinite, log10
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+from evalstream.model.data_class import NamedTuple
 
 VOID: Final = frozenset({"meta", "br", "input"})
 """The elements that have no content and no end tag."""

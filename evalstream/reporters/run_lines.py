@@ -23,6 +23,9 @@ LINES_SHOWN: Final = 20
 LABELS_SHOWN: Final = 3
 """How many claims are named in a line about several."""
 
+_NO_AVERAGES: Final = frozenset({"max", "median", "min", "mode"})
+"""Kinds of a score that are easily taken for an average."""
+
 VALUE: Final = 80
 """How many characters of a claimed value are shown."""
 
@@ -60,6 +63,8 @@ def describe_claim(claim: JudgedClaim) -> str:
         claimed, recomputed = (f"{one!s:.{VALUE}}" for one in (claim.claimed, claim.recomputed))
     # What follows from other figures, such as that of a group, follows from no row.
     rows = f" from {count_noun(claim.rows, 'row')}" if claim.rows else ""
+    if claim.is_score and claim.kind in _NO_AVERAGES:
+        recomputed = f"{recomputed} as {claim.kind}"
     return f"claims {claimed}, recomputed {recomputed}{rows}: {describe_state(claim)}"
 
 

@@ -189,7 +189,7 @@ class SarifReporter(Recognized):
         for run in islice(chain(open_ones, others), MOST_RUNS):
             file = run.file or run.aggregate or run.inputs
             locations = [self._location(file)] if file else []
-            level = "error" if summary.is_refused(run, report) else _level(run)
+            level = "error" if summary.fails_by_verdict(run, report) else _level(run)
             yield {**_notification(run_line(run), level), "locations": locations}
         if report.totals.runs > MOST_RUNS:
             more = count_noun(report.totals.runs - MOST_RUNS, "more run")

@@ -58,7 +58,7 @@ def overall_verdict(report: Report) -> str:
     return next(verdict for verdict in WORST_FIRST if totals.verdicts.get(verdict))
 
 
-def is_refused(run: RunSummary, report: Report) -> bool:
+def fails_by_verdict(run: RunSummary, report: Report) -> bool:
     """Tell whether a run fails the check by its verdict alone, as `--strict` demands."""
     return run.verdict == "unconfirmed" and report.options.get("strict") is True
 

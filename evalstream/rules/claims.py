@@ -65,7 +65,8 @@ def find_open(rule: Rule, claims: Iterable[JudgedClaim]) -> Iterator[Violation]:
         more = f" and {len(some) - LABELS:,} more" if len(some) > LABELS else ""
         message = f"{count_noun(len(some), 'open claim')} ({labels}{more}): {reason}"
         count = len(some) if len(some) > 1 else None
-        yield claim_violation(rule, some[0], message, Severity.WARNING)._replace(count=count)
+        violation = claim_violation(rule, some[0], message, Severity.WARNING)
+        yield violation._replace(expected=None, count=count)
 
 
 def claim_violation(

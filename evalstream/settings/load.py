@@ -19,7 +19,7 @@ from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters import REPORT_OPTIONS
 from evalstream.settings import resolve
 from evalstream.settings.options import options_from, read_schema_text
-from evalstream.settings.resolve import TOOL, read_bytes, read_project
+from evalstream.settings.resolve import TOOL, read_project, read_regular_file
 
 MOST_KEY_PARTS: Final = 16
 """The most parts of a dotted key: parsing takes time by the square of their number."""
@@ -66,14 +66,14 @@ def read_table(file: str) -> TomlTable:
 def _table(file: str) -> TomlTable | None:
     if os.path.basename(file) == resolve.PROJECT_NAME:
         return _project_table(file)
-    text = read_bytes(file)
+    text = read_regular_file(file)
     return None if text is None else TomlTable(file, _parse_toml(file, text))
 
 
 def _project_table(file: str) -> TomlTable | None:
     """Return the settings of a file that tools share, None if it has none."""
     text = read_project(file)
-    if text is None:
+    if text is None or (TOOL.encode() not in text and b"\\" not in text):
         return None
     tools = _parse_toml(file, text).get("tool")
     if not isinstance(tools, Mapping) or TOOL not in tools:

@@ -106,11 +106,11 @@ def _may_set(file: str) -> bool:
 
 def read_project(file: str) -> bytes | None:
     """Return the content of a file that tools share, None if it does not name this one."""
-    text = read_bytes(file)
+    text = read_regular_file(file)
     return text if text is not None and TOOL.encode() in text else None
 
 
-def read_bytes(file: str) -> bytes | None:
+def read_regular_file(file: str) -> bytes | None:
     """Return the content of a file, None if it does not exist. Raises UsageError."""
     try:
         # The first look opens no device; the second is at what was opened.

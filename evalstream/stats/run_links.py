@@ -8,11 +8,12 @@ import weakref
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any, Final, NamedTuple, TypeGuard
+from typing import IO, Any, Final, TypeGuard
 
 from xxhash import xxh64_intdigest
 
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing import json
 
 NO_INPUT_HASH: Final = 0

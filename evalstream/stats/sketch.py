@@ -11,9 +11,9 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from evalstream.model.data_class import DataClass, field
+from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.finding import Severity
 from evalstream.model.sketch import LINEAR, LOG, Histogram, Sketch, Strip
 from evalstream.stats.tally import FRACTION_BITS, fixed_point

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import accumulate, islice
 from os import SEEK_END
-from typing import IO, Final, NamedTuple
+from typing import IO, Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.row_record import (
     ABSENT,
     CONTENT_AT,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from evalstream.formats.registry import FORMATS
+from evalstream.formats.base import load_rules
 from evalstream.rules.base import Rule
 from reference.markdown import code, table
 from reference.program import printed
@@ -46,7 +46,7 @@ def titles_by_code_prefix() -> dict[str, str]:
 
 
 def _rules(name: str) -> Iterator[Rule]:
-    return iter(FORMATS[name].rules())
+    return iter(load_rules(name))
 
 
 def page() -> str:

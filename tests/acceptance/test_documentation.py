@@ -21,6 +21,7 @@ import evalstream
 from evalstream.batch.ledger.entries import FORMS
 from evalstream.cli.command import COMMANDS, load_command, option_spellings
 from evalstream.cli.thresholds import FORMATS as ANSWERS
+from evalstream.formats import PREFIXES
 from evalstream.formats.eee.sample_hash import RECIPES
 from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.reporters import COMPARISON_REPORTERS, REPORTERS
@@ -51,7 +52,7 @@ EXAMPLE_PATHS = {
 """The files that CONTRIBUTING.md adds as examples."""
 
 _CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
-_CODE = re.compile(rf"\b(?:{'|'.join(one.prefix for one in FORMATS.values())})\d{{3}}\b")
+_CODE = re.compile(rf"\b(?:{'|'.join(PREFIXES.values())})\d{{3}}\b")
 _PATH = re.compile(r"`((?:[\w.+-]+/)+(?:[\w-]+\.(?:py|c|h|json|toml|txt|svg))?)`")
 _FILE_NAME = re.compile(r"`(\w+\.(?:py|c|h))`")
 _MODULE = re.compile(r"\bevalstream((?:\.[a-z_0-9]+)+)\b")

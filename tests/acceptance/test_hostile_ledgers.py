@@ -20,7 +20,7 @@ from rows import bytes_of, sound_rows
 
 import evalstream
 from evalstream.batch.ledger import database, records, run_state
-from evalstream.batch.ledger.entries import FORMS, entries, export
+from evalstream.batch.ledger.entries import FORMS, entries, export_entries
 from evalstream.model.errors import CannotCheck, CannotWrite, EvalstreamError
 
 ROWS = "run.jsonl"
@@ -55,7 +55,7 @@ def checked(**options: Any) -> tuple[int, list[tuple[str, dict[str, int], int]],
 def listed(path: str = "runs.ledger") -> None:
     """List a ledger in every form. Raises EvalstreamError."""
     for form in FORMS:
-        export(entries(path), form, Bytes())  # type: ignore[arg-type]
+        export_entries(entries(path), form, Bytes())  # type: ignore[arg-type]
 
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:

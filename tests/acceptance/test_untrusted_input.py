@@ -192,6 +192,51 @@ def test_links_of_evalguard_are_not_followed_out(store: Path) -> None:
     assert "EVG502" in said
 
 
+@each(
+    ("folder", "named", "beside", "remark"),
+    [
+        ("infereval", "evaluation.json", "benchmark.json", "there was no benchmark"),
+        (
+            *("helm/pens-model=acme_acorn-7b", "per_instance_stats.json", "scenario_state.json"),
+            "0 of 8 instances scored again",
+        ),
+    ],
+)
+def test_a_document_leads_to_no_link_out_of_its_folder(
+    store: Path, folder: str, named: str, beside: str, remark: str
+) -> None:
+    shutil.copytree(EXAMPLES / folder, "store/log", dirs_exist_ok=True)
+    Path("store/log", beside).rename(f"secret/{beside}")
+    Path("store/log", beside).symlink_to(f"../../secret/{beside}")
+    opened, said = watched(f"store/log/{named}")
+    assert not outside(opened)
+    assert remark in said
+
+
+def test_a_snapshot_of_the_hub_leads_to_its_own_blobs_alone(tmp_path: Path) -> None:
+    repository = tmp_path / "hub" / "datasets--acme--results"
+    snapshot, blobs = repository / "snapshots" / "0a1b2c", repository / "blobs"
+    snapshot.mkdir(parents=True)
+    blobs.mkdir()
+    for number, name in enumerate(("run.jsonl", "aggregate.json")):
+        shutil.copy(EXAMPLES / name, blobs / str(number))
+        (snapshot / name).symlink_to(f"../../blobs/{number}")
+    for named in (snapshot, snapshot.parent, *snapshot.iterdir()):
+        report = evalstream.check(named)
+        assert [run.verdict for run in report.runs] == ["passed"], named
+        assert list(report) == []
+    (tmp_path / "hub" / "secret.jsonl").write_bytes(SECRET)
+    (blobs / "link").symlink_to("../../secret.jsonl")
+    for target in ("../../blobs/link", "../../../secret.jsonl", "../../blobs/../../secret.jsonl"):
+        (snapshot / "more.jsonl").symlink_to(target)
+        report = evalstream.check(snapshot)
+        assert [run.verdict for run in report.runs] == ["passed", "incomplete"], target
+        (snapshot / "more.jsonl").unlink()
+    blobs.rename(tmp_path / "elsewhere")
+    blobs.symlink_to(tmp_path / "elsewhere")
+    assert {run.verdict for run in evalstream.check(snapshot).runs} == {"incomplete"}
+
+
 def test_rows_lead_to_no_aggregate_outside(store: Path, claims: Path, rows: Path) -> None:
     claims.rename("claims.json")
     claims.symlink_to(os.path.abspath("claims.json"))
@@ -286,7 +331,7 @@ def test_an_aggregate_in_a_store_leads_to_no_other_place(monkeypatch: pytest.Mon
     declared = ["s3://other/x.jsonl", "/etc/passwd", "../../b/x.jsonl", "file:///etc/passwd",
                 "x.jsonl?versionId=1", "simplecache::file:///etc/passwd", "a/b#c"]  # fmt: skip
     asked: list[str] = []
-    exists = "evalstream.discovery.remote.exists"
+    exists = "evalstream.io.remote.exists"
     monkeypatch.setattr(exists, lambda url: asked.append(url) or False)
     for number, path in enumerate(declared):
         document = {"evaluation_results": [], DETAILS: {"file_path": path}}

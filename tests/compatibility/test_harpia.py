@@ -20,6 +20,7 @@ from rows import ODD_KEYS, ODD_VALUES, at, bounded, places, spoilt_bytes
 import evalstream
 from evalstream.engine.record_engine import RecordContext
 from evalstream.engine.result import BlockResult
+from evalstream.formats.base import load_catalogue
 from evalstream.formats.harpia.checker import LogRecordChecker
 from evalstream.formats.harpia.documents import (
     detect_kind,
@@ -29,7 +30,6 @@ from evalstream.formats.harpia.documents import (
     holds_records,
     list_outputs,
 )
-from evalstream.formats.harpia.format import FORMAT
 from evalstream.formats.harpia.log_tally import Known, LogTally, Pairs
 from evalstream.formats.harpia.values import identifier, is_supervised, parameters_key, value_shape
 from evalstream.model.block import Lines
@@ -944,7 +944,9 @@ def test_spoilt_bytes_end_in_a_verdict(
 def results_of(data: bytes, cuts: list[int], options: Options) -> tuple[list[Any], Any, int]:
     """Check a log in blocks cut at newlines, and return faults by line, counts and rows."""
     record = LogRecordChecker(LogTally(Known()))
-    engine = RecordContext(options, FORMAT.catalogue.selection(options), record=record).checker()
+    engine = RecordContext(
+        options, load_catalogue("harpia").selection(options), record=record
+    ).checker()
     bounds = sorted({0, *cuts, len(data)})
     violations: list[Any] = []
     counts: dict[Any, int] = {}

@@ -1043,6 +1043,26 @@ def test_a_verdict_that_its_samples_refute_is_a_refuted_claim(tmp_path: Path) ->
     ]
 
 
+def test_each_claim_of_an_item_is_held_against_its_samples_alone(tmp_path: Path) -> None:
+    def forge_both(evaluation: Any) -> None:
+        item = evaluation["items"][0]
+        item["model_verdict"] = item["majority_vote"]["verdict"] = "bad"
+
+    def forge_vote(evaluation: Any) -> None:
+        evaluation["items"][0]["majority_vote"]["verdict"] = "bad"
+
+    for edit, places, refuted in (
+        (forge_both, ["/items/0/majority_vote/verdict", "/items/0/model_verdict"], "refuted"),
+        (forge_vote, ["/items/0/majority_vote/verdict"], None),
+    ):
+        report = summary(tmp_path, edit)
+        assert report.exit_code == 1
+        assert sorted(one.pointer for one in report if one.code == "INF304") == places
+        assert states(report).get("model_verdict of 1 item", (None, None))[0] == refuted
+        # The counts, which are all that this claim shows, are right.
+        assert states(report)["majority_vote of 2 items"] == ("confirmed", None)
+
+
 @pytest.mark.parametrize("value", [None, []], ids=["absent", "empty"])
 def test_an_evaluation_without_samples_is_unconfirmed(value: Any, tmp_path: Path) -> None:
     def edit(evaluation: Any) -> None:

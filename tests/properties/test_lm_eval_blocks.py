@@ -13,14 +13,14 @@ from lm_eval_logs import RESULTS, results, row, text, write
 
 import evalstream
 from evalstream.engine import row_pass
-from evalstream.formats.lm_eval.format import FORMAT
+from evalstream.formats.base import load_catalogue
 from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.row_engine import LogContext, LogEngine
 from evalstream.model.block import Lines
 from evalstream.model.options import Options
 
 OPTIONS = Options(max_findings=0)
-CONTEXT = LogContext(OPTIONS, FORMAT.catalogue.selection(OPTIONS))
+CONTEXT = LogContext(OPTIONS, load_catalogue("lm_eval").selection(OPTIONS))
 
 VALUES = st.sampled_from([0.0, 1.0, 0.5, True, -3, 1e-9, None, "x", float("nan")])
 

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evalstream.engine.result import BlockResult
+from evalstream.formats.base import load_catalogue
 from evalstream.formats.lm_eval import row_engine
-from evalstream.formats.lm_eval.format import FORMAT
 from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.row_engine import LogContext, LogEngine
 from evalstream.formats.lm_eval.scoring_plan import TAKE_FIRST, ScoringPlan
@@ -25,7 +25,7 @@ needs_scanner = pytest.mark.skipif(
 )
 
 OPTIONS = Options()
-CONTEXT = LogContext(OPTIONS, FORMAT.catalogue.selection(OPTIONS))
+CONTEXT = LogContext(OPTIONS, load_catalogue("lm_eval").selection(OPTIONS))
 
 TEXTS = st.text(max_size=12) | st.sampled_from(
     ["\n", '"', "\\", "\t\b\f\r", "\x00\x1f\x7f", "é\u2028😀", "a/b", "\ud800", "0" * 64]
@@ -281,7 +281,7 @@ def planned(output_type: str, *metrics: str, is_chat: bool = False) -> LogContex
     named = tuple((metric, "{}") for metric in metrics)
     filters = (("none", TAKE_FIRST),)
     plan = ScoringPlan(output_type, named, filters, " ", is_chat, gold="gold")
-    return LogContext(OPTIONS, FORMAT.catalogue.selection(OPTIONS), plan=plan)
+    return LogContext(OPTIONS, load_catalogue("lm_eval").selection(OPTIONS), plan=plan)
 
 
 @needs_scanner

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import orjson
 import pytest
 from depth import deep, examples, some
 from each import each
@@ -337,6 +338,36 @@ def test_what_the_fast_parser_takes_the_exact_one_takes_alike(text: bytes) -> No
         return
     assert parsed.issues == []
     assert repr(parsed.value) == repr(value)
+
+
+_TEXTS = st.one_of(st.text(st.characters(exclude_categories=[])), st.just("\x7f\x1b/\u2028:1e5"))
+_SCALARS = st.one_of(_TEXTS, st.floats(), st.integers(), st.sampled_from([1e16, 2**64, None, True]))
+
+
+@given(
+    value=st.recursive(
+        _SCALARS, lambda inner: st.lists(inner) | st.dictionaries(_TEXTS, inner), max_leaves=9
+    ),
+    is_sorted=st.booleans(),
+)
+@bounded(max_examples=examples(2000))
+def test_the_standard_library_writes_json_as_orjson_does_or_not_at_all(
+    value: Any, is_sorted: bool
+) -> None:
+    option = orjson.OPT_SORT_KEYS if is_sorted else None
+    try:
+        written = parsing.encode_alike(value, is_sorted=is_sorted)
+    except UnicodeEncodeError:
+        with pytest.raises(TypeError):
+            orjson.dumps(value, option=option)
+    else:
+        assert written is None or written == orjson.dumps(value, option=option)
+
+
+def test_usual_values_are_written_without_orjson() -> None:
+    usual = {"line": 3, "score": 0.65, "checksum": "9e1" * 20, "texts": ["ü", -1, None, True]}
+    assert parsing.encode_alike(usual, is_sorted=False) == orjson.dumps(usual)
+    assert parsing.encode_alike([1e16], is_sorted=False) is None
 
 
 @given(number=st.floats(allow_nan=False, allow_infinity=False), form=st.sampled_from("refg"))

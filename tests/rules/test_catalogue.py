@@ -10,16 +10,15 @@ from paths import FINDINGS, PAIRS
 
 from evalstream.cli.command import load_command, named_command
 from evalstream.cli.program import read_plain
+from evalstream.formats import PREFIXES
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.row_engine import EngineContext
-from evalstream.formats.registry import CATALOGUE, FORMATS
+from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
 from evalstream.rules.pages import page_folders
 
 HEADINGS = ["What it finds", "Why it matters", "How to fix", "Bad", "Good"]
-
-PREFIXES = [one.prefix for one in FORMATS.values()]
 
 VERBS_OF_CURES = {"check", "use", "verify"}
 WORDS_OF_DUTY = {"must", "should"}
@@ -66,7 +65,7 @@ def test_every_summary_is_a_phrase() -> None:
 
 def test_every_name_says_the_defect_in_kebab_case() -> None:
     for rule in CATALOGUE.values():
-        assert re.fullmatch(rf"({'|'.join(PREFIXES)})[0-9]{{3}}", rule.code), rule.code
+        assert re.fullmatch(rf"({'|'.join(PREFIXES.values())})[0-9]{{3}}", rule.code), rule.code
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name), rule.code
         words = rule.name.split("-")
         assert words[0] not in VERBS_OF_CURES, rule.code

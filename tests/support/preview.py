@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from evalstream.formats.base import load_catalogue
 from evalstream.formats.registry import CATALOGUE, FORMATS, MAIN_CATALOGUE
 from evalstream.model.finding import Status
 from evalstream.rules.base import Rule
@@ -22,7 +23,7 @@ def with_status(code: str, status: Status, **changes: object) -> Iterator[Rule]:
 
 def _replace(rule: Rule) -> None:
     """Put a rule in the place of the one with its code; what was selected before is forgotten."""
-    own = (one.catalogue for one in FORMATS.values())
+    own = (load_catalogue(name) for name in FORMATS)
     for catalogue in (CATALOGUE, MAIN_CATALOGUE, *own):
         if rule.code in catalogue:
             catalogue._loaded[rule.code.rstrip("0123456789")][rule.code] = rule

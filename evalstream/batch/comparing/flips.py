@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.formats.registry import FORMATS
 from evalstream.io.spill_table import SpillTable
 from evalstream.model.comparison import Flip
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.sample_record import PairFlag, SamplePair

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from evalstream.batch.comparing.metrics import UNIT, MetricMatch
-from evalstream.batch.comparing.pairs import JoinedPair, Request, open_store, scale_conflicts
+from evalstream.batch.comparing.pairs import JoinedPair, Request, open_samples, scale_conflicts
 from evalstream.batch.comparing.runs import CheckedRun, reason_left_out
 from evalstream.batch.comparing.tallies import PairTally
 from evalstream.model.comparison import (
@@ -129,7 +129,7 @@ def _light_pair(
     match = request.match(a, b)
     groups = match.groups_a, match.groups_b
     tally = PairTally(match.metrics, None, is_clustered=False)
-    for joined in join_runs(open_store(a), open_store(b), *groups):
+    for joined in join_runs(open_samples(a), open_samples(b), *groups):
         tally.add(joined, *groups)
     labels = a.shown.label, b.shown.label
     return (
@@ -248,7 +248,7 @@ def _iterate_shared(
     `matches` are those of the first run with the others, and `place` is that of a metric in the
     first. Each time these are their clusters, and a row with the scores in all runs for each.
     """
-    for a, *rest in read_samples([open_store(run) for run in runs]):
+    for a, *rest in read_samples([open_samples(run) for run in runs]):
         joined = [
             pairs[pairs["metric"] == match.groups_a[place]]
             for match, b in zip(matches, rest, strict=True)

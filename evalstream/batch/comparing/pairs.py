@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from heapq import nsmallest
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.batch.comparing.flips import FlipStore
 from evalstream.batch.comparing.metrics import (
@@ -19,6 +19,7 @@ from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.batch.comparing.tallies import MOST_DRIFTS, PairTally
 from evalstream.formats.registry import FORMATS
 from evalstream.model.comparison import Alignment, CompareSettings, ComparisonReport, Drift
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
@@ -77,7 +78,7 @@ def joined_pair(
     tally = PairTally(match.metrics, flips, is_clustered=is_clustered)
     groups = match.groups_a, match.groups_b
     with closing(DriftFinder(*groups, MOST_DRIFTS)) as finder, closing(CopyFinder()) as copies:
-        for joined in join_runs(open_store(a), open_store(b), *groups):
+        for joined in join_runs(open_samples(a), open_samples(b), *groups):
             tally.add(joined, *groups)
             finder.add(joined)
             if not is_clustered:
@@ -200,7 +201,7 @@ def _describe_failures(
             )
 
 
-def open_store(run: CheckedRun) -> SampleStore:
+def open_samples(run: CheckedRun) -> SampleStore:
     """Return the samples of a run, which may be none."""
     return SampleStore() if run.samples is None else run.samples.store
 

@@ -6,7 +6,9 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
+
+from evalstream.model.data_class import NamedTuple
 
 _SERVER: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*/?")
 """The server part of a URL; stores distinguish the case of keys, but not of this part."""

@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterator
 from enum import StrEnum
 from itertools import chain, groupby, repeat, starmap
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.batch.cross_run.collisions import collide
+from evalstream.model.data_class import NamedTuple
 from evalstream.stats.run_links import WORDS
 
 
@@ -279,7 +280,7 @@ SELECT * FROM (
 """
 
 
-def compare(base: sqlite3.Connection, wanted: Collection[str]) -> Iterator[CrossRunMatch]:
+def find_matches(base: sqlite3.Connection, wanted: Collection[str]) -> Iterator[CrossRunMatch]:
     """Compare records, uuids, files, answers, samples or paths, and return ordered matches."""
     base.executescript(_FOUND)
     if "records" in wanted:

@@ -6,10 +6,11 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from evalstream.batch.cross_run.compare import TABLES, CrossRunKind, CrossRunMatch, compare
+from evalstream.batch.cross_run.compare import TABLES, CrossRunKind, CrossRunMatch, find_matches
 from evalstream.formats.registry import main_format
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.stats.run_links import (
@@ -87,7 +88,7 @@ class CrossRunIndex:
             codes = self._rules.codes().items()
             wanted = {compared for compared, code in codes if code in enabled}
             self._write()
-            for found in compare(self._base, wanted):
+            for found in find_matches(self._base, wanted):
                 run = self._find_names(found.run)
                 line = None if found.line is None else run.place(found.line)[0]
                 name, violation = run.choose_name(found.is_aggregate), self._violation(found, run)

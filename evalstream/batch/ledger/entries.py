@@ -9,7 +9,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.batch.ledger.database import DAMAGE, open_for_reading, snapshot
 from evalstream.batch.ledger.records import COLUMNS, Damaged, LedgerRecord, decode
@@ -18,6 +18,7 @@ from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import is_remote, printable
 from evalstream.io.output import Output
 from evalstream.model.claim import STATES, describe_states
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.run_summary import VERDICTS
@@ -177,7 +178,7 @@ _BEGINNING: Final = re.compile(
 _BEGINS_A_FORMULA: Final = ("=", "+", "-", "@")
 
 
-def export(entries: Iterable[LedgerEntry], form: str, output: Output) -> None:
+def export_entries(entries: Iterable[LedgerEntry], form: str, output: Output) -> None:
     """Write entries in one of `FORMS`, in constant memory.
 
     Raises UsageError for an unknown form, OSError where the output cannot be written.

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from evalstream._version import __version__
 from evalstream.batch.ledger import database, records
@@ -22,6 +22,7 @@ from evalstream.batch.serialize import (
     fingerprint,
 )
 from evalstream.io.names import is_remote, printable
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting

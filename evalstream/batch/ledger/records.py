@@ -6,11 +6,12 @@ import weakref
 import zlib
 from collections.abc import Iterable, Iterator
 from tempfile import TemporaryFile
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final
 
 from xxhash import xxh3_128_digest
 
 from evalstream.model.block import group_by_size
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import dumps_exactly, loads_exactly
 
 CHUNK: Final = 500

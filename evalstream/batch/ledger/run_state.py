@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import islice
 from threading import Event
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.io.names import (
     S3,
@@ -27,6 +27,7 @@ from evalstream.io.readers import YOUNG_NANOSECONDS, FileState, file_state
 from evalstream.io.remote.reader import find_store
 from evalstream.io.remote.retry import with_retries
 from evalstream.io.remote.store import MODIFIED
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import STOPPING

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream._version import __version__
 from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
 from evalstream.model.changes import Change, ChangeClass, ChangeTally, Example, Need
-from evalstream.model.data_class import DataClass
+from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.text import count_noun, on_one_line
 from evalstream.parsing.json import dumps_visible

@@ -14,7 +14,7 @@ from concurrent.futures import BrokenExecutor, Future
 from concurrent.futures import wait as wait_for
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from weakref import WeakSet
 
 from evalstream.executors.base import (
@@ -27,6 +27,7 @@ from evalstream.executors.base import (
 )
 from evalstream.executors.dask import worker
 from evalstream.executors.dask.cluster import CLOSE_TIMEOUT_SECONDS, Cluster
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import ExecutorLost, MissingExtra, UsageError, install_command
 from evalstream.model.signals import STOPPING
 

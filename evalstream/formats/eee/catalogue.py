@@ -6,9 +6,10 @@ from collections.abc import Mapping, Set
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from evalstream.formats.base import load_catalogue
+from evalstream.formats.eee import NAME
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.facts import RowContext
-from evalstream.formats.eee.format import FORMAT
 from evalstream.formats.eee.rules.seal import ES501, ES502, ES503
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from evalstream.engine.result import Counts
 
 
-CATALOGUE: Final = FORMAT.catalogue
+CATALOGUE: Final = load_catalogue(NAME)
 
 ROW_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.row is not None)
 

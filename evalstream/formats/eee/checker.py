@@ -6,23 +6,24 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import closing, nullcontext
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.routing import RowRouter, refuse_rowless
 from evalstream.engine.row_pass import RowPass, RowsRead, describe_error
+from evalstream.formats.eee import AGGREGATE_SIGNS
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, in_order, open_aggregate
 from evalstream.formats.eee.facts import NO_ROWS, RowContext
 from evalstream.formats.eee.file_violations import unmet_expectations
-from evalstream.formats.eee.format import FORMAT
 from evalstream.formats.eee.probe import (
     context_of_rows,
     probe_context,
     rowless_context,
     settle_context,
 )
-from evalstream.formats.eee.rules.seal import ES501, checksum_algorithms
+from evalstream.formats.eee.rules.seal import ES501, ES506, checksum_algorithms
 from evalstream.formats.eee.run_summary import (
     ATTESTED,
     CHANGED,
@@ -38,19 +39,34 @@ from evalstream.io.overwriting import is_irregular
 from evalstream.io.progress import Progress
 from evalstream.io.readers import Watch
 from evalstream.model.block import Lines
+from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
-from evalstream.model.finding import Finding, PlacedViolation, Violation
+from evalstream.model.finding import Finding, FindingList, PlacedViolation, Severity, Violation
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import NOT_SEALED, RunSummary
 from evalstream.model.text import ALGORITHMS
-from evalstream.rules.inputs import changed_while_read
+from evalstream.rules.claims import ES805
+from evalstream.rules.inputs import ES006, changed_while_read
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.source_check import SourceCheck
 
 NO_BYTES: Final = "rows that are mappings have no bytes, and only ES501 was to be checked"
 CAME_LATE: Final = "the aggregate came after the rows; its claims were not checked"
+
+_LATER: Final = (
+    *("seal_to", "file_path", "create", "seal_anyway", "dry_run", "expect_rows", "expect_samples"),
+)
+"""Routing options that concern the whole run, which is checked when its aggregate exists."""
+
+
+def check(
+    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
+) -> RunSummary:
+    """Check one run and pass its findings to `show`, in order; its aggregate may come later."""
+    checked = _check_late if _has_late_aggregate(run, options) else check_run
+    return checked(run, options, show, progress)
 
 
 def check_run(
@@ -80,7 +96,7 @@ def check_run(
         if routing.is_interactive:
             prepare(options, aggregate)
         row_pass = RowPass(
-            *(name, options, algorithms, outlets, progress, FORMAT.aggregate_signs),
+            *(name, options, algorithms, outlets, progress, AGGREGATE_SIGNS),
             sealed=None if aggregate is None else aggregate.checksum,
         )
         with closing(_open_rows(run, row_pass, read)) as opened:
@@ -245,14 +261,6 @@ def _write_seal(summary: RunSummary, judged: JudgedRun, routing: RowRouting) -> 
         )
 
 
-def has_late_aggregate(run: Run, options: Options) -> bool:
-    """Return whether a stream of rows begins before its aggregate exists."""
-    path = run.aggregate
-    if path is None or path == STDIN or is_remote(path):
-        return False
-    return comes_by(run, options) and not os.path.exists(path)
-
-
 def comes_by(run: Run, options: Options) -> bool:
     """Return whether rows come while they are checked, from a pipe or in a file that grows."""
     path = run.rows
@@ -267,3 +275,71 @@ def prepare(options: Options, aggregate: Aggregate | None = None, *, size: int =
     checker = probe_context(options, aggregate, b"").checker()
     checker.expect(size)
     checker.run(Lines(b"{}\n"))
+
+
+def _has_late_aggregate(run: Run, options: Options) -> bool:
+    """Return whether a stream of rows begins before its aggregate exists."""
+    path = run.aggregate
+    if path is None or path == STDIN or is_remote(path):
+        return False
+    return comes_by(run, options) and not os.path.exists(path)
+
+
+def _check_late(
+    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
+) -> RunSummary:
+    """Check a run whose aggregate arrives later than its rows.
+
+    Findings go to `show`, in order. The rows are first checked alone as they come, and against the
+    aggregate when it exists: completely if a copy of them was kept, else only their bytes and their
+    number. Raises CannotWrite if rows or a seal cannot be written to their target.
+    """
+    routing = options.routing
+    copy = routing.tee or (run.rows if routing.follow else None)
+    if copy is None:
+        return check_run(run, options, show, progress, is_late=True)
+    shown = FindingList()
+
+    def show_and_remember(finding: Finding) -> None:
+        shown.append(finding)
+        show(finding)
+
+    first_routing = replace(routing, **{name: getattr(RowRouting(), name) for name in _LATER})
+    alone_codes = (ES506.code, ES805.code)
+    alone = replace(options, ignore=(*options.ignore, *alone_codes), routing=first_routing)
+    first = check_run(Run(run.rows, None), alone, show_and_remember, progress)
+    if first.incomplete_reason is not None:
+        # The copy may have less than the whole stream.
+        if routing.seal_to is not None:
+            first.note_unsealed()
+        return first
+    later = RowRouting(**{name: getattr(routing, name) for name in _LATER})
+    again = replace(options, routing=later, skip_noise=options.skip_noise and not routing.tee)
+    show_new = _skip_shown(shown, show)
+    joined = Run(copy, run.aggregate)
+    second = check_run(joined, again, show_new, progress, is_stream=True)
+    return _with_noise(second, first)
+
+
+def _with_noise(summary: RunSummary, first: RunSummary) -> RunSummary:
+    """Add the skipped noise, which a copy does not contain."""
+    skipped = first.counts.get(ES006.code, 0) - summary.counts.get(ES006.code, 0)
+    if skipped > 0:
+        summary.counts[ES006.code] = first.counts[ES006.code]
+        notices = summary.severities.get(Severity.INFO, 0)
+        summary.severities[Severity.INFO] = notices + skipped
+    return summary
+
+
+def _skip_shown(shown: FindingList, show: Callable[[Finding], None]) -> Callable[[Finding], None]:
+    """Return a function that shows findings in the same order, without those shown before."""
+    before = iter(shown)
+    waiting: list[Finding] = list(islice(before, 1))
+
+    def show_new(finding: Finding) -> None:
+        while waiting and waiting[0].order() < finding.order():
+            waiting[:] = islice(before, 1)
+        if not waiting or waiting[0]._replace(file=finding.file, fix=finding.fix) != finding:
+            show(finding)
+
+    return show_new

@@ -128,9 +128,9 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
         if claims.level is not None:
             more["level"] = float(claims.level)
         yield claim(INTERVAL, kinds.INTERVAL, (claims.lower, claims.upper), **more)
-    for detail in read_details(details, is_in_percent=_is_in_percent(result)):
-        where = f"{RESULTS}/{result.place}/score_details{detail.place}"
-        more = detail.read_method(details) if detail.kind in _SPREADS else {}
+    for detail in read_details(document, is_in_percent=_is_in_percent(result)):
+        where = f"{RESULTS}/{result.place}{detail.place}"
+        more = detail.read_method(document) if detail.kind in _SPREADS else {}
         yield Claim(
             where, f"{label}: {detail.name}", detail.kind, detail.number, detail.value, **more
         )
@@ -138,10 +138,11 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
 
 def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCoverage) -> Evidence:
     """Return what the rows of a result hold; unknown levels are left out."""
-    covered = claims.num_samples or 0
-    values = sums.values
+    covered, rows, values = claims.num_samples or 0, sums.joined_rows, sums.values
     if result.score_type == LEVELS and result.has_unknown_level and values is not None:
         sums, cover = _without_unknown(sums), ResultCoverage(samples=cover.samples)
+    # The number of samples says nothing of repeats with an error.
+    is_of_samples = covered <= cover.samples < rows
     extremes = (sums.least, sums.most)
     is_share = all(end is not None and 0 <= end <= 1 for end in extremes)
     return Evidence(
@@ -149,10 +150,11 @@ def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCove
         cover,
         sums.values,
         limits=(result.minimum, result.maximum),
-        missing=max(0, covered - max(sums.joined_rows, cover.samples)),
+        missing=max(0, covered - max(rows, cover.samples)),
+        unknown=rows - sums.joined_rows,
         factors=(1, PERCENT) if is_share and _is_in_percent(result) else (1,),
         levels=result.levels or 0,
-        counts_errors=claims.num_samples not in {None, sums.sound_rows},
+        counts_errors=not is_of_samples and claims.num_samples not in {None, sums.sound_rows},
         scores_errors=_scores_errors(claims, sums),
         is_count=result.unit == _COUNT,
     )

@@ -207,8 +207,8 @@ def _count(holder: Any, name: str) -> int | None:
 
 
 _FIGURE: Final = LazyPattern(
-    r"(?<![a-z])(?:auc|auroc|bleu|chrf|elo|f1|mcc|mrr|ndcg|pass@|perplexity|precision|recall"
-    r"|rouge|rougel|score|wer)(?![a-z])"
+    r"(?<![a-z])(?:auc|auroc|bleu|chrf|ci|elo|f1|margin|mcc|mrr|ndcg|pass@|perplexity|precision"
+    r"|recall|rouge|rougel|score|sd|wer)(?![a-z])"
 )
 """Words in the names of details that make a number a figure without a formula."""
 
@@ -222,33 +222,44 @@ _OF_OTHERS: Final = frozenset(
 _AVERAGES: Final = frozenset({"avg", "average", "mean", "median"})
 """Words of averages of other things than scores, such as avg_tokens."""
 
-_NUMBER: Final = LazyPattern(r"\s*[-+]?[.,]?[0-9]")
-"""The start of a text that is a number, perhaps with a unit or an error."""
+_NUMBER: Final = LazyPattern(r"\W*[0-9]")
+"""The start of a text that is a number, perhaps with a sign, a unit or an error."""
 
 CLUSTERED: Final = "cluster"
 
 _SETTINGS: Final = ("args", "config", "options", "params", "parameters", "settings")
 """The names of objects with settings, such as bootstrap_stderr_params of Inspect's converter."""
 
+_LEVELS: Final = frozenset({"alpha", "confidence", "confidence_level", "level"})
+"""The names of how sure an interval is."""
+
 _PERCENT_NAME: Final = LazyPattern(r"(?i:percent|pct|%)")
 
 Path = tuple[Any, ...]
-"""Keys and indices below score_details."""
+"""Keys and indices below a result."""
 
-_UNCERTAINTY: Final = ("uncertainty",)
+_SCORE: Final = ("score_details",)
+_DETAILS: Final = (*_SCORE, "details")
+_UNCERTAINTY: Final = (*_SCORE, "uncertainty")
 _KNOWN: Final[Mapping[Path, frozenset[str]]] = {
-    (): frozenset({"score"}),
+    (): frozenset(
+        {
+            *("evaluation_name", "evaluation_result_id", "evaluation_timestamp"),
+            *("generation_config", "metric_config", "source_data"),
+        }
+    ),
+    _SCORE: frozenset({"score"}),
     _UNCERTAINTY: frozenset({"standard_deviation", "num_samples", "num_bootstrap_samples"}),
     (*_UNCERTAINTY, "standard_error"): frozenset({"value", "method"}),
     (*_UNCERTAINTY, "confidence_interval"): frozenset(
         {"lower", "upper", "confidence_level", "method"}
     ),
 }
-"""The members of score_details that the format knows, by the path of the object that has them."""
+"""The members that are no further figures of a result, by the path of the object that has them."""
 
 
 class Detail(NamedTuple):
-    """A figure in the details of a score: its path and pointer, its kind, and its number."""
+    """A further figure of a result: its path and pointer, its kind, and its number."""
 
     path: Path
     place: str
@@ -258,10 +269,10 @@ class Detail(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the figure among those of the details."""
-        return "/".join(map(str, self.path)).removeprefix("details/")
+        """The name of the figure among those of the result."""
+        return "/".join(map(str, self.path)).removeprefix("score_details/").removeprefix("details/")
 
-    def read_method(self, details: Any) -> dict[str, Any]:
+    def read_method(self, result: Any) -> dict[str, Any]:
         """Return how an uncertainty in the details is computed, as its name says.
 
         The converter of Inspect's logs keeps a second error as `bootstrap_stderr`, and beside it as
@@ -270,16 +281,16 @@ class Detail(NamedTuple):
         method = next(
             (one for one in (RESAMPLED, CLUSTERED) if self.path[-1].startswith(one)), None
         )
-        settings = resolve(details, (*self.path[:-1], f"{self.path[-1]}_params"))
+        settings = resolve(result, (*self.path[:-1], f"{self.path[-1]}_params"))
         if settings.__class__ is str:
             settings = parse_or_none(settings.encode("utf-8", "surrogatepass"))
         draws = member(settings, "num_samples")
         return {"method": method, "draws": draws if draws.__class__ is int else None}
 
 
-def read_details(details: Any, *, is_in_percent: bool) -> Iterator[Detail]:
-    """Yield the figures in score_details; `is_in_percent` says that the scores are."""
-    for path, place, value in _iterate_details(details):
+def read_details(result: Any, *, is_in_percent: bool) -> Iterator[Detail]:
+    """Yield the further figures of a result; `is_in_percent` says that its scores are."""
+    for path, place, value in _iterate_details(result):
         kind, number = _read_detail(path, value, is_in_percent=is_in_percent)
         if kind is not None:
             yield Detail(path, place, kind, number, value)
@@ -288,7 +299,7 @@ def read_details(details: Any, *, is_in_percent: bool) -> Iterator[Detail]:
 def _iterate_details(
     value: Any, path: Path = (), place: str | None = None
 ) -> Iterator[tuple[Path, str, Any]]:
-    """Yield path, pointer and value of what score_details holds beside the defined members.
+    """Yield path, pointer and value of what a result holds beside the defined members.
 
     From 0.2.1 on details are texts, and migration writes an object as its JSON: the pointer is that
     of the text.
@@ -301,7 +312,8 @@ def _iterate_details(
             if key not in _KNOWN.get(path, ()) and not key.casefold().endswith(_SETTINGS):
                 yield from _iterate_details(part, (*path, key), place)
     elif isinstance(value, list):
-        for index, part in enumerate(value):
+        # Lists beside the score are of its samples.
+        for index, part in enumerate(value if path[:1] == _SCORE else ()):
             yield from _iterate_details(part, (*path, index), place)
     else:
         yield path, place or pointer(path), value
@@ -310,22 +322,25 @@ def _iterate_details(
 def _read_detail(
     path: Path, value: Any, *, is_in_percent: bool
 ) -> tuple[ClaimKind | None, Decimal | None]:
-    """Return the kind and the number of a figure in the details of a score.
+    """Return the kind and the number of a further figure of a result.
 
     The kind is None for what is no figure: details hold settings as well (HELM's num_train_trials),
-    so only names of figures count. The number is None for a text with more than a number. A figure
-    below another member may be of a part of the samples, one in percent may be on another scale
-    than the scores, and a whole number is perhaps a count: they are of an unknown kind.
+    so only names of figures count, and in an uncertainty all numbers with decimals but its level.
+    The number is None for a text with more than a number. A figure below another member may be of a
+    part of the samples, one in percent may be on another scale than the scores, and a whole number
+    is perhaps a count: they are of an unknown kind.
     """
     text = str(value).strip()
     names = [part for part in path if part.__class__ is str and part != "value"]
     kind = _kind_of_name(names[-1]) if names else None
+    if path[:2] == _UNCERTAINTY and value.__class__ is float and names[-1] not in _LEVELS:
+        kind = kind or kinds.UNKNOWN
     if kind is None or value.__class__ not in {int, float, str} or not _NUMBER.match(text):
         return None, None
     is_percent = text.endswith("%") or _PERCENT_NAME.search(names[-1]) is not None
     is_scaled = is_percent and not is_in_percent
     number = _parse_decimal(text.removesuffix("%"), -2 if is_scaled else 0)
-    is_own = len(path) == (2 if path[0] in {"details", "uncertainty"} else 1)
+    is_own = path[:-1] in {(), _SCORE, _DETAILS, _UNCERTAINTY}
     is_count = kind is kinds.AVERAGE and number is not None and 1 < number == int(number)
     return kind if is_own and not is_percent and not is_count else kinds.UNKNOWN, number
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from evalstream.formats.base import DeclaredRows, Detector, Place, RowFormat, Show
-from evalstream.io.progress import Progress
+from evalstream.formats.base import DeclaredRows, Place, RowFormat
+from evalstream.formats.eee import AGGREGATE_SIGNS, NAME
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
-from evalstream.model.run_summary import RunSummary
 from evalstream.parsing.json import member, text_or_none
-from evalstream.rules.base import RepairAction, Rule
+from evalstream.rules.base import RepairAction
 
 if TYPE_CHECKING:
     from evalstream.formats.base import Cell
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from evalstream.rules.cross_run import CrossRunRules
 
 
-_OF_AGGREGATES: Final = frozenset({"evaluation_results", "detailed_evaluation_results"})
 _OF_ROWS: Final = frozenset({"evaluation_id", "sample_id"})
 _TEXTS: Final = (
     *("schema_version", "evaluation_id", "model_id", "evaluation_name", "evaluation_result_id"),
@@ -44,14 +42,10 @@ class EeeFormat(RowFormat):
 
     __slots__ = ()
 
-    name = "eee"
+    name = NAME
     label = "Every Eval Ever"
     title = "Every Eval Ever: one row per sample, and the aggregate that sums them up"
     noun = "row"
-    rule_modules = (
-        *("version", "row", "attribution", "evidence", "transcript", "leak", "sample_hash", "seal"),
-        *("coverage", "source", "aggregate", "members", "recompute", "datastore"),
-    )
     places: ClassVar[Mapping[str, Place]] = {"instance": "rows", "aggregate": "aggregate"}
     options = frozenset(
         {
@@ -60,8 +54,8 @@ class EeeFormat(RowFormat):
         }
     )
     seals = ("checksum", "hash_algorithm", "total_rows", "file_path")
-    aggregate_signs = _OF_AGGREGATES
-    aggregate_members = _OF_AGGREGATES | {
+    aggregate_signs = AGGREGATE_SIGNS
+    aggregate_members = AGGREGATE_SIGNS | {
         *("schema_version", "evaluation_id", "evaluation_timestamp", "retrieved_timestamp"),
         *("source_metadata", "eval_library", "model_info"),
     }
@@ -97,11 +91,6 @@ class EeeFormat(RowFormat):
 
         return datastore
 
-    def rules(self) -> Iterable[Rule]:
-        from evalstream.rules.schema import RULES
-
-        return (*RULES, *super().rules())
-
     def detect_kind(self, file: Beginning) -> str | None:
         keys = file.seen.keys
         if self.aggregate_signs & keys:
@@ -114,17 +103,6 @@ class EeeFormat(RowFormat):
         if os.path.isdir(path):
             raise UsageError("--aggregate goes with exactly one rows file (or - for stdin)")
         yield Run(path, aggregate)
-
-    def check(
-        self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
-    ) -> RunSummary:
-        from evalstream.formats.eee.checker import check_run, has_late_aggregate
-
-        if not has_late_aggregate(run, options):
-            return check_run(run, options, show, progress)
-        from evalstream.formats.eee.late_aggregate import check_late
-
-        return check_late(run, options, show, progress)
 
     @property
     def migration_targets(self) -> Sequence[str]:
@@ -154,6 +132,9 @@ class EeeFormat(RowFormat):
         return is_refused(code, severity)
 
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
+        # Most other documents have neither member; msgspec loads inspect.
+        if b"evaluation_results" not in text and b"\\u" not in text:
+            return None
         from msgspec import UNSET, MsgspecError
 
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.row_pass import RowsRead
+from evalstream.formats.eee import NAME
 from evalstream.formats.eee.aggregate_check import ReadAggregate
 from evalstream.formats.eee.claim_states import judge_claims
 from evalstream.formats.eee.facts import NO_ROWS, UNREAD, RowContext, RunFacts
@@ -17,7 +18,6 @@ from evalstream.formats.eee.file_violations import (
     find_file_violations,
     unmet_expectations,
 )
-from evalstream.formats.eee.format import FORMAT
 from evalstream.formats.eee.row_view import record_digest
 from evalstream.formats.eee.rules import seal
 from evalstream.formats.eee.rules.datastore import ES902
@@ -144,7 +144,7 @@ def summarise_run(checked: CheckedRows, judged: JudgedRun, read: ReadAggregate) 
     summary = RunSummary(
         file=facts.file if run.rows else None,
         aggregate=judged.aggregate_name,
-        format=FORMAT.name,
+        format=NAME,
         version=_version(facts),
         rows=collector.tally.rows,
         recipe=file_recipe(facts),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.engine.collector import LaterViolation
 from evalstream.engine.row_lookup import every_row
@@ -20,6 +20,7 @@ from evalstream.formats.eee.source_results import ComparedAggregate, compare_agg
 from evalstream.formats.eee.source_rows import PARTS, compare_row, report_uncompared
 from evalstream.formats.eee.source_store import Difference, KnownSample, SampleState, SourceStore
 from evalstream.io.names import printable
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options

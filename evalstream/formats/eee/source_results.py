@@ -9,11 +9,12 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.rules.source import ES656, ES657, ES658, ES659, ES660
 from evalstream.formats.eee.source_rows import is_same_figure, report_uncompared
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.model.source_log import SourceLog, SourceResult, Stated
 from evalstream.parsing.json import pointer, resolve

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.eee.rules.source import ES652, ES653, ES654, ES655, ES660, ES661, ES662
 from evalstream.formats.eee.source_store import Known, KnownSample, SampleState, Spellings
 from evalstream.io.names import printable
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.source_log import SourceScore
 from evalstream.model.text import count_noun, join_words

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.source_log import SourceSample, SourceScore, Stated
 from evalstream.parsing.json import reduce_value, shorten

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from evalstream.formats.eee.format import FORMAT
+from evalstream.formats.eee import NAME
 from evalstream.model.data_class import NamedTuple
 
 ANNOTATION_PREFIX: Final = "instance_level_eval_"
@@ -66,12 +66,12 @@ def documents_by_version() -> dict[str, tuple[str, ...]]:
 
 def instance_schema_name(version: str) -> str:
     """Return the name of the schema for rows of a version."""
-    return f"{FORMAT.name}/{version}/instance"
+    return f"{NAME}/{version}/instance"
 
 
 def aggregate_schema_name(version: str) -> str:
     """Return the name of the schema for aggregates of a version."""
-    return f"{FORMAT.name}/{version.partition('+')[0]}/aggregate"
+    return f"{NAME}/{version.partition('+')[0]}/aggregate"
 
 
 @lru_cache(maxsize=1024)

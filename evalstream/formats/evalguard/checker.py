@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.formats.base import Detector, other_formats
+from evalstream.formats.base import Detector, load_catalogue, load_rules, other_formats
 from evalstream.formats.evalguard import views
 from evalstream.formats.evalguard.document import conform, in_one, true_pointer, with_spelling
 from evalstream.formats.evalguard.files import beside_config
 from evalstream.formats.evalguard.format import (
-    FORMAT,
     METRIC,
     REPORT,
     TASK,
@@ -38,7 +37,7 @@ from evalstream.model.signals import STOPPING, without_collector
 from evalstream.model.text import count_noun
 from evalstream.rules.inputs import ES005, ES007
 
-_RULES: Final = tuple(FORMAT.rules())
+_RULES: Final = tuple(load_rules("evalguard"))
 _MEASURED: Final = re.compile(r"/results/[0-9]+/[^/]+/value")
 _TASKS_ALONE: Final = (
     "the layout was not shown: tasks without metrics fit only the one with policies; name the "
@@ -86,7 +85,7 @@ class _Check:
         self, run: Run, options: Options, show: Callable[[Finding], None], detect: Detector
     ) -> None:
         self._run, self._options = run, options
-        self._documents = DocumentCheck(run, options, show, FORMAT.catalogue)
+        self._documents = DocumentCheck(run, options, show, load_catalogue("evalguard"))
         self._enabled = self._documents.context.enabled_codes
         self._reader = FolderReader(self._documents, detect)
         self.folder = self._reader.folder

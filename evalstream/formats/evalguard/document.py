@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.engine.layout import FOREIGN, LM_EVAL, LOGS_OF_FORMATS
 from evalstream.engine.positions import json_locator
@@ -31,6 +31,7 @@ from evalstream.io.beginning import PEEK_BYTES, Beginning
 from evalstream.io.inputs import document_bytes
 from evalstream.io.names import is_yaml_name
 from evalstream.io.readers import Watch
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Locator, PlacedViolation, Severity, Violation
 from evalstream.model.text import count_noun, with_article
 from evalstream.parsing import yaml

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.formats.base import other_formats
 from evalstream.formats.evalguard.format import (
@@ -17,6 +17,7 @@ from evalstream.formats.evalguard.format import (
 )
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.names import Exclusion, is_local, is_remote
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.run import STDIN
 
 NOT_OURS: Final = f"documents of EvalGuard end in {', '.join(ENDINGS)}; {other_formats()}"

@@ -224,7 +224,6 @@ class EvalGuardFormat(FolderFormat):
     label = "EvalGuard"
     title = "EvalGuard: tasks, metrics, thresholds or policies, and reports in a folder"
     noun = "document"
-    rule_modules = ("documents", "folder", "scores")
     versions: Mapping[str, Sequence[str]] = {VERSION: sorted(SCHEMAS)}
     places: ClassVar[Mapping[str, Place]] = dict.fromkeys((*KINDS, MANIFEST, RESPONSE), "rows")
     has_answers = False

@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import json_locator
@@ -19,6 +19,7 @@ from evalstream.io.inputs import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.readers import Watch
 from evalstream.model.changes import SealedText
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.signals import STOPPING

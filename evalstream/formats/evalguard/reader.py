@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import describe_error
@@ -38,6 +38,7 @@ from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
 from evalstream.formats.evalguard.rules.folder import SIGNS, check_schema, check_schema_name
 from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.run import STDIN

@@ -6,10 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.evalguard.format import METRIC, TASK, is_harness_output
 from evalstream.formats.evalguard.views import Document, FolderItem, as_number, text_member
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import holds_double, list_or_empty

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.evalguard import report
@@ -30,6 +30,7 @@ from evalstream.formats.evalguard.views import (
     iterate_tables,
 )
 from evalstream.model.claim import JudgedClaim, Reason
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Violation
 from evalstream.model.text import describe_unknown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.evalguard.format import (
     GUARDRAIL,
@@ -22,6 +22,7 @@ from evalstream.formats.evalguard.format import (
     TASK_DEFINITION,
     THRESHOLD,
 )
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import text_or_none
 from evalstream.parsing.json_values import is_number, numbered_texts, objects
 

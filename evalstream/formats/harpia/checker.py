@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.layout import JSON_ARRAY
 from evalstream.engine.record_engine import RecordContext
-from evalstream.formats.base import other_formats
+from evalstream.formats.base import load_catalogue, other_formats
 from evalstream.formats.harpia.claims import JudgedScores, judge_scores
 from evalstream.formats.harpia.documents import (
     INPUT,
@@ -21,7 +21,7 @@ from evalstream.formats.harpia.documents import (
     read_member,
     spread_records,
 )
-from evalstream.formats.harpia.format import FORMAT, NOT_OURS
+from evalstream.formats.harpia.format import NOT_OURS
 from evalstream.formats.harpia.log_tally import LogTally, collect_known
 from evalstream.formats.harpia.rules import input as about_input
 from evalstream.formats.harpia.rules import results
@@ -29,7 +29,7 @@ from evalstream.formats.harpia.values import iterate_numbers
 from evalstream.formats.harpia.views import Input, Score, compare_metrics, view_claims, view_input
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
-from evalstream.model.data_class import replace
+from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options, RowRouting
@@ -79,7 +79,7 @@ def check(
         raise UsageError("a log of HarpIA Lab cannot be sealed: its output has no field for a seal")
     if run.rows is None and options.routing != RowRouting():
         raise UsageError("records can be routed only from a log, and no log was given")
-    documents = DocumentCheck(run, options, show, FORMAT.catalogue)
+    documents = DocumentCheck(run, options, show, load_catalogue("harpia"))
     read = _input(documents, run.inputs)
     output = _document(documents, run.aggregate, OUTPUT)
     scores = _scores(documents, output, read)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from evalstream.formats.harpia.documents import find_member
 from evalstream.formats.harpia.log_tally import Amount, LogTally, Path
@@ -12,6 +12,7 @@ from evalstream.formats.harpia.requirements import at, is_empty
 from evalstream.formats.harpia.values import choose_kind, claim_at, iterate_leaves
 from evalstream.formats.harpia.views import Score as Output
 from evalstream.model.claim import JudgedClaim, Reason
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import pointer, short_text
 from evalstream.parsing.json_values import is_number
 from evalstream.stats.claims import kinds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from xxhash import xxh64_hexdigest
 
@@ -14,6 +14,7 @@ from evalstream.formats.harpia.values import identifier, is_lower_better, iterat
 from evalstream.formats.harpia.views import Input, InputMetric, view_input, view_metric
 from evalstream.io.inputs import document_bytes
 from evalstream.model.comparison import Answered, MetricName, RunDescription
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run

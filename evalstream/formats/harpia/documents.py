@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
 from json import JSONDecoder
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.io.beginning import ARRAY, OBJECT, Beginning, peek
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import UTF8_MARK, pointer
 from evalstream.parsing.json_values import parse_or_none
 

@@ -78,7 +78,6 @@ class HarpiaFormat(PairedFormat):
     label = "HarpIA Lab"
     title = "HarpIA Lab: the input of an evaluation, its output and its log"
     noun = "log line"
-    rule_modules = ("input", "results")
     places: ClassVar[Mapping[str, Place]] = {
         LOG: "rows",
         OUTPUT: "aggregate",

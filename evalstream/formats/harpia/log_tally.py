@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from evalstream.formats.harpia.documents import Member, find_member, read_member
 from evalstream.formats.harpia.values import (
@@ -22,6 +22,7 @@ from evalstream.formats.harpia.values import (
     metric_words,
 )
 from evalstream.formats.harpia.views import Input, InputInstance, InputMetric, Score, view_metric
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import short_text
 from evalstream.stats.tally import MOST_VALUES, ScoreSums
 

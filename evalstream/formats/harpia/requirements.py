@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.harpia import documents
 from evalstream.formats.harpia.values import identifier
 from evalstream.formats.harpia.views import InputMetric
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.model.text import with_article
 from evalstream.parsing.json import pointer, short_text, type_name

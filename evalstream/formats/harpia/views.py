@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from evalstream.formats.harpia import documents
 from evalstream.formats.harpia.values import identifier, parameters_key, value_shape
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import pointer
 
 

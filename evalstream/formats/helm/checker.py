@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import describe_error
+from evalstream.formats.base import load_catalogue
 from evalstream.formats.helm.adapter import asks_once
 from evalstream.formats.helm.claims import Instances, judge_statistics
 from evalstream.formats.helm.entries import FIRST_OF_BASIC
 from evalstream.formats.helm.format import (
     ENTRIES,
-    FORMAT,
     NAME,
     NOUNS,
     RUN_SPEC,
@@ -49,7 +49,7 @@ def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one run and pass its findings to `show`, in order."""
-    documents = DocumentCheck(run, options, show, FORMAT.catalogue)
+    documents = DocumentCheck(run, options, show, load_catalogue("helm"))
     with closing(InstanceStore()) as store:
         one = _Check(documents, store, progress)
         progress.begin(documents.name, 0)
@@ -135,7 +135,7 @@ class _Check:
             again = known.facts.scored
             text = f"{again:,} of {count_noun(number, 'instance')} scored again"
             if STATE not in self._paths:
-                text += f", as there is no {STATE}.json"
+                text += f", as no {STATE}.json was found"
             elif found.state is not None:
                 self._leave_unheld(summary, again)
             summary.checked = (Checked(text, True if again else None),)

@@ -11,10 +11,11 @@ from contextlib import closing
 from typing import ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place, other_formats
+from evalstream.io import remote
 from evalstream.io.beginning import ARRAY, OBJECT, PEEK_BYTES, Beginning, read_beginning
+from evalstream.io.containment import files_inside
 from evalstream.io.inputs import stream_at
 from evalstream.io.names import is_local, is_remote
-from evalstream.io.remote import RemoteReader
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 
@@ -89,7 +90,7 @@ def kind_by_name(path: str) -> str | None:
 
 def _read_beginning(path: str) -> Beginning:
     if is_remote(path):
-        with closing(RemoteReader(path)) as reader:
+        with closing(remote.RemoteReader(path)) as reader:
             return Beginning(path, reader.read())
     if path != STDIN:
         return read_beginning(path)
@@ -105,8 +106,10 @@ def find_beside(folder: str) -> dict[str, str]:
 
     There are none where no file shows by its content that it is one.
     """
-    paths = {kind: os.path.join(folder, f"{kind}.json") for kind in NOUNS}
-    found = {kind: path for kind, path in paths.items() if is_local(path) and os.path.isfile(path)}
+    if not is_local(folder):
+        return {}
+    names = files_inside(folder, (f"{kind}.json" for kind in NOUNS))
+    found = {name.removesuffix(".json"): os.path.join(folder, name) for name in names}
     is_run = any(detect_kind(read_beginning(path)) for path in found.values())
     return found if is_run else {}
 
@@ -120,7 +123,6 @@ class HelmFormat(PairedFormat):
     label = "HELM"
     title = "HELM: the statistics of a run, its instances, and its requests"
     noun = "instance"
-    rule_modules = ("documents", "instances")
     places: ClassVar[Mapping[str, Place]] = {
         ENTRIES: "rows",
         STATISTICS: "aggregate",

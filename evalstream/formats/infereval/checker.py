@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_locator, json_locator
 from evalstream.engine.row_pass import describe_error
-from evalstream.formats.base import other_formats
+from evalstream.formats.base import load_catalogue, other_formats
 from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
 from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.files import RereadDocument
 from evalstream.formats.infereval.format import (
     BENCHMARK,
     EVALUATION,
-    FORMAT,
     ITEMS,
     NOT_OURS,
     VERSION,
@@ -31,6 +30,7 @@ from evalstream.formats.infereval.schema import document_validator, is_valid, sc
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Evaluation
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
@@ -65,7 +65,7 @@ def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one run and pass its findings to `show`, in order."""
-    documents = DocumentCheck(run, options, show, FORMAT.catalogue)
+    documents = DocumentCheck(run, options, show, load_catalogue("infereval"))
     if run.rows is not None:
         return EvaluationCheck(documents, progress).summary()
     read = read_benchmark(documents, run.aggregate or "")

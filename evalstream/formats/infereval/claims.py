@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -38,8 +38,8 @@ class VerdictTally:
     def __init__(self) -> None:
         self._groups: dict[tuple[str, State, Reason | None], _Group] = {}
 
-    def add(self, item: Item, refuted: Collection[str]) -> None:
-        """Add the claims of an item, of which some members are `refuted`."""
+    def add(self, item: Item) -> None:
+        """Add the claims of an item: the verdict of its model, and the counts of its vote."""
         samples, tie_break = item.samples, item.evaluation.tie_break
         outcome = item.outcome
         reason = None
@@ -48,17 +48,18 @@ class VerdictTally:
         elif tie_break is None and outcome.tie_broken:
             reason = Reason.UNSURE
         verdict, votes = item.value.get(VERDICT), object_or_empty(item.value.get(VOTE))
-        claims: list[tuple[str, Verdicts, Verdicts]] = []
-        if verdict in VERDICTS:
-            claims.append((VERDICT, {verdict: 1}, {outcome.verdict: 1}))
-        if votes:
-            counts = {name: votes.get(name, 0) for name in VERDICTS}
-            claims.append((VOTE, {k: n for k, n in counts.items() if is_number(n)}, outcome.counts))
+        counts = {name: votes.get(name, 0) for name in VERDICTS} if votes else {}
+        claims: list[tuple[str, Verdicts, Verdicts]] = [
+            (VERDICT, {verdict: 1} if verdict in VERDICTS else {}, {outcome.verdict: 1}),
+            (VOTE, {k: n for k, n in counts.items() if is_number(n)}, outcome.counts),
+        ]
         for member, claimed, recomputed in claims:
-            state = State.OPEN if reason else State.CONFIRMED
-            if member in refuted:
-                state = State.REFUTED
-            why = reason if state is State.OPEN else None
+            if not claimed:
+                continue
+            # No rule for ties changes what is counted.
+            why = None if member == VOTE and samples else reason
+            is_right = all(recomputed.get(name, 0) == number for name, number in claimed.items())
+            state = State.OPEN if why else State.CONFIRMED if is_right else State.REFUTED
             group = self._groups.setdefault((member, state, why), _Group())
             group.items += 1
             group.samples += len(samples or ())

@@ -82,7 +82,6 @@ class InferevalFormat(PairedFormat):
     label = "infereval"
     title = "infereval: a benchmark of inferences, and a model's verdicts on it"
     noun = "item"
-    rule_modules = ("benchmarks", "evaluations", "samples")
     versions: Mapping[str, Sequence[str]] = {VERSION: (BENCHMARK, EVALUATION)}
     places: ClassVar[Mapping[str, Place]] = {EVALUATION: "rows", BENCHMARK: "aggregate"}
     compared = frozenset({"files", "answers", "paths"})

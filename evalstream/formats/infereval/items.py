@@ -248,17 +248,14 @@ class ItemPass:
         yield from self._check_repeated(value)
 
     def _apply_rules(self, item: Item, line: int) -> Iterator[Violation]:
-        refuted = set()
+        self.tally.add(item)
+        is_unsampled = not self.samples and not item.value.get("samples")
         for rule in OF_ITEMS:
             for violation in rule.apply(item):
-                if violation.code == INF303.code and not item.value.get("samples"):
-                    if not self.samples:
-                        self._unsampled.extend((self.count, line))
-                        continue
-                elif violation.code == INF304.code:
-                    refuted.add((violation.pointer or "").split("/")[1])
-                yield violation
-        self.tally.add(item, refuted)
+                if is_unsampled and violation.code == INF303.code:
+                    self._unsampled.extend((self.count, line))
+                else:
+                    yield violation
 
     def _report_unsampled(self) -> None:
         """Report the earlier items without samples once another item has some."""

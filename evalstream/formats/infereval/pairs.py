@@ -13,6 +13,7 @@ from evalstream.engine.row_pass import describe_error
 from evalstream.formats.infereval.benchmark_hash import benchmark_hashes
 from evalstream.formats.infereval.files import outline, peek_file
 from evalstream.formats.infereval.format import BENCHMARK, EVALUATION, NAME, kind_by_signs
+from evalstream.io.containment import files_inside
 from evalstream.io.names import is_json_name, is_local, printable
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.errors import CannotCheck
@@ -177,9 +178,9 @@ def benchmarks_beside(evaluation: str, id_: bytes) -> Iterator[str]:
     folder = os.path.dirname(evaluation)
     with suppress(OSError):
         names = sorted(filter(is_json_name, os.listdir(folder or os.curdir)))
-        for name in names[:MOST_BESIDE]:
+        for name in files_inside(folder, names[:MOST_BESIDE]):
             path = os.path.join(folder, name)
-            if os.path.isfile(path) and not _is_same(path, evaluation) and _has_id(path, id_):
+            if not _is_same(path, evaluation) and _has_id(path, id_):
                 yield path
 
 

@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.infereval import votes
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json_values import is_number, numbered_texts, object_or_empty, objects
 
 TIE_BREAKS: Final = (*votes.VERDICTS, votes.FIRST)

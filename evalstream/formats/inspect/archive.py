@@ -12,7 +12,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.inspect.zip_format import (
     METHODS,
@@ -23,6 +23,7 @@ from evalstream.formats.inspect.zip_format import (
 )
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 

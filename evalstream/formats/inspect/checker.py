@@ -20,10 +20,10 @@ from evalstream.engine.log_reading import (
     pieces,
 )
 from evalstream.engine.positions import envelope_locator, envelope_mover
-from evalstream.formats.base import other_formats
+from evalstream.formats.base import load_catalogue, other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
 from evalstream.formats.inspect.claims import ClaimCheck
-from evalstream.formats.inspect.format import ENDING, FORMAT, SAMPLES, ZIP
+from evalstream.formats.inspect.format import ENDING, SAMPLES, ZIP
 from evalstream.formats.inspect.log_check import LogCheck
 from evalstream.formats.inspect.member_check import ArchiveSource
 from evalstream.formats.inspect.views import LogView
@@ -49,7 +49,7 @@ def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one log and pass its findings to `show`, in order."""
-    documents = DocumentCheck(run, options, show, FORMAT.catalogue)
+    documents = DocumentCheck(run, options, show, load_catalogue("inspect"))
     with closing(LogCheck(documents)) as log:
         one = _Check(documents, log, progress)
         one.run(run.rows or STDIN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.inspect import results
 from evalstream.formats.inspect.metrics import find_silent_metrics
@@ -15,6 +15,7 @@ from evalstream.formats.inspect.rules.log import INS301, INS302, INS303, INS304,
 from evalstream.formats.inspect.values import MOST_COUNT, is_count, is_id, same
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import JudgedClaim, Reason, State, confirms_score
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import text_or_none

@@ -40,7 +40,6 @@ class InspectFormat(PairedFormat):
     label = "Inspect"
     title = "Inspect: logs of evaluations, as archives (.eval) and as JSON"
     noun = "sample"
-    rule_modules = ("coverage", "log", "messages", "samples", "scores", "usage")
     places: ClassVar[Mapping[str, Place]] = {LOG: "rows"}
     compared = frozenset({"files", "samples", "answers", "paths"})
     is_source = True

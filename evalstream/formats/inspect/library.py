@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import import_module
-from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import msgspec
 
 from evalstream.formats.inspect.format import EXTRA
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import MissingExtra, install_command
 from evalstream.parsing.json import pointer
-from evalstream.parsing.schema_files import schema_folder
+from evalstream.parsing.schema_files import read_schema
 
 MOST_NESTED: Final = 5
 """How often a model may stand within itself."""
@@ -177,7 +178,7 @@ def _read_moment(_kind: Any, value: Any) -> Moment:
 @lru_cache(maxsize=1)
 def log_types() -> LogTypes:
     """Return the types of logs."""
-    return LogTypes(json.loads((schema_folder() / "inspect" / "log.json").read_bytes()))
+    return LogTypes(json.loads(read_schema("inspect/log.json")))
 
 
 Digest = Callable[[str], str]

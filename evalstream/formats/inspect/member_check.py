@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.inspect.archive import Archive, ArchiveMember
 from evalstream.formats.inspect.log_check import LogCheck, PartTotals
@@ -15,6 +15,7 @@ from evalstream.formats.inspect.rules.log import INS101, INS102, INS104
 from evalstream.formats.inspect.store import SampleFacts
 from evalstream.formats.inspect.zip_format import ArchiveEnd, DamagedMember
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import MissingExtra
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options

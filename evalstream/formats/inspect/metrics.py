@@ -9,12 +9,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from string import digits
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.inspect.results import Scores
 from evalstream.formats.inspect.values import is_count, same, score_to_float
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.claim import Reason
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.stats.claims import intervals

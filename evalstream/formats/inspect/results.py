@@ -6,12 +6,13 @@ from array import array
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.inspect.store import PERPLEXITY, LogStore, perplexity_numbers
 from evalstream.formats.inspect.values import is_id, known_number, score_to_float
 from evalstream.formats.inspect.views import UNNAMED, LogView
 from evalstream.model.claim import Reason
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import text_or_none
 from evalstream.parsing.json_values import object_or_empty, objects
 from evalstream.stats.claims.reducers import (

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json_values import holds_double
 
 _BATCH: Final = 500

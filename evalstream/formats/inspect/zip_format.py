@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.formats.inspect.format import EXTRA
 from evalstream.io.codecs import COMPRESSIONS, Codec, Decompressor, deflate
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, MissingExtra, install_command
 from evalstream.model.text import count_noun
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_lookup import every_row
 from evalstream.engine.row_pass import RowsRead
+from evalstream.formats.base import load_catalogue
 from evalstream.formats.lm_eval.format import (
-    FORMAT,
     has_samples_without_results,
     results_time,
     samples_beside,
@@ -71,7 +71,7 @@ def check(
         raise UsageError(NO_SEAL)
     if run.rows is None and options.routing != RowRouting():
         raise UsageError("rows can be routed only from samples, and no samples were given")
-    documents = DocumentCheck(run, options, show, FORMAT.catalogue)
+    documents = DocumentCheck(run, options, show, load_catalogue("lm_eval"))
     results = _results(documents)
     if run.rows is None:
         return _results_alone(documents, results)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
+
+from evalstream.model.data_class import NamedTuple
 
 CHUNK: Final = 4096
 """Number of ids that one number of the set holds, a bit each."""

@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place, other_formats
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
-from evalstream.io.containment import FolderBoundary
+from evalstream.io.containment import files_inside
 from evalstream.io.names import is_json_name, is_remote, printable, without_packing
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -108,12 +109,6 @@ def samples_beside(results: str) -> dict[str, str]:
     return {os.path.join(folder, name): tasks[name] for name in files_inside(folder, tasks)}
 
 
-def files_inside(folder: str, names: Iterable[str]) -> list[str]:
-    """Return the names of files in a folder, without links that lead out of it."""
-    inside = FolderBoundary(folder)
-    return [name for name in names if inside.has_file(name)]
-
-
 def has_samples_without_results(folder: str) -> bool:
     """Return whether samples lie in a folder with a time that no results there have."""
     names = _names(folder)
@@ -160,7 +155,6 @@ class LmEvalFormat(PairedFormat):
     label = "lm-evaluation-harness"
     title = "lm-evaluation-harness: the samples of a task, and the results of a call"
     noun = "row"
-    rule_modules = ("rows", "samples", "results", "contradictions")
     versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {SAMPLES: "rows", RESULTS: "aggregate"}
     compared = frozenset({"files", "samples", "answers", "paths"})

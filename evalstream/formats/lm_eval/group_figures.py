@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.lm_eval.views import NO_STDERR, STDERR, Results, TaskFigure
 from evalstream.formats.lm_eval.written_numbers import as_decimal, is_same_value, show_value
 from evalstream.model.claim import Reason, State
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import object_items, object_or_empty
 from evalstream.stats.claims import judge, judgement, kinds

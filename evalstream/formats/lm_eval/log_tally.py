@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from array import array
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final
 
 from xxhash import xxh3_64_intdigest
 
 from evalstream.formats.lm_eval.doc_ids import DocIds, IdRuns
 from evalstream.formats.lm_eval.metric_values import MetricValues
-from evalstream.model.data_class import DataClass, field
+from evalstream.model.data_class import DataClass, NamedTuple, field
 
 DIGEST_BYTES: Final = 32
 DIGESTS_BYTES: Final = 3 * DIGEST_BYTES

@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from warnings import catch_warnings, simplefilter
+
+from evalstream.model.data_class import NamedTuple
 
 MOST_STEPS: Final = 20_000_000
 """Most steps of a regular expression in an answer, about a fifth of a second."""

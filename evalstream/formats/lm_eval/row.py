@@ -11,7 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from evalstream.model.data_class import NamedTuple
 
 DOC: Final = "doc_hash"
 PROMPT: Final = "prompt_hash"

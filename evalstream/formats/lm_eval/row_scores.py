@@ -14,7 +14,7 @@ import string
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from warnings import catch_warnings, simplefilter
 
 from evalstream.formats.lm_eval.response_filters import gives_texts, is_bounded
@@ -25,6 +25,7 @@ from evalstream.formats.lm_eval.scoring_plan import (
     ROLLING,
     ScoringPlan,
 )
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json_values import holds_double
 
 NEAR: Final = 1e-6

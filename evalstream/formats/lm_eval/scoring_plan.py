@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.lm_eval.metric_values import MetricValues
 from evalstream.formats.lm_eval.views import Results
-from evalstream.model.data_class import DataClass
+from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.parsing.json import member
 from evalstream.stats.claims import corpus_metrics, kinds
 from evalstream.stats.claims.corpus_metrics import Statistic

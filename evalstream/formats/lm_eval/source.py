@@ -17,7 +17,6 @@ from evalstream.engine.row_lookup import every_row
 from evalstream.formats.lm_eval.format import (
     RESULTS,
     SAMPLES,
-    files_inside,
     kind_of_file,
     results_beside,
     results_time,
@@ -26,6 +25,7 @@ from evalstream.formats.lm_eval.format import (
 )
 from evalstream.formats.lm_eval.row import HASHES, hashed_prompt, iterate_metrics
 from evalstream.formats.lm_eval.views import Results
+from evalstream.io.containment import files_inside
 from evalstream.io.inputs import document_bytes
 from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck

@@ -6,8 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.lm_eval.metric_values import MetricValues
 from evalstream.formats.lm_eval.scoring_plan import (
@@ -22,6 +21,7 @@ from evalstream.formats.lm_eval.scoring_plan import (
 from evalstream.formats.lm_eval.views import NO_STDERR, Results, TaskFacts, TaskFigure, with_results
 from evalstream.formats.lm_eval.written_numbers import as_decimal, show_value
 from evalstream.model.claim import Reason, State
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import corpus_metrics, kinds
 from evalstream.stats.claims.corpus_metrics import (
@@ -312,6 +312,8 @@ def _draws(values: Sequence[Any], size: int, draws: int) -> Iterator[list[Any]]:
     `bootstrap_stderr` in api/metrics.py of lm_eval 0.4.13.
     """
     for seed in range(-(-draws // size)):
+        from random import Random
+
         random = Random(seed)
         for _ in range(min(size, draws - seed * size)):
             yield random.choices(values, k=len(values))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from evalstream.formats.lm_eval.call_arguments import MODEL_ARGUMENTS, read_argument
 from evalstream.formats.lm_eval.log_tally import FilterTotals, LogTotals
 from evalstream.formats.lm_eval.metric_values import MetricValues
-from evalstream.model.data_class import DataClass
+from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import (
     holds_double,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.formats.base import load_catalogue
 from evalstream.formats.swe_bench.claims import (
     judge_metadata,
     judge_outcomes,
@@ -14,7 +15,6 @@ from evalstream.formats.swe_bench.claims import (
     judge_results,
 )
 from evalstream.formats.swe_bench.format import (
-    FORMAT,
     NAME,
     REPORT_OF_INSTANCE,
     is_plain_file,
@@ -52,7 +52,7 @@ def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one run or submission and pass its findings to `show`, in order."""
-    documents = DocumentCheck(run, options, show, FORMAT.catalogue)
+    documents = DocumentCheck(run, options, show, load_catalogue("swe_bench"))
     progress.begin(documents.name, 0)
     reader = RunReader(documents)
     for path in filter(None, (run.aggregate, run.rows, *run.beside)):

@@ -302,7 +302,6 @@ class SweBenchFormat(PairedFormat):
     label = "SWE-bench"
     title = "SWE-bench: run reports, reports of instances, predictions, and submissions"
     noun = "instance"
-    rule_modules = ("documents", "instances")
     places: ClassVar[Mapping[str, Place]] = {
         PREDICTIONS: "rows",
         INSTANCE: "rows",

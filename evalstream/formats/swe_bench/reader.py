@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.swe_bench import views
@@ -28,6 +28,7 @@ from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.io.beginning import LINES, PEEK_BYTES, Beginning
 from evalstream.io.names import is_yaml_name, printable
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import STDIN
 from evalstream.parsing.json import type_name

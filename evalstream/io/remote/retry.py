@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable
 from http import HTTPStatus
 from threading import Event, Thread
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
 
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.text import notify
 
 BLOCK_BYTES: Final = 8 * MEBIBYTE

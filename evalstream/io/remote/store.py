@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from importlib import import_module
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from evalstream.io.remote import retry
 from evalstream.io.remote.retry import (
@@ -15,6 +15,7 @@ from evalstream.io.remote.retry import (
     StoreError,
     with_timeout,
 )
+from evalstream.model.data_class import NamedTuple
 
 ETAG: Final = "ETag"
 GENERATION: Final = "generation"

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from ctypes import POINTER, Structure, byref, c_char_p, c_uint64, c_void_p
 from enum import IntEnum
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.model.block import Bytes
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.native.binding import Hasher, hasher, library
 
 DIGESTS_BYTES: Final = 96

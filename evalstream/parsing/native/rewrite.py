@@ -8,9 +8,10 @@ import weakref
 from collections.abc import Iterator, Sequence
 from ctypes import POINTER, Structure, byref, c_char_p, c_int32, c_uint64, c_void_p
 from functools import lru_cache, partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.model.changes import MOST_PLACES, Change
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json_tree import JsonType, encode_string
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.native.binding import library

@@ -6,8 +6,9 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Finding, RuleText, Severity
 from evalstream.model.option_fields import Group
 from evalstream.model.options import OPTIONS

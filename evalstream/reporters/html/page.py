@@ -20,7 +20,7 @@ from evalstream.reporters.html.findings import (
     prose,
     rule_groups,
 )
-from evalstream.reporters.html.run import NAME, name, run_body, run_names, size, subject
+from evalstream.reporters.html.run import NAME, list_file_names, name, run_body, size, subject
 from evalstream.reporters.markup import (
     GENERATOR,
     START,
@@ -86,7 +86,7 @@ def page(
 def _summary(report: Report, verdict: str, folder: str) -> Iterator[Child]:
     totals, first = report.totals, next(iter(report.runs), None)
     limits = _describe_limits(first) if first is not None else ""
-    alone = run_names(first) if totals.runs == 1 and first is not None else None
+    alone = list_file_names(first) if totals.runs == 1 and first is not None else None
     yield tag("p", "evalstream: report of a check", class_="tool")
     yield tag("h1", _badge(verdict, limits))
     runs = count_noun(totals.runs, "run")

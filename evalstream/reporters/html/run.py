@@ -112,7 +112,7 @@ DIGEST = 140
 """How many characters of a digest are shown: more than a digest of 512 bits has."""
 
 
-def run_names(run: RunSummary) -> Markup:
+def list_file_names(run: RunSummary) -> Markup:
     """Return the names of the files of a run."""
     main = subject(run)
     others = [one for one in (run.file, run.aggregate, run.inputs) if one and one != main]

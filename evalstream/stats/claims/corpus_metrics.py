@@ -6,7 +6,6 @@ pairs of the right answer and the prediction, or pairs of a log-likelihood and i
 
 from __future__ import annotations
 
-import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -71,6 +70,8 @@ def _has_references(pairs: Texts) -> bool:
 
 @lru_cache(maxsize=8)
 def _library_metric(kind: str) -> Any:
+    import logging
+
     from sacrebleu import metrics
 
     logging.getLogger("sacrebleu").setLevel(logging.ERROR)

@@ -34,11 +34,12 @@ class Evidence(DataClass, frozen=True):
     `sums` are exact sums over the scores, and `cover` says which samples they are of. `values`
     counts each different score; it is None where there are too many of them. `limits` are the
     bounds that the metric declares. `missing` is the number of samples that a claim covers beyond
-    the rows. `ordered` are the scores in the order in which a harness had them. `pairs` counts
-    (right answer, prediction), `weights` sums up the weights of the scores, and `clusters` has the
-    number and the exact sum of the scores of each cluster. `factors` are what figures of the rows
-    may be multiplied by: 1 and 100 where the documents give the metric in percent, and the rows may
-    have shares. `levels` is the number of levels.
+    the rows, and `unknown` that of rows with an unknown level, which are left out. `ordered` are
+    the scores in the order in which a harness had them. `pairs` counts (right answer, prediction),
+    `weights` sums up the weights of the scores, and `clusters` has the number and the exact sum of
+    the scores of each cluster. `factors` are what figures of the rows may be multiplied by: 1 and
+    100 where the documents give the metric in percent, and the rows may have shares. `levels` is
+    the number of levels.
     `counts_errors` says that the documents count the rows with an error among the samples, and
     `scores_errors` that their score is over these rows as well, of which an interval has to be one.
     With `is_count` the documents give the metric as a count, which may be the sum of the scores.
@@ -50,6 +51,7 @@ class Evidence(DataClass, frozen=True):
     values: Mapping[float, int] | None = None
     limits: tuple[float | None, float | None] = (None, None)
     missing: int = 0
+    unknown: int = 0
     factors: tuple[int, ...] = (1,)
     levels: int = 0
     counts_errors: bool = False
@@ -134,9 +136,42 @@ class Evidence(DataClass, frozen=True):
         )
 
     @property
+    def leaves_out_errors(self) -> bool:
+        """Whether documents may leave out rows with an error."""
+        has_errors = self.sums.sound_rows != self.sums.rows
+        return has_errors and not (self.counts_errors or self.scores_errors)
+
+    @property
+    def fewest_values(self) -> int:
+        """The least number of values that figures may be over: samples, or rows without errors."""
+        errors = self.sums.rows - self.sums.sound_rows if self.leaves_out_errors else 0
+        return (self.cover.samples if self.is_repeated else self.rows) - errors
+
+    @property
     def has_uneven_repeats(self) -> bool:
-        """Whether samples are scored more than once, and not all equally often."""
-        return self.is_repeated and not self.has_even_repeats
+        """Whether samples are scored more than once, and perhaps not all equally often."""
+        return self.is_repeated and (self.leaves_out_errors or not self.has_even_repeats)
+
+    def bound_mean_of_samples(self) -> tuple[Fraction, Fraction] | None:
+        """Return bounds of the mean over samples, each with the mean of its uneven repeats.
+
+        Its weights differ from those of the mean over rows by 1/S - k/R for a sample with k of R
+        rows, which sum up to 0, and absolutely to √(S·Σk²/R² - 1) at most (Cauchy and Schwarz). E
+        errors that are left out of R rows add 2E/(R - E). A sum of absolute differences moves a
+        mean by half of the range at most.
+        """
+        sums, cover, mean = self.sums, self.cover, self.mean
+        if mean is None or self.extremes is None or cover.repeats != sums.joined_rows:
+            return None
+        moved = math.sqrt(max(cover.samples * cover.squares / cover.repeats**2 - 1, 0))
+        if self.leaves_out_errors:
+            mean = sums.mean_without_errors()
+            if mean is None:
+                return None
+            moved += 2 * (sums.rows / sums.sound_rows - 1)
+        least, most = map(Fraction, self.extremes)
+        room = (most - least) / 2 * Fraction(moved)
+        return mean - room, mean + room
 
     @cached_property
     def has_equal_repeats(self) -> bool:

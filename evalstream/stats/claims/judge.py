@@ -28,8 +28,8 @@ from evalstream.stats.claims.rounding import (
     Agreement,
     agreement,
     as_float,
-    is_certain,
     is_small_whole,
+    is_surely_exact,
     last_unit,
 )
 
@@ -41,6 +41,9 @@ FEWEST_UNITS: Final = 10
 
 SUM_STRAY: Final = Fraction(1, 1 << 50)
 """The error of a mean of doubles, relative to the largest of them: four units of its last place."""
+
+UNSEEN: Final = Fraction(1, 1 << 20)
+"""A difference that changes nothing that is read off a score."""
 
 
 def judge(claim: Claim, evidence: Evidence) -> Judgement:
@@ -57,12 +60,14 @@ def judge(claim: Claim, evidence: Evidence) -> Judgement:
 
 
 def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement:
-    rows, is_whole = evidence.sums.joined_rows, not evidence.missing or claim.kind is kinds.COUNT
+    is_count = claim.kind is kinds.COUNT
+    rows = evidence.sums.joined_rows + (evidence.unknown if is_count else 0)
+    is_whole = is_count or not evidence.missing
     is_usual = evidence.factors[0] ** claim.kind.power == 1
     if is_whole and is_usual and find_method(claim, evidence) is not Method.RESAMPLED:
         # Most claims are the usual figure of their kind: no other is computed.
         usual = next(iter(claim.kind.figures(evidence)), None)
-        if usual is not None and is_certain(value, usual.value):
+        if usual is not None and is_surely_exact(value, usual.value):
             return confirm(claim, _plain(usual.value), rows)
     figures = list(_scale_figures(claim.kind, evidence))
     if claim.kind.name == kinds.ERROR.name and find_method(claim, evidence) is Method.RESAMPLED:
@@ -91,8 +96,7 @@ def _agreeing(
 ) -> tuple[Agreement, Figure | None]:
     """Return the figure that gives a claim, and how well; None if none does."""
     found, best = _best(value, figures, evidence.nothing)
-    is_sum = claim.kind is not kinds.COUNT and figures
-    if found is not Agreement.FULL and is_sum and _is_rounding(value, figures[0], evidence):
+    if found is not Agreement.FULL and _explain(claim, value, figures, evidence) is Agreement.FULL:
         return Agreement.FULL, figures[0]
     if claim.has_all_digits and found is Agreement.ROUGH:
         return Agreement.NONE, None
@@ -103,10 +107,9 @@ def _refutation(claim: Claim, value: Decimal, figures: list[Figure], evidence: E
     """Return in words why a claim cannot be true."""
     rows = count_noun(evidence.sums.joined_rows, "row")
     if claim.kind is kinds.COUNT:
-        samples = evidence.cover.samples
-        return f"there are {rows}" + (
-            "" if samples in {0, evidence.rows} else f" of {count_noun(samples, 'sample')}"
-        )
+        samples, number = evidence.cover.samples, int(figures[0].value)
+        of_samples = "" if samples in {0, number} else f" of {count_noun(samples, 'sample')}"
+        return f"there are {count_noun(number, 'row')}{of_samples}"
     if _is_zero_error(claim, value, evidence):
         return f"the scores of {rows} differ, so that no error is 0"
     if evidence.missing or not figures or not claim.kind.is_exact:
@@ -117,15 +120,22 @@ def _refutation(claim: Claim, value: Decimal, figures: list[Figure], evidence: E
     return f"{figures[0].words} of {rows} is not the claim" + (f", which is {hint}" if hint else "")
 
 
-def _is_rounding(value: Decimal, figure: Figure, evidence: Evidence) -> bool:
-    """Return whether the rounding of a sum of large scores explains a difference.
+def _explain(claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence) -> Agreement:
+    """Return how far the rounding of a sum of large scores explains a claim.
 
-    A sum of scores of both signs may be small, and the error of equal scores is not exactly 0.
+    A sum of scores of both signs may be small, and the error of equal scores is not exactly 0. It
+    is ROUGH where rounding leaves less than three digits of the figure of different scores, if it
+    can be seen at all.
     """
-    if evidence.extremes is None or not _is_finite(figure.value):
-        return False
-    largest = max(map(abs, evidence.extremes))
-    return abs(Fraction(value) - Fraction(figure.value)) <= SUM_STRAY * Fraction(largest)
+    is_count = claim.kind is kinds.COUNT or not figures
+    if is_count or evidence.extremes is None or not _is_finite(figures[0].value):
+        return Agreement.NONE
+    (least, most), exact = evidence.extremes, Fraction(figures[0].value)
+    difference = abs(Fraction(value) - exact)
+    if difference > SUM_STRAY * Fraction(max(abs(least), abs(most))):
+        return Agreement.NONE
+    is_sure = least == most or difference <= max(abs(exact) / 1000, UNSEEN)
+    return Agreement.FULL if is_sure else Agreement.ROUGH
 
 
 def _open_reason(
@@ -133,9 +143,13 @@ def _open_reason(
 ) -> Reason | None:
     """Return why a claim is open that no figure gives, or None if it is refuted."""
     if claim.kind is kinds.COUNT:
+        samples, errors = evidence.cover.samples, evidence.sums.rows - evidence.sums.sound_rows
+        if evidence.is_repeated and samples - errors <= value < samples:
+            # Samples of which all repeats have an error may be left out.
+            return Reason.EVIDENCE
         return Reason.MISSING if all(value > Decimal(int(one.value)) for one in figures) else None
     method = find_method(claim, evidence)
-    # An extreme may be that of means of repeats, or of rows without an error.
+    # It may be that of means of repeats, or of rows without an error.
     is_partial = evidence.is_repeated or evidence.sums.sound_rows != evidence.sums.rows
     conditions = (
         (evidence.missing > 0, Reason.MISSING),
@@ -143,11 +157,23 @@ def _open_reason(
         (method is Method.CLUSTERED and not evidence.clusters, Reason.CLUSTERS),
         (not figures, _without_figures(claim, evidence)),
         (not claim.kind.is_exact, Reason.FORMULA),
-        (claim.kind in _SPREADS and evidence.has_uneven_repeats, Reason.UNEVEN),
+        (_explain(claim, value, figures, evidence) is not Agreement.NONE, Reason.UNSURE),
+        (_is_of_uneven_repeats(claim, value, evidence), Reason.UNEVEN),
         (claim.kind is kinds.LEVEL and _is_mode(value, evidence), Reason.UNSURE),
-        (claim.kind in _EXTREMES and not claim.is_score and is_partial, Reason.EVIDENCE),
+        (claim.kind in _OF_ORDER and is_partial, Reason.EVIDENCE),
     )
     return next((reason for holds, reason in conditions if holds), None)
+
+
+def _is_of_uneven_repeats(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
+    """Return whether a claim may be over samples, each with the mean of its repeats."""
+    if not evidence.has_uneven_repeats or claim.kind in _SPREADS:
+        return evidence.has_uneven_repeats
+    is_mean = claim.kind in (kinds.MEAN, kinds.LEVEL)
+    bounds = evidence.bound_mean_of_samples() if is_mean else None
+    if bounds is None:
+        return False
+    return any(not is_outside_bounds(value / factor, bounds) for factor in evidence.factors)
 
 
 def _is_mode(value: Decimal, evidence: Evidence) -> bool:
@@ -156,7 +182,7 @@ def _is_mode(value: Decimal, evidence: Evidence) -> bool:
 
 
 _SPREADS: Final = (kinds.ERROR, kinds.DEVIATION, kinds.VARIANCE)
-_EXTREMES: Final = (kinds.LEAST, kinds.GREATEST)
+_OF_ORDER: Final = (kinds.LEAST, kinds.GREATEST, kinds.MEDIAN, kinds.MODE)
 
 
 def _without_figures(claim: Claim, evidence: Evidence) -> Reason:
@@ -263,7 +289,8 @@ def _judge_resampled_error(
     """Compare an error by resampling with the closed forms.
 
     It may differ from them by a share of 4/√draws and a tenth, and confirms within half of that.
-    Draws whose number is not stated may be as few as FEWEST_DRAWS.
+    Between two of them, as over samples and over their repeats, it is open. Draws whose number is
+    not stated may be as few as FEWEST_DRAWS.
     """
     rows, claimed = evidence.sums.joined_rows, float(value)
     expected = as_float(figures[0].value) if figures else None
@@ -277,11 +304,10 @@ def _judge_resampled_error(
     if draws < FEWEST_DRAWS:
         return leave_open(claim, Reason.FEW_DRAWS, rows, expected)
     values, nothing = [float(figure.value) for figure in figures], float(evidence.nothing)
-    off = max(min(values) - claimed, claimed - max(values)) - nothing
-    room = (4 / math.sqrt(draws) + SLACK) * (min(values) if claimed < min(values) else max(values))
-    if off <= room / 2:
+    room = 4 / math.sqrt(draws) + SLACK
+    if any(abs(claimed - one) - nothing <= room / 2 * one for one in values):
         return confirm(claim, expected, rows)
-    if off <= room:
+    if min(values) * (1 - room) - nothing <= claimed <= max(values) * (1 + room) + nothing:
         return leave_open(claim, Reason.RESAMPLED, rows, expected)
     message = f"the standard error of {count_noun(rows, 'row')} is far from the claim"
     return refute(claim, expected, f"{message}, although resampling approaches it", rows)
@@ -303,11 +329,16 @@ def _is_impossible(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
 
 
 def _is_zero_error(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
-    """Return whether a claim is that the mean of different scores has no error."""
-    extremes = evidence.extremes
+    """Return whether a claim is that the mean of different scores has no error.
+
+    A clustered error is 0 where each cluster has the mean of all, however the scores differ, and
+    another one where the scores of samples, or those without an error, are all equal.
+    """
     if value or claim.kind.name != kinds.ERROR.name or evidence.has_uneven_repeats:
         return False
-    return extremes is not None and extremes[0] != extremes[1]
+    if find_method(claim, evidence) is Method.CLUSTERED or evidence.extremes is None:
+        return False
+    return all(spread.deviation for spread in evidence.error_spreads)
 
 
 def _describe(bounds: Bounds) -> str:

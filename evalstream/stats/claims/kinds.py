@@ -99,7 +99,7 @@ def _perplexities(evidence: Evidence) -> Iterator[Figure]:
 
 def _sums(evidence: Evidence) -> Iterator[Figure]:
     if evidence.mean is not None:
-        yield Figure("the sum of the scores", evidence.mean * evidence.rows)
+        yield Figure("the sum of the scores", evidence.mean * evidence.rows, evidence.rows)
 
 
 def _near_means(evidence: Evidence) -> Iterator[Figure]:
@@ -131,12 +131,13 @@ def _deviations(evidence: Evidence) -> Iterator[Figure]:
 
 def _most_deviation(evidence: Evidence) -> Bounds:
     """Return 0 and half the range of the scores times √(n/(n-1)) (inequality of Popoviciu)."""
-    if evidence.extremes is None or evidence.rows < 2:
+    number = evidence.fewest_values
+    if evidence.extremes is None or number < 2:
         return 0, None
     least, most = evidence.extremes
     # Exact, as an integer may be too large for a float.
     spread = Fraction(most) - Fraction(least)
-    return 0, spread / 2 * Fraction((evidence.rows / (evidence.rows - 1)) ** 0.5)
+    return 0, spread / 2 * Fraction((number / (number - 1)) ** 0.5)
 
 
 def _errors(evidence: Evidence) -> Iterator[Figure]:
@@ -193,7 +194,7 @@ def _greatest(evidence: Evidence) -> Iterator[Figure]:
 
 def _counts(evidence: Evidence) -> Iterator[Figure]:
     sums, samples = evidence.sums, evidence.cover.samples
-    yield Figure("the number of rows", sums.joined_rows)
+    yield Figure("the number of rows", sums.joined_rows + evidence.unknown)
     yield Figure("the number of samples", samples)
     yield Figure("the number of rows without an error", sums.sound_rows)
     yield Figure("the number of rows with a score", sums.rows)

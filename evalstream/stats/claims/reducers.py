@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -114,11 +113,15 @@ _COUNTING: Final[Mapping[str, Callable[[int, int, int], float]]] = {
 
 
 def _mean(values: Sequence[Any], _all: int, to_float: ToFloat) -> float:
-    return to_float(values[0]) if len(values) == 1 else statistics.fmean(map(to_float, values))
+    return (
+        to_float(values[0]) if len(values) == 1 else math.fsum(map(to_float, values)) / len(values)
+    )
 
 
 def _median(values: Sequence[Any], _all: int, to_float: ToFloat) -> float:
-    return statistics.median(map(to_float, values))
+    from statistics import median  # it loads random
+
+    return median(map(to_float, values))
 
 
 def _mode(values: Sequence[Any], _all: int, _to_float: ToFloat) -> Any:

@@ -75,7 +75,7 @@ def agreement(claim: Decimal, exact: Fraction | float, nothing: Decimal = NOTHIN
     """
     if isinstance(exact, float) and not math.isfinite(exact):
         return Agreement.NONE
-    if is_certain(claim, exact):
+    if is_surely_exact(claim, exact):
         return Agreement.FULL
     with localcontext(EXACT):
         # Multiplying both by the denominator avoids a division.
@@ -96,7 +96,7 @@ def agreement(claim: Decimal, exact: Fraction | float, nothing: Decimal = NOTHIN
         return Agreement.NONE
 
 
-def is_certain(claim: Decimal, exact: Fraction | float) -> bool:
+def is_surely_exact(claim: Decimal, exact: Fraction | float) -> bool:
     """Tell quickly whether a claim is certainly the exact value, up to the rounding of a sum.
 
     Both are compared as doubles, whose own error is far below the difference that is allowed. If

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.estimate import FEW_CLUSTERS, Clustered
 from evalstream.model.sample_record import UNKNOWN
 from evalstream.stats.inference.difference_tests import t_interval, t_test

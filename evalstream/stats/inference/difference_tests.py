@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.estimate import Interval, PValue
 from evalstream.stats.inference.paired import Cells
 from evalstream.stats.probability import (

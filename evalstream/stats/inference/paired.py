@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.estimate import Square
 from evalstream.stats.samples.record_store import Array
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.model.comparison import Alignment, CompareSettings, CompareVerdict, MetricName
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.estimate import Estimate
 from evalstream.model.text import count_noun, p_value
 from evalstream.stats.inference.estimate import samples_needed, score_limits

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from heapq import nsmallest
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.sample_record import B_SHIFT, UNKNOWN, PairFlag
 from evalstream.stats.samples.record_store import (
     Array,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.stats.samples.record_store import (
     Array,
     RecordStore,

@@ -12,7 +12,7 @@ from edits.case import Case
 from edits.eee import DETAILS
 from edits.eee import apply as apply_eee
 from edits.one_document import apply as edit_document
-from evalstream.formats.registry import FORMATS
+from evalstream.formats import PREFIXES
 from evalstream.model.finding import BAD, GOOD
 from evalstream.rules.pages import CHANGES, read_page, read_sections
 
@@ -65,7 +65,7 @@ def page_script(code: str, side: str) -> Script:
         name = changes.pop(0).removeprefix("format ")
     else:
         letters = code.rstrip("0123456789")
-        (name,) = (name for name, one in FORMATS.items() if one.prefix == letters)
+        (name,) = (name for name, one in PREFIXES.items() if one == letters)
     return Script(name, tuple(changes), tuple(blocks(read_page(code)[heading])))
 
 

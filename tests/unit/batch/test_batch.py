@@ -197,7 +197,7 @@ def test_a_full_disk_is_told_as_one(folder: Path, monkeypatch: pytest.MonkeyPatc
             raise sqlite3.OperationalError("database or disk is full")
 
     connect = partial(sqlite3.connect, factory=FullDisk)
-    monkeypatch.setattr("evalstream.io.spill_table.sqlite3.connect", connect)
+    monkeypatch.setattr(sqlite3, "connect", connect)
     with pytest.raises(CannotCheck, match="disk is full; set TMPDIR"):
         evalstream.check(folder)
 

@@ -13,7 +13,8 @@ from each import each
 
 from evalstream.discovery.inputs import OPTIONS
 from evalstream.engine.layout import FOREIGN, FORMATS_OF_LOGS
-from evalstream.formats.base import AnyFormat, other_formats
+from evalstream.formats import PREFIXES
+from evalstream.formats.base import AnyFormat, load_rules, other_formats
 from evalstream.formats.registry import (
     CATALOGUE,
     FORMATS,
@@ -69,14 +70,14 @@ def test_the_modules_of_a_format_have_the_functions_that_its_methods_call(one: A
 
 @EACH
 def test_the_codes_of_a_format_begin_with_its_prefix(one: AnyFormat) -> None:
-    codes = [rule.code for rule in one.rules()]
+    codes = [rule.code for rule in load_rules(one.name)]
     assert codes
-    assert all(re.fullmatch(rf"{one.prefix}\d+", code) for code in codes)
+    assert all(re.fullmatch(rf"{PREFIXES[one.name]}\d+", code) for code in codes)
     assert all(CATALOGUE[code].code == code for code in codes)
 
 
 def test_the_catalogue_has_the_rules_of_all_formats_and_those_they_share() -> None:
-    rules = [*SHARED_RULES, *(rule for one in FORMATS.values() for rule in one.rules())]
+    rules = [*SHARED_RULES, *(rule for one in FORMATS.values() for rule in load_rules(one.name))]
     assert sorted(CATALOGUE) == sorted(rule.code for rule in rules)
 
 

@@ -239,6 +239,13 @@ def test_a_refuted_claim_has_as_many_digits_as_show_a_difference() -> None:
     assert seen == "  f1: claims 0.123456789, recomputed 0.123456781 from 8 rows: refuted"
 
 
+def test_a_score_that_is_no_average_says_what_it_is() -> None:
+    run = RunSummary("a", "b", "eee", rows=8, verdict="passed")
+    run.claims = [claim("acc", 1, 1)._replace(kind="max")]
+    seen = render(TextReporter, Case([], [run])).splitlines()[1]
+    assert seen == "  acc: claims 1, recomputed 1 as max from 8 rows: confirmed"
+
+
 def test_a_figure_that_follows_from_others_comes_from_no_rows() -> None:
     run = RunSummary("a", "b", "lm_eval", rows=8, verdict="passed")
     run.claims = [claim("group", 0.5, 0.5, rows=0)]

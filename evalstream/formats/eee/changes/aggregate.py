@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream._version import __version__
 from evalstream.formats.eee import versions
@@ -31,6 +31,7 @@ from evalstream.formats.eee.datastore import (
     read_uuid,
 )
 from evalstream.model.changes import MARK_REMOVED, Applied, Need, make_applied
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK, pointer
 from evalstream.parsing.json_tree import (

@@ -125,15 +125,14 @@ def find_misjudged(facts: RunFacts, place: int) -> Iterator[Misjudged]:
     habits, agreed = facts.tally.habits, 0
     found: dict[bool, list[tuple[int, int]]] = {False: [], True: []}
     for strain in {key[2] for key in habits if key[:2] == (ANSWER, place)}:
-        own, denied, wrong, right = (
+        own, wrong, right = (
             habits.get((ANSWER, place, strain, *both), (0, 0))
-            for both in ((True, True), (False, False), (True, False), (False, True))
+            for both in ((True, True), (True, False), (False, True))
         )
         agreed += own[0]
         if wrong[0] and own[0] >= max(MANY * wrong[0], FEWEST * right[0]):
             found[False].append((wrong[1], wrong[0]))
-        is_usual = own[0] > 1 and own[0] >= max(MANY * wrong[0], right[0])
-        if right[0] and is_usual and own[0] + denied[0] >= FEWEST * right[0]:
+        if right[0] and own[0] > 1 and own[0] >= max(MANY * wrong[0], right[0]):
             found[True].append((right[1], right[0]))
     for is_right, some in found.items():
         if some:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.metrics import list_names, metric_kinds
+from evalstream.formats.eee.metrics import OF_ONE_ANSWER, list_names, metric_kinds
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
@@ -89,6 +89,12 @@ def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:
             shown = " and ".join(f"a {kind.name}" for kind in found)
             pointer = f"{RESULTS}/{figures.place}/metric_config"
             yield ES807.violation(f"the names of the metric make its score {shown}", pointer)
+        named = next(filter(OF_ONE_ANSWER.fullmatch, names), None)
+        if named and figures.metric.get("lower_is_better") is True:
+            pointer = f"{RESULTS}/{figures.place}/metric_config/lower_is_better"
+            message = f"lower_is_better is true, and the metric is {named}"
+            at: dict[str, Any] = {"expected": False, "found": True, "severity": Severity.WARNING}
+            yield ES807.violation(message, pointer, **at)
         yield from _other_metric(figures.metric, figures.place)
     if len(aggregate.figures) > 1:
         yield from _crossed_metrics(aggregate)

@@ -12,8 +12,8 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, expect_one
 from evalstream.parsing.json import is_finite, resolve
 from evalstream.parsing.schema_files import builtin_schema, builtin_validator, constraint_text
+from evalstream.rules import schema
 from evalstream.rules.base import Repair, RepairAction, declare_rule
-from evalstream.rules.schema import ES212
 
 if TYPE_CHECKING:
     from evalstream.parsing.schema_errors import Path_, SchemaError
@@ -141,7 +141,7 @@ def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
                     f"{member} is null; a datastore requires a number,"
                     ' "Infinity" or "-Infinity" for a continuous metric'
                 )
-                yield ES212.violation(message, f"{RESULTS}/{place}/metric_config/{member}")
+                yield schema.ES212.violation(message, f"{RESULTS}/{place}/metric_config/{member}")
 
 
 def fits_another(
@@ -216,7 +216,7 @@ ES215: Final = declare_rule(
 
 ES216: Final = declare_rule("ES216", run=_file_fits_another, needed_fact="tally.fitting")
 
-RULES: Final = (ES215, ES216)
+RULES: Final = (*schema.RULES, ES215, ES216)
 
 KNOWN_NULLS: Final = {
     "/evaluation_result_id": "every-eval-ever writes it in each row before 0.3.0, and since then of "

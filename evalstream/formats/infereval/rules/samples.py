@@ -87,19 +87,15 @@ def open_votes(claims: Iterable[JudgedClaim]) -> Iterator[Violation]:
 def _majority_vote(item: Item) -> Iterator[Violation]:
     claimed, verdict = item.value.get("majority_vote"), item.value.get("model_verdict")
     samples, tie_break = item.samples, item.evaluation.tie_break
-    winner = object_or_empty(claimed).get("verdict")
-    if winner in VERDICTS and verdict in VERDICTS and verdict != winner:
-        message, place = "not the verdict of majority_vote", "/model_verdict"
-        yield INF304.violation(message, place, expected=winner, found=verdict)
-    if not samples:
-        return
     outcome = item.outcome
-    knows_winner = tie_break is not None or not outcome.tie_broken
-    if isinstance(claimed, dict):
+    knows_winner = bool(samples) and (tie_break is not None or not outcome.tie_broken)
+    winner, message = object_or_empty(claimed).get("verdict"), "not the verdict of majority_vote"
+    if knows_winner:
+        winner, message = outcome.verdict, "not the verdict that follows from the samples"
+    if winner in VERDICTS and verdict in VERDICTS and verdict != winner:
+        yield INF304.violation(message, "/model_verdict", expected=winner, found=verdict)
+    if samples and isinstance(claimed, dict):
         yield from _check_majority_vote(claimed, outcome, knows_winner=knows_winner)
-    elif claimed is None and knows_winner and verdict in VERDICTS and verdict != outcome.verdict:
-        message = "not the verdict of most samples"
-        yield INF304.violation(message, "/model_verdict", expected=outcome.verdict, found=verdict)
 
 
 def _check_majority_vote(

@@ -1,1 +1,6 @@
 """The rules about logs of Inspect."""
+
+from typing import Final
+
+MODULES: Final = ("coverage", "log", "messages", "samples", "scores", "usage")
+"""The modules of this folder; each lists its rules as `RULES`."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Set
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.inspect.store import PERPLEXITY, KeptScore, SampleFacts, perplexity_numbers
 from evalstream.formats.inspect.values import MOST_COUNT, is_count, read_time, same, score_value
 from evalstream.formats.inspect.views import LogView, SampleView
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, pointer, text_or_none

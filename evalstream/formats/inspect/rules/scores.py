@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.inspect.recorded import message_text
 from evalstream.formats.inspect.values import known_number, score_to_float, score_value
 from evalstream.formats.inspect.views import SampleView
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty

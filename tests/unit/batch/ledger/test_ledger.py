@@ -26,7 +26,7 @@ from stores import ObjectServer
 import evalstream
 from evalstream.batch import scheduler, serialize
 from evalstream.batch.ledger import database, file_guard, run_state
-from evalstream.batch.ledger.entries import FORMS, PAGE, LedgerEntry, entries, export
+from evalstream.batch.ledger.entries import FORMS, PAGE, LedgerEntry, entries, export_entries
 from evalstream.batch.ledger.ledger import MOST_PENDING, CachedRun, Ledger
 from evalstream.batch.ledger.records import CHUNK
 from evalstream.batch.ledger.run_state import RunState, read_state
@@ -1017,7 +1017,7 @@ def exported(path: str, form: str) -> str:
     """Return an export."""
     target = Path(path).with_name(f"exported.{form}")
     with Output(str(target)) as output:
-        export(entries(path), form, output)
+        export_entries(entries(path), form, output)
     return target.read_text(encoding="utf-8")
 
 
@@ -1130,14 +1130,14 @@ def test_names_cannot_do_harm_in_tables(path: str) -> None:
 def test_unknown_forms_are_refused(path: str, capsysbinary: Any) -> None:
     Ledger(path, Options()).close()
     with pytest.raises(UsageError, match=", ".join(FORMS)), Output() as output:
-        export(entries(path), "xlsx", output)
+        export_entries(entries(path), "xlsx", output)
 
 
 def test_half_a_character_is_written_in_every_form(path: str, tmp_path: Path) -> None:
     listing(path, tmp_path)
     for form in FORMS:
         with Output(str(tmp_path / form)) as output:
-            export([next(entries(path))._replace(version="half \ud800")], form, output)
+            export_entries([next(entries(path))._replace(version="half \ud800")], form, output)
 
 
 def test_runs_of_every_format_are_known_in_a_batch(path: str, tmp_path: Path) -> None:

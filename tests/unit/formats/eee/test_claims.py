@@ -311,6 +311,7 @@ ERROR, INTERVAL = f"{UNCERTAINTY}/standard_error", f"{UNCERTAINTY}/confidence_in
 DRAWS = f"{UNCERTAINTY}/num_bootstrap_samples"
 ENDS = {"lower": 0.61, "upper": 0.88}
 FOUR = [1, 1, 1, 0]
+WIDE = {"metric_config/min_score": -1e19, "metric_config/max_score": 1e19}
 PARTS = {"law": {"acc": 0.52}, "art": {"acc": 0.97}}
 
 
@@ -398,11 +399,21 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
         (FOUR, {ERROR: {"value": 0.1}, DRAWS: 1000}, {"ES803"}, "far from the claim"),
         (FOUR, {ERROR: {"value": 0.28}, DRAWS: 0}, {"ES803"}, "the standard error of the scores"),
         (FOUR, {ERROR: {"value": 0.0, "method": "bootstrap"}}, {"ES803"}, "no resampling"),
+        # The sum of large scores of both signs loses the digits of a small mean.
+        ([3e18, -3e18, 1, 1], {SCORE: 0.5, **WIDE}, set(), ""),
+        ([3e18, -3e18, 1, 1], {SCORE: 0.9, **WIDE}, {"ES804", "ES805"}, "which formula"),
+        ([3e18, -3e18, 1, 1], {SCORE: 9e3, **WIDE}, {"ES801"}, "is not the claim"),
         (FOUR, {ERROR: {"value": 0.25, "method": "clustered"}}, set(), ""),
         (FOUR, {ERROR: {"value": 0.31, "method": "clustered"}}, {"ES804"}, "hold the clusters"),
         (FOUR, {ERROR: {"value": 0.1, "method": "Cluster-robust"}}, {"ES804"}, "hold the clusters"),
         (FOUR, {ERROR: {"value": 0.51, "method": "clustered"}}, {"ES803"}, "is not the claim"),
-        (FOUR, {ERROR: {"value": 0.0, "method": "clustered"}}, {"ES803"}, "no error is 0"),
+        # Two clusters of 1 and 0 each have the mean of all: their error is 0.
+        (
+            [1, 0, 1, 0],
+            {SCORE: 0.5, ERROR: {"value": 0.0, "method": "clustered"}},
+            {"ES804"},
+            "hold the clusters",
+        ),
         (FOUR, {ERROR: {"value": 0.31, "method": "analytic"}}, {"ES803"}, "is not the claim"),
         (FOUR, {ERROR: {"value": 0.25, "method": "mine"}}, set(), ""),
         (FOUR, {ERROR: {"value": 0.0, "method": "mine"}}, {"ES803"}, "no error is 0"),
@@ -512,6 +523,13 @@ def test_of_rows_behind_the_break_of_an_array_nothing_is_said(tmp_path: Path) ->
         ([1, 0.5, 1, 0.5], {SCORE: 0.75, DETAILS: {"n_correct": 5}}, {"ES801"}, "outside 0 to 4"),
         (FOUR, {DETAILS: {"stderr": "0.01"}}, {"ES803"}, "standard error"),
         (FOUR, {DETAILS: {"f1": 0.99}}, {"ES804"}, "no known formula"),
+        (FOUR, {DETAILS: {"ci_lower": "0.74"}}, {"ES804"}, "no known formula"),
+        (FOUR, {DETAILS: {"acc": "~0.99"}}, {"ES804"}, "no known formula"),
+        (FOUR, {"accuracy": 0.99}, {"ES801"}, "mean of the scores"),
+        (FOUR, {"score": "0.99"}, {"ES804"}, "no known formula"),
+        (FOUR, {"samples": [{"score": 0.99}], "rank": 0.5}, set(), ""),
+        (FOUR, {f"{UNCERTAINTY}/half": 0.01}, {"ES804"}, "no known formula"),
+        (FOUR, {f"{UNCERTAINTY}/confidence_level": 0.95, f"{UNCERTAINTY}/seed": 7}, set(), ""),
         (
             FOUR,
             {NAME: "mean", "metric_config/metric_id": "median"},
@@ -576,6 +594,12 @@ def test_a_score_that_is_no_mean_of_all_rows_says_what_it_is(tmp_path: Path) -> 
         (level, *_) = run(tmp_path, scored(scores), {**LEVELS, SCORE: scores[0]}).runs[0].claims
         assert level.state.value == "confirmed"
         assert (level.reason or "").startswith(words)
+
+
+def test_a_sum_says_that_it_is_one(tmp_path: Path) -> None:
+    changes = {SCORE: 3, UNIT: "count", "metric_config/max_score": 9}
+    (score, *_) = run(tmp_path, scored(FOUR), changes).runs[0].claims
+    assert score.reason == "the sum of the scores"
 
 
 def test_rows_with_errors_may_be_left_out_unless_they_are_counted(tmp_path: Path) -> None:
@@ -856,6 +880,33 @@ def test_repeats_count_as_rows_or_samples(tmp_path: Path) -> None:
     assert [claim.rows for claim in report.runs[0].claims] == [4, 4]
 
 
+@each(("value", "state"), [(0.0, State.CONFIRMED), (0.18, State.CONFIRMED), (0.09, State.OPEN)])
+def test_resampling_is_of_samples_or_of_their_repeats(
+    tmp_path: Path, value: float, state: State
+) -> None:
+    # Each sample has the mean of all; over rows the error is between 0.17 and 0.19.
+    rows = repeated([1, 0, 1, 0, 0, 1, 0, 1], 4)
+    changes = {SCORE: 0.5, ERROR: {"value": value, "method": "bootstrap"}, DRAWS: 1000}
+    assert run(tmp_path, rows, changes).runs[0].claims[-1].state is state
+
+
+def test_resampling_of_equal_scores_without_errors_gives_no_error(tmp_path: Path) -> None:
+    rows = scored([1, 1, 0])
+    rows[2]["error"] = "timed out"
+    changes = {SCORE: 1.0, COUNT: 2, ERROR: {"value": 0.0, "method": "bootstrap"}}
+    assert run(tmp_path, rows, changes).counts == {}
+
+
+def test_rows_with_an_unknown_level_are_rows(tmp_path: Path) -> None:
+    rows = repeated([2, 2, 1, -1], 2)
+    for count in (4, 3, 2):
+        assert run(tmp_path, rows, LEVELS | {SCORE: 5 / 3, COUNT: count}).counts == {}
+    (finding,) = run(tmp_path, rows, LEVELS | {SCORE: 5 / 3, COUNT: 1})
+    assert finding.message == "there are 4 rows of 2 samples"
+    (finding, *_) = run(tmp_path, rows, LEVELS | {SCORE: 5 / 3, COUNT: 5})
+    assert "above the number of rows, 4" in finding.message
+
+
 def test_cloned_repeats_do_not_make_an_error_smaller(tmp_path: Path) -> None:
     scores = [1, 0, 1, 1]
     cloned, error = repeated(scores * 10, 4), statistics.stdev(scores) / 2
@@ -897,6 +948,76 @@ def test_uncertainty_may_be_that_of_samples_each_with_the_mean_of_its_repeats(
         assert set(report.counts) == codes, (deviation, error)
         assert all(claim.state is not State.OPEN for claim in report.runs[0].claims)
     assert report.runs[0].claims[1].recomputed == pytest.approx(by_samples)
+
+
+@each(
+    ("claimed", "codes"),
+    [
+        (0.8, set()),
+        # The mean over samples.
+        (2.5 / 3, {"ES804", "ES805"}),
+        # No weights of so many repeats give it.
+        (0.5, {"ES801"}),
+    ],
+)
+def test_a_score_may_be_over_samples_with_uneven_repeats(
+    tmp_path: Path, claimed: float, codes: set[str]
+) -> None:
+    rows = repeated([1, 1, 1, 0, 1, 1], 3)
+    assert set(run(tmp_path, [*rows[:4], rows[5]], {SCORE: claimed}).counts) == codes
+
+
+@each(
+    ("claimed", "codes"),
+    [
+        (2 / 3, {"ES804", "ES805"}),
+        (0.6, set()),
+        (0.5, set()),
+        (0.7, {"ES804", "ES805"}),
+        (0.99, {"ES801"}),
+    ],
+)
+def test_a_score_may_be_over_samples_without_errors(
+    tmp_path: Path, claimed: float, codes: set[str]
+) -> None:
+    rows = repeated([1, 1, 0, 0, 0, 1], 3)
+    rows[3] |= {"error": "timed out"}
+    assert set(run(tmp_path, rows, {SCORE: claimed}).counts) == codes
+
+
+@each(("score", "code"), [(0.6, "ES804"), (0.5, "ES803")])
+def test_an_error_may_be_over_samples_without_errors_if_the_score_is(
+    tmp_path: Path, score: float, code: str
+) -> None:
+    rows = repeated([1, 1, 0, 0, 0, 1], 3)
+    rows[3] |= {"error": "timed out"}
+    assert set(run(tmp_path, rows, {SCORE: score, ERROR: {"value": 1 / 6}}).counts) == {code}
+
+
+@each(
+    ("scores", "errors", "changes", "codes"),
+    [
+        # The number of samples does not say whether repeats with an error are left out.
+        ([1, 1, 0, 0, 0, 1], [3], {SCORE: 0.6, COUNT: 3}, set()),
+        ([1, 1, 0, 0, 0, 1], [3], {SCORE: 0.6, COUNT: 6}, {"ES801"}),
+        # All repeats of a sample may have an error.
+        ([1, 1, 0, 0, 0, 1], [0, 3], {SCORE: 0.5, COUNT: 2}, {"ES804"}),
+        ([1, 1, 0, 0, 0, 1], [3], {SCORE: 0.6, COUNT: 1}, {"ES802"}),
+        # Samples have the means of their repeats, which are fewer, and less extreme.
+        ([1, 1, 0, 0, 0, 1], [], {SCORE: 0.75, NAME: "max"}, {"ES804", "ES805"}),
+        ([1, 1, 0, 0, 0, 1], [], {SCORE: 0.25, NAME: "median"}, {"ES804", "ES805"}),
+        ([1, 1, 0, 0, 0, 1], [], {SCORE: 1.25, NAME: "median"}, {"ES801"}),
+        ([1, 0, 1, 0, 1], [], {SCORE: 0.6, DEVIATION: 0.7}, {"ES804"}),
+        ([1, 0, 1, 0, 1], [], {SCORE: 0.6, DEVIATION: 0.72}, {"ES803"}),
+    ],
+)
+def test_repeats_may_be_one_value_of_their_sample(
+    tmp_path: Path, scores: list[int], errors: list[int], changes: dict[str, Any], codes: set[str]
+) -> None:
+    rows = repeated(scores, 3 if len(scores) == 6 else 2)
+    for place in errors:
+        rows[place]["error"] = "timed out"
+    assert set(run(tmp_path, rows, changes).counts) == codes
 
 
 def test_uneven_repeats_are_reported_and_leave_uncertainty_open(tmp_path: Path) -> None:

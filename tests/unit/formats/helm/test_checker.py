@@ -816,5 +816,5 @@ def test_a_run_without_requests_says_that_nothing_was_scored_again() -> None:
     Path(STATE).unlink()
     (run,) = check().runs
     assert run.checked == (
-        Checked("0 of 8 instances scored again, as there is no scenario_state.json", None),
+        Checked("0 of 8 instances scored again, as no scenario_state.json was found", None),
     )

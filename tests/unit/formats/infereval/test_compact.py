@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.formats.base import load_catalogue
 from evalstream.formats.infereval import checker as reading
 from evalstream.formats.infereval.benchmark_hash import compute_hashes
 from evalstream.formats.infereval.checker import read_benchmark
 from evalstream.formats.infereval.compact import CompactBenchmark, compact_benchmark
-from evalstream.formats.infereval.format import FORMAT
 from evalstream.formats.infereval.views import Benchmark
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
@@ -35,7 +35,9 @@ def compact(document: Any, **options: Any) -> CompactBenchmark | None:
 def findings(path: Path) -> tuple[list[tuple[Any, ...]], int, bool]:
     """Read a benchmark, and return what is found in it, its size, and whether it has a hash."""
     found: list[Finding] = []
-    documents = DocumentCheck(Run(None, str(path)), Options(), found.append, FORMAT.catalogue)
+    documents = DocumentCheck(
+        Run(None, str(path)), Options(), found.append, load_catalogue("infereval")
+    )
     read = read_benchmark(documents, str(path))
     documents.close()
     placed = [(one.code, one.pointer, one.message, one.line) for one in found]

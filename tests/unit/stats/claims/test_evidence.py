@@ -1,8 +1,14 @@
 """What the rows of a result say of their samples and repeats."""
 
 from collections import Counter
+from itertools import chain
+from statistics import mean
 
+from depth import examples
 from each import each
+from hypothesis import given
+from hypothesis import strategies as st
+from rows import bounded
 
 from evalstream.stats.claims import corpus_metrics, kinds
 from evalstream.stats.claims.evidence import Evidence
@@ -43,6 +49,30 @@ def test_samples_are_repeated_where_rows_outnumber_them(
     evidence = evidence_of(samples)
     assert evidence.is_repeated is is_repeated
     assert evidence.has_even_repeats is is_even
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=5),
+        min_size=1,
+        max_size=6,
+    )
+)
+@bounded(max_examples=examples(200))
+def test_bounds_hold_the_mean_of_samples(samples: list[list[tuple[int, bool]]]) -> None:
+    sums, times = ScoreSums(), [len(scores) for scores in samples]
+    for score, failed in chain(*samples):
+        sums.add(None, score, None, failed=failed, times=1)
+    cover = ResultCoverage(
+        samples=len(samples), repeats=sum(times), squares=sum(one * one for one in times)
+    )
+    bounds = Evidence(sums, cover).bound_mean_of_samples()
+    sound = [[score for score, failed in scores if not failed] for scores in samples]
+    if bounds is None:
+        assert not any(sound)
+    elif all(sound):
+        least, most = bounds
+        assert least - 1e-9 <= mean(map(mean, sound)) <= most + 1e-9
 
 
 BOUNDS = {

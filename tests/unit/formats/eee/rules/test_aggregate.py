@@ -816,6 +816,20 @@ def test_a_metric_has_the_name_of_its_description(
 
 
 @each(
+    ("metric", "expected"),
+    [
+        ({"metric_name": "accuracy", "lower_is_better": True}, True),
+        ({"evaluation_description": "exact_match", "lower_is_better": True}, True),
+        ({"metric_name": "accuracy gap", "lower_is_better": True}, False),
+        ({"metric_name": "accuracy", "lower_is_better": False}, False),
+    ],
+)
+def test_of_no_accuracy_lower_is_better(metric: dict[str, Any], expected: bool) -> None:
+    where = "/evaluation_results/0/metric_config/lower_is_better"
+    assert said("ES807", one_result(metric=metric)) == expected * [(where, WARNING)]
+
+
+@each(
     ("settings", "planned", "expected"),
     [
         ({"temperature": 0.0}, {"temperature": "0"}, []),
