@@ -33,7 +33,7 @@ from evalstream.reporters.overview import CommonFolder
 from evalstream.rules.inputs import ES001, ES004, ES005
 from evalstream.stats.run_links import RunLinks, decode_links
 
-MOST_PENDING: Final = 50
+MOST_PENDING: Final = 100
 MOST_PENDING_BYTES: Final = 4 << 20
 MOST_PENDING_SECONDS: Final = 1.0
 """Limits of records in memory; a further record then triggers a write."""
