@@ -189,8 +189,9 @@ class CrossRunIndex:
     def _write(self) -> None:
         """Write what waits, all of which still waits after an error."""
         for statement, rows in self._waiting.items():
-            self._base.executemany(statement, rows)
-            rows.clear()
+            if rows:
+                self._base.executemany(statement, rows)
+                rows.clear()
 
     def _groups(self, number: int) -> list[list[int]]:
         groups = self._base.execute(
