@@ -15,6 +15,7 @@ from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import AUTO, find_all, without_overlap
 from evalstream.engine.routing import check_routing, refuse_foreign, routed_files
 from evalstream.formats.registry import FORMATS
+from evalstream.io.file import wait_for_rows
 from evalstream.io.names import is_remote, printable
 from evalstream.io.overwriting import Outputs, is_same_file, ledger_files
 from evalstream.io.progress import Progress
@@ -311,8 +312,6 @@ def _keep_baseline(options: Options, written: Outputs) -> None:
 
 def _wait_for_rows(rows: str, seconds: float, *, progress: bool) -> None:
     """Wait until a file that is to be followed has rows, and say so if progress is shown."""
-    from evalstream.io.file import wait_for_rows
-
     name = on_one_line(printable(rows))
     text = f"waiting for the first row of {name}; --idle-timeout ends it after {seconds:g} s"
     wait_for_rows(rows, seconds, lambda: Progress(shown=progress).note(text))

@@ -19,7 +19,7 @@ from evalstream.model.finding import Finding
 from evalstream.model.options import Options, Sealing
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import RunSummary
-from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.signals import STOPPING
 
 NO_AGGREGATE: Final = (
     "no aggregate was found for the rows: name it with --aggregate FILE; --create begins a new one"
@@ -72,7 +72,7 @@ def _seal_run(
     summary = check_any(run, checked, show, progress)
     refusal = _refusal(summary, request)
     if refusal is None and not request.dry_run:
-        refusal = _describe_signal() or _describe_change(sealed)
+        refusal = STOPPING.defer() or _describe_change(sealed)
         if refusal is not None:
             summary.leave_open()
     if refusal is not None:
@@ -103,16 +103,6 @@ def _refusal(summary: RunSummary, request: Sealing) -> str | None:
     if summary.otherwise == "incomplete":
         return "" if summary.verdict == "incomplete" else UNCHECKED
     return FAILS if summary.failing and not request.seal_anyway else None
-
-
-def _describe_signal() -> str | None:
-    """Return which signal came before the seal is written; later ones no longer stop it."""
-    try:
-        STOPPING.check()
-    except Stopped as stopped:
-        return f"stopped by {stopped.name}"
-    STOPPING.defer()
-    return None
 
 
 def _describe_change(sealed: SealedText) -> str | None:

@@ -15,6 +15,7 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.option_fields import Option, OptionText, refuse_small
 from evalstream.model.options import OPTIONS
+from evalstream.model.text import describe_unknown
 from evalstream.reporters import REPORT_OPTIONS, ReportOptions
 from evalstream.settings.options import CHOICES, options_from
 from evalstream.settings.resolve import is_setting
@@ -227,8 +228,6 @@ def _chosen(one: Argument | Option, value: Any) -> Any:
     if value == "" and isinstance(one, Option):
         raise UsageError(f"{long_flag(one)} is empty; leave it out, or give it a value")
     if one.text.choices and value is not None and value not in one.text.choices:
-        from evalstream.model.text import describe_unknown
-
         name = long_flag(one) if isinstance(one, Option) else one.text.metavar
         raise UsageError(f"{name}: {describe_unknown('value', value, one.text.choices)}")
     return value

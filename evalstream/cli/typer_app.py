@@ -33,6 +33,7 @@ from evalstream.cli.command import (
     option_spellings,
 )
 from evalstream.cli.terminal import guard_output
+from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.option_fields import Group, Option
@@ -253,8 +254,6 @@ def _list_words(one: Argument | Option) -> Sequence[str]:
 
         return schema_names()
     if one.text.metavar == "CODES":
-        from evalstream.formats.registry import CATALOGUE
-
         return [*CATALOGUE, *(rule.name for rule in CATALOGUE.values())]
     return allowed_choices(one)
 

@@ -13,6 +13,7 @@ from evalstream.discovery.unrecognised import Leftovers, Unrecognised
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN
+from evalstream.parsing.json import UTF8_MARK
 
 
 class NameList:
@@ -47,7 +48,6 @@ LONGEST_NAME: Final = 1 << 20
 """Longest name in bytes; operating systems allow at most 4,096."""
 
 _CHUNK: Final = 1 << 16
-_UTF8_MARK: Final = b"\xef\xbb\xbf"
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -98,7 +98,7 @@ def _names(read: Callable[[], bytes], shown: str) -> Iterator[bytes]:
     if head.startswith(_UTF16_MARKS):
         raise UsageError(f"{shown} is UTF-16; expected UTF-8 with one name per line")
     end = b"\0" if b"\0" in head else b"\n"
-    rest = head if end == b"\0" else head.removeprefix(_UTF8_MARK)
+    rest = head if end == b"\0" else head.removeprefix(UTF8_MARK)
     while True:
         *names, rest = rest.split(end)
         yield from names if end == b"\0" else (name.removesuffix(b"\r") for name in names)

@@ -13,12 +13,10 @@ from evalstream.model.changes import ChangeTally
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import UTF8_MARK
+from evalstream.parsing.json import BLANK, UTF8_MARK
 from evalstream.parsing.native.rewrite import are_plain_lines, count_lines
 
 TOO_LONG: Final = "the line is longer than {longest:,} bytes"
-
-_BLANK: Final = b" \t\r"
 
 
 class LineRepairs(DataClass, frozen=True):
@@ -139,7 +137,7 @@ class _Cleaner:
         if len(line) > self._longest:
             self._left.append(LeftRow(number, TOO_LONG.format(longest=self._longest)))
             return
-        is_blank = not line.strip(_BLANK)
+        is_blank = not line.strip(BLANK)
         if is_blank and self._repairs.blank_lines:
             self._note(changes.BLANK_LINES, number)
             return

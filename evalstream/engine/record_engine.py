@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalstream.engine.result import (
-    JSON_BLANK,
     BlockFindings,
     BlockResult,
     CheckContext,
@@ -186,7 +185,7 @@ class _Pass:
                 self._lose(number)
                 message = f"longer than {self._longest:,} bytes; it was not checked"
                 self._noted.add(LineViolations(number, offset, None, [ES003.violation(message)]))
-            elif not line.strip(JSON_BLANK):
+            elif not line.strip(json.BLANK):
                 self._end(line, number, torn=torn)
                 blank = [syntax.ES110.violation("a blank line")]
                 self._noted.add(LineViolations(number, offset, None, blank))

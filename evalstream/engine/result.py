@@ -302,9 +302,7 @@ class CheckContext(DataClass, frozen=True):
         raise NotImplementedError
 
 
-JSON_BLANK: Final = b" \t\r"
-
-_UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
+UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
 """After one of these violations the values of a row are uncertain."""
 
 _EMPTY_LINES: Final = LazyPattern(rb"\n++")
@@ -331,7 +329,7 @@ class SketchedFindings(BlockFindings):
         """Add the violations of a line; return code and severity of each that is reported."""
         number, keys = line.number, super().add(line)
         self._note(range(number, number + 1), keys)
-        if not _UNCERTAIN.isdisjoint([violation.code for violation in line.violations]):
+        if not UNCERTAIN.isdisjoint([violation.code for violation in line.violations]):
             self._sketcher.doubt(number)
         return keys
 
@@ -357,7 +355,7 @@ class SketchedFindings(BlockFindings):
         for number, line in self._each():
             if not sketcher.is_certain(number):
                 sketcher.row(number, None)
-            elif fates.get(number) is not LineStatus.NOISE and line.strip(JSON_BLANK):
+            elif fates.get(number) is not LineStatus.NOISE and line.strip(json.BLANK):
                 sketcher.row(number, figures(line))
         sketch = self._sketcher.block(tally.lines)
         return super().result(tally, row_records)._replace(sketch=sketch)

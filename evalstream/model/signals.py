@@ -71,12 +71,17 @@ class Stopping:
         if self._received is not None:
             self._raise(self._received)
 
-    def defer(self) -> None:
-        """Only record signals from now on, also a second one.
+    def defer(self) -> str | None:
+        """Only record signals from now on, also a second one; return how one stopped it before.
 
         The current operation then runs to its end, and its outcome decides the exit code.
         """
+        try:
+            self.check()
+        except Stopped as stopped:
+            return f"stopped by {stopped.name}"
         self._deferred = self._installed
+        return None
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:

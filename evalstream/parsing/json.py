@@ -26,6 +26,9 @@ STRING: Final = r'"(?:[^"\\]++|\\.)*+"'
 """The pattern of a whole string with its quotes."""
 
 UTF8_MARK: Final = b"\xef\xbb\xbf"
+
+BLANK: Final = b" \t\r"
+"""The bytes between values on one line."""
 """The byte order mark of UTF-8, which JSON does not allow."""
 
 JSON_TYPE_NAMES: Final = {

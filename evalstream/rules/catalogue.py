@@ -13,6 +13,7 @@ from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import SAFE, UNSAFE, Severity, Status, Violation
 from evalstream.model.options import Options
+from evalstream.model.text import suggestion
 from evalstream.rules import claims, inputs, syntax
 from evalstream.rules.base import Repair, Rule
 
@@ -123,8 +124,6 @@ class Catalogue(Mapping[str, Rule]):
         """Return the rules that match a text. Raises UsageError if it matches none."""
         found = self.find(text) if text else []
         if not found:
-            from evalstream.model.text import suggestion
-
             words = (word for one in self.values() for word in (one.code, one.name))
             meant = suggestion(text, words) or ";"
             raise UsageError(

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
+from evalstream.discovery.unrecognised import TWIN, Leftovers
 from evalstream.io.names import is_remote
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.data_class import NamedTuple
@@ -96,8 +97,6 @@ def judge_objects(found: Iterable[Run | NoInput], seen: array[int]) -> Iterator[
 
 def _pass_objects(held: Iterable[_FoundObject], seen: set[int]) -> Iterator[Run | NoInput]:
     """Pass on the objects whose file in data/ was not seen, and a note about the others."""
-    from evalstream.discovery.unrecognised import TWIN, Leftovers
-
     stores: dict[str, LegacyPaths] = {}
     left: dict[str, Leftovers] = {}
     for one in held:

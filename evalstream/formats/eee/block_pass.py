@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.engine.result import BlockResult, LineStatus, LineViolations, TakenRows
+from evalstream.engine.result import UNCERTAIN, BlockResult, LineStatus, LineViolations, TakenRows
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.exact_path import ExactPath, Row
 from evalstream.formats.eee.row_groups import is_aggregated_notice, notice_key
@@ -17,30 +17,18 @@ from evalstream.formats.eee.rules.source import compare_log
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
+from evalstream.model.options import SampleRequest
 from evalstream.model.row_record import RECORD_BYTES, RowRecords
 from evalstream.parsing import json
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.inputs import ES003
-from evalstream.rules.syntax import (
-    BEGINS_WITH_MARK,
-    ES102,
-    ES107,
-    ES108,
-    ES110,
-    ES114,
-    newline_missing,
-)
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES110, ES114, newline_missing
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.fast_block import FastBlock
     from evalstream.formats.eee.fast_path import ScanPlan
-    from evalstream.model.options import SampleRequest
 
-
-JSON_BLANK: Final = b" \t\r"
-UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
-"""After one of these violations the values of a row are uncertain."""
 
 BATCH_BYTES: Final = 100_000
 BATCH_LINES: Final = 1_000
@@ -268,7 +256,7 @@ class BlockPass:
 
     def _explain(self, entry: _Entry) -> bool:
         """Add the violations of a line that was not accepted; tell whether it is a row."""
-        if not entry.line.strip(JSON_BLANK):
+        if not entry.line.strip(json.BLANK):
             entry.row, entry.violations = None, [ES110.violation("a blank line")]
             return False
         if self._exact_path.is_noise(entry.line):

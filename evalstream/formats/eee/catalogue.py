@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from evalstream.engine.result import Counts
 from evalstream.formats.base import load_catalogue
 from evalstream.formats.eee import NAME
 from evalstream.formats.eee.aggregate import Aggregate
@@ -17,10 +18,6 @@ from evalstream.model.text import ALGORITHMS
 from evalstream.rules.base import RowCheck, Rule
 from evalstream.rules.inputs import ES001, ES003, ES004
 from evalstream.rules.syntax import ES114
-
-if TYPE_CHECKING:
-    from evalstream.engine.result import Counts
-
 
 CATALOGUE: Final = load_catalogue(NAME)
 

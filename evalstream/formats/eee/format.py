@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from evalstream.formats.base import DeclaredRows, Place, RowFormat
+from evalstream.formats.base import Cell, DeclaredRows, Place, RowFormat
 from evalstream.formats.eee import AGGREGATE_SIGNS, NAME
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
@@ -17,7 +17,6 @@ from evalstream.parsing.json import member, text_or_none
 from evalstream.rules.base import RepairAction
 
 if TYPE_CHECKING:
-    from evalstream.formats.base import Cell
     from evalstream.formats.rewriting import Migrator, RunRepair
     from evalstream.io.beginning import Beginning
     from evalstream.rules.cross_run import CrossRunRules

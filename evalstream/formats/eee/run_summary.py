@@ -11,6 +11,7 @@ from evalstream.engine.collector import Collector
 from evalstream.engine.row_pass import RowsRead
 from evalstream.formats.eee import NAME
 from evalstream.formats.eee.aggregate_check import ReadAggregate
+from evalstream.formats.eee.catalogue import fixable_counts
 from evalstream.formats.eee.claim_states import judge_claims
 from evalstream.formats.eee.facts import NO_ROWS, UNREAD, RowContext, RunFacts
 from evalstream.formats.eee.file_violations import (
@@ -32,11 +33,11 @@ from evalstream.model.run_summary import NOT_CHECKED, Checked, RunSummary, Verif
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import text_or_none
 from evalstream.rules.inputs import ES002
+from evalstream.stats.claims.judgement import Judgement
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.seal_refusals import Refusal, Seal
     from evalstream.formats.eee.source_check import SourceCheck
-    from evalstream.stats.claims.judgement import Judgement
 
 ATTESTED: Final = "sha256"
 """The algorithm of the digests in attestations."""
@@ -168,8 +169,6 @@ def summarise_run(checked: CheckedRows, judged: JudgedRun, read: ReadAggregate) 
     for (code, severity), count in collector.counts.items():
         summary.count(code, severity, count)
     if collector.counts and can_fix(run, options) and facts.layout in (NO_ROWS, "jsonl"):
-        from evalstream.formats.eee.catalogue import fixable_counts
-
         sealing = aggregate if facts.layout != NO_ROWS else None
         counts, marked = collector.counts, collector.marked
         found = fixable_counts(counts, marked, collector.unmended, sealing)

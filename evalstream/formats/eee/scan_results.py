@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from evalstream.engine.result import AlikeLines, BlockFindings, LineViolations, Room, shorten_values
 from evalstream.formats.eee.fast_path import MOST_TEMPLATES, Key, ScanPlan, Template
@@ -13,14 +13,12 @@ from evalstream.formats.eee.row_groups import RowGroup, is_aggregated_notice, no
 from evalstream.formats.eee.rules.sample_hash import ES401
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.formats.eee.scanned_rows import ScannedRows
+from evalstream.model.block import Lines
 from evalstream.model.finding import CountKey, Values, Violation, with_values
 from evalstream.parsing import json
 from evalstream.parsing.native.binding import CERTAIN_HASH, DOUBTFUL_HASH, NO_LIKENESS, NO_SLOT
 from evalstream.parsing.native.scanner import Scanner, find_values, json_path
-
-if TYPE_CHECKING:
-    from evalstream.model.block import Lines
-    from evalstream.stats.tally import Tally
+from evalstream.stats.tally import Tally
 
 Row = Mapping[str, Any]
 

@@ -22,7 +22,7 @@ from evalstream.io.inputs import document_bytes
 from evalstream.io.names import is_remote, printable
 from evalstream.model.changes import SealedText
 from evalstream.model.errors import CannotCheck
-from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import fast
 from evalstream.rules.schema import ES201
@@ -99,7 +99,9 @@ def judge_sealed(checked: CheckedRows, read: ReadAggregate, seal: Seal) -> Judge
     if refusal is not None and routing.seal_anyway:
         violations = refusal.keep_reasons(violations)
     if refusal is None or routing.seal_anyway:
-        refusal = None if routing.dry_run else stopped_before()
+        # The seal will be written, unless a signal came: later ones no longer stop the process.
+        stopped = None if routing.dry_run else STOPPING.defer()
+        refusal = None if stopped is None else Refusal(incomplete_reason=stopped)
     judged = JudgedRun(facts, violations, after, printable(seal.text.path))
     if refusal is not None:
         return judged._replace(refusal=refusal.beside(failing))
@@ -170,19 +172,6 @@ def missing_members(new: ReadAggregate) -> list[str]:
     """Return the names of the members that a new aggregate lacks."""
     lacking = [one.violation for one in new.violations if one.violation.code == ES201.code]
     return [one.message.removesuffix(" is missing") for one in lacking]
-
-
-def stopped_before() -> Refusal | None:
-    """Return the refusal if a signal came before a seal is written, else None.
-
-    Without a refusal the seal will be written, and later signals no longer stop the process.
-    """
-    try:
-        STOPPING.check()
-    except Stopped as stopped:
-        return Refusal(incomplete_reason=f"stopped by {stopped.name}")
-    STOPPING.defer()
-    return None
 
 
 def _with_seal(base: bytes | None, new: dict[str, Any], members: Mapping[str, Any]) -> bytes:
