@@ -8,6 +8,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.batch.packing import (
+    BUNDLE_BYTES,
     WORTH_WORKERS,
     RunBundle,
     StoredResult,
@@ -34,6 +35,7 @@ from evalstream.stats.run_links import encode_links
 if TYPE_CHECKING:
     from evalstream.batch.ledger.ledger import Ledger
     from evalstream.batch.ledger.run_state import RunState
+    from evalstream.model.run_summary import RunSummary
 
 LOOKED_UP: Final = 64
 """Number of runs to look up in a ledger with one lock of its file."""
@@ -175,7 +177,8 @@ class BatchScheduler:
     def _check_here(self, planned: PlannedRun) -> None:
         """Check a run in this process, with workers for its blocks where that pays off."""
         STOPPING.check()
-        if self._ledger is not None:
+        if self._ledger is not None and not 0 < planned.size <= BUNDLE_BYTES:
+            # The check may take long, or wait, and the process may be killed meanwhile.
             self._ledger.flush()
         checked = check_planned(self._options, planned, self._progress.within())
         self._record(checked, size=0)
@@ -190,16 +193,18 @@ class BatchScheduler:
         checked = result if isinstance(result, StoredResult) else store_result(result)
         if self._ledger is not None and checked.number in self._states:
             try:
-                self._remember(self._ledger, self._states.pop(checked.number), checked)
+                state = self._states.pop(checked.number)
+                self._remember(self._ledger, state, checked, result.summary)
             except BaseException as error:  # noqa: BLE001 - whatever is wrong with this run
                 checked = self._with_fault(checked, error)
         self._count(checked, checked.bytes if size is None else size)
 
-    def _remember(self, ledger: Ledger, state: RunState | None, checked: StoredResult) -> None:
-        summary = checked.summary
+    def _remember(
+        self, ledger: Ledger, state: RunState | None, checked: StoredResult, summary: RunSummary
+    ) -> None:
         # A format without links has none to collect, so its runs need not be checked for them.
         none: list[dict[str, Any]] | None = [] if self._options.links else None
-        links = none if summary.links is None else encode_links(summary.links)
+        links = none if checked.links is None else encode_links(checked.links)
         ledger.record(state, summary, checked.findings, links)
 
     def _count(self, checked: StoredResult, size: int) -> None:

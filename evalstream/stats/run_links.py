@@ -267,7 +267,7 @@ def encode_words(data: bytes) -> str:
     columns = array("Q")
     for column in range(WORDS):
         columns.extend(words[column::WORDS])
-    return base64.b64encode(zlib.compress(_swap_to_little_endian(columns).tobytes(), 6)).decode()
+    return base64.b64encode(zlib.compress(_swap_to_little_endian(columns).tobytes(), 1)).decode()
 
 
 def decode_words(text: str) -> bytes:

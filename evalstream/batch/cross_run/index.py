@@ -24,6 +24,9 @@ from evalstream.stats.run_links import (
     unpack_element_position,
 )
 
+BATCH: Final = 32
+"""How many rows wait to be written together."""
+
 CACHE_KIBIBYTES: Final = 2048
 """Size of the database in memory; the rest is in a temporary file."""
 
@@ -51,6 +54,7 @@ class CrossRunIndex:
         self._format = main_format()
         self._rules = self._format.cross_run
         self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {}
         try:
             with self._translate_errors():
                 self._base.executescript(
@@ -83,6 +87,7 @@ class CrossRunIndex:
         with self._translate_errors():
             codes = self._rules.codes().items()
             wanted = {compared for compared, code in codes if code in enabled}
+            self._write()
             for found in find_matches(self._base, wanted):
                 run = self._find_names(found.run)
                 line = None if found.line is None else run.place(found.line)[0]
@@ -92,6 +97,7 @@ class CrossRunIndex:
     def parts(self) -> Iterator[dict[str, Any]]:
         """Iterate over everything in the index, as small JSON objects for `add_part`."""
         with self._translate_errors():
+            self._write()
             for number, *fields in self._base.execute(_RUNS):
                 named = dict(zip(_FIELDS, fields, strict=True))
                 yield {"run": number, **named, "groups": self._groups(number)}
@@ -117,6 +123,7 @@ class CrossRunIndex:
                         self._add_group(number, place, LinkGroup(key, *sums))
                 else:
                     self._add_part_words(part)
+                self._write()
         except OverflowError as error:
             raise ValueError("a number is out of range") from error
 
@@ -127,7 +134,7 @@ class CrossRunIndex:
     def _add_run(self, number: int, file: Any, aggregate: Any, *fields: Any) -> None:
         uuid = None if aggregate is None else self._format.read_uuid(aggregate)
         row = (number, file, aggregate, *fields, uuid)
-        self._base.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        self._insert("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def _add_group(self, number: int, place: int, group: LinkGroup) -> tuple[int, bool]:
         """Add a group of rows; return its set, and whether it is the first group with that set."""
@@ -147,17 +154,13 @@ class CrossRunIndex:
             ).fetchone()
             set_id, is_first = found[0], (number, place) < (found[1], found[2])
             if is_first:
+                self._write()
                 change = (number, place, set_id)
                 self._base.execute("UPDATE sets SET run = ?, place = ? WHERE id = ?", change)
                 self._base.execute("DELETE FROM chunks WHERE set_id = ?", (set_id,))
-        member = (
-            number,
-            place,
-            _to_signed(link_key.evaluation),
-            _to_signed(link_key.result),
-            set_id,
-        )
-        self._base.execute("INSERT OR IGNORE INTO members VALUES (?, ?, ?, ?, ?)", member)
+        ids = _to_signed(link_key.evaluation), _to_signed(link_key.result)
+        member = (number, place, *ids, set_id)
+        self._insert("INSERT OR IGNORE INTO members VALUES (?, ?, ?, ?, ?)", member)
         return set_id, is_first
 
     def _add_part_words(self, part: Mapping[str, Any]) -> None:
@@ -174,7 +177,21 @@ class CrossRunIndex:
 
     def _add_words(self, set_id: int, part: int, words: bytes) -> None:
         row = (set_id, part, words)
-        self._base.execute("INSERT OR IGNORE INTO chunks VALUES (?, ?, ?)", row)
+        self._insert("INSERT OR IGNORE INTO chunks VALUES (?, ?, ?)", row)
+
+    def _insert(self, statement: str, row: tuple[Any, ...]) -> None:
+        """Write a row, with some others at a time: most of the time goes into each statement."""
+        waiting = self._waiting.setdefault(statement, [])
+        waiting.append(row)
+        if len(waiting) >= BATCH:
+            self._write()
+
+    def _write(self) -> None:
+        """Write what waits, all of which still waits after an error."""
+        for statement, rows in self._waiting.items():
+            if rows:
+                self._base.executemany(statement, rows)
+                rows.clear()
 
     def _groups(self, number: int) -> list[list[int]]:
         groups = self._base.execute(

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, TypeVar
 
@@ -32,7 +33,7 @@ from evalstream.reporters.overview import CommonFolder
 from evalstream.rules.inputs import ES001, ES004, ES005
 from evalstream.stats.run_links import RunLinks, decode_links
 
-MOST_PENDING: Final = 50
+MOST_PENDING: Final = 100
 MOST_PENDING_BYTES: Final = 4 << 20
 MOST_PENDING_SECONDS: Final = 1.0
 """Limits of records in memory; a further record then triggers a write."""
@@ -187,7 +188,7 @@ class Ledger:
             name=summary.file or summary.aggregate or summary.inputs or "",
             place=state.place,
             verdict=summary.verdict,
-            checked=_iso(state.taken),
+            checked=_iso(state.taken // 1_000_000_000),
             tool=__version__,
             settled=int(state.is_settled and is_read),
             settings=self._settings,
@@ -340,6 +341,6 @@ def find_gone_below(connection: sqlite3.Connection, folder: str) -> GoneRuns:
     return GoneRuns(count, tuple(names))
 
 
-def _iso(nanoseconds: int) -> str:
-    moment = datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+@lru_cache(maxsize=16)
+def _iso(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

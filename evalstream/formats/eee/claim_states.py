@@ -104,15 +104,17 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
     """Yield the figures that a result claims; its score comes first."""
     document = aggregate.document["evaluation_results"][result.place]
     label = result.id or result.name or f"result {result.place}"
+    details = member(document, "score_details")
+    uncertainty = member(details, "uncertainty")
 
     def claim(place: str, kind: ClaimKind, value: Any, **more: Any) -> Claim:
-        name = place.removeprefix(f"{UNCERTAINTY}/").partition("/")[0]
-        what = label if place == SCORE else f"{label}: {name}"
-        shown = resolve(document, place.split("/"))
-        return Claim(f"{RESULTS}/{result.place}/{place}", what, kind, value, shown, **more)
+        name, *part = place.removeprefix(f"{UNCERTAINTY}/").split("/")
+        pointer, shown = f"{RESULTS}/{result.place}/{place}", member(uncertainty, name)
+        return Claim(pointer, f"{label}: {name}", kind, value, resolve(shown, part), **more)
 
     if claims.score is not None:
-        yield claim(SCORE, result.kind, claims.score, is_score=True)
+        pointer, shown = f"{RESULTS}/{result.place}/{SCORE}", member(details, "score")
+        yield Claim(pointer, label, result.kind, claims.score, shown, is_score=True)
     if claims.num_samples is not None:
         yield claim(NUM_SAMPLES, kinds.COUNT, Decimal(claims.num_samples))
     if claims.deviation is not None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache, partial
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from evalstream.engine import row_pass
 from evalstream.engine.layout import JSONL
@@ -30,6 +30,7 @@ from evalstream.model.hashing import hash_function
 from evalstream.model.options import Options
 from evalstream.model.text import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
 from evalstream.parsing import json
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import Where
 from evalstream.stats.duplicates import DuplicateMatch
 from evalstream.stats.tally import Tally
@@ -56,17 +57,28 @@ def guessed_context(
     """Return the context that the first row alone suggests.
 
     It is None where the row shows too little: it must declare a version, and a recipe must give
-    its hash by the algorithm that a probe tries first.
+    its hash by the algorithm that a probe tries first. As long as all files follow the preferred
+    recipe of their version, the version alone is read.
     """
-    row = _row(head[: head.find(b"\n") + 1] or head)
-    named = _nearest(row)
-    if not named or options.schema_version != "auto" or options.recipe != "auto":
+    if options.schema_version != "auto" or options.recipe != "auto":
         return None
     algorithm = _algorithms(aggregate and aggregate.hash_algorithm)[0]
+    library = None if aggregate is None else aggregate.library
+    begins = _BEGINNING.match(head) if Guess.are_usual else None
+    if begins is not None and aggregate is not None and aggregate.evaluation_id is not None:
+        version = versions.nearest_version(begins[1].decode(), instance=True)
+        names = equivalent_recipes(versions.VERSIONS[version].preferred_recipe)
+        recipes = _recipes_of_one(names, version, library)
+        own = {"evaluation_id": aggregate.evaluation_id}
+        return _context(options, aggregate, own, version, algorithm, recipes)
+    row = _row(head[: head.find(b"\n") + 1] or head)
+    named = _nearest(row)
+    if not named:
+        return None
     names = _find_recipes(row, algorithm, versions.VERSIONS[named[0]].preferred_recipe)
     if not names:
         return None
-    recipes = _recipes_of_one(names, named[0], None if aggregate is None else aggregate.library)
+    recipes = _recipes_of_one(names, named[0], library)
     return _context(options, aggregate, row, named[0], algorithm, recipes)
 
 
@@ -98,6 +110,10 @@ def rowless_context(options: Options) -> RowContext:
     return EngineContext(
         options=options, selection=CATALOGUE.selection(options), links=options.links
     )
+
+
+_BEGINNING: Final = LazyPattern(rb'{"schema_version": ?"([0-9.]{1,16})"')
+"""The beginning of most rows."""
 
 
 class _Rows:
@@ -256,8 +272,11 @@ def _find_recipes(row: dict[str, Any] | None, algorithm: str, first: str) -> fro
 class Guess:
     """Checks blocks in order under a guessed context; the first block confirms or replaces it.
 
-    `context` is final once the first block is checked.
+    `context` is final once the first block is checked. `are_usual` says that no file so far needed
+    another context than its version alone suggests.
     """
+
+    are_usual: ClassVar[bool] = True
 
     def __init__(self, guessed: RowContext, probe: Callable[[], RowContext]) -> None:
         self.context, self._probe = guessed, probe
@@ -273,6 +292,7 @@ class Guess:
         self._is_final = True
         if _confirms(result.tally, self.context, is_all=lines.final):
             return result
+        Guess.are_usual = False
         probed = self._probe()
         if _decisive(probed) == _decisive(self.context):
             return result
@@ -340,26 +360,29 @@ def _confirms(tally: Tally, context: RowContext, *, is_all: bool) -> bool:
     """Tell whether the rows of a first block show that a probe would find the guessed context.
 
     They do if they are all rows that a probe reads, and each follows the version and the first
-    recipe of the context, has no hash, or has one that no recipe explains. For another recipe than
-    the preferred one each explained row must also allow the same recipes: otherwise one that more
-    rows allow may come first.
+    recipe of the context, has no hash, or has one that no recipe explains. A probe must find the
+    hash of one row, and no row may name another evaluation, which may be that of the file. For
+    another recipe than the preferred one each explained row must also allow the same recipes:
+    otherwise one that more rows allow may come first.
     """
     recipe, rows = context.recipes[0], tally.rows
-    if tally.unread or not (is_all or tally.lines >= PROBED_ROWS):
+    may_be_foreign = context.foreign_id is None and context.evaluation_id is not None
+    if tally.unread or (tally.doubtful and may_be_foreign):
         return False
     hashes = tally.recipes.total() + tally.hash_forms.count("absent")
-    if tally.versions.total() != rows or hashes != rows:
+    is_probed = is_all or tally.lines >= PROBED_ROWS
+    if not is_probed or tally.versions.total() != rows or hashes != rows:
         return False
     declared = (versions.nearest_version(one, instance=True) for one in tally.versions)
-    if any(one != context.version for one in declared):
-        return False
-    explained = [names for names in tally.recipes if names]
-    if not all(recipe in names for names in explained):
+    explained = [(names, line) for names, _, line in tally.recipes.entries() if names]
+    is_alike = all(one == context.version for one in declared)
+    is_found = any(line <= PROBED_ROWS for _, line in explained)
+    if not (is_alike and is_found and all(recipe in names for names, _ in explained)):
         return False
     is_preferred = recipe == versions.VERSIONS[context.version].preferred_recipe
-    return is_preferred or explained == [frozenset(context.recipes)]
+    return is_preferred or [names for names, _ in explained] == [frozenset(context.recipes)]
 
 
-def _decisive(context: RowContext) -> tuple[str, str, tuple[str, ...]]:
+def _decisive(context: RowContext) -> tuple[Any, ...]:
     """Return what a probe adds to a context; of the recipes only the first one counts."""
-    return context.version, context.algorithm, context.recipes[:1]
+    return context.version, context.algorithm, context.recipes[:1], context.foreign_id

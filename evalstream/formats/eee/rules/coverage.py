@@ -55,8 +55,10 @@ def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
 
     Splits of a dataset share no sample; they are not uneven. Of filters numbers are compared.
     """
+    if len(facts.context.results) < 2 or not facts.tally.is_whole:
+        return
     groups = _together(facts)
-    for results in (*groups.values(), *_tasks(groups)) if facts.tally.is_whole else ():
+    for results in (*groups.values(), *_tasks(groups)):
         is_one = len({result.name for result in results}) == 1
         covers = [facts.coverage.of(result.place) for result in results]
         sets = [(cover.samples, cover.digest if is_one else 0) for cover in covers]

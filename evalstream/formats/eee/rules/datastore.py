@@ -112,9 +112,9 @@ def are_undeclared(facts: RunFacts) -> bool:
 def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
     if facts.aggregate is None or facts.stored_aggregate is None:
         return
-    place = datastore.parse_path(facts.stored_aggregate)
-    address = _address(facts.aggregate) if _is_in_a_datastore(place, facts) else None
-    if address is None:
+    place = _find_place(facts.stored_aggregate, facts)
+    address = None if place is None else _address(facts.aggregate)
+    if place is None or address is None:
         return
     if isinstance(address, datastore.Unaddressable):
         yield from _unaddressable(address, facts.aggregate)
@@ -137,16 +137,22 @@ def _address(aggregate: Aggregate) -> datastore.Address | datastore.Unaddressabl
     return datastore.derive_address(identity, text_or_none(developer))
 
 
-def _is_in_a_datastore(place: datastore.DatastorePath, facts: RunFacts) -> bool:
-    """Return whether the folders of a path have the meaning that a datastore gives them.
+def _find_place(path: str, facts: RunFacts) -> datastore.DatastorePath | None:
+    """Return the datastore path of a file whose folders have the meaning that a datastore gives.
 
     Without the profile only a UUID as file name shows this, since other folders are called data,
     too.
     """
     context = facts.context
     codes = PROFILES[context.options.profile].codes, context.enabled_codes
-    has_meaning = place.uuid(AGGREGATE) is not None or any(ES901.code in some for some in codes)
-    return place.inside and has_meaning and not any(map(datastore.unportable, place.folders[1:]))
+    is_judged = any(ES901.code in some for some in codes)
+    # Most files have another name, which is found sooner than their folders.
+    if not is_judged and "://" not in path and datastore.read_uuid(path) is None:
+        return None
+    place = datastore.parse_path(path)
+    has_meaning = is_judged or place.uuid(AGGREGATE) is not None
+    is_portable = not any(map(datastore.unportable, place.folders[1:]))
+    return place if place.inside and has_meaning and is_portable else None
 
 
 def _unaddressable(address: datastore.Unaddressable, aggregate: Aggregate) -> Iterator[Violation]:

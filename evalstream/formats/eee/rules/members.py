@@ -73,10 +73,11 @@ def _evaluation_id_disagrees(aggregate: Aggregate) -> Iterator[Violation]:
     if not parts:
         return
     at: dict[str, Any] = {"pointer": "/evaluation_id", "found": identity}
-    known = [seconds for seconds in map(read_seconds, _times(aggregate)) if seconds is not None]
     for part in parts:
-        seconds = read_seconds(part)
-        if seconds is not None and known and not any(abs(seconds - one) <= MINUTE for one in known):
+        # Most ids have the very text of this time.
+        is_same = part == aggregate.document.get("retrieved_timestamp")
+        seconds = None if is_same else read_seconds(part)
+        if seconds is not None and _is_another_time(seconds, aggregate):
             message = (
                 f"evaluation_id names the time {part}, which is neither retrieved_timestamp nor"
                 " an evaluation_timestamp"
@@ -89,10 +90,13 @@ def _evaluation_id_disagrees(aggregate: Aggregate) -> Iterator[Violation]:
         yield ES709.violation(f"{message} model: {aggregate.model_id}", **at)
 
 
-def _times(aggregate: Aggregate) -> Iterator[Any]:
-    for holder in (aggregate.document, *[one for _, one in aggregate.indexed_results]):
-        yield holder.get("retrieved_timestamp")
-        yield holder.get("evaluation_timestamp")
+def _is_another_time(seconds: float, aggregate: Aggregate) -> bool:
+    """Tell whether an aggregate states times, and none of them is near to one."""
+    holders = (aggregate.document, *[one for _, one in aggregate.indexed_results])
+    names = ("retrieved_timestamp", "evaluation_timestamp")
+    stated = [read_seconds(holder.get(name)) for holder in holders for name in names]
+    known = [one for one in stated if one is not None]
+    return bool(known) and not any(abs(seconds - one) <= MINUTE for one in known)
 
 
 def _names_the_model(parts: list[str], aggregate: Aggregate) -> bool:
@@ -148,7 +152,8 @@ def _implausible_member(aggregate: Aggregate) -> Iterator[Violation]:
     yield from _foreign_name(model)
     source = object_or_empty(document.get("source_metadata"))
     for name in ("source_organization_url", "source_organization_logo_url"):
-        yield from _address(source.get(name), f"/source_metadata/{name}")
+        if name in source:
+            yield from _address(source[name], f"/source_metadata/{name}")
     for place, result in aggregate.indexed_results:
         where = f"{RESULTS}/{place}"
         yield from _check_evaluated(result, where, retrieved)
@@ -157,7 +162,8 @@ def _implausible_member(aggregate: Aggregate) -> Iterator[Violation]:
         generation = object_or_empty(
             object_or_empty(result.get("generation_config")).get("generation_args")
         )
-        yield from _generation(generation, f"{where}/generation_config/generation_args")
+        if generation:
+            yield from _generation(generation, f"{where}/generation_config/generation_args")
 
 
 def _loaded_model(model: Mapping[str, Any]) -> Iterator[Violation]:
@@ -312,7 +318,7 @@ def _generation(settings: Mapping[str, Any], where: str) -> Iterator[Violation]:
     yield from _range(settings, "top_p", where, least=0, most=1)
     yield from _range(settings, "max_attempts", where, least=0)
     limits = object_or_empty(settings.get("eval_limits"))
-    for name in _LIMITS:
+    for name in _LIMITS if limits else ():
         yield from _range(limits, name, f"{where}/eval_limits", least=0)
 
 

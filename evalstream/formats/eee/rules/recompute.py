@@ -96,7 +96,8 @@ def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:
             at: dict[str, Any] = {"expected": False, "found": True, "severity": Severity.WARNING}
             yield ES807.violation(message, pointer, **at)
         yield from _other_metric(figures.metric, figures.place)
-    yield from _crossed_metrics(aggregate)
+    if len(aggregate.figures) > 1:
+        yield from _crossed_metrics(aggregate)
 
 
 _DESCRIBED: Final = LazyPattern(r"(\S+) (?:from scorer .+|\(filter: .+\))")

@@ -23,7 +23,7 @@ from xxhash import xxh3_64_intdigest
 
 import evalstream
 from evalstream.batch.cross_run import compare
-from evalstream.batch.cross_run.index import CrossRunFinding, CrossRunIndex
+from evalstream.batch.cross_run.index import BATCH, CrossRunFinding, CrossRunIndex
 from evalstream.batch.single import check_any
 from evalstream.formats.eee.row_view import record_digest
 from evalstream.formats.eee.rules.datastore import ES903, ES904, ES905
@@ -757,8 +757,10 @@ def test_links_that_make_no_sense_are_refused(some: Any) -> None:
 def test_a_database_that_cannot_be_kept_is_no_crash() -> None:
     across = CrossRunIndex()
     across.close()
+    for number in range(1, BATCH):
+        across.add(number, "a", None, RunLinks())
     with pytest.raises(CannotCheck, match="cannot compare the runs with each other"):
-        across.add(1, "a", None, RunLinks())
+        across.add(BATCH, "a", None, RunLinks())
     with pytest.raises(CannotCheck):
         list(across.violations(CODES))
     assert sqlite3.threadsafety > 0

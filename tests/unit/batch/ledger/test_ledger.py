@@ -24,7 +24,7 @@ from paths import EXAMPLES
 from stores import ObjectServer
 
 import evalstream
-from evalstream.batch import serialize
+from evalstream.batch import scheduler, serialize
 from evalstream.batch.ledger import database, file_guard, run_state
 from evalstream.batch.ledger.entries import FORMS, PAGE, LedgerEntry, entries, export_entries
 from evalstream.batch.ledger.ledger import MOST_PENDING, CachedRun, Ledger
@@ -569,6 +569,25 @@ def test_large_findings_make_small_chunks(path: str, run: Run) -> None:
     base = sqlite3.connect(path)
     assert base.execute("SELECT count(*) FROM chunk").fetchone() == (3,)
     base.close()
+
+
+def test_only_a_large_run_has_the_records_before_it_written(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        written(tmp_path / "runs", f"{number}")
+    monkeypatch.setattr("evalstream.batch.ledger.ledger.MOST_PENDING_SECONDS", math.inf)
+    pending: list[int] = []
+    flush = Ledger.flush
+    monkeypatch.setattr(
+        Ledger, "flush", lambda self: (pending.append(len(self._pending)), flush(self))[1]
+    )
+    evalstream.check(tmp_path / "runs", ledger=path, jobs=1)
+    assert [count for count in pending if count] == [6]
+    pending.clear()
+    monkeypatch.setattr(scheduler, "BUNDLE_BYTES", 0)
+    evalstream.check(tmp_path / "runs", ledger=f"{path}.2", jobs=1)
+    assert [count for count in pending if count] == [1] * 6
 
 
 def test_records_are_written_some_together(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,10 +24,10 @@ from evalstream.model.options import Options
 from evalstream.model.report import Report
 
 PROBED = 4
-SMALL_BLOCK_BYTES = 4_000
+SMALL_BLOCK_BYTES = 7_000
 ROWS = 8
 DECLARING = {"unknown version": "9.9", "other version": "0.2.2"}
-KINDS = (*RECIPES, "absent", "capitals", "md5", "wrong", *DECLARING, "blank", "torn")
+KINDS = (*RECIPES, "absent", "capitals", "md5", "wrong", "foreign", *DECLARING, "blank", "torn")
 
 
 def line_of(row: Row, kind: str, references: int) -> bytes:
@@ -44,6 +44,8 @@ def line_of(row: Row, kind: str, references: int) -> bytes:
         row = hashed(row, "concat", "md5")
     elif kind == "wrong":
         row["sample_hash"] = hashlib.sha256(row["sample_id"].encode()).hexdigest()
+    elif kind == "foreign":
+        row["evaluation_id"] = "of/another/run"
     elif kind in DECLARING:
         row["schema_version"] = DECLARING[kind]
     if kind == "blank":
@@ -58,8 +60,8 @@ def as_told(report: Report) -> list[Any]:
     return [runs, list(report), report.exit_code]
 
 
-def reports(folder: Path, data: bytes, library: str | None) -> tuple[Any, Any]:
-    """Check rows with a guess and with a probe, in small blocks."""
+def reports(folder: Path, data: bytes, library: str | None, *, usual: bool) -> tuple[Any, Any]:
+    """Check rows with a guess, from their version alone if it is usual, and with a probe."""
     path, aggregate = write_run(folder, data, "0.3.0")
     document = json.loads(aggregate.read_bytes())
     document["eval_library"] = {"name": library or "other", "version": "1"}
@@ -68,6 +70,7 @@ def reports(folder: Path, data: bytes, library: str | None) -> tuple[Any, Any]:
         patch.setattr(row_pass, "BLOCK_BYTES", SMALL_BLOCK_BYTES)
         patch.setattr(probe, "PROBED_ROWS", PROBED)
         patch.setattr(probe, "UNANIMOUS", PROBED - 1)
+        patch.setattr(Guess, "are_usual", usual)
         guessed = as_told(evalstream.check(path, aggregate=aggregate, jobs=1))
         patch.setattr(probe, "guessed_context", lambda *_: None)
         return guessed, as_told(evalstream.check(path, aggregate=aggregate, jobs=1))
@@ -93,12 +96,28 @@ FILES = st.builds(
 LIBRARIES = st.sampled_from([None, "HELM"])
 
 
-@given(data=FILES, library=LIBRARIES)
+FOREIGN_FIRST = b"".join(
+    line_of(row, "concat" if number else "foreign", 1)
+    for number, row in enumerate(sound_rows("0.2.0", ROWS))
+)
+"""A file whose first row alone is of another run, which may be the one that all rows are of."""
+
+
+LATE = b"".join(
+    line_of(row, "wrong" if number < PROBED else "concat", 1)
+    for number, row in enumerate(sound_rows("0.2.0", ROWS))
+)
+"""A file none of whose probed rows has the hash that later ones have."""
+
+
+@example(data=FOREIGN_FIRST, library=None, usual=True)
+@example(data=LATE, library=None, usual=True)
+@given(data=FILES, library=LIBRARIES, usual=st.booleans())
 @bounded(max_examples=examples(60))
 def test_a_guess_reports_what_a_probe_reports(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes, library: str | None
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, library: str | None, usual: bool
 ) -> None:
-    guessed, probed = reports(tmp_path_factory.mktemp("guess"), data, library)
+    guessed, probed = reports(tmp_path_factory.mktemp("guess"), data, library, usual=usual)
     assert guessed == probed
 
 
@@ -116,18 +135,20 @@ MORE_REFERENCES = b"".join(
 """A file whose first row alone rules out the recipe that HELM writes."""
 
 
-@example(data=MISLEADING, library=None, first_lines=ROWS)
-@example(data=MORE_REFERENCES, library="HELM", first_lines=ROWS)
-@given(data=FILES, library=LIBRARIES, first_lines=st.integers(1, ROWS))
+@example(data=MISLEADING, library=None, first_lines=ROWS, usual=False)
+@example(data=MORE_REFERENCES, library="HELM", first_lines=ROWS, usual=False)
+@given(data=FILES, library=LIBRARIES, first_lines=st.integers(1, ROWS), usual=st.booleans())
 @bounded(max_examples=examples(400))
 def test_the_first_block_settles_what_a_probe_finds(
-    data: bytes, library: str | None, first_lines: int
+    data: bytes, library: str | None, first_lines: int, usual: bool
 ) -> None:
     options = Options()
-    aggregate = Aggregate({"eval_library": {"name": library}})
+    own = {"evaluation_id": sound_rows("0.3.0", 1)[0]["evaluation_id"]}
+    aggregate = Aggregate({"eval_library": {"name": library}, **own})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(probe, "PROBED_ROWS", PROBED)
         patch.setattr(probe, "UNANIMOUS", PROBED - 1)
+        patch.setattr(Guess, "are_usual", usual)
         probed = probe_context(options, aggregate, data)
         guessed = guessed_context(options, aggregate, data)
         if guessed is None:
