@@ -301,7 +301,7 @@ def test_a_bug_in_comparing_all_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise KeyError
         yield
 
-    monkeypatch.setattr("evalstream.batch.cross_run.index.compare", broken)
+    monkeypatch.setattr("evalstream.batch.cross_run.index.find_matches", broken)
     report = evalstream.check(folder, jobs=1)
     assert report.exit_code == 3
     assert [run.verdict for run in report.runs] == ["passed"] * 3 + ["incomplete"]
