@@ -49,15 +49,57 @@ if TYPE_CHECKING:
     RULES: Final[Mapping[str, Rule]] = CATALOGUE
     """The rules of all formats by code."""
 
-__all__ = ["RULES", "Attestation", "BrokenCompression", "CannotCheck", "CannotWrite"]
-__all__ += ["ChangedRuns", "Checker", "ComparisonReport", "EeeReporter", "EvalstreamError"]
-__all__ += ["ExecutorLost", "Export", "Finding", "GithubReporter", "JsonLinesReporter"]
-__all__ += ["JsonReporter", "JunitReporter", "LiveTextReporter", "MissingExtra", "Options"]
-__all__ += ["Outcome", "PartReporter", "Report", "Reporter", "RowRouting", "Rule", "RuleText"]
-__all__ += ["RunSummary", "Salvage", "SarifReporter", "Severity", "Status", "TextReporter"]
-__all__ += ["UsageError", "WorkerLost", "__version__", "attest", "check", "check_rows", "compare"]
-__all__ += ["export", "fix", "load_settings", "merge", "migrate", "read_report", "salvage", "seal"]
-__all__ += ["thresholds"]
+__all__ = [
+    "RULES",
+    "Attestation",
+    "BrokenCompression",
+    "CannotCheck",
+    "CannotWrite",
+    "ChangedRuns",
+    "Checker",
+    "ComparisonReport",
+    "EeeReporter",
+    "EvalstreamError",
+    "ExecutorLost",
+    "Export",
+    "Finding",
+    "GithubReporter",
+    "JsonLinesReporter",
+    "JsonReporter",
+    "JunitReporter",
+    "LiveTextReporter",
+    "MissingExtra",
+    "Options",
+    "Outcome",
+    "PartReporter",
+    "Report",
+    "Reporter",
+    "RowRouting",
+    "Rule",
+    "RuleText",
+    "RunSummary",
+    "Salvage",
+    "SarifReporter",
+    "Severity",
+    "Status",
+    "TextReporter",
+    "UsageError",
+    "WorkerLost",
+    "__version__",
+    "attest",
+    "check",
+    "check_rows",
+    "compare",
+    "export",
+    "fix",
+    "load_settings",
+    "merge",
+    "migrate",
+    "read_report",
+    "salvage",
+    "seal",
+    "thresholds",
+]
 
 _NAMES: Final = {
     "api.attest": "Attestation attest",
