@@ -14,8 +14,15 @@ if TYPE_CHECKING:
     )
     from evalstream.io.remote.store import Listed
 
-__all__ = ["Listed", "RemoteReader", "as_prefix", "exists", "list_objects"]
-__all__ += ["read_each", "read_whole"]
+__all__ = [
+    "Listed",
+    "RemoteReader",
+    "as_prefix",
+    "exists",
+    "list_objects",
+    "read_each",
+    "read_whole",
+]
 
 
 def __getattr__(name: str) -> Any:
