@@ -63,6 +63,11 @@ class Stream(Protocol):
         """Close the file."""
 
 
+def _is_special(path: str) -> bool:
+    """Tell whether a path is that of a pipe or a device, such as /dev/stdout."""
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
 class Output:
     """The destination of a report, or of rows.
 
@@ -82,8 +87,10 @@ class Output:
         standard: IO[bytes] | None = None,
         kind: OutputKind | None = None,
     ) -> None:
-        # The target of a link is replaced, not the link.
-        self._path = os.path.realpath(path) if path and os.path.islink(path) else path
+        # The target of a link is replaced, not the link; that of /dev/stdout may be a pipe.
+        if path is not None and os.path.islink(path) and not _is_special(path):
+            path = os.path.realpath(path)
+        self._path = path
         self._live, self._kind = live, kind
         self._refuse_foreign()
         self._flushed = time.monotonic()
@@ -168,7 +175,7 @@ class Output:
     def _open(self, path: str | None, standard: IO[bytes] | None) -> Stream:
         if path is None:
             return _standard_writer(standard or sys.stdout.buffer)
-        if os.path.exists(path) and not os.path.isfile(path):
+        if _is_special(path):
             # Opening a named pipe blocks until a reader opens it.
             with STOPPING.interruptible():
                 return PollingWriter(os.open(path, os.O_WRONLY), owned=True)

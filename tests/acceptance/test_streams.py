@@ -68,6 +68,12 @@ def test_only_valid_rows_go_through(tmp_path: Path, jobs: str) -> None:
     assert "FAILED: <stdin>: 11 rows, 3 errors" in said
 
 
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="there is no /dev/stdout")
+def test_rows_are_copied_to_a_pipe_by_the_name_of_standard_output(tmp_path: Path) -> None:
+    code, out, _ = filtered(GOOD, "--tee", "/dev/stdout", "--output", "said", folder=tmp_path)
+    assert (code, out) == (0, GOOD)
+
+
 def test_everything_goes_through_byte_for_byte(tmp_path: Path) -> None:
     odd = b"\xff\r\n\0" + MIXED + b'{"torn'
     code, out, _ = filtered(odd, "--pass", "all", "--tee", "copy.jsonl", folder=tmp_path)

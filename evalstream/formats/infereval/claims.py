@@ -49,9 +49,10 @@ class VerdictTally:
             reason = Reason.UNSURE
         verdict, votes = item.value.get(VERDICT), object_or_empty(item.value.get(VOTE))
         counts = {name: votes.get(name, 0) for name in VERDICTS} if votes else {}
+        counts = {name: number for name, number in counts.items() if is_number(number)}
         claims: list[tuple[str, Verdicts, Verdicts]] = [
             (VERDICT, {verdict: 1} if verdict in VERDICTS else {}, {outcome.verdict: 1}),
-            (VOTE, {k: n for k, n in counts.items() if is_number(n)}, outcome.counts),
+            (VOTE, counts, {name: outcome.counts[name] for name in counts}),
         ]
         for member, claimed, recomputed in claims:
             if not claimed:
