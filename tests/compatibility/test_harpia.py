@@ -732,7 +732,9 @@ def test_results_that_were_rounded_are_evidence_to_their_digits(
     assert states(check(known, tmp_path))["METEOR"][0] == state
 
 
-@pytest.mark.parametrize("score", [[0.5, 0.6], "0.65", {"bleu": 0.65, "parts": [1]}, True])
+@pytest.mark.parametrize(
+    "score", [[0.5, 0.6], "0.65", {"bleu": 0.65, "parts": [1]}, True, {"bleu": 0.65, "parts": None}]
+)
 def test_a_score_with_other_values_than_numbers_is_not_confirmed(
     score: Any, known: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -742,7 +744,7 @@ def test_a_score_with_other_values_than_numbers_is_not_confirmed(
     report = check(known, tmp_path)
     found = states(report)
     label = "BLEU NLTK/parts" if isinstance(score, dict) else "BLEU NLTK"
-    assert found[label] == ("open", Reason.FORMULA.value)
+    assert found[label] == ("open", Reason.NO_NUMBER.value)
     assert check(known, tmp_path, strict=True).exit_code == 1
 
 

@@ -14,7 +14,7 @@ from evalstream.formats.harpia.views import Score as Output
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import pointer, short_text
-from evalstream.parsing.json_values import is_number
+from evalstream.parsing.json_values import is_number, read_number
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import judge
@@ -54,7 +54,8 @@ def judge_scores(
         reason = _open_reason(output, amount, log) if is_read else Reason.UNREAD
         for path, claim in _iterate_claims(output, digits):
             if log is None or amount is None or path is None or reason is not None:
-                judgements.append(leave_open(claim, reason or Reason.FORMULA))
+                other = Reason.NO_NUMBER if claim.value is None else Reason.FORMULA
+                judgements.append(leave_open(claim, reason or other))
             else:
                 judgements.append(_judge(claim, log, amount, path))
     others = _iterate_others(outputs, document, digits)
@@ -119,11 +120,12 @@ def _iterate_claims(output: Output, digits: Any) -> Iterator[tuple[Path | None, 
     metric, place = output.metric, at(output.metric.pointer, output.score)
     name, count = short_text(metric.id or output.score.key), 0
     for path, value in iterate_leaves(output.score.value):
-        if not (isinstance(value, list) or is_number(value)):
+        # A score may have texts beside its figures, such as the hash code of BERTScore.
+        if isinstance(value, str) and read_number(value) is None:
             continue
         label, count = "/".join((name, *path)), count + 1
-        if isinstance(value, list):
-            shown = short_text(value)
+        if not is_number(value):
+            shown = short_text(value) if isinstance(value, list) else value
             claim = Claim(place + pointer(path), label, kinds.UNKNOWN, None, shown, is_score=True)
             yield None, claim
             continue
