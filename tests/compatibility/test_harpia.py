@@ -733,6 +733,22 @@ def test_results_that_were_rounded_are_evidence_to_their_digits(
 
 
 @pytest.mark.parametrize(
+    ("name", "score", "state"),
+    [
+        *[("BLEU NLTK", number, "refuted") for number in (150, -0.1)],
+        *[("BLEU NLTK", number, "open") for number in (0.61, 61.2)],
+        *[("rougeL", 101, "refuted"), ("chrF++", 100.5, "refuted"), ("TER", 150, "open")],
+    ],
+)
+def test_an_overlap_of_texts_is_a_share_or_in_percent(
+    name: str, score: float, state: str, known: dict[str, Any], tmp_path: Path
+) -> None:
+    renamed(known, name)
+    known[OUTPUT][0]["score"] = score
+    assert states(check(known, tmp_path))[name][0] == state
+
+
+@pytest.mark.parametrize(
     "score", [[0.5, 0.6], "0.65", {"bleu": 0.65, "parts": [1]}, True, {"bleu": 0.65, "parts": None}]
 )
 def test_a_score_with_other_values_than_numbers_is_not_confirmed(
