@@ -8,7 +8,7 @@ from each import each
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from evalstream.formats.harpia.values import choose_kind, count_decimals, is_mean
+from evalstream.formats.harpia.values import OVERLAP, choose_kind, count_decimals, is_mean
 from evalstream.model.claim import State
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
@@ -61,7 +61,9 @@ def test_decimals(number: float, decimals: int) -> None:
         ("Accuracy", ("correct",), kinds.UNKNOWN),
         ("Length", ("std",), kinds.UNKNOWN),
         ("Perplexity", (), kinds.UNKNOWN),
-        ("BLEU", (), kinds.UNKNOWN),
+        ("BLEU", ("translation_length",), kinds.UNKNOWN),
+        ("Report", ("rougeL",), OVERLAP),
+        ("BLEU", (), OVERLAP),
     ],
 )
 def test_the_kind_of_a_score(name: str, path: tuple[str, ...], expected: ClaimKind) -> None:
