@@ -55,9 +55,7 @@ def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
 
     Splits of a dataset share no sample; they are not uneven. Of filters numbers are compared.
     """
-    if len(facts.context.results) < 2 or not facts.tally.is_whole:
-        return
-    groups = _together(facts)
+    groups = _together(facts) if facts.tally.is_whole and len(facts.context.results) > 1 else {}
     for results in (*groups.values(), *_tasks(groups)):
         is_one = len({result.name for result in results}) == 1
         covers = [facts.coverage.of(result.place) for result in results]
