@@ -1099,6 +1099,15 @@ def test_samples_that_a_single_item_lacks_were_lost(place: int, tmp_path: Path) 
     assert finding.line is not None
 
 
+def test_samples_that_an_item_lacks_are_not_missed_without_their_number(tmp_path: Path) -> None:
+    def edit(evaluation: Any) -> None:
+        evaluation["endorsement_config"]["n_samples"] = "many"
+        evaluation["items"][0]["samples"] = []
+
+    report = summary(tmp_path, edit)
+    assert not [one for one in report if one.pointer == "/items/0/samples"]
+
+
 def test_a_tie_that_an_unknown_rule_breaks_is_open(tmp_path: Path) -> None:
     def edit(evaluation: Any) -> None:
         evaluation["endorsement_config"]["tie_break"] = "mine"

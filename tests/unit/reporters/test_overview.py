@@ -1,7 +1,11 @@
 """What the summary of several runs counts."""
 
+from report_fixture import finding
+
+from evalstream.model.finding import Severity
+from evalstream.model.report import Report, Totals
 from evalstream.model.run_summary import RunSummary, Verdict
-from evalstream.reporters.overview import Sums
+from evalstream.reporters.overview import FirstFindings, ListedRun, Sums
 
 
 def describe(verdict: Verdict) -> str:
@@ -15,3 +19,12 @@ def describe(verdict: Verdict) -> str:
 def test_an_empty_file_has_no_place_for_a_checksum() -> None:
     assert describe("failed") == ""
     assert describe("incomplete") == "checksum ok in 0 of 1 run, row count ok in 0 of 1 run"
+
+
+def test_the_reason_of_a_failed_run_in_a_stored_report_is_an_error() -> None:
+    run = RunSummary("some.jsonl", None, "eee", verdict="failed")
+    findings = FirstFindings()
+    for code, severity in (("ES110", Severity.WARNING), ("ES202", Severity.ERROR)):
+        findings.add(finding(code, "a-name", severity, "words", file="some.jsonl"))
+    reasons = findings.reasons([ListedRun(1, run)], Report([run], [], 2, 1, Totals()))
+    assert "ES202" in reasons[1]
