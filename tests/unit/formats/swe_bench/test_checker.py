@@ -509,6 +509,14 @@ def test_no_instance_is_resolved_without_a_test_that_failed_before() -> None:
     assert severities(check(REPORT, "preds.jsonl")) == {("SWE302", "warning")}
 
 
+def test_an_instance_is_not_proven_to_be_resolved_without_any_test() -> None:
+    resolve(107, lambda tests: tests.update({one: {"success": [], "failure": []} for one in tests}))
+    claims = {one.label: one.state.value for one in check(REPORT, "preds.jsonl").runs[0].claims}
+    assert claims["resolved_instances"] == "open"
+    (found,) = check(LOGS).runs[0].claims
+    assert (found.label, found.state.value) == ("resolved", "open")
+
+
 def test_an_unresolved_instance_may_lack_such_tests() -> None:
     """Before 5.0 a skipped test stands in neither list."""
 
