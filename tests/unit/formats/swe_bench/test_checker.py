@@ -1,6 +1,7 @@
 """Runs and submissions of SWE-bench: what belongs together, what is found, and what is not."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -347,6 +348,23 @@ def test_a_linked_patch_is_not_read() -> None:
     report = check(REPORT, "preds.jsonl")
     assert codes(report) == set()
     assert "3 of 4 patches as predicted" in [one.text for one in report.runs[0].checked]
+
+
+@pytest.mark.parametrize("named", [".", REPORT])
+def test_a_snapshot_of_the_hub_has_patches_and_reports(tmp_path: Path, named: str) -> None:
+    """All files there are links to blobs."""
+    repository = tmp_path / "datasets--acme--runs"
+    snapshot, blobs = repository / "snapshots" / "0a1b2c", repository / "blobs"
+    blobs.mkdir(parents=True)
+    for number, path in enumerate(one for one in [*Path().rglob("*")] if one.is_file()):
+        path.rename(blobs / str(number))
+        path.symlink_to(os.path.relpath(blobs / str(number), snapshot / path.parent))
+    snapshot.parent.mkdir()
+    Path().absolute().rename(snapshot)
+    report = check(named, "preds.jsonl", ignore=("ES007",))
+    assert (report.exit_code, codes(report)) == (0, set())
+    checked = {one.text for run in report.runs for one in run.checked}
+    assert {"3 of 3 outcomes as their tests say", "4 of 4 patches as predicted"} <= checked
 
 
 def test_a_cost_beyond_every_double_is_no_number() -> None:
