@@ -685,6 +685,20 @@ def test_a_usage_above_all_calls_is_a_warning(tmp_path: Path) -> None:
     assert "INS217" not in warnings(log, tmp_path)
 
 
+def test_a_fallback_of_a_sample_is_one_of_its_calls(tmp_path: Path) -> None:
+    """The harness adds up the fallbacks of all calls."""
+    log, fallback = witnessed(), {"model": "model", "fallback_model": "acorn-7b", "count": 1}
+    _rename_model(log)
+    for sample in log["samples"]:
+        sample["model_fallbacks"] = [fallback]
+    assert "INS217" in errors(log, tmp_path)
+    for sample in log["samples"]:
+        for event in sample["events"]:
+            if event["event"] == "model":
+                event["output"]["fallback"] = fallback
+    assert "INS217" not in errors(log, tmp_path) | warnings(log, tmp_path).keys()
+
+
 def timed(**members: Any) -> Log:
     """Return a log whose first sample has times."""
     log = witnessed()
