@@ -1006,8 +1006,10 @@ def test_samples_of_a_drained_run_are_missing_as_a_warning(tmp_path: Path) -> No
     log = sound_log()
     log["samples"] = [one for one in log["samples"] if one["id"] == 1]
     log["results"]["logged_samples"] = 2
-    found = [one for one in _check(log, tmp_path) if one.code == "INS202"]
+    report = _check(log, tmp_path)
+    found = [one for one in report if one.code == "INS202"]
     assert [one.severity.label for one in found] == ["warning"]
+    assert report.runs[0].remark == "samples were not run, as the log says, or were removed"
 
 
 def _check(log: Log, folder: Path) -> evalstream.Report:
