@@ -447,7 +447,7 @@ def test_one_request_is_not_of_one_reference_of_several(name: str, value: Any) -
 @pytest.mark.parametrize(
     ("name", "fewer"), [("BasicReferenceMetric", 0), ("BasicReferenceMetric", 1), ("Other", 0)]
 )
-def test_several_requests_of_an_instance_are_sound_where_each_reference_has_one(
+def test_several_requests_of_an_instance_are_sound_where_each_has_a_reference(
     name: str, fewer: int
 ) -> None:
     def part(state: dict[str, Any]) -> None:
