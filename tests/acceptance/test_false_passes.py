@@ -339,7 +339,7 @@ def logged(*kept: Any) -> Change:
 
     def change(pair: Pair) -> None:
         for row, metrics in zip(pair.rows, kept, strict=False):
-            row["metadata"] = {"lm_eval_metrics": metrics, "filter": "none"}
+            row["metadata"] = {"lm_eval_metrics": metrics}
 
     return change
 

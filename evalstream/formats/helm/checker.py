@@ -25,7 +25,7 @@ from evalstream.formats.helm.format import (
     kind_of_file,
 )
 from evalstream.formats.helm.reader import RunReader
-from evalstream.formats.helm.requests import METRICS
+from evalstream.formats.helm.requests import METRICS, OF_REFERENCES, iterate_specs
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules import instances as about_instances
 from evalstream.formats.helm.store import InstanceFacts, InstanceStore
@@ -134,7 +134,7 @@ class _Check:
             text = f"{again:,} of {count_noun(number, 'instance')} scored again"
             if STATE not in self._paths:
                 text += f", as no {STATE}.json was found"
-            elif found.state is not None:
+            if found.state is not None or STATE not in self._paths:
                 self._leave_unheld(summary, again)
             summary.checked = (Checked(text, True if again else None),)
         return summary
@@ -142,12 +142,14 @@ class _Check:
     def _leave_unheld(self, summary: RunSummary, again: int) -> None:
         """Leave a run unconfirmed whose answers were to give scores that were not computed again.
 
-        Of requests for each reference another class of metrics gives `exact_match`.
+        Of requests for each reference another class of metrics gives `exact_match`; the metrics of
+        older releases were of one class.
         """
         found = self._found
         names = {name.name for name in found.totals.names} if found.totals else set[str]()
         unheld = names & METRICS - {*(found.scored if again else ())}
-        if not self._store.has_plain_requests and not asks_once(found.adapter):
+        is_other = not found.scored or OF_REFERENCES in dict(iterate_specs(found.run_spec))
+        if is_other and not self._store.has_plain_requests and not asks_once(found.adapter):
             unheld.discard("exact_match")
         if unheld:
             shown = join_words(sorted(unheld))

@@ -224,8 +224,9 @@ class RunReader:
     ) -> RawRow:
         instance = one.instance
         splits = instance.split, instance.sub_split
+        references = None if one.is_plain else len(instance.references or ())
         kind = self._store.number_kind(
-            perturbation, one.train_trial_index, None, *splits, one.is_plain
+            perturbation, one.train_trial_index, None, *splits, references
         )
         scores = requests.score_again(one, self.scored)
         return encode_name(str(instance.id)), kind, number, line, column, scores

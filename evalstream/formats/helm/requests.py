@@ -26,6 +26,9 @@ from evalstream.parsing.native.items import KeptMembers
 BASIC: Final = "BasicGenerationMetric"
 """The class of metrics, by the end of its name, whose scores follow from the requests."""
 
+OF_REFERENCES: Final = "BasicReferenceMetric"
+"""The class that gives `exact_match` of requests that were made for each reference."""
+
 MOST_TRIALS: Final = 1 << 31
 
 _ARTICLES: Final = LazyPattern(r"\b(a|an|the)\b")

@@ -36,7 +36,8 @@ its kind."""
 class RowKind(NamedTuple):
     """The members that many rows share: `metric` is the first one of an entry, None for a request.
 
-    A plain request is the only one of its instance.
+    A plain request is the only one of its instance, and has no number of `references`; others are
+    made for each of them.
     """
 
     perturbation: str
@@ -44,7 +45,12 @@ class RowKind(NamedTuple):
     metric: str | None
     split: str | None
     sub_split: str | None
-    is_plain: bool = False
+    references: int | None = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether this is a plain request."""
+        return self.references is None
 
     @property
     def name(self) -> Name:

@@ -26,6 +26,7 @@ from evalstream.formats.inspect.claims import ClaimCheck
 from evalstream.formats.inspect.format import ENDING, SAMPLES, ZIP
 from evalstream.formats.inspect.log_check import LogCheck
 from evalstream.formats.inspect.member_check import ArchiveSource
+from evalstream.formats.inspect.rules.coverage import may_lack_samples
 from evalstream.formats.inspect.views import LogView
 from evalstream.io.progress import Progress
 from evalstream.model.block import ByteStream
@@ -41,6 +42,7 @@ from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 
+DRAINED: Final = "samples were not run, as the log says, or were removed"
 UNNAMED: Final = "the log does not say which figures some declared metrics gave"
 NOT_OURS = f"not a log of Inspect; {other_formats()}"
 
@@ -197,6 +199,8 @@ class _Check:
         if has_unnamed:
             summary.leave_unconfirmed(UNNAMED)
         if self._view is not None:
+            if may_lack_samples(self._view):
+                summary.leave_unconfirmed(DRAINED)
             summary.checked = tuple(self._log.list_verified())
             summary.links = self._log.links
         return summary

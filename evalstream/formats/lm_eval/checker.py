@@ -215,6 +215,8 @@ class _SamplesCheck:
         summary.checked = tuple(_describe_rows(facts, tally.rows))
         for found in find_missing_examples(facts):
             summary.leave_unconfirmed(f"{found.message}, by chance or by a change")
+        for reason in _find_underived(facts):
+            summary.leave_unconfirmed(reason)
         if self._results is None and about is None and summary.verdict == "unconfirmed":
             summary.remark = NO_RESULTS
         if documents.options.links:
@@ -308,6 +310,16 @@ def _describe_results(results: Results, beside: frozenset[str] | None) -> Iterat
         yield Checked(text, is_ok if logged <= beside else False)
 
 
+def _find_underived(facts: TaskFacts) -> Iterator[str]:
+    """Yield metrics that only some rows of a filter give: it scores all rows in one way."""
+    for name, rows in facts.totals.filters.items():
+        for metric, values in rows.metrics.items():
+            if 0 < values.derived < values.rows:
+                of = f"{metric} of filter {printable(name)}" if name else metric
+                number = count_noun(values.rows - values.derived, "row")
+                yield f"{of} cannot be derived from {number}, and can be from all others"
+
+
 def _describe_rows(facts: TaskFacts, rows: int) -> Iterator[Checked]:
     """Yield the verified facts: the task's hash, the digests of the rows, the number of samples."""
     totals = facts.totals
@@ -334,3 +346,8 @@ def _describe_rows(facts: TaskFacts, rows: int) -> Iterator[Checked]:
         yield Checked("nothing of the results verified", None)
     hashed = f"doc, prompt and target hashes ok in {totals.hashed:,} of {count_noun(rows, 'row')}"
     yield Checked(hashed, True if totals.hashed == rows else None)
+    scores = [values for one in totals.filters.values() for values in one.metrics.values()]
+    derived, number = sum(one.derived for one in scores), sum(one.rows for one in scores)
+    if derived < number:
+        text = f"{derived:,} of {count_noun(number, 'score')} derived from the answers"
+        yield Checked(text, None)

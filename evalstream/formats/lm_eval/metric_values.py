@@ -26,11 +26,13 @@ class MetricValues:
     `texts` counts texts of numbers, as which the harness writes some types of numpy, `pairs` the
     pairs of numbers or texts, and `others` all other values. `ordered` are the pairs, and the
     numbers if `is_ordered`, in the order of the rows; it is None where there are too many.
+    `derived` counts the values that were derived from the answers of their rows.
     """
 
     __slots__ = (
         "characters",
         "counts",
+        "derived",
         "is_ordered",
         "ordered",
         "others",
@@ -41,7 +43,7 @@ class MetricValues:
 
     def __init__(self, *, is_ordered: bool = False) -> None:
         self.sums = ScoreSums(subtasks=None)
-        self.others = self.texts = self.pairs = self.characters = 0
+        self.others = self.texts = self.pairs = self.characters = self.derived = 0
         self.counts: Counter[float] = Counter()
         self.is_ordered = is_ordered
         self.ordered: list[Any] | None = []
@@ -84,6 +86,7 @@ class MetricValues:
         self.others += later.others
         self.texts += later.texts
         self.pairs += later.pairs
+        self.derived += later.derived
         if later.ordered is None:
             self.ordered = None
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -162,7 +162,7 @@ class SampleChecker:
 
     def __init__(self, context: LogContext, scanner: SampleScanner | None = None) -> None:
         self._scanner = scanner
-        self._plan = context.plan
+        self._plan, self._metrics = context.plan, dict(context.plan.metrics)
         has_contents = len(context.plan.filters) > 1
         self._tally = RowsTally(ordered=context.plan.ordered, has_contents=has_contents)
         self._digests = bytearray()
@@ -225,6 +225,7 @@ class SampleChecker:
                 numbers = [value for value in column if value == value]  # noqa: PLR0124 - NaN is no number
                 values.others += len(column) - len(numbers)
                 values.add_numbers(numbers)
+                values.derived += len(column) if name in self._metrics else 0
 
     def violations(
         self, record: Mapping[str, Any], line: int, *, certain: bool
@@ -236,7 +237,8 @@ class SampleChecker:
         yield from found
         is_whole = certain and all(one.severity is Severity.WARNING for one in found)
         if is_whole and not self._plan.is_empty:
-            yield from row_scores(record, self._plan)
+            key = row_key(record).filter
+            yield from row_scores(record, self._plan, partial(self._count_derived, key))
         if is_whole:
             yield from check_gold(record, self._plan)
         if certain and self._tally.rows == self._tally.lacking + 1:
@@ -272,6 +274,12 @@ class SampleChecker:
                 if values is not None:
                     is_brier = name == "brier_score" and isinstance(value, list)
                     values.add(brier_score(row, value) if is_brier else value)
+
+    def _count_derived(self, key: str | None, metric: str) -> None:
+        rows = None if key is None else self._tally.filters.get(key)
+        values = None if rows is None else rows.metrics.get(metric)
+        if values is not None:
+            values.derived += 1
 
     def sample(self, record: Mapping[str, Any]) -> Any:
         """Return the row's doc_id."""

@@ -34,7 +34,7 @@ def judge_report(report: Lists, run: Submitted) -> Iterator[Judgement]:
     completed = report.places("completed")
     # The report of an instance that was completed and is an error was broken.
     sound = completed.keys() - report.places("error").keys()
-    outcomes = {one: found.is_resolved for one, found in run.outcomes.items() if one in sound}
+    outcomes = {one: found.proven for one, found in run.outcomes.items() if one in sound}
     unknown_reports = unknown = sum(one not in outcomes for one in sound)
     unknown += sum(found is None for found in outcomes.values())
     for name, counted in (
@@ -56,7 +56,7 @@ def judge_report(report: Lists, run: Submitted) -> Iterator[Judgement]:
 def judge_results(results: Lists, run: Submitted) -> Iterator[Judgement]:
     """Judge the list of resolved instances of a submission by the logs, as one claim."""
     resolved = list(results.places("resolved"))
-    found = {one: each.is_resolved for one, each in run.outcomes.items()}
+    found = {one: each.proven for one, each in run.outcomes.items()}
     claim = Claim(pointer(["resolved"]), OUTCOMES, kinds.COUNT, None, resolved, is_score=True)
     expected = [one for one, is_resolved in found.items() if is_resolved]
     if not found:
@@ -96,7 +96,7 @@ def judge_metadata(info: Mapping[str, Any], details: Mapping[str, Any]) -> Itera
 def judge_outcomes(run: Submitted) -> Iterator[Judgement]:
     """Judge the outcomes of reports without a run report by their tests, as one claim."""
     declared = [found.declared for found in run.outcomes.values()]
-    derived = [found.derived for found in run.outcomes.values()]
+    derived = [found.derived and found.proven for found in run.outcomes.values()]
     number, expected = declared.count(True), derived.count(True)
     claim = Claim("", OUTCOMES, kinds.COUNT, Decimal(number), number, is_score=True)
     if None in declared or None in derived:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
@@ -17,6 +16,7 @@ from typing import Any, ClassVar, Final
 
 from evalstream.formats.base import Documents, PairedFormat, Place, other_formats
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
+from evalstream.io.containment import files_inside
 from evalstream.io.names import is_local
 from evalstream.model.errors import UsageError
 from evalstream.model.run import NoInput, Run
@@ -286,11 +286,9 @@ def list_folders(folder: str) -> list[str]:
 
 
 def is_plain_file(path: str) -> bool:
-    """Return whether a local path is that of a file, and not of a link to one."""
-    try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    except (OSError, ValueError):
-        return False
+    """Return whether a local path is that of a file, and not of a link out of its folder."""
+    folder, name = os.path.split(path)
+    return bool(files_inside(folder, [name]))
 
 
 class SweBenchFormat(PairedFormat):

@@ -88,6 +88,11 @@ class InstanceOutcome(NamedTuple):
         """Whether the instance is resolved, by its tests if they say it."""
         return self.declared if self.derived is None else self.derived
 
+    @property
+    def proven(self) -> bool | None:
+        """Whether the instance is resolved; None where its report has no test that decides it."""
+        return None if self.derived and not list_successes(self) else self.is_resolved
+
     def about(self, rule: Rule, message: str, *path: str, **details: Any) -> PlacedInFile:
         """Return a violation at a path in the report."""
         where = self.place + pointer(path)

@@ -198,6 +198,24 @@ static double number_at(const byte *at) {
     return read_number(at, &number) ? number.value : NAN;
 }
 
+static bool is_spelled(const struct span *text, const byte *start, size_t length) {
+    return !text->escaped && text->length == length && !memcmp(text->start, start, length);
+}
+
+/* Tell whether the filter that the converter of lm-eval keeps may be another one than that of the
+   result, whose id has it after `colon` if that is not NULL, or of an answer. */
+static bool may_have_another_filter(const struct facts *facts, const byte *colon) {
+    const struct span *const filter = text_of(facts, FILTER), *result = text_of(facts, RESULT);
+    const struct span *const method = text_of(facts, ANSWER_METHOD);
+    if (facts->slot[FILTER].kind != STRING)
+        return false;
+    const bool is_of_result =
+        !colon || is_spelled(filter, colon + 1, (size_t)(result->start + result->length - colon) - 1);
+    const bool is_of_answer = facts->slot[ANSWER_METHOD].kind != STRING ||
+                              is_spelled(filter, method->start, method->length);
+    return !is_of_result || !is_of_answer || facts->answers > 1;
+}
+
 /* Tell whether a row may have another score than the harness gave it: the converter of lm-eval
    keeps the metrics of a sample as JSON, and calls a result by its metric and its filter. */
 static bool may_differ_from_log(const struct facts *facts) {
@@ -207,6 +225,8 @@ static bool may_differ_from_log(const struct facts *facts) {
         return has_value(facts, PROMPT_HASH) && has_value(facts, TARGET_HASH);
     const byte *const filter = memchr(result->start, ':', result->length);
     const size_t length = filter ? (size_t)(filter - result->start) : result->length;
+    if (may_have_another_filter(facts, filter))
+        return true;
     size_t objects = 0, named = 0, alike = 0;
     for (const byte *at = kept->start; (at = memchr(at, '{', (size_t)(kept->stop - at))); at++)
         objects++;

@@ -54,6 +54,7 @@
     slot(TRIAL, "metadata.trial")                                                                  \
     slot(SEED, "metadata.seed")                                                                    \
     slot(METRICS, "metadata.lm_eval_metrics")                                                      \
+    slot(FILTER, "metadata.filter")                                                                \
     slot(PROMPT_HASH, "metadata.prompt_hash")                                                      \
     slot(TARGET_HASH, "metadata.target_hash")                                                      \
     slot(REFERENCE, "input.reference")                                                             \

@@ -133,6 +133,7 @@ def _check_log(row: Row, kept: Mapping[str, Any] | None) -> Iterator[Violation]:
             message = "lm_eval_metrics, which keeps the scores of the harness, is missing"
             yield ES808.violation(message, "/metadata", severity=Severity.WARNING)
         return
+    yield from _check_filter(row, kept)
     score, identity = member(row.get("evaluation"), "score"), row.get("evaluation_result_id")
     own = [one for one in kept if identity is None or f"{identity}:".startswith(f"{one}:")]
     logged = [kept[one] for one in own or kept if kept[one].__class__ in _NUMBERS]
@@ -143,6 +144,25 @@ def _check_log(row: Row, kept: Mapping[str, Any] | None) -> Iterator[Violation]:
         message = "lm_eval_metrics, which keeps the scores of the harness, has none of this result"
         place = "/metadata/lm_eval_metrics"
         yield ES808.violation(message, place, expected=identity, severity=Severity.WARNING)
+
+
+def _check_filter(row: Row, kept: Mapping[str, Any]) -> Iterator[Violation]:
+    """Compare the filter that the converter of lm-eval keeps with the others that it writes.
+
+    It calls a result by its metric and its filter, and the method of an answer by the filter.
+    """
+    named, answers = member(row.get("metadata"), "filter"), row.get("answer_attribution")
+    if named.__class__ is not str:
+        return
+    metric, colon, of_result = str(row.get("evaluation_result_id")).partition(":")
+    known = [of_result] if colon and metric in kept else []
+    if answers.__class__ is list:
+        known += [member(one, "extraction_method") for one in answers]
+    for other in known:
+        if other.__class__ is str and other != named:
+            message = "the filter is not that of the result and of the answer"
+            yield ES808.violation(message, "/metadata/filter", expected=other, found=named)
+            return
 
 
 def _read_metrics(row: Row) -> Mapping[str, Any] | None:
@@ -341,7 +361,12 @@ ES808: Final = declare_rule(
     "ES808",
     row=_score_underived,
     run=_judged_otherwise,
-    reads=("/evaluation/is_correct", "/answer_attribution", "/metadata/lm_eval_metrics"),
+    reads=(
+        "/evaluation/is_correct",
+        "/answer_attribution",
+        "/metadata/filter",
+        "/metadata/lm_eval_metrics",
+    ),
     in_scanner=True,
 )
 

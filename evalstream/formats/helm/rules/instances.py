@@ -61,7 +61,7 @@ def check_copy(
 def _check_requests(
     requests: Sequence[InstanceRow], metrics: Collection[str], compared: Compared
 ) -> Iterator[tuple[InstanceRow, Violation]]:
-    """Yield requests that lack statistics, and a second one of a kind that is the only one."""
+    """Yield requests that lack statistics, and too many or too few requests of an instance."""
     first, last = requests[0], requests[-1]
     if compared.first_of_basic not in (None, *metrics) or not metrics:
         noun = "statistics" if not metrics else compared.first_of_basic
@@ -73,6 +73,12 @@ def _check_requests(
         message = f"instance {last.instance} has several requests"
         place, found = f"/{REQUESTS}/{last.place}/instance/id", last.instance.id
         yield last, HLM201.violation(message, place, found=found)
+    wanted = last.kind.references or 0
+    if len(requests) < wanted:
+        number = count_noun(len(requests), "request")
+        message = f"instance {last.instance} has {number} for {wanted:,} references"
+        place = f"/{REQUESTS}/{last.place}/instance/references"
+        yield last, HLM206.violation(message, place, expected=wanted, found=len(requests))
 
 
 def _check_entries(

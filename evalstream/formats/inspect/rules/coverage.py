@@ -107,6 +107,14 @@ def _most_lacking(log: LogView) -> float:
     return len(list_or_empty(stops))
 
 
+def may_lack_samples(log: LogView) -> bool:
+    """Tell whether a log lacks samples, and only its logged_samples says that it was drained."""
+    if not log.is_finished or not log.samples_known or log.is_unlogged:
+        return False
+    is_whole = log.sample_ids is not None and not log.store.missing(log.epochs)[0]
+    return is_count(log.results.get("logged_samples")) and not is_whole
+
+
 def _check_unknown(log: LogView) -> Iterator[Violation]:
     planned = _planned(log)
     if planned is not None and planned.chosen > planned.most:

@@ -23,7 +23,7 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
     """
     told = object_or_empty(sample.value.get("model_usage"))
     counts = bool(told) or sample.is_recent
-    if not counts or sample.value.get("model_fallbacks"):
+    if not counts:
         return
     sums: dict[str, dict[str, int]] = {}
     for index, event in _counted_calls(sample):
@@ -62,9 +62,11 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
 
 def _unrecorded_calls(sample: SampleView, told: Mapping[str, Any]) -> Iterator[Violation]:
     """Report models that used tokens without an event of any call of them."""
-    if not sample.is_recent or sample.is_stopped or sample.value.get("error_retries"):
+    calls = [event for _, event in sample.events("model")]
+    is_open = not sample.is_recent or sample.is_stopped or any(map(_has_fallback, calls))
+    if is_open or sample.value.get("error_retries"):
         return
-    called = {text_or_none(event.get("model")) for _, event in sample.events("model")}
+    called = {text_or_none(event.get("model")) for event in calls}
     for model, numbers in told.items():
         if model not in called and any(
             is_count(one) and one for one in object_or_empty(numbers).values()
@@ -80,7 +82,7 @@ def _unexplained_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[
     Calls that were tried again may have used tokens that no event has.
     """
     calls = [event for _, event in sample.events("model")]
-    is_open = not sample.is_recent or sample.is_stopped
+    is_open = not sample.is_recent or sample.is_stopped or any(map(_has_fallback, calls))
     # Early releases kept the calls of a subtask within its event.
     has_others = any(event.get("events") for _, event in sample.events("subtask"))
     if is_open or has_others or sample.value.get("error_retries"):
@@ -107,14 +109,20 @@ def _unexplained_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[
 def _counted_calls(sample: SampleView) -> Iterator[Numbered]:
     """Iterate over the calls of models whose usage a sample counts.
 
-    Answers from the cache cost nothing, and a later `inspect score` does not count its calls.
+    Answers from the cache cost nothing, and a later `inspect score` does not count its calls. Those
+    of a fallback are counted for the model that gave them.
     """
     for one in sample.events("model"):
         event = one.value
-        if event.get("cache") == "read" or event.get("error") is not None:
+        if event.get("cache") == "read" or event.get("error") is not None or _has_fallback(event):
             continue
         if "scorer" not in sample.spans_around(event):
             yield one
+
+
+def _has_fallback(event: Mapping[str, Any]) -> bool:
+    """Tell whether another model than the one called gave the answer (ModelFallback)."""
+    return isinstance(member(event.get("output"), "fallback"), dict)
 
 
 _SLACK: Final = 5.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from json import dumps, loads
 from typing import Any, Final
@@ -182,12 +182,15 @@ def _actual(row: Mapping[str, Any], name: str, declared: str) -> str | None:
 _SHOWN: Final = {DOC: "doc", PROMPT: "the first argument of the first request", TARGET: "target"}
 
 
-def row_scores(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
-    """Return the violations of the answers and the metrics of a row."""
+def row_scores(
+    row: Mapping[str, Any], plan: ScoringPlan, count: Callable[[str], None]
+) -> Iterator[Violation]:
+    """Return the violations of the answers and the metrics of a row; `count` takes what is derived."""
     yield from _check_filtered(row, plan)
     listed = dict(iterate_metrics(row))
     for derived in derive_scores(row, plan):
         if derived.metric in listed:
+            count(derived.metric)
             yield from _check_derived(derived, listed[derived.metric])
 
 

@@ -624,6 +624,34 @@ def test_scores_of_the_harness_that_were_deleted_are_missed(tmp_path: Path) -> N
     assert (found.line, found.pointer, found.severity) == (1, "/metadata", Severity.WARNING)
 
 
+@each(
+    ("identity", "method", "named", "codes"),
+    [
+        ("exact_match:strict", "strict", "strict", set()),
+        ("exact_match:strict", "strict", "Strict", {"ES808"}),
+        ("exact_match:strict", "number", "number", {"ES808"}),
+        ("exact_match:strict", "number", "strict", {"ES808"}),
+        ("exact_match", "none", "strict", {"ES808"}),
+        ("exact_match:a:b", "a:b", "a:b", set()),
+        ("exact_match", "none", 1, set()),
+    ],
+)
+def test_the_filter_of_the_harness_is_that_of_the_result_and_of_the_answer(
+    tmp_path: Path, identity: str, method: str, named: Any, codes: set[str]
+) -> None:
+    rows = scored(FOUR)
+    for row in rows:
+        row["evaluation_result_id"] = identity
+        row["metadata"] = {
+            "lm_eval_metrics": json.dumps({"exact_match": row["evaluation"]["score"]})
+        }
+        row["answer_attribution"][0]["extraction_method"] = method
+    rows[2]["metadata"]["filter"] = named
+    found = [one for one in run(tmp_path, rows, {}) if "/metadata" in (one.pointer or "")]
+    assert {one.code for one in found} == codes
+    assert {(one.line, one.pointer) for one in found} <= {(3, "/metadata/filter")}
+
+
 @each("blank", [" ", "\t", "\u00a0", "\u2003 "])
 def test_a_blank_error_is_none(tmp_path: Path, blank: str) -> None:
     rows = scored([1, 1, 0])

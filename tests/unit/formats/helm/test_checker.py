@@ -433,28 +433,38 @@ def test_scores_that_the_run_does_not_declare_confirm_nothing(
 
 
 @each(("name", "value"), [("reference_index", 0), ("request_mode", "original")])
-def test_requests_of_references_confirm_no_scores_of_answers(name: str, value: Any) -> None:
+def test_one_request_is_not_of_one_reference_of_several(name: str, value: Any) -> None:
     def mark(found: Any) -> None:
         for request in found["request_states"]:
             request[name] = value
 
     edit(STATE, mark)
-    assert [one.verdict for one in check().runs] == ["unconfirmed"]
+    report = check()
+    assert (report.exit_code, codes(report)) == (1, {"HLM206"})
+    assert report.runs[0].remark == "no answer was scored again by exact_match"
 
 
-def test_several_requests_of_an_instance_are_sound_where_each_has_a_reference() -> None:
+@pytest.mark.parametrize(
+    ("name", "fewer"), [("BasicReferenceMetric", 0), ("BasicReferenceMetric", 1), ("Other", 0)]
+)
+def test_several_requests_of_an_instance_are_sound_where_each_has_a_reference(
+    name: str, fewer: int
+) -> None:
     def part(state: dict[str, Any]) -> None:
         state["request_states"] = [
             {**one, "reference_index": place}
             for one in state["request_states"]
-            for place in range(2)
+            for place in range(len(one["instance"]["references"]) - fewer)
         ]
 
     edit(STATE, part)
     for path in (RUN_SPEC, STATE):
         edit(path, lambda found: found["adapter_spec"].update(method="multiple_choice_separate"))
-    report = check(strict=True)
-    assert (report.exit_code, codes(report)) == (0, set())
+    edit(RUN_SPEC, lambda spec: spec["metric_specs"].append({"class_name": name, "args": {}}))
+    report = check()
+    verdict = "failed" if fewer else "passed" if name == "BasicReferenceMetric" else "unconfirmed"
+    assert report.runs[0].verdict == verdict
+    assert codes(report) == ({"HLM206"} if fewer else set())
     assert [one.text for one in report.runs[0].checked] == ["0 of 8 instances scored again"]
 
 
@@ -462,6 +472,7 @@ def test_without_requests_such_a_change_is_not_found_and_counts_are_open() -> No
     Path(STATE).unlink()
     report = check()
     assert (report.exit_code, codes(report)) == (0, {"HLM402"})
+    assert report.runs[0].remark == "no answer was scored again by exact_match"
     assert {claim.label.split(":")[0] for claim in report.runs[0].claims if claim.reason} == {
         "num_instances"
     }

@@ -19,7 +19,7 @@ def test_copies_of_one_instance_alone_may_be_apart(
     def together(*clusters: tuple[int, int]) -> bool:
         with closing(InstanceStore()) as store:
             kinds = [
-                store.number_kind(copy, 0, metric, "test", None, metric is None)
+                store.number_kind(copy, 0, metric, "test", None, None if metric is None else 0)
                 for metric in (None, "exact_match")
                 for copy in ("", "typos")
             ]

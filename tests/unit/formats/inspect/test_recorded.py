@@ -685,6 +685,20 @@ def test_a_usage_above_all_calls_is_a_warning(tmp_path: Path) -> None:
     assert "INS217" not in warnings(log, tmp_path)
 
 
+def test_a_fallback_of_a_sample_is_one_of_its_calls(tmp_path: Path) -> None:
+    """The harness adds up the fallbacks of all calls."""
+    log, fallback = witnessed(), {"model": "model", "fallback_model": "acorn-7b", "count": 1}
+    _rename_model(log)
+    for sample in log["samples"]:
+        sample["model_fallbacks"] = [fallback]
+    assert "INS217" in errors(log, tmp_path)
+    for sample in log["samples"]:
+        for event in sample["events"]:
+            if event["event"] == "model":
+                event["output"]["fallback"] = fallback
+    assert "INS217" not in errors(log, tmp_path) | warnings(log, tmp_path).keys()
+
+
 def timed(**members: Any) -> Log:
     """Return a log whose first sample has times."""
     log = witnessed()
@@ -992,8 +1006,10 @@ def test_samples_of_a_drained_run_are_missing_as_a_warning(tmp_path: Path) -> No
     log = sound_log()
     log["samples"] = [one for one in log["samples"] if one["id"] == 1]
     log["results"]["logged_samples"] = 2
-    found = [one for one in _check(log, tmp_path) if one.code == "INS202"]
+    report = _check(log, tmp_path)
+    found = [one for one in report if one.code == "INS202"]
     assert [one.severity.label for one in found] == ["warning"]
+    assert report.runs[0].remark == "samples were not run, as the log says, or were removed"
 
 
 def _check(log: Log, folder: Path) -> evalstream.Report:

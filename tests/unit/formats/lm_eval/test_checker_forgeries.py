@@ -868,3 +868,19 @@ def test_a_right_answer_is_that_of_its_doc(log: Log, template: str) -> None:
     assert len(found) == len(log.of("shots"))
     log.config("shots")["doc_to_target"] = "{{ label | int }}"
     assert "LME306" not in log.check("shots").counts
+
+
+def test_a_row_whose_score_alone_cannot_be_derived_leaves_its_task_unconfirmed(log: Log) -> None:
+    """The prompt of a later choice has no digest; choices may be in the prompts."""
+    rows = log.of("texts")
+    request = rows[1]["arguments"]["gen_args_1"]
+    request["arg_0"] += " "
+    (run,) = log.check("texts").runs
+    assert (run.verdict, run.remark is None) == ("unconfirmed", False)
+    assert "cannot be derived from 1 row, and can be from all others" in str(run.remark)
+    assert "10 of 12 scores derived from the answers" in [one.text for one in run.checked]
+    for row in rows:
+        row["arguments"]["gen_args_1"]["arg_0"] = "other"
+    (run,) = log.check("texts").runs
+    assert run.verdict == "passed"
+    assert "0 of 12 scores derived from the answers" in [one.text for one in run.checked]

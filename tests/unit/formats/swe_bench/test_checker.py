@@ -1,6 +1,7 @@
 """Runs and submissions of SWE-bench: what belongs together, what is found, and what is not."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -349,6 +350,23 @@ def test_a_linked_patch_is_not_read() -> None:
     assert "3 of 4 patches as predicted" in [one.text for one in report.runs[0].checked]
 
 
+@pytest.mark.parametrize("named", [".", REPORT])
+def test_a_snapshot_of_the_hub_has_patches_and_reports(tmp_path: Path, named: str) -> None:
+    """All files there are links to blobs."""
+    repository = tmp_path / "datasets--acme--runs"
+    snapshot, blobs = repository / "snapshots" / "0a1b2c", repository / "blobs"
+    blobs.mkdir(parents=True)
+    for number, path in enumerate(one for one in [*Path().rglob("*")] if one.is_file()):
+        path.rename(blobs / str(number))
+        path.symlink_to(os.path.relpath(blobs / str(number), snapshot / path.parent))
+    snapshot.parent.mkdir()
+    Path().absolute().rename(snapshot)
+    report = check(named, "preds.jsonl", ignore=("ES007",))
+    assert (report.exit_code, codes(report)) == (0, set())
+    checked = {one.text for run in report.runs for one in run.checked}
+    assert {"3 of 3 outcomes as their tests say", "4 of 4 patches as predicted"} <= checked
+
+
 def test_a_cost_beyond_every_double_is_no_number() -> None:
     edit(DETAILS, lambda value: value[ids(101)[0]].update(cost=10**400))
     assert codes(check("submission")) == {"SWE402"}
@@ -507,6 +525,14 @@ def test_tests_that_decide_nothing_are_named(group: str) -> None:
 def test_no_instance_is_resolved_without_a_test_that_failed_before() -> None:
     resolve(107, lambda tests: tests["FAIL_TO_PASS"].update(failure=[]))
     assert severities(check(REPORT, "preds.jsonl")) == {("SWE302", "warning")}
+
+
+def test_an_instance_is_not_proven_to_be_resolved_without_any_test() -> None:
+    resolve(107, lambda tests: tests.update({one: {"success": [], "failure": []} for one in tests}))
+    claims = {one.label: one.state.value for one in check(REPORT, "preds.jsonl").runs[0].claims}
+    assert claims["resolved_instances"] == "open"
+    (found,) = check(LOGS).runs[0].claims
+    assert (found.label, found.state.value) == ("resolved", "open")
 
 
 def test_an_unresolved_instance_may_lack_such_tests() -> None:
