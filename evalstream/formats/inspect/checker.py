@@ -26,8 +26,9 @@ from evalstream.formats.inspect.claims import ClaimCheck
 from evalstream.formats.inspect.format import ENDING, SAMPLES, ZIP
 from evalstream.formats.inspect.log_check import LogCheck
 from evalstream.formats.inspect.member_check import ArchiveSource
-from evalstream.formats.inspect.rules.coverage import may_lack_samples
+from evalstream.formats.inspect.rules.coverage import find_other_model, may_lack_samples
 from evalstream.formats.inspect.views import LogView
+from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import ByteStream
 from evalstream.model.claim import JudgedClaim
@@ -199,6 +200,8 @@ class _Check:
         if has_unnamed:
             summary.leave_unconfirmed(UNNAMED)
         if self._view is not None:
+            for found in find_other_model(self._view):
+                summary.leave_unconfirmed(printable(found.message))
             if may_lack_samples(self._view):
                 summary.leave_unconfirmed(DRAINED)
             summary.checked = tuple(self._log.list_verified())

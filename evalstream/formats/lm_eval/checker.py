@@ -315,7 +315,7 @@ def _find_underived(facts: TaskFacts) -> Iterator[str]:
     for name, rows in facts.totals.filters.items():
         for metric, values in rows.metrics.items():
             if 0 < values.derived < values.rows:
-                of = f"{metric} of filter {printable(name)}" if name else metric
+                of = printable(f"{metric} of filter {name}" if name else metric)
                 number = count_noun(values.rows - values.derived, "row")
                 yield f"{of} cannot be derived from {number}, and can be from all others"
 

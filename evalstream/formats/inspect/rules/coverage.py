@@ -290,7 +290,7 @@ def usage_violations(
         or (not sums and () < log.release < _COUNTED_SINCE)
     ):
         return
-    yield from _other_model(log, told)
+    yield from find_other_model(log)
     for model in sums.keys() - told.keys():
         if any(sums[model].values()):
             message = f"the usage of {model[:100]}, which samples have, is missing"
@@ -305,9 +305,10 @@ def usage_violations(
                 yield INS210.violation(message, place, expected=expected, found=found)
 
 
-def _other_model(log: LogView, told: Mapping[str, Any]) -> Iterator[Violation]:
+def find_other_model(log: LogView) -> Iterator[Violation]:
     """Report a log of one model that names another; runs with roles may use those alone."""
     named = log.eval.get("model")
+    told = object_or_empty(object_or_empty(log.header.get("stats")).get("model_usage"))
     roles = object_or_empty(log.eval.get("model_roles")).values()
     configs = (one for role in roles for one in (role if isinstance(role, list) else [role]))
     if not isinstance(named, str) or named == NO_MODEL:
