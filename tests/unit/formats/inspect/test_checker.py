@@ -161,6 +161,13 @@ def test_tampering_is_found(
     assert not report.passed or code == "INS210"
 
 
+def test_a_log_whose_tokens_another_model_used_is_not_confirmed(tmp_path: Path) -> None:
+    log = sound_log()
+    log["eval"]["model"] = "acme/acorn-7b"
+    (run,) = evalstream.check(written(log, tmp_path, "json")).runs
+    assert run.verdict == "unconfirmed"
+
+
 @each("epochs", [-1, 2**63])
 def test_no_other_number_of_epochs_is_named_than_is_declared(epochs: int, tmp_path: Path) -> None:
     log = sound_log()
