@@ -738,6 +738,12 @@ def test_results_that_were_rounded_are_evidence_to_their_digits(
         *[("BLEU NLTK", number, "refuted") for number in (150, -0.1)],
         *[("BLEU NLTK", number, "open") for number in (0.61, 61.2)],
         *[("rougeL", 101, "refuted"), ("chrF++", 100.5, "refuted"), ("TER", 150, "open")],
+        *[
+            ("bleu_score", 140, "refuted"),
+            ("rouge_l", 140, "refuted"),
+            ("BLEU length", 360, "open"),
+        ],
+        *[("BLEU delta", -2, "open"), ("log-BLEU", -0.5, "open")],
     ],
 )
 def test_an_overlap_of_texts_is_a_share_or_in_percent(

@@ -230,7 +230,11 @@ Others need more than results: the deviation of a score is not that of the resul
 OVERLAP: Final = kinds.UNKNOWN._replace(name="overlap", bounds=lambda _evidence: (0, 100))
 """A figure that is a share or in percent, whatever its formula over the whole data set."""
 
-_OF_OVERLAPS: Final = LazyPattern(r"(?i)(?:bleu|chrf\+*|rouge(?:[0-9]|-?l(?:sum)?)?)(?![a-z_])")
+_OF_OVERLAPS: Final = LazyPattern(
+    r"(?i)(?:(?:corpus|sentence)[ _-])?(?:(?:sacre)?bleu|chrf\+*|rouge[ _-]?(?:[0-9]|l(?:sum)?)?)"
+    r"(?:[ _-](?:nltk|score|[0-9]))?"
+)
+"""Their whole names: the logarithm of one, a difference or a length has other bounds."""
 
 
 def choose_kind(metric: str, path: tuple[str, ...]) -> ClaimKind:
@@ -244,7 +248,7 @@ def choose_kind(metric: str, path: tuple[str, ...]) -> ClaimKind:
     name = path[-1] if path else metric
     kind = kinds.kind_named(name)
     if kind is None or kind not in _OF_RESULTS or name.strip().lower() in COUNTS:
-        return OVERLAP if _OF_OVERLAPS.search(name) else kinds.UNKNOWN
+        return OVERLAP if _OF_OVERLAPS.fullmatch(name) else kinds.UNKNOWN
     is_variant = not metric_words(metric).isdisjoint(NO_MEAN_WORDS)
     return kinds.AVERAGE if kind is kinds.MEAN and is_variant else kind
 
