@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import lru_cache, partial
 from itertools import count
@@ -176,7 +177,7 @@ def _encode(value: Any, *, is_sorted: bool) -> bytes:
 
     It loads dataclasses, inspect, uuid and platform: 10 ms that few values can do without.
     """
-    if next(_calls) < FEW_CALLS:
+    if "orjson" not in sys.modules and next(_calls) < FEW_CALLS:
         written = encode_alike(value, is_sorted=is_sorted)
         if written is not None:
             return written
