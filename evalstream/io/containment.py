@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
+from functools import cache
 from typing import Final
 
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -97,12 +98,9 @@ class FolderBoundary:
         """Return the mode of a file or link, 0 for a folder, -1 where nothing exists."""
         if location in self._folders:
             return 0
-        try:
-            mode = os.lstat(location).st_mode
-        except (OSError, ValueError):
-            return -1
+        mode = _read_own_mode(location)
         if not stat.S_ISDIR(mode):
-            return mode
+            return mode or -1
         if len(self._folders) >= MOST_FOLDERS:
             self._folders.clear()
         self._folders.add(location)
@@ -134,9 +132,25 @@ _SNAPSHOT: Final = LazyPattern(r"(.*/(?:datasets|models|spaces)--[^/]+)/snapshot
 
 
 def files_inside(folder: str, names: Iterable[str]) -> list[str]:
-    """Return the names of regular files in a folder, without links that lead out of it."""
-    boundary = FolderBoundary(folder)
-    return [name for name in names if boundary.has_file(name)]
+    """Return the names of regular files in a folder, without links that lead out of it.
+
+    `names` are those of files in the folder itself, without slashes.
+    """
+    boundary = cache(lambda: FolderBoundary(folder))  # few folders have links
+    modes = ((name, _read_own_mode(os.path.join(folder, name))) for name in names)
+    return [
+        name
+        for name, mode in modes
+        if stat.S_ISREG(mode) or (stat.S_ISLNK(mode) and boundary().has_file(name))
+    ]
+
+
+def _read_own_mode(path: str) -> int:
+    """Return the mode of a file, folder or link itself, 0 where nothing exists."""
+    try:
+        return os.lstat(path).st_mode
+    except (OSError, ValueError):
+        return 0
 
 
 def _parts(path: str) -> list[str]:
