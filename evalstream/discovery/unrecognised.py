@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Mapping
-from typing import Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from evalstream.formats.registry import FORMATS, folder_format, main_format
 from evalstream.io.names import printable
@@ -13,6 +14,10 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.run import NoInput
 from evalstream.model.text import count_noun
 from evalstream.rules.inputs import ES007
+
+if TYPE_CHECKING:
+    from msgspec import Raw
+    from msgspec.json import Decoder
 
 NAMED: Final = 5
 """How many files of a kind are named."""
@@ -234,12 +239,19 @@ def aside_by_members(keys: frozenset[str]) -> str | None:
 
 def read_members(text: bytes) -> frozenset[str]:
     """Return all members of a JSON object, or none if the text is not a JSON object."""
-    import msgspec  # it loads inspect, and few searches meet such a file
+    from msgspec import MsgspecError
 
     try:
-        return frozenset(msgspec.json.decode(text, type=dict[str, msgspec.Raw]))
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return frozenset(_decoder().decode(text))
+    except (MsgspecError, ValueError, RecursionError):
         return frozenset()
+
+
+@lru_cache(maxsize=1)
+def _decoder() -> Decoder[dict[str, Raw]]:
+    import msgspec  # it loads inspect, and few searches meet such a file
+
+    return msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def are_all_aside(lines: Iterable[bytes], kind: str) -> bool:
