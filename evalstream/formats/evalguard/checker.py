@@ -14,6 +14,7 @@ from evalstream.formats.evalguard.document import conform, in_one, true_pointer,
 from evalstream.formats.evalguard.files import beside_config
 from evalstream.formats.evalguard.format import (
     METRIC,
+    NAME,
     REPORT,
     TASK,
     VERSION,
@@ -37,7 +38,7 @@ from evalstream.model.signals import STOPPING, without_collector
 from evalstream.model.text import count_noun
 from evalstream.rules.inputs import ES005, ES007
 
-_RULES: Final = tuple(load_rules("evalguard"))
+_RULES: Final = tuple(load_rules(NAME))
 _MEASURED: Final = re.compile(r"/results/[0-9]+/[^/]+/value")
 _TASKS_ALONE: Final = (
     "the layout was not shown: tasks without metrics fit only the one with policies; name the "
@@ -79,7 +80,7 @@ class _Check:
 
     def __init__(self, run: Run, options: Options, show: Show, detect: Detector) -> None:
         self._run, self._options = run, options
-        self._documents = DocumentCheck(run, options, show, load_catalogue("evalguard"))
+        self._documents = DocumentCheck(run, options, show, load_catalogue(NAME))
         self._enabled = self._documents.context.enabled_codes
         self._reader = FolderReader(self._documents, detect)
         self.folder = self._reader.folder

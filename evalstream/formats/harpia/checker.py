@@ -15,6 +15,7 @@ from evalstream.formats.harpia.claims import JudgedScores, judge_scores
 from evalstream.formats.harpia.documents import (
     INPUT,
     LOG,
+    NAME,
     OUTPUT,
     detect_parsed,
     holds_records,
@@ -77,7 +78,7 @@ def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSumm
         raise UsageError("a log of HarpIA Lab cannot be sealed: its output has no field for a seal")
     if run.rows is None and options.routing != RowRouting():
         raise UsageError("records can be routed only from a log, and no log was given")
-    documents = DocumentCheck(run, options, show, load_catalogue("harpia"))
+    documents = DocumentCheck(run, options, show, load_catalogue(NAME))
     read = _input(documents, run.inputs)
     output = _document(documents, run.aggregate, OUTPUT)
     scores = _scores(documents, output, read)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
     """Check one run and pass its findings to `show`, in order."""
-    documents = DocumentCheck(run, options, show, load_catalogue("helm"))
+    documents = DocumentCheck(run, options, show, load_catalogue(NAME))
     with closing(InstanceStore()) as store:
         one = _Check(documents, store, progress)
         progress.begin(documents.name, 0)

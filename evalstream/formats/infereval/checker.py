@@ -18,6 +18,7 @@ from evalstream.formats.infereval.format import (
     BENCHMARK,
     EVALUATION,
     ITEMS,
+    NAME,
     NOT_OURS,
     VERSION,
     kind_by_members,
@@ -63,7 +64,7 @@ UNCOMPARED: Final = "there was no benchmark to compare it with"
 
 def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
     """Check one run and pass its findings to `show`, in order."""
-    documents = DocumentCheck(run, options, show, load_catalogue("infereval"))
+    documents = DocumentCheck(run, options, show, load_catalogue(NAME))
     if run.rows is not None:
         return EvaluationCheck(documents, progress).summary()
     read = read_benchmark(documents, run.aggregate or "")

@@ -23,7 +23,7 @@ from evalstream.engine.positions import envelope_locator, envelope_mover
 from evalstream.formats.base import load_catalogue, other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
 from evalstream.formats.inspect.claims import ClaimCheck
-from evalstream.formats.inspect.format import ENDING, SAMPLES, ZIP
+from evalstream.formats.inspect.format import ENDING, NAME, SAMPLES, ZIP
 from evalstream.formats.inspect.log_check import LogCheck
 from evalstream.formats.inspect.member_check import ArchiveSource
 from evalstream.formats.inspect.rules.coverage import find_other_model, may_lack_samples
@@ -50,7 +50,7 @@ NOT_OURS = f"not a log of Inspect; {other_formats()}"
 
 def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
     """Check one log and pass its findings to `show`, in order."""
-    documents = DocumentCheck(run, options, show, load_catalogue("inspect"))
+    documents = DocumentCheck(run, options, show, load_catalogue(NAME))
     with closing(LogCheck(documents)) as log:
         one = _Check(documents, log, progress)
         one.run(run.rows or STDIN)

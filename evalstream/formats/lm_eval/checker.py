@@ -12,6 +12,7 @@ from evalstream.engine.row_lookup import every_row
 from evalstream.engine.row_pass import RowsRead
 from evalstream.formats.base import load_catalogue
 from evalstream.formats.lm_eval.format import (
+    NAME,
     has_samples_without_results,
     results_time,
     samples_beside,
@@ -69,7 +70,7 @@ def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSumm
         raise UsageError(NO_SEAL)
     if run.rows is None and options.routing != RowRouting():
         raise UsageError("rows can be routed only from samples, and no samples were given")
-    documents = DocumentCheck(run, options, show, load_catalogue("lm_eval"))
+    documents = DocumentCheck(run, options, show, load_catalogue(NAME))
     results = _results(documents)
     if run.rows is None:
         return _results_alone(documents, results)

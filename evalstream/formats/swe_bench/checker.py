@@ -50,7 +50,7 @@ _NAMED: Final = 3
 
 def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
     """Check one run or submission and pass its findings to `show`, in order."""
-    documents = DocumentCheck(run, options, show, load_catalogue("swe_bench"))
+    documents = DocumentCheck(run, options, show, load_catalogue(NAME))
     progress.begin(documents.name, 0)
     reader = RunReader(documents)
     for path in filter(None, (run.aggregate, run.rows, *run.beside)):

@@ -12,7 +12,7 @@ from evalstream.formats.evalguard import report
 from evalstream.formats.evalguard.format import HIGHER_IS_BETTER, IMPACTS, METRIC, REPORT, TASK
 from evalstream.formats.evalguard.report import is_known_metric
 from evalstream.formats.evalguard.views import FolderItem, Range, Ranges, as_number
-from evalstream.model.finding import Severity, Violation, at_most
+from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import declare_rule
@@ -150,7 +150,7 @@ def _check_task(task: report.ReportedTask, subject: FolderItem) -> Iterator[Viol
     for name, number in (("original", original), ("effective", effective)):
         if number is not None and (number < 0 or number % 1):
             message, at = "a number of samples is negative or has decimals", f"{place}/{name}"
-            expected = {"type": "integer", "minimum": 0}
+            expected = {"type": "integer", **at_least(0)}
             yield EVG401.violation(message, at, expected=expected, found=number)
     if original is not None and effective is not None and effective > original:
         message = "more samples were used than the task has"
