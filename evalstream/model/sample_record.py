@@ -38,9 +38,6 @@ class SampleFlag(IntFlag):
     AMBIGUOUS = 8
     """The identity is that of several sample ids of the run."""
 
-    SEVERAL_PROMPTS = 16
-    """The rows of the sample show different prompts."""
-
 
 class SampleRow(NamedTuple):
     """One row, in the terms of a comparison.

@@ -112,8 +112,6 @@ def _reduced(rows: Sequence[SampleRow], *, is_ambiguous: bool) -> Reduced:
     failed = sum(1 for row in rows if row.flags & SampleFlag.FAILED)
     flags |= SampleFlag.FAILED if failed else SampleFlag(0)
     flags |= SampleFlag.AMBIGUOUS if is_ambiguous else SampleFlag(0)
-    if len({row.prompt for row in rows} - {0}) > 1:
-        flags |= SampleFlag.SEVERAL_PROMPTS
     scores = [Fraction(row.score) for row in rows if not math.isnan(row.score)]
     mean = sum(scores) / len(scores) if scores else None
     spread = sum((score - mean) ** 2 for score in scores) if mean is not None else Fraction(0)

@@ -38,7 +38,6 @@ _JUDGED: Final = np.uint64(SampleFlag.RIGHT | SampleFlag.WRONG)
 _FAILED: Final = np.uint64(SampleFlag.FAILED)
 AMBIGUOUS: Final = np.uint64(SampleFlag.AMBIGUOUS)
 _SAMPLE_KEYS: Final = ("high", "low", "sample")
-_SEVERAL_PROMPTS: Final = np.uint64(SampleFlag.SEVERAL_PROMPTS)
 
 
 class SampleStore:
@@ -127,8 +126,8 @@ def reduce_rows(rows: Array) -> Array:
     """Return the samples of rows, as `SampleScore` says, sorted by identity, id and group.
 
     The mean does not depend on the order of the rows. A sample is RIGHT or WRONG if all its rows
-    are, AMBIGUOUS if its identity has several ids, and has SEVERAL_PROMPTS if two known prompts of
-    its rows differ. It has the cluster that all its rows have, else none.
+    are, and AMBIGUOUS if its identity has several ids. It has the cluster that all its rows have,
+    else none.
     """
     keys = (*_SAMPLE_KEYS, "group")
     columns = (rows[key] for key in (*keys, "line", "offset"))
@@ -143,7 +142,6 @@ def reduce_rows(rows: Array) -> Array:
         len(starts), -1
     )
     samples["rows"] = np.diff(np.append(starts, len(rows)))
-    samples["flags"] &= _JUDGED | _FAILED
     samples["failed"] = (first["flags"] & _FAILED) != 0
     samples["scored"] = ~np.isnan(first["score"])
     samples["spread"] = 0
@@ -162,14 +160,8 @@ def _reduce_repeats(samples: Array, rows: Array, starts: Array) -> None:
     sizes = samples["rows"].astype(np.int64)
     is_failed = (rows["flags"] & _FAILED) != 0
     samples["failed"] = np.add.reduceat(is_failed.astype(np.int64), starts)
-    prompts = rows["prompt"]
-    least = np.minimum.reduceat(np.where(prompts == 0, np.uint64(2**64 - 1), prompts), starts)
-    most = np.maximum.reduceat(prompts, starts)
-    samples["flags"] = (
-        np.bitwise_and.reduceat(rows["flags"] & _JUDGED, starts)
-        | np.where(samples["failed"] != 0, _FAILED, np.uint64(0))
-        | np.where((most != 0) & (least != most), _SEVERAL_PROMPTS, np.uint64(0))
-    )
+    samples["flags"] = np.bitwise_and.reduceat(rows["flags"] & _JUDGED, starts)
+    samples["flags"] |= np.where(samples["failed"] != 0, _FAILED, np.uint64(0))
     samples["cluster"] = _common_values(rows["cluster"], starts)
     _reduce_scores(samples, rows["score"], starts, sizes)
 

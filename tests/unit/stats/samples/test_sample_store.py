@@ -121,12 +121,6 @@ def test_the_first_row_by_line_names_the_sample() -> None:
         assert (sample.offset, sample.cluster) == (20, 0)
 
 
-def test_unknown_prompts_do_not_differ() -> None:
-    unknown, one, other = row(line=1), row(line=2, prompt=5), row(line=3, prompt=6)
-    assert not reduced_samples(unknown, one)[0].flags & SampleFlag.SEVERAL_PROMPTS
-    assert reduced_samples(unknown, one, other)[0].flags & SampleFlag.SEVERAL_PROMPTS
-
-
 def test_rows_without_scores_are_counted() -> None:
     (sample,) = reduced_samples(row(score=NAN), row(line=2, score=0.25, flags=SampleFlag.FAILED))
     assert (sample.score, sample.rows, sample.scored, sample.failed) == (0.25, 2, 1, 1)
