@@ -62,6 +62,7 @@ def outcome(
         unshown = collector.unshown if skips_unshown else frozenset[CountKey]()
         collector.add(check_block(context, block, unshown=unshown))
     collector.end_of_rows()
+    assert collector.unshown <= collector.counts.keys()
     collector.close()
     return found, collector.counts, collector.tally
 

@@ -207,8 +207,9 @@ def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
     if samples >= claimed or claimed in _row_counts(facts, scores):
         return
     rows = facts.unjoined_rows if scores is None else scores.joined_rows
-    join = "join no result" if scores is None and rows else "join it"
-    message = f"num_samples of result {result.place} is {claimed:,}, but {_rows_that(rows, join)}"
+    which = "without a result" if scores is None and rows else "for it"
+    message = f"num_samples of result {result.place} is {claimed:,}, but the run has "
+    message += f"{count_noun(rows, 'row')} {which}"
     if 0 < samples < rows:
         message += f", of {count_noun(samples, 'sample')}"
     pointer = f"{RESULTS}/{result.place}/score_details/uncertainty/num_samples"
@@ -256,12 +257,6 @@ def _samples(facts: RunFacts, result: Result) -> int:
     if result.place in facts.tally.scores:
         return facts.coverage.of(result.place).samples
     return count_samples_beside(facts, result) + facts.unjoined_samples
-
-
-def _rows_that(rows: int, join: str) -> str:
-    if rows > 1:
-        return f"{rows:,} rows {join}"
-    return f"{'1' if rows else 'no'} row {join.replace('join', 'joins')}"
 
 
 def _error(violation: Violation) -> Violation:

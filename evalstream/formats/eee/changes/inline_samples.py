@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.block_rewriting import RewrittenBlock
@@ -16,7 +16,8 @@ from evalstream.parsing.json_tree import JsonType, Node, compact, decode_string
 if TYPE_CHECKING:
     from evalstream.formats.eee.changes.aggregate import AggregateMigration
 
-KNOWN: Final = ("sample_id", "input", "prompt", "ground_truth", "response", "choices")
+PLACED: Final = ("sample_id", "input", "ground_truth", "response")
+"""Members that each row has a place for."""
 
 FEWEST_DIGITS: Final = 3
 """Number of decimals to which a claimed score agrees with the mean that confirms it, at least."""
@@ -119,13 +120,17 @@ class InlineSamples:
             ],
             "evaluation": {"score": score, "is_correct": bool(score)},
         }
+        placed = {*PLACED}
         if prompt is not None and prompt.type is JsonType.TEXT:
             row["input"]["formatted"] = decode_string(self._text, prompt)
+            placed.add("prompt")
         choices = sample.value("choices")
         texts = self._choices(choices)
-        if texts:
+        if choices is not None and texts:
             row["input"]["choices"] = texts
-        kept = dict(self._iterate_kept(sample, has_choices=bool(texts)))
+            if all(item.type is JsonType.TEXT for item in choices.items):
+                placed.add("choices")
+        kept = dict(self._iterate_kept(sample, placed))
         return row | ({"metadata": kept} if kept else {})
 
     def _input(self, sample: Node) -> str:
@@ -134,19 +139,10 @@ class InlineSamples:
             raise AggregateRefused("the input of a sample it lists is not text")
         return given
 
-    def _iterate_kept(self, sample: Node, *, has_choices: bool) -> Iterator[tuple[str, str]]:
-        """Iterate over the texts of members that rows have no place for."""
+    def _iterate_kept(self, sample: Node, placed: Set[str]) -> Iterator[tuple[str, str]]:
+        """Iterate over the texts of members that the row has no place for."""
         for member in sample.members:
-            is_null = member.value.type is JsonType.NULL
-            is_pairs = member.name == "choices" and any(
-                item.type is JsonType.LIST for item in member.value.items
-            )
-            has_place = member.name in KNOWN and not is_pairs
-            if member.name == "choices" and not has_choices:
-                has_place = False
-            if member.name == "prompt" and member.value.type is not JsonType.TEXT:
-                has_place = False
-            if is_null or has_place:
+            if member.name in placed or member.value.type is JsonType.NULL:
                 continue
             if member.value.type is JsonType.TEXT:
                 yield MIGRATED + member.name, decode_string(self._text, member.value)

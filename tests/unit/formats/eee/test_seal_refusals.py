@@ -111,7 +111,7 @@ def test_a_stream_that_a_harness_left_is_not_sealed(tmp_path: Path, count: int) 
             out, _ = process.communicate(data, timeout=SECONDS)
         assert process.returncode == (0 if count == 40 else 1)
         assert (aggregate.read_bytes() == before) is (count == 19)
-        reason = b"it was not sealed: num_samples of result 0 is 40, but 19 rows join it"
+        reason = b"it was not sealed: num_samples of result 0 is 40, but the run has 19 rows for it"
         assert (reason in out) is (count == 19)
         assert (tmp_path / "copy.jsonl").read_bytes() == data
 

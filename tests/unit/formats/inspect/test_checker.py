@@ -176,6 +176,13 @@ def test_no_other_number_of_epochs_is_named_than_is_declared(epochs: int, tmp_pa
     assert "no run has the number of epochs that is declared" in {one.message for one in report}
 
 
+def test_where_no_epochs_are_declared_there_is_one(tmp_path: Path) -> None:
+    log = sound_log()
+    del log["eval"]["config"]["epochs"]
+    # Of four samples, those of the second epoch are not declared.
+    assert evalstream.check(written(log, tmp_path, "json")).counts["INS203"] == 2
+
+
 @pytest.mark.parametrize("kind", ["json", "eval"])
 def test_a_sound_log_has_no_findings(kind: str, tmp_path: Path) -> None:
     assert found(written(sound_log(), tmp_path, kind)) == {}

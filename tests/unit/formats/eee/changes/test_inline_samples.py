@@ -104,6 +104,10 @@ def test_what_rows_have_no_place_for_is_kept() -> None:
         "migrated.full_logprobs": "[[1.5]]",
         "migrated.x": "y",
     }
+    (row,) = rows_of([sample(1, prompt="P", choices=["yes", "no"], x=None)], "1.0")
+    assert row["input"]["formatted"] == "P"
+    assert row["input"]["choices"] == ["yes", "no"]
+    assert "metadata" not in row
 
 
 @pytest.mark.parametrize(
