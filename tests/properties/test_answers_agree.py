@@ -68,6 +68,7 @@ def drawn_row(draw: random.Random, number: int) -> Any:
     answer = row["answer_attribution"][0] | {
         "extracted_value": draw.choice((*VALUES, *outputs)),
         "source": draw.choice(("output.raw", "output.raw", "output.raw[0]")),
+        "extraction_method": draw.choice(("regex", "exact_match")),
     }
     return row | {
         "sample_id": f"s{number}",

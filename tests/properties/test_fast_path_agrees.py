@@ -153,7 +153,7 @@ def test_one_change_anywhere_is_judged_alike(version: str, number: int) -> None:
     assert len(found) / 8 < found.count(True) < len(found) / 3
 
 
-OTHER_VALUES = (..., None, True, 0, -1, 1.0, "", "text", [], ["text"], {})
+OTHER_VALUES = (..., None, True, 0, -1, 0.5, 1.0, "", "text", [], ["text"], {})
 
 
 @given(

@@ -316,7 +316,7 @@ def _check_late(run: Run, options: Options, show: Show, progress: Progress) -> R
             first.note_unsealed()
         return first
     later = RowRouting(**{name: getattr(routing, name) for name in _LATER})
-    again = replace(options, routing=later, skip_noise=options.skip_noise and not routing.tee)
+    again = replace(options, routing=later)
     show_new = _skip_shown(shown, show)
     joined = Run(copy, run.aggregate)
     second = check_run(joined, again, show_new, progress, is_stream=True)

@@ -100,15 +100,11 @@ static bool is_said(const struct facts *facts, const char *transcript) {
            !(facts->by_users[turn / 64] >> turn % 64 & 1);
 }
 
-/* Tell whether a text is a letter that is none of the choices, and every reference more than one.
-   Then it names a choice in a way that is for no rule to judge. */
-static bool names_a_choice(const struct facts *facts, const struct span *value) {
+/* Tell whether a text is a letter, and every reference more than one: one may stand for the other. */
+static bool is_letter_for_more(const struct facts *facts, const struct span *value) {
     const struct span text = strip_span(value->start, value->length);
-    if (!facts->choices.count || value->escaped || text.length != 1 || !is_letter(*text.start))
+    if (value->escaped || text.length != 1 || !is_letter(*text.start))
         return false;
-    for (size_t one = 0; one < facts->choices.count; one++)
-        if (facts->choices.span[one].escaped || same(value, &facts->choices.span[one]))
-            return false;
     for (size_t one = 0; one < facts->references.count; one++) {
         const struct span *const reference = &facts->references.span[one];
         if (reference->escaped || !reference->ascii ||
@@ -133,7 +129,7 @@ static bool may_be_underived(const struct facts *facts, const struct demands *de
         is_right |= is_alike || value->escaped || reference->escaped;
         is_wrong &= !is_alike;
     }
-    if (is_wrong && !is_right && names_a_choice(facts, value))
+    if (is_wrong && !is_right && is_letter_for_more(facts, value))
         return false;
     return (is_right && (eee_may_contradict(score, true, demands) || eee_contradicts(score, true))) ||
            (is_wrong && (eee_may_contradict(score, false, demands) || eee_contradicts(score, false)));
