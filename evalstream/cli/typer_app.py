@@ -183,7 +183,6 @@ def _take_hidden_version(
 
 def _make_function(command: Command, read: Read) -> Callable[..., None]:
     def run(**given: Any) -> None:
-        given.pop("_version", None)
         read(command, given)
 
     arguments = map(_argument_parameter, command.arguments)

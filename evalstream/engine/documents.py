@@ -305,8 +305,8 @@ class DocumentCheck:
         )
         for (code, severity), count in self.collector.counts.items():
             summary.count(code, severity, count)
-        is_open = self._changed or (self._lacks and set(summary.counts) <= {ES002.code})
-        failing = {} if is_open else self.collector.failing(NOT_CHECKED)
+        excused = NOT_CHECKED | {ES002.code} if self._lacks else NOT_CHECKED
+        failing = {} if self._changed else self.collector.failing(excused)
         summary.judge(failing, has_scores=claims is not None)
         unread = self.collector.tally.unread
         if failing and unread:

@@ -26,7 +26,7 @@ from evalstream.parsing.schema_errors import (
 _EMPTY_KEY: Final = "\ue000 the empty key"
 
 
-def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = True) -> Validator:
+def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = False) -> Validator:
     """Compile a schema document (drafts 4, 6, 7, 2019-09 and 2020-12; without network).
 
     `trusted` schemas are those of the package, for which tests prove that fastjsonschema accepts

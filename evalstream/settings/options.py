@@ -131,7 +131,7 @@ def read_schema_text(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        compile_schema(json.fast(text.encode()), trusted=False)
+        compile_schema(json.fast(text.encode()))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     except ValueError as error:
@@ -339,5 +339,5 @@ def _with_schema(options: Options) -> Options:
             raise UsageError(f"--schema: not valid JSON: {error}") from error
         from evalstream.parsing.json_schema import compile_schema
 
-        compile_schema(schema, options.engine, trusted=False)
+        compile_schema(schema, options.engine)
     return options

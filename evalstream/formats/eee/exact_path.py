@@ -106,9 +106,7 @@ class RowReader:
         if options.schema is not None:
             from evalstream.parsing.json_schema import compile_schema
 
-            self._only = compile_schema(
-                json.fast(options.schema.encode()), options.engine, trusted=False
-            )
+            self._only = compile_schema(json.fast(options.schema.encode()), options.engine)
         elif options.schema_version != "auto":
             self._only = self._validator(options.schema_version)
         else:

@@ -91,7 +91,7 @@ def read(file: File, text: bytes, max_depth: int) -> Reading:
     is_named_json = file.path.lower().endswith(JSON_ENDING)
     if is_named_json or text[:_START].lstrip()[:1] in _BRACKETS or text[:_START].isspace():
         refuse_many_values(text)
-    is_json = is_named_json or _is_sound_json(file.path, text)
+    is_json = is_named_json or _is_sound_json(text)
     read_as = _read_json if is_json else _read_yaml
     reading = read_as(file, text, min(max_depth, DEEPEST))
     return reading._replace(violations=[*violations, *reading.violations])
@@ -118,10 +118,8 @@ def is_of_another(file: File, text: bytes, detect: Detector) -> bool:
     return _kind(file, found if isinstance(found, dict) else None) is None
 
 
-def _is_sound_json(path: str, text: bytes) -> bool:
+def _is_sound_json(text: bytes) -> bool:
     """Return whether a text that may be YAML is valid JSON, some of which libyaml rejects."""
-    if is_yaml_name(path) and text.lstrip()[:1] not in _BRACKETS:
-        return False
     try:
         return isinstance(fast(text), dict)
     except ValueError:

@@ -24,7 +24,7 @@ def item_validator(kind: str, engine: str) -> Validator:
     """Return the compiled part of a schema that checks one item of a document of a kind."""
     schema = builtin_schema(f"{NAME}/{VERSION}/{kind}")
     kept = {key: schema[key] for key in ("$schema", "$defs")}
-    return compile_schema({**kept, "$ref": f"#/$defs/{_ITEMS[kind]}"}, engine)
+    return compile_schema({**kept, "$ref": f"#/$defs/{_ITEMS[kind]}"}, engine, trusted=True)
 
 
 def document_validator(kind: str, engine: str) -> Validator:

@@ -248,7 +248,7 @@ def _table(report: Report, rows: list[Markup]) -> Markup:
         tag("h2", "Runs ", tag("span", "failed runs first", class_="note")),
         filters,
         _scrolling_table(heads, rows, "runs"),
-        tag("p", rest, class_="note") if left > 0 else None,
+        tag("p", rest, class_="note") if left else None,
         id="runs",
     )
 
@@ -305,7 +305,7 @@ def _all_details(report: Report, details: list[Markup]) -> Markup:
         "section",
         tag("h2", "Details"),
         details,
-        tag("p", rest, class_="note") if left > 0 else None,
+        tag("p", rest, class_="note") if left else None,
         id="details",
     )
 

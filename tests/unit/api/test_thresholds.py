@@ -116,7 +116,9 @@ def test_the_answer_of_the_command_passes_its_check(tmp_path: Path) -> None:
     # The configuration has a report, whose values no rows confirm.
     assert (report.exit_code, report.runs[0].verdict) == (0, "unconfirmed")
     assert {one.code for one in report if one.severity >= Severity.WARNING} == {"ES805"}
-    assert yaml.safe_load(run(*asked, "--format", "yaml")) == json.loads(answer.read_text())
+    said = json.loads(answer.read_text())
+    assert answer.read_text() == json.dumps(said, indent=2) + "\n"
+    assert yaml.safe_load(run(*asked, "--format", "yaml")) == said
 
 
 def test_a_folder_without_tasks_says_so() -> None:

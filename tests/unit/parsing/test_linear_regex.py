@@ -113,13 +113,13 @@ def test_look_around_in_a_schema_is_taken(tmp_path: Path, engine: str) -> None:
 @pytest.mark.parametrize("schema", [{"pattern": "("}, {"patternProperties": {"[": True}}])
 def test_a_schema_whose_pattern_is_none_is_wrong_usage(engine: str, schema: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        compile_schema(schema, engine, trusted=False)
+        compile_schema(schema, engine)
 
 
 def test_what_only_looks_like_a_pattern_is_data() -> None:
     schema = {"properties": {"pattern": {"const": {"pattern": "("}}}, "pattern": "a"}
     for engine in ENGINES:
-        compile_schema(schema, engine, trusted=False)
+        compile_schema(schema, engine)
 
 
 @bounded(max_examples=examples(150))
@@ -137,7 +137,7 @@ def test_both_engines_find_the_same(pattern: str, text: str) -> None:
         ({"patternProperties": {pattern: True}, "additionalProperties": {"const": 2}}, {text: 1}),
     )
     for schema, value in schemas:
-        rust, portable = (compile_schema(schema, one, trusted=False) for one in ENGINES)
+        rust, portable = (compile_schema(schema, one) for one in ENGINES)
         assert rust.fits(value) == portable.fits(value) == rust.accepts(value)
         kinds = [{violation.keyword for violation in one.errors(value)} for one in (rust, portable)]
         assert kinds[0] == kinds[1] or (text == "" and all(kinds))

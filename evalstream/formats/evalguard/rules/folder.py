@@ -204,7 +204,7 @@ def _nearest(error: SchemaError) -> SchemaError:
 
 @lru_cache(maxsize=len(_META_SCHEMAS))
 def _meta_schema(uri: str, engine: str) -> Validator:
-    return compile_schema({SCHEMA: uri, "$ref": uri}, engine, trusted=False)
+    return compile_schema({SCHEMA: uri, "$ref": uri}, engine)
 
 
 def _missing_endpoints(api: Mapping[str, Any]) -> Iterator[Violation]:

@@ -20,12 +20,12 @@ from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 
 import evalstream
 from evalstream.engine import row_pass
-from evalstream.formats.eee.claims import Claims, read_claims
+from evalstream.formats.eee.claims import Claims, read_claims, read_details
 from evalstream.model.claim import Reason, State
 from evalstream.model.finding import Severity
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.intervals import compute_intervals
-from evalstream.stats.claims.rounding import WHOLE_BELOW, agrees
+from evalstream.stats.claims.rounding import WHOLE_BELOW, Agreement, agreement, agrees
 from evalstream.stats.coverage import ResultCoverage
 from evalstream.stats.tally import MOST_SUBTASKS, ScoreSums
 
@@ -165,6 +165,12 @@ def test_a_claim_agrees_to_its_digits(claim: str, exact: Any, expected: bool) ->
     assert agrees(Decimal(claim), exact) == expected
 
 
+@each(("claim", "is_full"), [("70", False), ("70.0", True), ("0.70", False), ("0.0700", True)])
+def test_three_digits_agree_in_full(claim: str, is_full: bool) -> None:
+    near = Fraction(claim) * Fraction(10_003, 10_000)
+    assert agreement(Decimal(claim), near) is (Agreement.FULL if is_full else Agreement.ROUGH)
+
+
 WRITTEN = st.one_of(
     st.builds(
         Decimal,
@@ -260,6 +266,15 @@ def test_hostile_numbers_are_no_incomplete_reason(number: str) -> None:
 @bounded(max_examples=examples(100))
 def test_any_text_makes_claims_or_none(text: bytes) -> None:
     assert isinstance(read_claims(text), dict)
+
+
+def test_a_second_error_has_the_draws_of_its_parameters() -> None:
+    figures = {"bootstrap_stderr": "0.1", "bootstrap_stderr_params": '{"num_samples": 10}'}
+    result = {"score_details": {"score": 0.5, "details": figures}}
+    methods = {
+        one.name: one.read_method(result) for one in read_details(result, is_in_percent=False)
+    }
+    assert methods["bootstrap_stderr"] == {"method": "bootstrap", "draws": 10}
 
 
 def test_a_number_beyond_all_bounds_hides_no_other_claim() -> None:

@@ -91,6 +91,11 @@ def test_the_wide_end_of_an_archive_counts_its_entries(tmp_path: Path) -> None:
     assert codes(with_wide_end(data, count + 1), tmp_path) == {"INS101"}
 
 
+def test_sizes_and_places_may_be_wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 10)
+    assert codes(sound(), tmp_path) == set()
+
+
 @each("size", [0, 4, 12, 16, 20, 21, 24, 28])
 def test_only_what_has_the_size_of_a_descriptor_may_follow_a_member(
     size: int, tmp_path: Path

@@ -22,6 +22,7 @@ Log = dict[str, Any]
 AT = {"timestamp": "2026-03-02T10:00:00+00:00", "working_start": 0.1}
 IMAGE = "data:image/png;base64,iVBORw0KGgo="
 MODEL = "mockllm/model"
+KEY = MODEL.replace("/", "~1")
 
 
 def errors(log: Log, folder: Path) -> set[str]:
@@ -202,6 +203,11 @@ def _count_less(log: Log) -> None:
     log["stats"]["model_usage"][MODEL]["input_tokens"] -= 3
 
 
+def _uncount(log: Log) -> None:
+    for usage in _sample(log)["model_usage"], log["stats"]["model_usage"]:
+        del usage[MODEL]["input_tokens"]
+
+
 def _ask_otherwise_in_the_sample(log: Log) -> None:
     _sample(log)["input"] = "What is 3 + 3?"
 
@@ -311,14 +317,24 @@ def test_what_the_events_contradict_is_found(
     assert errors(log, tmp_path) == codes
 
 
-def test_a_finding_names_the_place_and_both_values(tmp_path: Path) -> None:
+@each(
+    ("change", "place", "expected", "found"),
+    [
+        (_return_otherwise, "messages/2/content", "4", "5"),
+        (_count_less, f"model_usage/{KEY}/input_tokens", {"minimum": 5}, 2),
+        (_uncount, f"model_usage/{KEY}", {"minimum": 5}, None),
+    ],
+)
+def test_a_finding_names_the_place_and_both_values(
+    change: Callable[[Log], None], place: str, expected: object, found: object, tmp_path: Path
+) -> None:
     log = witnessed()
-    _return_otherwise(log)
+    change(log)
     path = tmp_path / "run.json"
     path.write_text(json.dumps(log))
-    (finding,) = evalstream.check(path)
-    assert finding.pointer == "/samples/0/messages/2/content"
-    assert (finding.expected, finding.found) == ("4", "5")
+    finding = next(iter(evalstream.check(path)))
+    assert finding.pointer == f"/samples/0/{place}"
+    assert (finding.expected, finding.found) == (expected, found)
 
 
 def _with_solver(log: Log, name: str) -> None:
@@ -577,7 +593,7 @@ def test_calls_that_are_gone_are_a_warning(tmp_path: Path) -> None:
     path.write_text(json.dumps(log))
     found = [one for one in evalstream.check(path) if one.code == "INS217"]
     assert [(one.severity.label, one.pointer) for one in found] == [
-        ("warning", f"/samples/0/model_usage/{MODEL.replace('/', '~1')}")
+        ("warning", f"/samples/0/model_usage/{KEY}")
     ]
     _sample(log)["model_usage"] = {}
     path.write_text(json.dumps(log))
