@@ -73,7 +73,7 @@ def run_by_typer(given: Sequence[str]) -> None:
         raise UsageError("no command given; see: evalstream --help")
     words = _as_flag(given) if given and given[0] == HELP else list(given)
     name = named_command(words)
-    wanted = COMMANDS if name is None or COMPLETION in os.environ else (name,)
+    wanted = COMMANDS if name is None else (name,)
     for command, values in read_by_typer(map(load_command, wanted), words):
         command.function(**command.bind(values))
 

@@ -745,6 +745,7 @@ def test_raw_output_gets_one_finding_and_impacts(folder: Path) -> None:
             ("EVG101", "warning", "/results"),
             ("EVG402", "info", "/results/sums/accuracy,none"),
         ]
+        assert "1 value is not finite, and in no range" in {one.message for one in report}
     for old, new in (('"effective": 5', '"effective": 6'), ("0.2449", "-0.1")):
         path.write_text(json.dumps(raw).replace(old, new))
         assert codes(check(folder), least=Severity.ERROR) == ["EVG401"]

@@ -218,9 +218,7 @@ def in_one(reading: Reading) -> Iterator[PlacedViolation]:
             yield one
     if count:
         verb = "is" if count == 1 else "are"
-        message = (
-            f"{count_noun(count, 'value')} {verb} not finite, so that no range can contain them"
-        )
+        message = f"{count_noun(count, 'value')} {verb} not finite, and in no range"
         summed = EVG101.violation(message, "/results", severity=Severity.WARNING)
         yield PlacedViolation(summed)
 

@@ -12,10 +12,9 @@ from evalstream.formats.infereval.files import RereadDocument, comes_once
 from evalstream.formats.infereval.format import ITEMS, NAME
 from evalstream.formats.infereval.views import Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus
-from evalstream.io.names import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
-from evalstream.model.run import STDIN, Run
+from evalstream.model.run import Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag
 from evalstream.parsing import json
 from evalstream.parsing.array_elements import Element
@@ -190,7 +189,7 @@ def describe_evaluation(evaluation: Evaluation, labels: Sequence[GroupLabel]) ->
 def answers(run: Run, options: Options, places: RowPlaces) -> Iterator[Answered | None]:
     """Iterate over the verdicts of items at some places, in their order."""
     path = run.rows or ""
-    if path == STDIN or (not is_remote(path) and comes_once(path)):
+    if comes_once(path):
         yield from (None for _ in places)
         return
     with closing(RereadDocument(path)) as document:

@@ -47,7 +47,7 @@ class RereadDocument:
         self._opened: os.stat_result | None = None
         if "\0" in path:
             raise OSError("the name contains a NUL byte")
-        if path == STDIN or (not is_remote(path) and comes_once(path)):
+        if comes_once(path):
             endless = path != STDIN and is_device(os.stat(path))
             with closing(open_log(path)[0]) as reader:
                 self._kept = copy_to_disk(reader, MOST_JSON_BYTES if endless else most)
@@ -107,8 +107,7 @@ def detect_named(path: str) -> str | None:
     """Return the kind of an input; an input of unknown kind counts as an evaluation."""
     try:
         # An input that can be read only once is examined when it is checked.
-        is_once = path == STDIN or (not is_remote(path) and comes_once(path))
-        return EVALUATION if is_once else detect_declared(path)
+        return EVALUATION if comes_once(path) else detect_declared(path)
     except (OSError, ValueError, CannotCheck):
         # The check reports why it cannot be read.
         return EVALUATION
@@ -171,6 +170,8 @@ def _parse_text(text: bytes) -> dict[str, Any]:
 
 
 def comes_once(path: str) -> bool:
-    """Return whether a path can be read only once, such as a named pipe."""
+    """Return whether an input can be read only once, such as a named pipe."""
+    if path == STDIN or is_remote(path):
+        return path == STDIN
     mode = os.stat(path).st_mode
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstream.reporters.base import PLAIN, Style
+from evalstream.reporters.describe import cut_text
 from evalstream.reporters.lines import LineWriter, Span, clauses, columns, shorten_path
 
 UUID_NAME = "0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57_samples.jsonl"
@@ -24,6 +25,10 @@ def written(*spans: Span, style: Style = PLAIN, indent: int = 0) -> str:
     output = Written()
     LineWriter(output, style).write(*spans, indent=indent)
     return "".join(output)
+
+
+def test_a_cut_text_has_the_length_that_is_allowed() -> None:
+    assert [cut_text("abcd", most) for most in (3, 4)] == ["ab…", "abcd"]
 
 
 @each(

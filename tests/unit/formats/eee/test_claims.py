@@ -145,6 +145,7 @@ def test_too_many_subtasks_give_no_mean_over_them_however_they_come() -> None:
         ("1.0", 0.96, False),
         ("1.0", 0.9994, False),
         ("1.0", 0.9996, True),
+        ("1.0", Fraction(9995, 10_000), True),
         ("0.0", 0.04, False),
         ("1.0", 1, True),
         ("0", 0.004, False),
@@ -724,10 +725,12 @@ def test_quantiles_may_be_those_of_a_table(
     assert [finding.code for finding in report.findings] == ([] if is_confirmed else ["ES803"])
 
 
-def test_a_recomputed_interval_has_both_ends(tmp_path: Path) -> None:
+@each("method", [None, "bootstrap"])
+def test_a_recomputed_interval_has_both_ends(method: str | None, tmp_path: Path) -> None:
+    changes = {INTERVAL: {**ENDS, "method": method}}
     (judged,) = (
         claim
-        for claim in run(tmp_path, scored(FOUR), {INTERVAL: ENDS}).runs[0].claims
+        for claim in run(tmp_path, scored(FOUR), changes).runs[0].claims
         if claim.kind == "confidence interval"
     )
     half = 1.959963984540054 * statistics.stdev(FOUR) / 2
