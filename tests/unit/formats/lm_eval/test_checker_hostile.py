@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,19 @@ def test_excluded_results_are_not_opened(tmp_path: Path) -> None:
     samples = write(tmp_path, rows(), results(rows()))
     assert verdicts(tmp_path, exclude=["results*"]) == ["unconfirmed"]
     assert verdicts(samples) == ["passed"]
+
+
+def test_a_library_that_is_missing_fails_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = write(tmp_path, rows(), results(rows()))
+    packed = samples.with_name(f"{samples.name}.zst")
+    samples.rename(packed)
+    packed.write_bytes(b"\x28\xb5\x2f\xfd")
+    assert verdicts(packed) == ["failed"]
+    for name in ("compression.zstd", "backports.zstd"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert verdicts(packed) == ["incomplete"]
 
 
 def test_metrics_beyond_the_limit_leave_figures_open(tmp_path: Path) -> None:
