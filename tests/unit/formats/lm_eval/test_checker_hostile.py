@@ -58,10 +58,10 @@ def test_a_library_that_is_missing_fails_no_run(
     packed = samples.with_name(f"{samples.name}.zst")
     samples.rename(packed)
     packed.write_bytes(b"\x28\xb5\x2f\xfd")
-    assert verdicts(packed) == ["failed"]
+    assert verdicts(packed, input_format="lm_eval") == ["failed"]
     for name in ("compression.zstd", "backports.zstd"):
         monkeypatch.setitem(sys.modules, name, None)
-    assert verdicts(packed) == ["incomplete"]
+    assert verdicts(packed, input_format="lm_eval") == ["incomplete"]
 
 
 def test_metrics_beyond_the_limit_leave_figures_open(tmp_path: Path) -> None:
