@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from each import each
@@ -123,6 +124,29 @@ def test_copies_of_a_question_are_resampled_together(tmp_path: Path) -> None:
             assert rank.standard_error == pytest.approx(own.standard_error)
     # As many questions separate the runs.
     assert min(one.share for one in many.ranks) > max(one.share for one in often.ranks)
+
+
+@each(
+    ("known", "options", "ranked"),
+    [
+        (30, {"cluster": "/metadata/part"}, [30]),
+        (29, {"cluster": "/metadata/part"}, []),
+        (29, {"by": "sample_id"}, [30]),
+    ],
+)
+def test_samples_without_the_cluster_that_is_asked_for_have_no_ranks(
+    known: int, options: dict[str, Any], ranked: list[int], tmp_path: Path
+) -> None:
+    paths = asked_again(tmp_path, 30, 1)
+    for path in paths:
+        rows = [json.loads(line) for line in (path / "run.jsonl").read_bytes().splitlines()]
+        for row in rows[:known]:
+            row["metadata"] = {"part": row["sample_id"][-1]}
+        for row in rows[known:]:
+            del row["input"]["raw"]
+        (path / "run.jsonl").write_bytes(bytes_of(rows))
+    report = evalstream.compare(paths, pairs="all", verify=False, **options)
+    assert [one.n for one in report.rankings] == ranked
 
 
 def test_runs_that_fail_are_left_out_and_named(tmp_path: Path) -> None:
