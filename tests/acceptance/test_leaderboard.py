@@ -130,7 +130,7 @@ def test_copies_of_a_question_are_resampled_together(tmp_path: Path) -> None:
     ("known", "options", "ranked"),
     [
         (30, {"cluster": "/metadata/part"}, [30]),
-        (29, {"cluster": "/metadata/part"}, []),
+        (29, {"cluster": "/metadata/part", "by": "sample_id"}, []),
         (29, {"by": "sample_id"}, [30]),
     ],
 )
