@@ -17,7 +17,7 @@ from evalstream.parsing.json import pointer, short_text
 from evalstream.parsing.json_values import is_number, read_number
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import judge
+from evalstream.stats.claims.judge import judge, judge_without_rows
 from evalstream.stats.claims.judgement import Claim, Judgement, leave_open
 from evalstream.stats.coverage import ResultCoverage
 
@@ -55,7 +55,7 @@ def judge_scores(
         for path, claim in _iterate_claims(output, digits):
             if log is None or amount is None or path is None or reason is not None:
                 other = Reason.NO_NUMBER if claim.value is None else Reason.FORMULA
-                judgements.append(leave_open(claim, reason or other))
+                judgements.append(judge_without_rows(claim, reason or other))
             else:
                 judgements.append(_judge(claim, log, amount, path))
     others = _iterate_others(outputs, document, digits)
@@ -65,6 +65,8 @@ def judge_scores(
 
 def _open_reason(output: Output, amount: Amount | None, log: LogTally | None) -> Reason | None:
     """Return why no figure of an output can be compared with its log."""
+    if output.score is None or is_empty(output.score.value):
+        return Reason.EMPTY
     if log is None:
         return Reason.NO_ROWS
     metric = output.metric
@@ -80,7 +82,7 @@ def _open_reason(output: Output, amount: Amount | None, log: LogTally | None) ->
 def _judge(claim: Claim, log: LogTally, amount: Amount, path: Path) -> Judgement:
     sums, decimals = amount.sums[path], amount.decimals.get(path, 0)
     if sums.unscored:
-        return leave_open(claim, Reason.UNSCORED, sums.joined_rows)
+        return judge_without_rows(claim, Reason.UNSCORED, sums.joined_rows)
     cover = ResultCoverage(samples=sums.rows, repeats=sums.rows, squares=sums.rows)
     # Whole results, of right and wrong, are exact.
     unit = Fraction(1, 10**decimals) if decimals else Fraction(0)
@@ -115,7 +117,7 @@ def _iterate_claims(output: Output, digits: Any) -> Iterator[tuple[Path | None, 
 
     A score without any figure is one claim, which nothing confirms.
     """
-    if output.score is None or is_empty(output.score.value):
+    if output.score is None:
         return
     metric, place = output.metric, at(output.metric.pointer, output.score)
     name, count = short_text(metric.id or output.score.key), 0

@@ -32,6 +32,7 @@ from evalstream.stats.claims.rounding import (
     is_surely_exact,
     last_unit,
 )
+from evalstream.stats.tally import ScoreSums
 
 SLACK: Final = 0.1
 """The share by which an error from resampling may differ from the closed form, beside chance."""
@@ -54,9 +55,29 @@ def judge(claim: Claim, evidence: Evidence) -> Judgement:
         from evalstream.stats.claims.intervals import judge_interval
 
         return judge_interval(claim, value, evidence)
+    rows = evidence.sums.joined_rows
     if value is None:
-        return leave_open(claim, Reason.FORMULA, evidence.sums.joined_rows)
-    return _judge_number(claim, value, evidence)
+        return leave_open(claim, Reason.FORMULA, rows)
+    # The figures of an exact kind are within its limits, and say more.
+    impossible = None if claim.kind.is_exact else _refute_impossible(claim, rows)
+    return impossible or _judge_number(claim, value, evidence)
+
+
+def judge_without_rows(claim: Claim, reason: Reason, rows: int = 0) -> Judgement:
+    """Leave a claim open, unless no figure of its kind can be the claim."""
+    return _refute_impossible(claim, rows) or leave_open(claim, reason, rows)
+
+
+def _refute_impossible(claim: Claim, rows: int) -> Judgement | None:
+    """Refute a claim that is outside the bounds that its kind has whatever the rows."""
+    limits = claim.kind.bounds(_NO_ROWS)
+    if not isinstance(claim.value, Decimal) or not is_outside_bounds(claim.value, limits):
+        return None
+    message = f"the claim is outside {_describe(limits)}, the range of every {claim.kind.name}"
+    return refute(claim, None, message, rows)
+
+
+_NO_ROWS: Final = Evidence(ScoreSums())
 
 
 def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement:
@@ -205,15 +226,13 @@ def _reach(claim: Claim, evidence: Evidence) -> Bounds:
     """Return the bounds of a claim, also where samples that it covers have no rows."""
     if not evidence.missing:
         least, most = claim.kind.bounds(evidence)
-        if evidence.unit:
-            least, most = _widen((least, most), evidence.unit / 2)
         power = claim.kind.power
         return (
             None if least is None else least * evidence.factors[0] ** power,
             None if most is None else most * evidence.factors[-1] ** power,
         )
     if claim.kind is not kinds.MEAN or evidence.mean is None:
-        return None, None
+        return claim.kind.bounds(_NO_ROWS)
     total, number = evidence.mean * evidence.rows, evidence.rows + evidence.missing
     (least, most), factor = evidence.limits, evidence.factors[-1]
     if most is not None and factor > 1:
@@ -225,14 +244,6 @@ def _reach(claim: Claim, evidence: Evidence) -> Bounds:
         for limit, unit in ((least, evidence.factors[0]), (most, factor))
     ]
     return ends[0], ends[1]
-
-
-def _widen(bounds: Bounds, by: Fraction) -> Bounds:
-    least, most = bounds
-    return (
-        None if least is None else Fraction(least) - by,
-        None if most is None else Fraction(most) + by,
-    )
 
 
 def _near(value: Decimal, figures: Iterable[Figure], evidence: Evidence) -> Figure | None:

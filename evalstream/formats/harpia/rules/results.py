@@ -29,8 +29,10 @@ from evalstream.rules.claims import find_open, find_refuted, find_rounded
 IDS_SHOWN: Final = 3
 """The number of missing instances, or of open scores, that a message lists."""
 
-REPORTED: Final = (Reason.UNASSIGNED.value, Reason.UNEVEN.value, Reason.MISSING.value)
-"""Reasons for open scores that HAR301 and HAR302 report."""
+REPORTED: Final = tuple(
+    one.value for one in (Reason.EMPTY, Reason.UNASSIGNED, Reason.UNEVEN, Reason.MISSING)
+)
+"""Reasons for open scores that HAR201, HAR301 and HAR302 report."""
 
 
 def _faulty_output(outcome: MetricOutcome) -> Iterator[Violation]:

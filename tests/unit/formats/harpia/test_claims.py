@@ -1,12 +1,15 @@
 """The figures of an output: no number of it is passed over."""
 
+import json
 from typing import Any
 
 from each import each
 
 from evalstream.formats.harpia.claims import judge_scores
+from evalstream.formats.harpia.log_tally import LogTally, collect_known
 from evalstream.formats.harpia.views import view_claims
-from evalstream.model.claim import Reason
+from evalstream.model.claim import Reason, State
+from evalstream.parsing.json_values import read_decimals
 
 BLEU = {"parameters": {"max_order": 2}, "score": 0.5, "elapsed time": 0.1}
 
@@ -30,3 +33,28 @@ def test_parameters_and_times_are_no_claims() -> None:
     document = [{"metric": "BLEU", **BLEU}]
     (claim,) = judge_scores(view_claims(document), document, document, None).claims
     assert claim.pointer == "/0/score"
+
+
+@each(
+    ("score", "has_log", "state"),
+    [
+        (100.00000000000004, True, State.CONFIRMED),
+        (100.00000000000004, False, State.OPEN),
+        (-1.5, True, State.REFUTED),
+        (-0.02, True, State.REFUTED),
+        (250, False, State.REFUTED),
+        (None, True, State.OPEN),
+        ({}, False, State.OPEN),
+    ],
+)
+def test_no_result_confirms_an_impossible_overlap(
+    score: Any, *, has_log: bool, state: State
+) -> None:
+    document = [{"metric": "BLEU", **BLEU, "score": score}]
+    outputs, digits = view_claims(document), read_decimals(json.dumps(document).encode())
+    log = LogTally(collect_known(None, outputs, digits))
+    for instance in "ab":
+        record = {"metric": "BLEU", "parameters": BLEU["parameters"], "result": score}
+        log.record({**record, "instance_id": instance}, certain=True)
+    (claim,) = judge_scores(outputs, document, digits, log if has_log else None).claims
+    assert claim.state is state
