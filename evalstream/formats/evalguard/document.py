@@ -35,7 +35,7 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Locator, PlacedViolation, Severity, Violation
 from evalstream.model.text import count_noun, with_article
 from evalstream.parsing import yaml
-from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, fast, shorten, type_name
+from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, blank_values, fast, shorten, type_name
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.yaml_scalars import Mark, settle_scalars
@@ -57,7 +57,7 @@ class Reading(NamedTuple):
     """The kind and value of a document, its violations, and what finds positions in it.
 
     `kind` is None if it is unknown, `value` if the document is not an object. `replaced` holds the
-    pointers of values that replace numbers which JSON does not allow. `mark` is the root of YAML.
+    pointers of numbers that JSON does not allow, whose values are None. `mark` is the root of YAML.
     """
 
     kind: str | None
@@ -94,6 +94,7 @@ def read(file: File, text: bytes, max_depth: int) -> Reading:
     is_json = is_named_json or _is_sound_json(file.path, text)
     read_as = _read_json if is_json else _read_yaml
     reading = read_as(file, text, min(max_depth, DEEPEST))
+    blank_values(reading.value, reading.replaced)
     return reading._replace(violations=[*violations, *reading.violations])
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from evalstream.formats.evalguard.format import METRIC, TASK, is_harness_output
 from evalstream.formats.evalguard.views import Document, FolderItem, as_number, text_member
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.finding import at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import holds_double, list_or_empty
@@ -45,6 +46,11 @@ class ReportedTask(NamedTuple):
     def pointer(self) -> str:
         """The pointer of the task."""
         return pointer(self.path)
+
+    @property
+    def label(self) -> str:
+        """The name of the task in messages."""
+        return (self.id or self.pointer)[:80]
 
     @property
     def samples(self) -> tuple[str, Mapping[str, Any]]:
@@ -215,6 +221,44 @@ def iterate_tasks(document: Document) -> Iterator[ReportedTask]:
         return
     for entry in entry_tasks(document):
         yield from entry
+
+
+class Count(NamedTuple):
+    """A number of the samples of a task, and what is wrong with it, with the numbers allowed."""
+
+    pointer: str
+    label: str
+    value: float
+    fault: str = ""
+    expected: Mapping[str, Any] | None = None
+
+
+def iterate_counts(document: Document) -> Iterator[Count]:
+    """Yield the numbers of samples in a report."""
+    measured = (one for one in iterate_values(document) if one.value is not None)
+    unsampled = {one.task for one in measured if one.samples == 0}
+    for task in iterate_tasks(document):
+        place, counts = task.samples
+        original = as_number(counts.get("original"))
+        for name in ("original", "effective"):
+            number, label = as_number(counts.get(name)), f"{name} samples of {task.label}"
+            if number is None:
+                continue
+            fault, expected = "", None
+            if is_no_count(number):
+                fault = "a number of samples is negative or has decimals"
+                expected = {"type": "integer", **at_least(0)}
+            elif original is not None and 0 <= original < number:
+                fault, expected = "more samples were used than the task has", at_most(original)
+            elif name == "effective" and number == 0 and task.id in unsampled:
+                fault = "the task has values, but none of its samples was used"
+                expected = at_least(1)
+            yield Count(f"{place}/{name}", label, number, fault, expected)
+
+
+def is_no_count(number: float) -> bool:
+    """Return whether a number counts nothing."""
+    return number < 0 or number % 1 != 0
 
 
 def is_of_harness(document: Document) -> bool:

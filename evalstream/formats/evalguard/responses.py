@@ -22,13 +22,7 @@ from evalstream.formats.evalguard.format import (
 )
 from evalstream.formats.evalguard.rules.documents import EVG101, without_unknown
 from evalstream.formats.evalguard.rules.folder import paging
-from evalstream.formats.evalguard.views import (
-    Document,
-    Folder,
-    FolderItem,
-    as_number,
-    iterate_tables,
-)
+from evalstream.formats.evalguard.views import Document, Folder, FolderItem, iterate_tables
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
@@ -105,7 +99,7 @@ def judge_figures(document: Document, folder: Folder) -> Iterator[JudgedClaim]:
     """Yield the figures of a report; other documents make no claims.
 
     Nothing confirms them, but a negative error, a percentage beyond 100, an error that no answers
-    can have and more effective than original samples are refuted.
+    can have and wrong numbers of samples are refuted.
     """
     if document.kind != REPORT:
         return
@@ -117,16 +111,12 @@ def judge_figures(document: Document, folder: Folder) -> Iterator[JudgedClaim]:
         yield from _judge(f"{metric}{task}", one.place, kind, one.value, bounds)
         label = f"standard error of {metric}{task}"
         yield from _judge(label, one.error_place, kinds.ERROR, one.error, (0, one.most_error))
-    for reported in report.iterate_tasks(document):
-        place, counts = reported.samples
-        original, effective = (as_number(counts.get(name)) for name in ("original", "effective"))
-        task = (reported.id or reported.pointer)[:80]
-        for name, number, most in (
-            ("original", original, None),
-            ("effective", effective, original),
-        ):
-            label = f"{name} samples of {task}"
-            yield from _judge(label, f"{place}/{name}", kinds.COUNT, number, (None, most))
+    for count in report.iterate_counts(document):
+        claim = Claim(
+            count.pointer, count.label, kinds.COUNT, Decimal(str(count.value)), count.value
+        )
+        judged = refute(claim, None, "", 0) if count.fault else leave_open(claim, Reason.NO_ROWS)
+        yield judged.claim
 
 
 def claims_of_response(response: Response, folder: Folder) -> Iterator[JudgedClaim]:
@@ -147,7 +137,7 @@ def _judge(
     if number is None or (isinstance(number, float) and not math.isfinite(number)):
         return
     value = Decimal(str(number))
-    is_score = kind not in (kinds.COUNT, kinds.ERROR)
+    is_score = kind is not kinds.ERROR
     claim = Claim(place, label, kind, value, number, is_score=is_score)
     if is_outside_bounds(value, bounds):
         yield refute(claim, None, "", 0).claim

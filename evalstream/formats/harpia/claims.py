@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -39,12 +39,14 @@ def judge_scores(
     document: Any,
     digits: Any,
     log: LogTally | None,
+    replaced: Collection[str | None] = (),
     *,
     is_read: bool = True,
 ) -> JudgedScores:
     """Judge all figures of an output by the records of a log; those outside of scores are open.
 
-    `digits` is the `document` with its numbers as written. Of a log that is not `is_read` to its
+    `digits` is the `document` with its numbers as written, and `replaced` holds the pointers of
+    those that are not finite. Of a log that is not `is_read` to its
     end no figure is compared.
     """
     amounts = {} if log is None else {id(one.claim): one for one in log.amounts() if one.claim}
@@ -52,13 +54,14 @@ def judge_scores(
     for output in outputs:
         amount = amounts.get(id(output))
         reason = _open_reason(output, amount, log) if is_read else Reason.UNREAD
-        for path, claim in _iterate_claims(output, digits):
+        for path, claim in _iterate_claims(output, digits, replaced):
             if log is None or amount is None or path is None or reason is not None:
                 other = Reason.NO_NUMBER if claim.value is None else Reason.FORMULA
                 judgements.append(judge_without_rows(claim, reason or other))
             else:
                 judgements.append(_judge(claim, log, amount, path))
     others = _iterate_others(outputs, document, digits)
+    others = (claim for claim in others if claim.pointer not in replaced)
     judgements += (leave_open(claim, Reason.FORMULA) for claim in others)
     return JudgedScores(judgements, log is not None and is_read)
 
@@ -112,7 +115,9 @@ def _iterate_others(outputs: Sequence[Output], document: Any, digits: Any) -> It
             yield Claim(place, short_text(place[1:]), kinds.UNKNOWN, number, value)
 
 
-def _iterate_claims(output: Output, digits: Any) -> Iterator[tuple[Path | None, Claim]]:
+def _iterate_claims(
+    output: Output, digits: Any, replaced: Collection[str | None]
+) -> Iterator[tuple[Path | None, Claim]]:
     """Yield the claims in a score with their paths, None for one that is not a number.
 
     A score without any figure is one claim, which nothing confirms.
@@ -125,16 +130,16 @@ def _iterate_claims(output: Output, digits: Any) -> Iterator[tuple[Path | None, 
         # A score may have texts beside its figures, such as the hash code of BERTScore.
         if isinstance(value, str) and read_number(value) is None:
             continue
-        label, count = "/".join((name, *path)), count + 1
-        if not is_number(value):
+        label, count, spot = "/".join((name, *path)), count + 1, place + pointer(path)
+        if spot in replaced or not is_number(value):
             shown = short_text(value) if isinstance(value, list) else value
-            claim = Claim(place + pointer(path), label, kinds.UNKNOWN, None, shown, is_score=True)
-            yield None, claim
+            shown = None if spot in replaced else shown
+            yield None, Claim(spot, label, kinds.UNKNOWN, None, shown, is_score=True)
             continue
         kind = choose_kind(metric.id or "", path)
         number = claim_at(digits, metric.pointer, (output.score.key, *path))
         is_score = kind is not kinds.COUNT
-        yield path, Claim(place + pointer(path), label, kind, number, value, is_score=is_score)
+        yield path, Claim(spot, label, kind, number, value, is_score=is_score)
     if not count:
         shown = short_text(output.score.value)
         yield None, Claim(place, name, kinds.UNKNOWN, None, shown, is_score=True)

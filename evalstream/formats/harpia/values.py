@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.parsing.json import canonical, resolve, type_name
+from evalstream.parsing.json import canonical, resolve, resolve_pointer, type_name
 from evalstream.parsing.json_values import is_number
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import kinds
@@ -161,10 +161,7 @@ def is_lower_better(metric: str) -> bool:
 
 def claim_at(document: Any, place: str, path: tuple[str, ...]) -> Decimal | None:
     """Return the number at a path below a JSON Pointer, as it was written."""
-    steps = [step.replace("~1", "/").replace("~0", "~") for step in place.split("/")[1:]]
-    for step in steps:
-        document = resolve(document, [int(step)] if isinstance(document, list) else [step])
-    number = resolve(document, path)
+    number = resolve(resolve_pointer(document, place), path)
     if not isinstance(number, Decimal) or not number.is_finite():
         return None
     return number if abs(number.adjusted()) <= _LARGEST_EXPONENT else None

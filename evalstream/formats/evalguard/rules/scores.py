@@ -12,7 +12,7 @@ from evalstream.formats.evalguard import report
 from evalstream.formats.evalguard.format import HIGHER_IS_BETTER, IMPACTS, METRIC, REPORT, TASK
 from evalstream.formats.evalguard.report import is_known_metric
 from evalstream.formats.evalguard.views import FolderItem, Range, Ranges, as_number
-from evalstream.model.finding import Severity, Violation, at_least, at_most
+from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import declare_rule
@@ -129,8 +129,16 @@ def _check_report(subject: FolderItem) -> Iterator[Violation]:
         results = count_noun(len(report.entry_results(document)), "result")
         message = f"{tasks} and {results} cannot be matched"
         yield EVG401.violation(message, "/results", severity=Severity.INFO)
+    yield from _check_counts(subject)
     for reported in report.iterate_values(document):
         yield from _check_value(reported, subject)
+
+
+def _check_counts(subject: FolderItem) -> Iterator[Violation]:
+    for count in report.iterate_counts(subject.document):
+        if count.fault:
+            shown = {"expected": count.expected, "found": count.value}
+            yield EVG401.violation(count.fault, count.pointer, **shown)
 
 
 def _check_task(task: report.ReportedTask, subject: FolderItem) -> Iterator[Violation]:
@@ -145,18 +153,11 @@ def _check_task(task: report.ReportedTask, subject: FolderItem) -> Iterator[Viol
             found=task.id,
             severity=None if refers else Severity.WARNING,
         )
-    place, samples = task.samples
-    original, effective = (as_number(samples.get(name)) for name in ("original", "effective"))
-    for name, number in (("original", original), ("effective", effective)):
-        if number is not None and (number < 0 or number % 1):
-            message, at = "a number of samples is negative or has decimals", f"{place}/{name}"
-            expected = {"type": "integer", **at_least(0)}
-            yield EVG401.violation(message, at, expected=expected, found=number)
-    if original is not None and effective is not None and effective > original:
-        message = "more samples were used than the task has"
-        yield EVG401.violation(
-            message, f"{place}/effective", expected=at_most(original), found=effective
-        )
+    for name in ("n_shot", "repeats"):
+        number = as_number(task.value.get(name))
+        if number is not None and report.is_no_count(number):
+            message, at = f"{name} is negative or has decimals", f"{task.pointer}/{name}"
+            yield EVG401.violation(message, at, found=number, severity=Severity.WARNING)
 
 
 def _check_left_out(subject: FolderItem) -> Iterator[Violation]:

@@ -58,3 +58,9 @@ def test_no_result_confirms_an_impossible_overlap(
         log.record({**record, "instance_id": instance}, certain=True)
     (claim,) = judge_scores(outputs, document, digits, log if has_log else None).claims
     assert claim.state is state
+
+
+def test_a_number_that_is_not_finite_is_none() -> None:
+    document = [{"metric": "BLEU", **BLEU, "score": {"a": 0.0, "b": 1}}]
+    claims = judge_scores(view_claims(document), document, document, None, {"/0/score/a"}).claims
+    assert [one.claimed for one in claims] == [None, 1]
