@@ -982,7 +982,7 @@ def test_the_verdict_says_how_many_verdicts_were_compared(tmp_path: Path) -> Non
     changed, document = tmp_path / "evaluation.json", json.loads(EVALUATION.read_bytes())
     changed.write_text(json.dumps(document))
     assert said() == [("6 of 6 verdicts compared with the response", True)]
-    assert said(ignore=["INF308"]) == [("no verdict compared with its response", None)]
+    assert said(ignore=["INF308"]) == [("no verdict read from its response", None)]
     document["items"][1]["samples"][0] |= {"provider_error": "503", "parsed_verdict": "abstain"}
     changed.write_text(json.dumps(document))
     assert said() == [("5 of 6 verdicts compared with the response", None)]
@@ -991,7 +991,7 @@ def test_the_verdict_says_how_many_verdicts_were_compared(tmp_path: Path) -> Non
     assert said() == [("5 of 6 verdicts compared with the response", False)]
     document["endorsement_config"]["verification_prompt_id"] = "my own"
     changed.write_text(json.dumps(document))
-    assert said() == [("no verdict compared with its response", None)]
+    assert said() == [("no verdict read from its response", None)]
     document["items"] = []
     changed.write_text(json.dumps(document))
     assert said() == []

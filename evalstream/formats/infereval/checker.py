@@ -216,7 +216,7 @@ class EvaluationCheck:
             return
         collector, code = self._documents.collector, INF308.code
         if evaluation.reading is None or code not in collector.context.enabled_codes:
-            yield Checked("no verdict compared with its response", None)
+            yield Checked("no verdict read from its response", None)
             return
         of = f"{items.answered:,} of {count_noun(items.samples, 'verdict')}"
         differ = any(one == code for one, _ in collector.counts)

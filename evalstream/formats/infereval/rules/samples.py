@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.infereval.views import Item
-from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, Vote, has_failed
+from evalstream.formats.infereval.votes import (
+    ABSTAIN,
+    VERDICTS,
+    Reading,
+    Vote,
+    can_mean,
+    has_failed,
+)
 from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
 from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.model.text import count_noun
@@ -190,13 +197,14 @@ _REASONING: Final = "reasoning_tokens"
 
 def _other_verdict(item: Item) -> Iterator[Violation]:
     read = item.evaluation.reading
-    if read is None:
-        return
     for index, response, verdict in item.answers:
-        said = read(response) or ABSTAIN
-        if said != verdict:
+        said = None if read is None else read(response) or ABSTAIN
+        place = f"/samples/{index}/parsed_verdict"
+        if said is None and not can_mean(response, verdict):
+            message = f"the response says another verdict, and no word for {verdict}"
+            yield INF308.violation(message, place, found=verdict)
+        elif said not in (None, verdict):
             message = f"the response says {said}, and parsed_verdict is {verdict}"
-            place = f"/samples/{index}/parsed_verdict"
             yield INF308.violation(message, place, expected=said, found=verdict)
 
 
@@ -215,6 +223,7 @@ class UsualVerdicts:
             said = self._read(response) or ABSTAIN
             if said == verdict:
                 self._said += 1
+            if said == verdict or not can_mean(response, verdict):
                 continue
             self._unlike += 1
             self._first = self._first or (f"{place}/samples/{index}/parsed_verdict", said, verdict)
