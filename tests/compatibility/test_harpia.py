@@ -142,7 +142,7 @@ def test_a_folder_holds_one_run() -> None:
         INPUT,
     ]
     assert [(claim.label, claim.kind, claim.rows, claim.state) for claim in run.claims] == [
-        ("BLEU NLTK", "overlap", 3, State.CONFIRMED),
+        ("BLEU NLTK", "share or percentage", 3, State.CONFIRMED),
         ("Word overlap/precision", "unknown", 3, State.CONFIRMED),
         ("Word overlap/recall", "unknown", 3, State.CONFIRMED),
     ]
@@ -505,7 +505,7 @@ def test_outputs_and_metrics_are_paired(known: dict[str, Any], tmp_path: Path) -
     twice, other = copy.deepcopy(known[OUTPUT][0]), copy.deepcopy(known[OUTPUT][0])
     other["parameters"]["max_order"] = 9
     strange = {**other, "metric": "ROUGE"}
-    idle = {**other, "metric": "Perplexity", "parameters": {"model": "tiny-lm"}}
+    idle = {**other, "metric": "Perplexity", "parameters": {"model": "tiny-lm"}, "score": 9}
     known[OUTPUT] = [known[OUTPUT][0], twice, other, strange, idle, 7]
     assert seen(check(known, tmp_path)) == {
         ("HAR201", "error", None, "/1"),  # a second object
@@ -679,7 +679,7 @@ def renamed(known: dict[str, Any], name: str) -> None:
         ("BLEU NLTK", 0.75, "open", "warning"),
         ("BLEU NLTK", 0.99, "open", "warning"),
         ("ROUGE", 0.75, "open", "warning"),
-        ("Perplexity", 2.5, "open", "warning"),
+        ("Log perplexity", 2.5, "open", "warning"),
         ("Success", 2, "open", "warning"),
     ],
 )
@@ -752,6 +752,14 @@ def test_an_overlap_of_texts_is_a_share_or_in_percent(
     renamed(known, name)
     known[OUTPUT][0]["score"] = score
     assert states(check(known, tmp_path))[name][0] == state
+
+
+def test_impossible_results_confirm_no_possible_mean(known: dict[str, Any], tmp_path: Path) -> None:
+    known[OUTPUT][0]["score"] = 50
+    for record, result in zip(known[LOG], (150, -50, 50), strict=False):
+        record["result"] = result
+    found = seen(check(known, tmp_path))
+    assert found == {("HAR303", "error", line, "/result") for line in (1, 2)}
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from evalstream.formats.harpia.documents import find_member
 from evalstream.formats.harpia.log_tally import Amount, LogTally, Path
 from evalstream.formats.harpia.requirements import at, is_empty
-from evalstream.formats.harpia.values import choose_kind, claim_at, iterate_leaves
+from evalstream.formats.harpia.values import (
+    choose_bounded_kind,
+    choose_kind,
+    claim_at,
+    iterate_leaves,
+)
 from evalstream.formats.harpia.views import Score as Output
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.data_class import NamedTuple
@@ -17,8 +23,8 @@ from evalstream.parsing.json import pointer, short_text
 from evalstream.parsing.json_values import is_number, read_number
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import judge, judge_without_rows
-from evalstream.stats.claims.judgement import Claim, Judgement, leave_open
+from evalstream.stats.claims.judge import describe_excess, judge
+from evalstream.stats.claims.judgement import Claim, Judgement, leave_open, refute
 from evalstream.stats.coverage import ResultCoverage
 
 
@@ -46,8 +52,7 @@ def judge_scores(
     """Judge all figures of an output by the records of a log; those outside of scores are open.
 
     `digits` is the `document` with its numbers as written, and `replaced` holds the pointers of
-    those that are not finite. Of a log that is not `is_read` to its
-    end no figure is compared.
+    those that are not finite. Of a log that is not `is_read` to its end no figure is compared.
     """
     amounts = {} if log is None else {id(one.claim): one for one in log.amounts() if one.claim}
     judgements = []
@@ -55,9 +60,12 @@ def judge_scores(
         amount = amounts.get(id(output))
         reason = _open_reason(output, amount, log) if is_read else Reason.UNREAD
         for path, claim in _iterate_claims(output, digits, replaced):
-            if log is None or amount is None or path is None or reason is not None:
+            range_ = _exceeded_range(output, path, claim)
+            if range_ is not None:
+                judgements.append(refute(claim, None, f"the claim is outside {range_}", 0))
+            elif log is None or amount is None or path is None or reason is not None:
                 other = Reason.NO_NUMBER if claim.value is None else Reason.FORMULA
-                judgements.append(judge_without_rows(claim, reason or other))
+                judgements.append(leave_open(claim, reason or other))
             else:
                 judgements.append(_judge(claim, log, amount, path))
     others = _iterate_others(outputs, document, digits)
@@ -82,10 +90,17 @@ def _open_reason(output: Output, amount: Amount | None, log: LogTally | None) ->
     return Reason.UNEVEN if amount.repeated else None
 
 
+def _exceeded_range(output: Output, path: Path | None, claim: Claim) -> str | None:
+    """Return in words the range that no score of this name exceeds, if the claim does."""
+    if path is None or not isinstance(claim.value, Decimal):
+        return None
+    return describe_excess(choose_bounded_kind(output.metric.id or "", path), claim.value)
+
+
 def _judge(claim: Claim, log: LogTally, amount: Amount, path: Path) -> Judgement:
     sums, decimals = amount.sums[path], amount.decimals.get(path, 0)
     if sums.unscored:
-        return judge_without_rows(claim, Reason.UNSCORED, sums.joined_rows)
+        return leave_open(claim, Reason.UNSCORED, sums.joined_rows)
     cover = ResultCoverage(samples=sums.rows, repeats=sums.rows, squares=sums.rows)
     # Whole results, of right and wrong, are exact.
     unit = Fraction(1, 10**decimals) if decimals else Fraction(0)

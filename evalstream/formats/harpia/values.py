@@ -224,14 +224,35 @@ Others need more than results: the deviation of a score is not that of the resul
 """
 
 
-OVERLAP: Final = kinds.UNKNOWN._replace(name="overlap", bounds=lambda _evidence: (0, 100))
-"""A figure that is a share or in percent, whatever its formula over the whole data set."""
+SHARE: Final = kinds.UNKNOWN._replace(name="share or percentage", bounds=lambda _: (0, 100))
+ERROR_RATE: Final = kinds.UNKNOWN._replace(name="error rate", bounds=lambda _: (0, None))
+PERPLEXITY: Final = kinds.UNKNOWN._replace(name="perplexity", bounds=lambda _: (1, None))
 
-_OF_OVERLAPS: Final = LazyPattern(
-    r"(?i)(?:(?:corpus|sentence)[ _-])?(?:(?:sacre)?bleu|chrf\+*|rouge[ _-]?(?:[0-9]|l(?:sum)?)?)"
-    r"(?:[ _-](?:nltk|score|[0-9]))?"
-)
-"""Their whole names: the logarithm of one, a difference or a length has other bounds."""
+_BOUNDED: Final = {
+    SHARE: LazyPattern(
+        r"(?i)(?:(?:corpus|sentence)[ _-])?(?:acc|accuracy|exact[ _-]?match|meteor|chrf\+*"
+        r"|(?:sacre)?bleu|rouge[ _-]?(?:[0-9]|l(?:sum)?)?)(?:[ _-]\(?(?:nltk|score|[0-9])\)?)?"
+    ),
+    ERROR_RATE: LazyPattern(
+        r"(?i)(?:(?:character|word)[ _-]error|translation[ _-]edit)[ _-]rate|cer|ter|wer"
+    ),
+    PERPLEXITY: LazyPattern(r"(?i)(?:mean[ _-])?perplexity"),
+}
+"""Kinds with bounds whatever their formula over the whole data set, and their names.
+
+The whole name decides: the logarithm of one, a difference or a length has other bounds.
+"""
+
+
+@lru_cache(maxsize=4096)
+def choose_bounded_kind(metric: str, path: tuple[str, ...]) -> ClaimKind:
+    """Return the kind of a score or result by its bounds; of one without any it is not known."""
+    name = _name_figure(metric, path)
+    return next((one for one, names in _BOUNDED.items() if names.fullmatch(name)), kinds.UNKNOWN)
+
+
+def _name_figure(metric: str, path: tuple[str, ...]) -> str:
+    return path[-1] if path and path[-1].lower() != "score" else metric
 
 
 def choose_kind(metric: str, path: tuple[str, ...]) -> ClaimKind:
@@ -242,10 +263,10 @@ def choose_kind(metric: str, path: tuple[str, ...]) -> ClaimKind:
     """
     if is_mean(metric, path):
         return kinds.MEAN
-    name = path[-1] if path else metric
+    name = _name_figure(metric, path)
     kind = kinds.kind_named(name)
     if kind is None or kind not in _OF_RESULTS or name.strip().lower() in COUNTS:
-        return OVERLAP if _OF_OVERLAPS.fullmatch(name) else kinds.UNKNOWN
+        return choose_bounded_kind(metric, path)
     is_variant = not metric_words(metric).isdisjoint(NO_MEAN_WORDS)
     return kinds.AVERAGE if kind is kinds.MEAN and is_variant else kind
 

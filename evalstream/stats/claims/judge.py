@@ -69,12 +69,16 @@ def judge_without_rows(claim: Claim, reason: Reason, rows: int = 0) -> Judgement
 
 
 def _refute_impossible(claim: Claim, rows: int) -> Judgement | None:
-    """Refute a claim that is outside the bounds that its kind has whatever the rows."""
-    limits = claim.kind.bounds(_NO_ROWS)
-    if not isinstance(claim.value, Decimal) or not is_outside_bounds(claim.value, limits):
-        return None
-    message = f"the claim is outside {_describe(limits)}, the range of every {claim.kind.name}"
-    return refute(claim, None, message, rows)
+    value = claim.value
+    range_ = describe_excess(claim.kind, value) if isinstance(value, Decimal) else None
+    return refute(claim, None, f"the claim is outside {range_}", rows) if range_ else None
+
+
+def describe_excess(kind: ClaimKind, value: Decimal) -> str | None:
+    """Return in words the range that figures of a kind have whatever the rows, if not this one."""
+    limits = kind.bounds(_NO_ROWS)
+    is_outside = is_outside_bounds(value, limits)
+    return f"{_describe(limits)}, the range of every {kind.name}" if is_outside else None
 
 
 _NO_ROWS: Final = Evidence(ScoreSums())
