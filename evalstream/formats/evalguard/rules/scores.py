@@ -130,8 +130,15 @@ def _check_report(subject: FolderItem) -> Iterator[Violation]:
         message = f"{tasks} and {results} cannot be matched"
         yield EVG401.violation(message, "/results", severity=Severity.INFO)
     yield from _check_counts(subject)
+    values: dict[tuple[str, str], report.Reported] = {}
     for reported in report.iterate_values(document):
         yield from _check_value(reported, subject)
+        before = values.setdefault((reported.task or reported.pointer, reported.name), reported)
+        if before.value != reported.value:
+            message = f"{reported.metric[:80]} of the same task has another value at {before.place}"
+            yield EVG401.violation(
+                message, reported.place, found=reported.value, severity=Severity.WARNING
+            )
 
 
 def _check_counts(subject: FolderItem) -> Iterator[Violation]:

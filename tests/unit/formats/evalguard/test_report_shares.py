@@ -153,3 +153,14 @@ def test_a_number_of_samples_that_no_double_holds_gives_no_bounds(tmp_path: Path
         f"      {name}: 200\n": f"      {name}: {10**400}\n" for name in ("original", "effective")
     }
     assert "ES010" not in check(tmp_path, 0.875, 0.0234, edits).counts
+
+
+@each(("value", "found"), [(0.91, [("warning", "/results/1/refusal_rate/value")]), (0.01, [])])
+def test_a_metric_of_a_task_has_one_value(
+    value: float, found: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    edits = {
+        "  - task_ref: advice\n    n_samples:\n      original: 120\n      effective: 100\n": "",
+        "value: 0.91\n      stderr: 0.0287": f"value: {value}",
+    }
+    assert severities(check(tmp_path, 0.875, 0.0234, edits)) == found
