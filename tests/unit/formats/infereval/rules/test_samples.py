@@ -77,13 +77,13 @@ def test_requests_of_another_form_say_nothing(run: Run, tmp_path: Path, request_
 
 def test_a_sample_is_not_copied_over_another(run: Run, tmp_path: Path) -> None:
     run.samples(1)[1] = {**run.samples(1)[0], "sample_index": 1}
-    assert run.check(tmp_path) == {("INF303", "warning", 1)}
+    assert run.check(tmp_path) == {("INF303", "error", 1)}
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])
 def test_samples_are_not_those_of_another_item(run: Run, tmp_path: Path, place: int) -> None:
     run.evaluation["items"][place]["samples"] = run.samples(2)
-    assert run.check(tmp_path) == {("INF303", "warning", 3)}
+    assert run.check(tmp_path) == {("INF303", "error", 3)}
 
 
 def test_an_evaluation_is_not_renamed(run: Run, tmp_path: Path) -> None:
