@@ -10,7 +10,12 @@ from typing import Final
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.base import Detector, load_catalogue, load_rules, other_formats
 from evalstream.formats.evalguard import views
-from evalstream.formats.evalguard.document import conform, in_one, true_pointer, with_spelling
+from evalstream.formats.evalguard.document import (
+    conform,
+    true_pointer,
+    with_spelling,
+    without_results,
+)
 from evalstream.formats.evalguard.files import beside_config
 from evalstream.formats.evalguard.format import (
     METRIC,
@@ -177,7 +182,8 @@ class _Check:
     def _record(self, one: ReadFile) -> None:
         self._documents.locate(one.reading.locator, one.name)
         of_harness = one.document is not None and is_of_harness(one.document)
-        for placed in in_one(one.reading) if of_harness else one.reading.violations:
+        violations = one.reading.violations
+        for placed in without_results(violations) if of_harness else violations:
             self._documents.note(placed.violation, one.name, placed.line, placed.column)
         if one.response is not None:
             found = one.response.violations(self._documents, self.folder, self._violations)

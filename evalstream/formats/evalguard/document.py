@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ from evalstream.io.names import is_yaml_name
 from evalstream.io.readers import Watch
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Locator, PlacedViolation, Severity, Violation
-from evalstream.model.text import count_noun, with_article
+from evalstream.model.text import with_article
 from evalstream.parsing import yaml
 from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, blank_values, fast, shorten, type_name
 from evalstream.parsing.json_values import list_or_empty
@@ -207,28 +207,15 @@ def with_spelling(violation: Violation, reading: Reading) -> Violation:
 _STRING: Final = {"type": "string"}
 
 
-def in_one(reading: Reading) -> Iterator[PlacedViolation]:
-    """Yield the violations of raw harness output, those of values that are not finite as one.
+def without_results(violations: Iterable[PlacedViolation]) -> Iterator[PlacedViolation]:
+    """Yield the violations of raw harness output without those of values that are not finite.
 
     The harness writes NaN for what it could not compute, such as the mean of no samples.
     """
-    count = 0
-    for one in reading.violations:
+    for one in violations:
         violation = one.violation
-        if violation.code == ES108.code and (violation.pointer or "").startswith(_RESULTS):
-            count += 1
-        else:
+        if violation.code != ES108.code or not (violation.pointer or "").startswith("/results/"):
             yield one
-    if count:
-        verb = "is" if count == 1 else "are"
-        message = (
-            f"{count_noun(count, 'value')} {verb} not finite, so that no range can contain them"
-        )
-        summed = EVG101.violation(message, "/results", severity=Severity.WARNING)
-        yield PlacedViolation(summed)
-
-
-_RESULTS: Final = "/results/"
 
 
 _ANY_IMPACT: Final = "no_measurable"

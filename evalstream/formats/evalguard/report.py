@@ -301,19 +301,24 @@ def _harness_values(results: Mapping[str, Any], tasks: list[ReportedTask]) -> It
             yield Reported(place, task, name, as_number(value), error, number)
 
 
-def describe_report(subject: FolderItem) -> str:
-    """Return what was checked of a raw report: most of its tasks have no documents in a folder."""
+def describe_report(subject: FolderItem) -> tuple[str, int]:
+    """Return what was checked of a raw report, and how many values are no finite numbers.
+
+    Most of its tasks have no documents in a folder.
+    """
     document, folder = subject
     values = list(iterate_values(document))
-    said = (
-        f"the report is raw output of lm-evaluation-harness with {count_noun(len(values), 'value')}"
-    )
+    numbers = [value for value in values if value.value is not None]
+    number = count_noun(len(numbers), "value")
+    said = f"the report is raw output of lm-evaluation-harness with {number}"
+    unknown = sum(not is_known_metric(subject, value) for value in numbers)
     if not folder.followed:
-        return f"{said}, which were not compared with thresholds"
-    unknown = sum(not is_known_metric(subject, value) for value in values)
-    if not unknown:
-        return f"{said}, each compared with the thresholds of its task"
-    return f"{said}, {unknown:,} of them for tasks or metrics without a document in the folder"
+        said += ", which were not compared with thresholds"
+    elif unknown:
+        said += f", {unknown:,} of them for tasks or metrics without a document in the folder"
+    elif numbers:
+        said += ", each compared with the thresholds of its task"
+    return said, len(values) - len(numbers)
 
 
 def is_known_metric(subject: FolderItem, value: Reported) -> bool:
