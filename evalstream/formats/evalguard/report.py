@@ -9,13 +9,16 @@ from decimal import Decimal
 from typing import Any, Final
 
 from evalstream.formats.evalguard.format import METRIC, TASK, is_harness_output
-from evalstream.formats.evalguard.views import Document, FolderItem, as_number, text_member
+from evalstream.formats.evalguard.views import Document, Folder, FolderItem, as_number, text_member
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import holds_double, list_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.stats.claims import kinds
+from evalstream.stats.claims.judge import is_outside_bounds
+from evalstream.stats.claims.kinds import ClaimKind
 
 FLAT: Final = "task"
 """The name that a task without one gets for the schema, which requires a name."""
@@ -62,6 +65,9 @@ class ReportedTask(NamedTuple):
 
 _WORD: Final = LazyPattern(r"[a-z0-9]+", flags=0)
 _PERCENT: Final = 100
+ROUNDING: Final = 1e-9
+"""The tolerance beyond a bound, since 100 times a fraction may round up."""
+
 _ROOM: Final = 0.1
 _FEWEST: Final = 2
 _NEAR: Final = 1e-9
@@ -223,18 +229,58 @@ def iterate_tasks(document: Document) -> Iterator[ReportedTask]:
         yield from entry
 
 
-class Count(NamedTuple):
-    """A number of the samples of a task, and what is wrong with it, with the numbers allowed."""
+class Figure(NamedTuple):
+    """A number that a report states, and what is wrong with it, if anything.
+
+    `expected` are the numbers allowed. A metric of values `in_percent` is declared as a percentage.
+    """
 
     pointer: str
     label: str
+    kind: ClaimKind
     value: float
     fault: str = ""
     expected: Mapping[str, Any] | None = None
+    in_percent: bool = False
 
 
-def iterate_counts(document: Document) -> Iterator[Count]:
-    """Yield the numbers of samples in a report."""
+def iterate_figures(document: Document, folder: Folder) -> Iterator[Figure]:
+    """Yield the values of a report with their errors, then its numbers of samples."""
+    for one in iterate_values(document):
+        label = one.metric[:80] + ("" if one.task is None else f" of {one.task[:80]}")
+        kind = kinds.kind_named(one.metric) or kinds.UNKNOWN
+        if one.value is not None:
+            figure = Figure(one.place, label, kind, one.value)
+            yield _judge_value(figure, one, in_percent=folder.is_percentage(one.metric))
+        if one.error is not None:
+            label, fault = f"standard error of {label}", find_fault_of_error(one)
+            yield Figure(one.error_place, label, kinds.ERROR, one.error, *fault)
+    yield from _iterate_counts(document)
+
+
+def _judge_value(figure: Figure, one: Reported, *, in_percent: bool) -> Figure:
+    figure = figure._replace(in_percent=in_percent)
+    if -ROUNDING <= figure.value <= _PERCENT + ROUNDING:
+        return figure
+    name = one.metric[:80]
+    if in_percent:
+        fault = f"the metric {name} is a percentage, from 0 to 100"
+        return figure._replace(fault=fault, expected={"minimum": 0, "maximum": _PERCENT})
+    fault = f"{name} is a share, which is not below 0 or above 100 percent"
+    return figure._replace(fault=fault) if one.is_share else figure
+
+
+def find_fault_of_error(one: Reported) -> tuple[str, Mapping[str, Any] | None]:
+    """Return what is wrong with a standard error, "" for nothing, and the errors allowed."""
+    if one.error is None or one.error < 0:
+        return "" if one.error is None else "the standard error is negative", None
+    most = one.most_error
+    if most is None or not is_outside_bounds(Decimal(str(one.error)), (None, most)):
+        return "", None
+    return "the standard error is larger than any of answers with this share", at_most(most)
+
+
+def _iterate_counts(document: Document) -> Iterator[Figure]:
     measured = (one for one in iterate_values(document) if one.value is not None)
     unsampled = {one.task for one in measured if one.samples == 0}
     for task in iterate_tasks(document):
@@ -253,7 +299,7 @@ def iterate_counts(document: Document) -> Iterator[Count]:
             elif name == "effective" and number == 0 and task.id in unsampled:
                 fault = "the task has values, but none of its samples was used"
                 expected = at_least(1)
-            yield Count(f"{place}/{name}", label, number, fault, expected)
+            yield Figure(f"{place}/{name}", label, kinds.COUNT, number, fault, expected)
 
 
 def is_no_count(number: float) -> bool:
