@@ -200,6 +200,7 @@ def test_an_empty_log_is_not_passed(known: dict[str, Any], tmp_path: Path) -> No
     report = check({**known, LOG: []}, tmp_path)
     assert (codes(report), report.exit_code) == ({}, 3)
     assert report.runs[0].incomplete_reason == "the log has no records"
+    assert {one.reason for one in report.runs[0].claims} == {Reason.NO_ROWS.value}
 
 
 def run_cli(*words: str, data: bytes = b"") -> tuple[int, str]:
@@ -278,10 +279,12 @@ def test_one_member_in_two_spellings_is_told(known: dict[str, Any], tmp_path: Pa
     known[INPUT]["instances"][0]["actual_output"] = "Rain."
     known[OUTPUT][0]["elapsed_time"] = 1
     known[LOG][2]["instance-id"] = "weather-1"
+    known[LOG][3]["Metric"] = "BLEU NLTK"
     assert seen(check(known, tmp_path)) == {
         ("HAR102", "error", None, "/instances/0"),
         ("HAR201", "error", None, "/0"),
         ("HAR301", "error", 3, ""),
+        ("HAR301", "error", 4, ""),
     }
 
 

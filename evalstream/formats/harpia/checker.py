@@ -94,9 +94,10 @@ def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSumm
     log = LogTally(collect_known(read, scores, digits))
     _check_log(documents, log, _samples(options, read), show, progress)
     tally = documents.collector.tally
-    is_read = bool(tally.rows) and not tally.unread and documents.incomplete_reason is None
-    judged = judge_scores(scores or [], document, digits, log, replaced, is_read=is_read)
-    summary = _close_check(documents, judged, tally.rows, is_read=is_read)
+    is_read = not tally.unread and documents.incomplete_reason is None
+    known = log if tally.rows else None
+    judged = judge_scores(scores or [], document, digits, known, replaced, is_read=is_read)
+    summary = _close_check(documents, judged, tally.rows, is_read=is_read and bool(tally.rows))
     if tally.unread or not tally.rows:
         unread = f"{count_noun(tally.unread, 'record')} could not be read"
         summary.leave_open(unread if tally.unread else "the log has no records")
