@@ -203,7 +203,8 @@ class EvaluationCheck:
         if items is not None:
             self._documents.note_all(open_votes(items.tally.claims()))
             self._documents.note_all(items.usual.report())
-        if benchmark is None or items is None:
+        # A second list of items is not looked at.
+        if benchmark is None or items is None or evaluation.document.get(ITEMS):
             return
         missing = [name for name in benchmark.by_id if name not in items.found]
         if missing:

@@ -49,10 +49,9 @@ class VerdictTally:
         claims: list[tuple[str, Verdicts, Verdicts]] = []
         if verdict in VERDICTS:
             claims.append((VERDICT, {verdict: 1}, {outcome.verdict: 1}))
-        names = [name for name in VERDICTS if votes and is_number(votes.get(name, 0))]
-        if names:
-            stated = {name: votes.get(name, 0) for name in names}
-            claims.append((VOTE, stated, {name: outcome.counts[name] for name in names}))
+        counts = [votes.get(name, 0) for name in VERDICTS]
+        if votes and all(map(is_number, counts)):
+            claims.append((VOTE, dict(zip(VERDICTS, counts, strict=True)), outcome.counts))
         for member, claimed, recomputed in claims:
             # No rule for ties changes what is counted.
             why = None if member == VOTE and samples else reason
