@@ -102,13 +102,13 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
     if is_whole:
         found, best = _agreeing(claim, value, figures, evidence)
         if best is not None:
-            judged = confirm(claim, _plain(best.value), best.rows or rows, found)
             is_partial = claim.is_score and (best.rows or claim.kind is kinds.LEVEL)
             told = best.words if is_partial and best is not figures[0] else None
-            return judged._replace(claim=judged.claim._replace(reason=told))
+            return confirm(claim, _plain(best.value), best.rows or rows, found, told)
         shows_digits = near and abs(Fraction(near.value)) >= FEWEST_UNITS * evidence.unit
         if shows_digits or _best(value, claim.kind.rounded(evidence))[1] is not None:
-            return confirm(claim, expected, rows, Agreement.ROUGH)
+            told = Reason.COARSE.value if shows_digits else None
+            return confirm(claim, expected, rows, Agreement.ROUGH, told)
     if not _is_impossible(claim, value, evidence):
         reason = _open_reason(claim, value, figures, evidence)
         if reason is not None or near is not None:

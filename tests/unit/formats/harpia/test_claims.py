@@ -7,6 +7,7 @@ from each import each
 
 from evalstream.formats.harpia.claims import judge_scores
 from evalstream.formats.harpia.log_tally import LogTally, collect_known
+from evalstream.formats.harpia.rules.results import HAR303
 from evalstream.formats.harpia.views import view_claims
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json_values import read_decimals
@@ -64,3 +65,17 @@ def test_a_number_that_is_not_finite_is_none() -> None:
     document = [{"metric": "BLEU", **BLEU, "score": {"a": 0.0, "b": 1}}]
     claims = judge_scores(view_claims(document), document, document, None, {"/0/score/a"}).claims
     assert [one.claimed for one in claims] == [None, 1]
+
+
+def test_rounded_results_are_said_to_be_what_has_few_digits() -> None:
+    document = [{"metric": "METEOR", "parameters": {}, "score": 0.5000004}]
+    outputs, digits = view_claims(document), read_decimals(json.dumps(document).encode())
+    log = LogTally(collect_known(None, outputs, digits))
+    for number in (0.5, 0.499999, 0.500001):
+        record = {"metric": "METEOR", "parameters": {}, "result": number}
+        log.record({**record, "instance_id": str(number)}, certain=True)
+    judged = judge_scores(outputs, document, digits, log)
+    (claim,) = judged.claims
+    assert (claim.state, claim.reason) == (State.ROUNDED, Reason.COARSE.value)
+    (found,) = HAR303.apply(judged)
+    assert found.message == "the claim is as near to the figure as the digits of the rows show"
