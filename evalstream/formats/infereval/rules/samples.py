@@ -185,12 +185,13 @@ def _implausible(item: Item) -> Iterator[Violation]:
         usage = object_or_empty(sample.get("usage"))
         tokens = [(f"usage/{name}", number) for name, number in usage.items()]
         for name, number in (*tokens, (_REASONING, sample.get(_REASONING))):
-            place = f"/samples/{index}/{name}"
             if is_number(number) and number < 0:
                 message = f"{name.rpartition('/')[2]} is negative"
-                yield INF309.violation(message, place, found=number)
             elif name == _OUTPUT and number == 0 and has_text(sample):
-                yield INF309.violation("a response of no tokens is not empty", place, found=number)
+                message = "a response of no tokens is not empty"
+            else:
+                continue
+            yield INF309.violation(message, f"/samples/{index}/{name}", found=number)
 
 
 _OUTPUT: Final = "usage/output_tokens"
