@@ -142,7 +142,7 @@ def test_a_folder_holds_one_run() -> None:
         INPUT,
     ]
     assert [(claim.label, claim.kind, claim.rows, claim.state) for claim in run.claims] == [
-        ("BLEU NLTK", "share or percentage", 3, State.CONFIRMED),
+        ("BLEU NLTK", "overlap", 3, State.CONFIRMED),
         ("Word overlap/precision", "unknown", 3, State.CONFIRMED),
         ("Word overlap/recall", "unknown", 3, State.CONFIRMED),
     ]

@@ -225,13 +225,15 @@ Others need more than results: the deviation of a score is not that of the resul
 
 
 SHARE: Final = kinds.UNKNOWN._replace(name="share or percentage", bounds=lambda _: (0, 100))
+OVERLAP: Final = SHARE._replace(name="overlap")
 ERROR_RATE: Final = kinds.UNKNOWN._replace(name="error rate", bounds=lambda _: (0, None))
 PERPLEXITY: Final = kinds.UNKNOWN._replace(name="perplexity", bounds=lambda _: (1, None))
 
 _BOUNDED: Final = {
-    SHARE: LazyPattern(
-        r"(?i)(?:(?:corpus|sentence)[ _-])?(?:acc|accuracy|exact[ _-]?match|meteor|chrf\+*"
-        r"|(?:sacre)?bleu|rouge[ _-]?(?:[0-9]|l(?:sum)?)?)(?:[ _-]\(?(?:nltk|score|[0-9])\)?)?"
+    SHARE: LazyPattern(r"(?i)acc|accuracy|exact[ _-]?match"),
+    OVERLAP: LazyPattern(
+        r"(?i)(?:(?:corpus|sentence)[ _-])?(?:(?:sacre)?bleu|chrf\+*|meteor"
+        r"|rouge[ _-]?(?:[0-9]|l(?:sum)?)?)(?:[ _-]\(?(?:nltk|score|[0-9])\)?)?"
     ),
     ERROR_RATE: LazyPattern(
         r"(?i)(?:(?:character|word)[ _-]error|translation[ _-]edit)[ _-]rate|cer|ter|wer"
@@ -239,6 +241,8 @@ _BOUNDED: Final = {
     PERPLEXITY: LazyPattern(r"(?i)(?:mean[ _-])?perplexity"),
 }
 """Kinds with bounds whatever their formula over the whole data set, and their names.
+
+A share or an overlap may be in percent.
 
 The whole name decides: the logarithm of one, a difference or a length has other bounds.
 """

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from evalstream.formats.harpia.values import (
     ERROR_RATE,
+    OVERLAP,
     PERPLEXITY,
     SHARE,
     choose_bounded_kind,
@@ -70,8 +71,8 @@ def test_decimals(number: float, decimals: int) -> None:
         ("Length", ("std",), kinds.UNKNOWN),
         ("Perplexity", (), PERPLEXITY),
         ("BLEU", ("translation_length",), kinds.UNKNOWN),
-        ("Report", ("rougeL",), SHARE),
-        ("BLEU (NLTK)", (), SHARE),
+        ("Report", ("rougeL",), OVERLAP),
+        ("BLEU (NLTK)", (), OVERLAP),
     ],
 )
 def test_the_kind_of_a_score(name: str, path: tuple[str, ...], expected: ClaimKind) -> None:
@@ -82,7 +83,7 @@ def test_the_kind_of_a_score(name: str, path: tuple[str, ...], expected: ClaimKi
     ("name", "path", "expected"),
     [
         ("Accuracy", (), SHARE),
-        ("METEOR NLTK", ("score",), SHARE),
+        ("METEOR NLTK", ("score",), OVERLAP),
         ("Word error rate", (), ERROR_RATE),
         ("Translation", ("ter",), ERROR_RATE),
         ("Language", ("mean_perplexity",), PERPLEXITY),
