@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -23,8 +22,8 @@ from evalstream.parsing.json import pointer, short_text
 from evalstream.parsing.json_values import is_number, read_number
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.judge import describe_excess, judge
-from evalstream.stats.claims.judgement import Claim, Judgement, leave_open, refute
+from evalstream.stats.claims.judge import judge, refute_impossible
+from evalstream.stats.claims.judgement import Claim, Judgement, leave_open
 from evalstream.stats.coverage import ResultCoverage
 
 
@@ -60,9 +59,10 @@ def judge_scores(
         amount = amounts.get(id(output))
         reason = _open_reason(output, amount, log) if is_read else Reason.UNREAD
         for path, claim in _iterate_claims(output, digits, replaced):
-            range_ = _exceeded_range(output, path, claim)
-            if range_ is not None:
-                judgements.append(refute(claim, None, f"the claim is outside {range_}", 0))
+            bounded = choose_bounded_kind(output.metric.id or "", path or ())
+            impossible = refute_impossible(claim, bounded)
+            if impossible is not None:
+                judgements.append(impossible)
             elif log is None or amount is None or path is None or reason is not None:
                 other = Reason.NO_NUMBER if claim.value is None else Reason.FORMULA
                 judgements.append(leave_open(claim, reason or other))
@@ -88,13 +88,6 @@ def _open_reason(output: Output, amount: Amount | None, log: LogTally | None) ->
     if not log.is_settled(amount):
         return Reason.UNASSIGNED
     return Reason.UNEVEN if amount.repeated else None
-
-
-def _exceeded_range(output: Output, path: Path | None, claim: Claim) -> str | None:
-    """Return in words the range that no score of this name exceeds, if the claim does."""
-    if path is None or not isinstance(claim.value, Decimal):
-        return None
-    return describe_excess(choose_bounded_kind(output.metric.id or "", path), claim.value)
 
 
 def _judge(claim: Claim, log: LogTally, amount: Amount, path: Path) -> Judgement:

@@ -59,18 +59,19 @@ def judge(claim: Claim, evidence: Evidence) -> Judgement:
     if value is None:
         return leave_open(claim, Reason.FORMULA, rows)
     # The figures of an exact kind are within its limits, and say more.
-    impossible = None if claim.kind.is_exact else _refute_impossible(claim, rows)
+    impossible = None if claim.kind.is_exact else refute_impossible(claim, claim.kind, rows)
     return impossible or _judge_number(claim, value, evidence)
 
 
 def judge_without_rows(claim: Claim, reason: Reason, rows: int = 0) -> Judgement:
     """Leave a claim open, unless no figure of its kind can be the claim."""
-    return _refute_impossible(claim, rows) or leave_open(claim, reason, rows)
+    return refute_impossible(claim, claim.kind, rows) or leave_open(claim, reason, rows)
 
 
-def _refute_impossible(claim: Claim, rows: int) -> Judgement | None:
+def refute_impossible(claim: Claim, kind: ClaimKind, rows: int = 0) -> Judgement | None:
+    """Refute a claim that no figure of a kind can be, whatever the rows."""
     value = claim.value
-    range_ = describe_excess(claim.kind, value) if isinstance(value, Decimal) else None
+    range_ = describe_excess(kind, value) if isinstance(value, Decimal) else None
     return refute(claim, None, f"the claim is outside {range_}", rows) if range_ else None
 
 
