@@ -75,10 +75,13 @@ def refute_impossible(claim: Claim, kind: ClaimKind, rows: int = 0) -> Judgement
     return refute(claim, None, f"the claim is outside {range_}", rows) if range_ else None
 
 
-def describe_excess(kind: ClaimKind, value: Decimal) -> str | None:
+def describe_excess(kind: ClaimKind, value: Decimal | float) -> str | None:
     """Return in words the range that figures of a kind have whatever the rows, if not this one."""
-    limits = kind.bounds(_NO_ROWS)
-    is_outside = is_outside_bounds(value, limits)
+    least, most = limits = kind.bounds(_NO_ROWS)
+    near = as_float(value)
+    if near is not None and (least is None or near >= least) and (most is None or near <= most):
+        return None
+    is_outside = is_outside_bounds(Decimal(str(value)), limits)
     return f"{_describe(limits)}, the range of every {kind.name}" if is_outside else None
 
 

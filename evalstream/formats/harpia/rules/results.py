@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 from itertools import islice
 from typing import Final
 
@@ -170,7 +169,7 @@ def _impossible_result(record: Record) -> Iterator[Violation]:
     if metric is None or result is None:
         return
     for path, score in iterate_numbers(result.value):
-        range_ = describe_excess(choose_bounded_kind(metric, path), Decimal(str(score)))
+        range_ = describe_excess(choose_bounded_kind(metric, path), score)
         if range_ is not None:
             place = at("", result) + pointer(path)
             yield HAR303.violation(f"the result is outside {range_}", place, found=score)
