@@ -725,7 +725,12 @@ def test_raw_output_gets_one_finding_and_impacts(folder: Path) -> None:
     raw = {
         "results": {
             "sums": {"alias": "sums", "accuracy,none": 0.6, "accuracy_stderr,none": 0.2449},
-            "other": {"accuracy,none": 0.6, "f1,none": float("nan"), "em,none": "0.6"},
+            "other": {
+                "accuracy,none": 0.6,
+                "f1,none": float("nan"),
+                "em,none": "0.6",
+                "f1_stderr,none": float("nan"),
+            },
         },
         "configs": {},
         "versions": {},
@@ -741,6 +746,7 @@ def test_raw_output_gets_one_finding_and_impacts(folder: Path) -> None:
         said = sorted((one.code, one.severity.label, one.pointer) for one in report)
         assert "2 values are no finite numbers" in {one.message for one in report}
         assert said == [
+            ("ES108", "warning", "/results/other/f1_stderr,none"),
             ("ES805", "warning", None),
             ("EVG101", "info", ""),
             ("EVG101", "warning", "/results"),

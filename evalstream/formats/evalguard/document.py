@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -39,7 +38,7 @@ from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, blank_values, fast, 
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.yaml_scalars import Mark, settle_scalars
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES108, ES109, explain, read_object
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES109, explain, read_object
 
 LARGEST_DOCUMENT: Final = 32 << 20
 """The largest size of a JSON document in bytes; all are held in memory at once."""
@@ -205,17 +204,6 @@ def with_spelling(violation: Violation, reading: Reading) -> Violation:
 
 
 _STRING: Final = {"type": "string"}
-
-
-def without_results(violations: Iterable[PlacedViolation]) -> Iterator[PlacedViolation]:
-    """Yield the violations of raw harness output without those of values that are not finite.
-
-    The harness writes NaN for what it could not compute, such as the mean of no samples.
-    """
-    for one in violations:
-        violation = one.violation
-        if violation.code != ES108.code or not (violation.pointer or "").startswith("/results/"):
-            yield one
 
 
 _ANY_IMPACT: Final = "no_measurable"
