@@ -17,6 +17,7 @@ from evalstream.io.readers import FileReader, PrefixedReader, Watch
 from evalstream.model.block import ByteStream
 from evalstream.model.finding import Position, Violation
 from evalstream.model.signals import STOPPING
+from evalstream.model.temporary_file import open_temporary_file
 from evalstream.parsing.limits import too_many_bytes
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules.syntax import ES108, explain
@@ -179,9 +180,7 @@ def copy_to_disk(reader: ByteStream, most: int | None = None) -> IO[bytes]:
 
     Raises TooLarge for more than `most` bytes.
     """
-    import tempfile  # it loads random and shutil, and most logs are read in place
-
-    copy = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by the caller
+    copy = open_temporary_file()
     try:
         for piece in pieces(reader, most):
             copy.write(piece)

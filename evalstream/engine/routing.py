@@ -13,7 +13,13 @@ from evalstream.engine.result import BlockResult, LineStatus
 from evalstream.io.digest import RunningDigest
 from evalstream.io.names import is_remote, printable, redact_url
 from evalstream.io.output import Output, unwritable, write_all, writing
-from evalstream.io.overwriting import UNMARKED, OutputKind, is_irregular, is_same_file
+from evalstream.io.overwriting import (
+    UNMARKED,
+    OutputKind,
+    is_irregular,
+    is_same_file,
+    is_standard_output,
+)
 from evalstream.model.block import MEBIBYTE, Block, Bytes
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotWrite, UsageError
@@ -257,7 +263,9 @@ class RowRouter:
             notify(f"the reader of the rows is gone; they still go to {names}")
 
     def _open_sink(self, path: str, *, live: bool = False) -> Sink:
-        """Open a file and return its sink."""
+        """Open a file and return its sink; it may be the pipe that is our standard output."""
+        if is_standard_output(path):
+            return self._pass_on
         with writing(path):
             output = Output(path, live=live, kind=self._kinds.get(path))
         self._files.append((path, output))

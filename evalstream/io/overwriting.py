@@ -144,6 +144,15 @@ def is_irregular(path: str) -> bool:
     return not stat.S_ISREG(status.st_mode)
 
 
+def is_standard_output(path: str) -> bool:
+    """Tell whether a path leads to the pipe or device that is standard output."""
+    try:
+        output = os.fstat(sys.stdout.fileno())
+        return is_irregular(path) and os.path.samestat(os.stat(path), output)
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
 def _identity(path: str) -> object:
     """Return the identity of a file, or None if it is not a file on a local disk."""
     if is_remote(path) or isinstance(path, HeldInput):

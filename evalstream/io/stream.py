@@ -14,6 +14,7 @@ from evalstream.io.readers import READ_BYTES
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, ByteStream
 from evalstream.model.errors import CannotCheck
 from evalstream.model.signals import Stopped
+from evalstream.model.temporary_file import open_temporary_file
 
 HEAD_BYTES: Final = 8 * MEBIBYTE
 
@@ -258,9 +259,7 @@ class StreamSource:
     def _new_rest(self, offset: int) -> IO[bytes] | None:
         if self._rests is None:
             return None
-        import tempfile
-
-        rest = self._rests[offset] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by close() or by the caller of rest()
+        rest = self._rests[offset] = open_temporary_file()
         return rest
 
 
@@ -305,9 +304,7 @@ class LineIndex:
     """The line of each element of a JSON array, on disk because their number is not bounded."""
 
     def __init__(self) -> None:
-        import tempfile
-
-        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by close()
+        self._file: IO[bytes] = open_temporary_file()
 
     def extend(self, places: bytes) -> None:
         """Add the lines and offsets of the next elements, packed and alternating."""

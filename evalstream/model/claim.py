@@ -41,6 +41,7 @@ class Reason(str, Enum):
     UNSCORED = "rows have no score that counts"
     FORMULA = "no known formula gives the figure"
     NO_NUMBER = "the figure is no number"
+    EMPTY = "there is no score"
     METHOD = "the method is not known"
     CLUSTERS = "the rows do not hold the clusters"
     RESAMPLED = "the method draws random samples"

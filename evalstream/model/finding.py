@@ -7,6 +7,7 @@ from enum import Enum, IntEnum
 from typing import IO, Any, Final, Generic, TypeVar
 
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.temporary_file import open_temporary_file
 
 
 class Severity(IntEnum):
@@ -247,11 +248,10 @@ class SpilledList(Generic[Item]):
         if len(self._recent) >= self._in_memory:
             # Few checks have so many findings, and these imports take 4 ms.
             import pickle
-            import tempfile
             import weakref
 
             if self._file is None:
-                self._file = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
+                self._file = open_temporary_file()
                 weakref.finalize(self, self._file.close)
             self._file.seek(0, 2)
             pickle.dump([tuple(item) for item in self._recent], self._file)

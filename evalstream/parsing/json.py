@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from itertools import count
 from math import isfinite
@@ -132,6 +132,17 @@ def resolve_pointer(value: Any, pointer: str) -> Any:
         else:
             value = member(value, token.replace("~1", "/").replace("~0", "~"))
     return value
+
+
+def blank_values(value: Any, pointers: Iterable[str | None]) -> None:
+    """Put null in place of the values at some JSON Pointers, each below the root."""
+    for place in pointers:
+        # The value of a repeated key may be gone.
+        if place and resolve_pointer(value, place) is not None:
+            start, _, token = place.rpartition("/")
+            holder = resolve_pointer(value, start)
+            is_list = holder.__class__ is list
+            holder[int(token) if is_list else token.replace("~1", "/").replace("~0", "~")] = None
 
 
 def member(holder: Any, name: str) -> Any:

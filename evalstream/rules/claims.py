@@ -7,6 +7,7 @@ from typing import Final
 
 from evalstream.model.claim import (
     JudgedClaim,
+    Reason,
     State,
     confirms_score,
     list_scores,
@@ -55,6 +56,8 @@ def find_rounded(rule: Rule, claims: Iterable[JudgedClaim]) -> Iterator[Violatio
     for claim in claims:
         if claim.state is State.ROUNDED:
             message = "the claim has too few digits to tell it from other figures"
+            if claim.reason == Reason.COARSE.value:
+                message = "the claim is as near to the figure as the digits of the rows show"
             yield claim_violation(rule, claim, message, Severity.INFO)
 
 

@@ -18,6 +18,7 @@ from evalstream.model.row_record import (
     RowRecord,
     RowRecords,
 )
+from evalstream.model.temporary_file import open_temporary_file
 from evalstream.stats.coverage import WORTH_A_TABLE, Coverage
 from evalstream.stats.duplicates import (
     DuplicateMatch,
@@ -81,10 +82,8 @@ class RowStore:
 
         Returns None, and keeps the records in memory, if no temporary file can be written.
         """
-        import tempfile
-
         with ExitStack() as failing, suppress(OSError):
-            file = failing.enter_context(tempfile.TemporaryFile(prefix="evalstream-"))
+            file = failing.enter_context(open_temporary_file())
             file.writelines(block.data for block in self._blocks)
             file.flush()
             failing.pop_all()

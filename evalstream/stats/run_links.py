@@ -14,6 +14,7 @@ from xxhash import xxh64_intdigest
 
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.temporary_file import open_temporary_file
 from evalstream.parsing import json
 
 NO_INPUT_HASH: Final = 0
@@ -208,9 +209,7 @@ class RunLinks:
 
     def _spill(self) -> None:
         if self._file is None:
-            import tempfile
-
-            self._file = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
+            self._file = open_temporary_file()
             weakref.finalize(self, self._file.close)
         place = self._file.seek(0, 2)
         for rows in self._rows.values():

@@ -25,6 +25,7 @@ from evalstream.model.row_record import (
     RowRecord,
     RowRecords,
 )
+from evalstream.model.temporary_file import open_temporary_file
 from evalstream.stats.coverage import Coverage
 from evalstream.stats.duplicates import (
     DuplicateKind,
@@ -202,9 +203,7 @@ class _PartFile:
     """Several growing byte strings in one temporary file, each read back in pieces."""
 
     def __init__(self, count: int) -> None:
-        import tempfile
-
-        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
+        self._file: IO[bytes] = open_temporary_file()
         self.count = count
         # For each addition the position of each part, and the end of the last one.
         self._positions = array("Q")

@@ -357,6 +357,20 @@ def hashed_by_the_harness(*prompts: str, target: str | None = None) -> Change:
     return change
 
 
+def hashed_in_full(**changes: object) -> Change:
+    """Keep both hashes of the harness in all rows, but for changes of the last one."""
+
+    def change(pair: Pair) -> None:
+        for row in pair.rows:
+            texts = {"prompt_hash": row["input"]["raw"], "target_hash": row["input"]["reference"]}
+            row["metadata"] = {
+                name: sha256("".join(text).encode()).hexdigest() for name, text in texts.items()
+            } | {"lm_eval_metrics": json.dumps({"exact_match": row["evaluation"]["score"]})}
+        row["metadata"] |= changes
+
+    return change
+
+
 def chosen(*answers: str) -> Change:
     """Let rows be of a multiple choice, as the converter of lm-eval's logs writes them."""
 
@@ -523,6 +537,13 @@ def graded(pair: Pair) -> None:
         ("0.3.0", hashed_by_the_harness("", "", target="answer to s0"), "ES410"),
         ("0.3.0", hashed_by_the_harness("of another form"), "ES410"),
         ("0.3.0", both(hashed_by_the_harness("", target="5"), without_references), "ES410"),
+        ("0.3.0", hashed_in_full(target_hash="0" * 63), "ES410"),
+        ("0.2.0", hashed_in_full(prompt_hash=""), "ES410"),
+        (
+            "0.3.0",
+            both(hashed_in_full(), lambda pair: pair.rows[-1]["input"].update(formatted="other")),
+            "ES410",
+        ),
         # An answer that another row has, or nobody.
         ("0.3.0", chosen("Lyon", "Paris", "Paris", "Lyon"), "ES808"),
         ("0.3.0", chosen("Paris", "Paris", "Paris", "Lyon"), "ES808"),
@@ -661,6 +682,8 @@ def one_third_in_single_precision(pair: Pair) -> None:
         ("0.3.0", logged('{"x": {"exact_match": 0.0}, "exact_match": 1.0}')),
         ("0.2.0", logged({"exact_match": 1.0}, {"exact_match": None}, {"word_perplexity": [1]})),
         ("0.3.0", both(without_result_ids, logged('{"acc": 0.0, "f1": 1.0}', '{"f1": [1, 2]}'))),
+        ("0.3.0", hashed_in_full()),
+        ("0.2.0", hashed_in_full()),
         ("0.3.0", hashed_by_the_harness("question s0?", "question s1?")),
         ("0.2.0", hashed_by_the_harness("question s0?")),
         ("0.3.0", hashed_by_the_harness("", target="answer to s0")),

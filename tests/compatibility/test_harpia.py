@@ -200,6 +200,7 @@ def test_an_empty_log_is_not_passed(known: dict[str, Any], tmp_path: Path) -> No
     report = check({**known, LOG: []}, tmp_path)
     assert (codes(report), report.exit_code) == ({}, 3)
     assert report.runs[0].incomplete_reason == "the log has no records"
+    assert {one.reason for one in report.runs[0].claims} == {Reason.NO_ROWS.value}
 
 
 def run_cli(*words: str, data: bytes = b"") -> tuple[int, str]:
@@ -278,10 +279,12 @@ def test_one_member_in_two_spellings_is_told(known: dict[str, Any], tmp_path: Pa
     known[INPUT]["instances"][0]["actual_output"] = "Rain."
     known[OUTPUT][0]["elapsed_time"] = 1
     known[LOG][2]["instance-id"] = "weather-1"
+    known[LOG][3]["Metric"] = "BLEU NLTK"
     assert seen(check(known, tmp_path)) == {
         ("HAR102", "error", None, "/instances/0"),
         ("HAR201", "error", None, "/0"),
         ("HAR301", "error", 3, ""),
+        ("HAR301", "error", 4, ""),
     }
 
 
@@ -505,7 +508,7 @@ def test_outputs_and_metrics_are_paired(known: dict[str, Any], tmp_path: Path) -
     twice, other = copy.deepcopy(known[OUTPUT][0]), copy.deepcopy(known[OUTPUT][0])
     other["parameters"]["max_order"] = 9
     strange = {**other, "metric": "ROUGE"}
-    idle = {**other, "metric": "Perplexity", "parameters": {"model": "tiny-lm"}}
+    idle = {**other, "metric": "Perplexity", "parameters": {"model": "tiny-lm"}, "score": 9}
     known[OUTPUT] = [known[OUTPUT][0], twice, other, strange, idle, 7]
     assert seen(check(known, tmp_path)) == {
         ("HAR201", "error", None, "/1"),  # a second object
@@ -679,7 +682,7 @@ def renamed(known: dict[str, Any], name: str) -> None:
         ("BLEU NLTK", 0.75, "open", "warning"),
         ("BLEU NLTK", 0.99, "open", "warning"),
         ("ROUGE", 0.75, "open", "warning"),
-        ("Perplexity", 2.5, "open", "warning"),
+        ("Log perplexity", 2.5, "open", "warning"),
         ("Success", 2, "open", "warning"),
     ],
 )
@@ -752,6 +755,14 @@ def test_an_overlap_of_texts_is_a_share_or_in_percent(
     renamed(known, name)
     known[OUTPUT][0]["score"] = score
     assert states(check(known, tmp_path))[name][0] == state
+
+
+def test_impossible_results_confirm_no_possible_mean(known: dict[str, Any], tmp_path: Path) -> None:
+    known[OUTPUT][0]["score"] = 50
+    for record, result in zip(known[LOG], (150, -50, 50), strict=False):
+        record["result"] = result
+    found = seen(check(known, tmp_path))
+    assert found == {("HAR303", "error", line, "/result") for line in (1, 2)}
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ def results(samples: Sequence[dict[str, Any]], task: str = TASK) -> dict[str, An
         "group_subtasks": {task: []},
         "configs": {
             task: {
+                "output_type": "generate_until",
                 "metric_list": [metric],
                 "filter_list": [
                     {"name": name, "filter": [{"function": "take_first"}]} for name in names

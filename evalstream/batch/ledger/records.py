@@ -5,13 +5,13 @@ from __future__ import annotations
 import weakref
 import zlib
 from collections.abc import Iterable, Iterator
-from tempfile import TemporaryFile
 from typing import IO, Any, Final
 
 from xxhash import xxh3_128_digest
 
 from evalstream.model.block import group_by_size
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.temporary_file import open_temporary_file
 from evalstream.parsing.json import dumps_exactly, loads_exactly
 
 CHUNK: Final = 500
@@ -93,7 +93,7 @@ class ByteStore:
         self.size += len(data)
         if self.size - self._on_disk > IN_MEMORY_BYTES:
             if self._file is None:
-                self._file = TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
+                self._file = open_temporary_file()
                 weakref.finalize(self, self._file.close)
             self._file.seek(self._on_disk)
             self._file.writelines(self._recent)

@@ -14,7 +14,7 @@ from evalstream.formats.eee.row_groups import RowGroups
 from evalstream.formats.eee.rules import answers, sample_hash
 from evalstream.formats.eee.rules.attribution import ES303, has_source
 from evalstream.formats.eee.rules.evidence import ES808
-from evalstream.formats.eee.rules.source import ALGORITHM, ES410
+from evalstream.formats.eee.rules.source import ALGORITHM, ES410, is_comparable
 from evalstream.formats.eee.rules.transcript import ES320, asks_question
 from evalstream.formats.eee.rules.version import (
     ES215,
@@ -65,9 +65,13 @@ class ExactPath:
     @cached_property
     def habits(self) -> list[tuple[str, Callable[[Row], bool | None]]]:
         """What rows of a file usually have in common, by its name."""
-        known = ((ES320, answers.PROMPT, asks_question), (ES303, answers.SOURCE, has_source))
         enabled = self.context.enabled_codes
-        return [(name, keeps) for rule, name, keeps in known if rule.code in enabled]
+        known = (
+            (ES320.code in enabled, answers.PROMPT, asks_question),
+            (ES303.code in enabled, answers.SOURCE, has_source),
+            (self.compares_log, answers.LOG, is_comparable),
+        )
+        return [(name, keeps) for is_wanted, name, keeps in known if is_wanted]
 
     @cached_property
     def judges(self) -> bool:

@@ -12,7 +12,7 @@ from evalstream.engine.result import BlockFindings, TakenRows
 from evalstream.formats.eee.fast_path import ScanPlan
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
 from evalstream.formats.eee.row_view import answer_digest
-from evalstream.formats.eee.rules.answers import ANSWER, PROMPT, SOURCE, STRAINS, judgement
+from evalstream.formats.eee.rules.answers import ANSWER, LOG, PROMPT, SOURCE, STRAINS, judgement
 from evalstream.formats.eee.rules.attribution import FOREIGN_SOURCE, NO_ANSWER
 from evalstream.formats.eee.rules.row import NOT_A_CHOICE
 from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
@@ -39,6 +39,8 @@ _HABITS: Final = (
     (Flag.UNPROMPTED, PROMPT, False),
     (Flag.SOURCED, SOURCE, True),
     (Flag.UNSOURCED, SOURCE, False),
+    (Flag.LOGGED, LOG, True),
+    (Flag.UNLOGGED, LOG, False),
 )
 _IDS: Final = (
     *("schema_version", "evaluation_id", "model_id", "evaluation_name", "evaluation_result_id"),

@@ -10,7 +10,7 @@ from typing import Final
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.base import Detector, load_catalogue, load_rules, other_formats
 from evalstream.formats.evalguard import views
-from evalstream.formats.evalguard.document import conform, in_one, true_pointer, with_spelling
+from evalstream.formats.evalguard.document import conform, true_pointer, with_spelling
 from evalstream.formats.evalguard.files import beside_config
 from evalstream.formats.evalguard.format import (
     METRIC,
@@ -22,7 +22,7 @@ from evalstream.formats.evalguard.format import (
     schema_name,
 )
 from evalstream.formats.evalguard.reader import FolderReader, ReadFile
-from evalstream.formats.evalguard.report import is_of_harness
+from evalstream.formats.evalguard.report import is_of_harness, iterate_values
 from evalstream.formats.evalguard.responses import claims_of_response, judge_figures
 from evalstream.formats.evalguard.rules import documents
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502, without_unknown
@@ -37,6 +37,7 @@ from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.signals import STOPPING, without_collector
 from evalstream.model.text import count_noun
 from evalstream.rules.inputs import ES005, ES007
+from evalstream.rules.syntax import ES108
 
 _RULES: Final = tuple(load_rules(NAME))
 _MEASURED: Final = re.compile(r"/results/[0-9]+/[^/]+/value")
@@ -176,9 +177,16 @@ class _Check:
 
     def _record(self, one: ReadFile) -> None:
         self._documents.locate(one.reading.locator, one.name)
-        of_harness = one.document is not None and is_of_harness(one.document)
-        for placed in in_one(one.reading) if of_harness else one.reading.violations:
-            self._documents.note(placed.violation, one.name, placed.line, placed.column)
+        raw = one.document if one.document and is_of_harness(one.document) else None
+        values = () if raw is None else [value.place for value in iterate_values(raw)]
+        for violation, line, column in one.reading.violations:
+            is_result = (violation.pointer or "").startswith("/results/")
+            # The harness writes NaN for what it could not compute; EVG101 counts such values.
+            is_usual = raw is not None and is_result and violation.code == ES108.code
+            if not (is_usual and violation.pointer in values):
+                severity = Severity.WARNING if is_usual else violation.severity
+                noted = violation._replace(severity=severity)
+                self._documents.note(noted, one.name, line, column)
         if one.response is not None:
             found = one.response.violations(self._documents, self.folder, self._violations)
         elif one.document is not None:

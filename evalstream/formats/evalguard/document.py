@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -33,13 +32,13 @@ from evalstream.io.names import is_yaml_name
 from evalstream.io.readers import Watch
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Locator, PlacedViolation, Severity, Violation
-from evalstream.model.text import count_noun, with_article
+from evalstream.model.text import with_article
 from evalstream.parsing import yaml
-from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, fast, shorten, type_name
+from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, blank_values, fast, shorten, type_name
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.yaml_scalars import Mark, settle_scalars
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES108, ES109, explain, read_object
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES109, explain, read_object
 
 LARGEST_DOCUMENT: Final = 32 << 20
 """The largest size of a JSON document in bytes; all are held in memory at once."""
@@ -57,7 +56,7 @@ class Reading(NamedTuple):
     """The kind and value of a document, its violations, and what finds positions in it.
 
     `kind` is None if it is unknown, `value` if the document is not an object. `replaced` holds the
-    pointers of values that replace numbers which JSON does not allow. `mark` is the root of YAML.
+    pointers of numbers that JSON does not allow, whose values are None. `mark` is the root of YAML.
     """
 
     kind: str | None
@@ -94,6 +93,7 @@ def read(file: File, text: bytes, max_depth: int) -> Reading:
     is_json = is_named_json or _is_sound_json(text)
     read_as = _read_json if is_json else _read_yaml
     reading = read_as(file, text, min(max_depth, DEEPEST))
+    blank_values(reading.value, reading.replaced)
     return reading._replace(violations=[*violations, *reading.violations])
 
 
@@ -202,28 +202,6 @@ def with_spelling(violation: Violation, reading: Reading) -> Violation:
 
 
 _STRING: Final = {"type": "string"}
-
-
-def in_one(reading: Reading) -> Iterator[PlacedViolation]:
-    """Yield the violations of raw harness output, those of values that are not finite as one.
-
-    The harness writes NaN for what it could not compute, such as the mean of no samples.
-    """
-    count = 0
-    for one in reading.violations:
-        violation = one.violation
-        if violation.code == ES108.code and (violation.pointer or "").startswith(_RESULTS):
-            count += 1
-        else:
-            yield one
-    if count:
-        verb = "is" if count == 1 else "are"
-        message = f"{count_noun(count, 'value')} {verb} not finite, and in no range"
-        summed = EVG101.violation(message, "/results", severity=Severity.WARNING)
-        yield PlacedViolation(summed)
-
-
-_RESULTS: Final = "/results/"
 
 
 _ANY_IMPACT: Final = "no_measurable"

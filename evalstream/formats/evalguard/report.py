@@ -9,12 +9,16 @@ from decimal import Decimal
 from typing import Any, Final
 
 from evalstream.formats.evalguard.format import METRIC, TASK, is_harness_output
-from evalstream.formats.evalguard.views import Document, FolderItem, as_number, text_member
+from evalstream.formats.evalguard.views import Document, Folder, FolderItem, as_number, text_member
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.finding import at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import holds_double, list_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.stats.claims import kinds
+from evalstream.stats.claims.judge import is_outside_bounds
+from evalstream.stats.claims.kinds import ClaimKind
 
 FLAT: Final = "task"
 """The name that a task without one gets for the schema, which requires a name."""
@@ -47,6 +51,11 @@ class ReportedTask(NamedTuple):
         return pointer(self.path)
 
     @property
+    def label(self) -> str:
+        """The name of the task in messages."""
+        return (self.id or self.pointer)[:80]
+
+    @property
     def samples(self) -> tuple[str, Mapping[str, Any]]:
         """The pointer and the object with the numbers of samples; empty without one."""
         counts = self.value.get("n_samples")
@@ -56,6 +65,9 @@ class ReportedTask(NamedTuple):
 
 _WORD: Final = LazyPattern(r"[a-z0-9]+", flags=0)
 _PERCENT: Final = 100
+ROUNDING: Final = 1e-9
+"""The tolerance beyond a bound, since 100 times a fraction may round up."""
+
 _ROOM: Final = 0.1
 _FEWEST: Final = 2
 _NEAR: Final = 1e-9
@@ -217,6 +229,84 @@ def iterate_tasks(document: Document) -> Iterator[ReportedTask]:
         yield from entry
 
 
+class Figure(NamedTuple):
+    """A number that a report states, and what is wrong with it, if anything.
+
+    `expected` are the numbers allowed. A metric of values `in_percent` is declared as a percentage.
+    """
+
+    pointer: str
+    label: str
+    kind: ClaimKind
+    value: float
+    fault: str = ""
+    expected: Mapping[str, Any] | None = None
+    in_percent: bool = False
+
+
+def iterate_figures(document: Document, folder: Folder) -> Iterator[Figure]:
+    """Yield the values of a report with their errors, then its numbers of samples."""
+    for one in iterate_values(document):
+        label = one.metric[:80] + ("" if one.task is None else f" of {one.task[:80]}")
+        kind = kinds.kind_named(one.metric) or kinds.UNKNOWN
+        if one.value is not None:
+            figure = Figure(one.place, label, kind, one.value)
+            yield _judge_value(figure, one, in_percent=folder.is_percentage(one.metric))
+        if one.error is not None:
+            label, fault = f"standard error of {label}", find_fault_of_error(one)
+            yield Figure(one.error_place, label, kinds.ERROR, one.error, *fault)
+    yield from _iterate_counts(document)
+
+
+def _judge_value(figure: Figure, one: Reported, *, in_percent: bool) -> Figure:
+    figure = figure._replace(in_percent=in_percent)
+    if -ROUNDING <= figure.value <= _PERCENT + ROUNDING:
+        return figure
+    name = one.metric[:80]
+    if in_percent:
+        fault = f"the metric {name} is a percentage, from 0 to 100"
+        return figure._replace(fault=fault, expected={"minimum": 0, "maximum": _PERCENT})
+    fault = f"{name} is a share, which is not below 0 or above 100 percent"
+    return figure._replace(fault=fault) if one.is_share else figure
+
+
+def find_fault_of_error(one: Reported) -> tuple[str, Mapping[str, Any] | None]:
+    """Return what is wrong with a standard error, "" for nothing, and the errors allowed."""
+    if one.error is None or one.error < 0:
+        return "" if one.error is None else "the standard error is negative", None
+    most = one.most_error
+    if most is None or not is_outside_bounds(Decimal(str(one.error)), (None, most)):
+        return "", None
+    return "the standard error is larger than any of answers with this share", at_most(most)
+
+
+def _iterate_counts(document: Document) -> Iterator[Figure]:
+    measured = (one for one in iterate_values(document) if one.value is not None)
+    unsampled = {one.task for one in measured if one.samples == 0}
+    for task in iterate_tasks(document):
+        place, counts = task.samples
+        original = as_number(counts.get("original"))
+        for name in ("original", "effective"):
+            number, label = as_number(counts.get(name)), f"{name} samples of {task.label}"
+            if number is None:
+                continue
+            fault, expected = "", None
+            if is_no_count(number):
+                fault = "a number of samples is negative or has decimals"
+                expected = {"type": "integer", **at_least(0)}
+            elif original is not None and 0 <= original < number:
+                fault, expected = "more samples were used than the task has", at_most(original)
+            elif name == "effective" and number == 0 and task.id in unsampled:
+                fault = "the task has values, but none of its samples was used"
+                expected = at_least(1)
+            yield Figure(f"{place}/{name}", label, kinds.COUNT, number, fault, expected)
+
+
+def is_no_count(number: float) -> bool:
+    """Return whether a number counts nothing."""
+    return number < 0 or number % 1 != 0
+
+
 def is_of_harness(document: Document) -> bool:
     """Return whether a report is the raw output of lm-evaluation-harness."""
     results = document.value.get("results")
@@ -257,19 +347,24 @@ def _harness_values(results: Mapping[str, Any], tasks: list[ReportedTask]) -> It
             yield Reported(place, task, name, as_number(value), error, number)
 
 
-def describe_report(subject: FolderItem) -> str:
-    """Return what was checked of a raw report: most of its tasks have no documents in a folder."""
+def describe_report(subject: FolderItem) -> tuple[str, int]:
+    """Return what was checked of a raw report, and how many values are no finite numbers.
+
+    Most of its tasks have no documents in a folder.
+    """
     document, folder = subject
     values = list(iterate_values(document))
-    said = (
-        f"the report is raw output of lm-evaluation-harness with {count_noun(len(values), 'value')}"
-    )
+    numbers = [value for value in values if value.value is not None]
+    number = count_noun(len(numbers), "value")
+    said = f"the report is raw output of lm-evaluation-harness with {number}"
+    unknown = sum(not is_known_metric(subject, value) for value in numbers)
     if not folder.followed:
-        return f"{said}, which were not compared with thresholds"
-    unknown = sum(not is_known_metric(subject, value) for value in values)
-    if not unknown:
-        return f"{said}, each compared with the thresholds of its task"
-    return f"{said}, {unknown:,} of them for tasks or metrics without a document in the folder"
+        said += ", which were not compared with thresholds"
+    elif unknown:
+        said += f", {unknown:,} of them for tasks or metrics without a document in the folder"
+    elif numbers:
+        said += ", each compared with the thresholds of its task"
+    return said, len(values) - len(numbers)
 
 
 def is_known_metric(subject: FolderItem, value: Reported) -> bool:

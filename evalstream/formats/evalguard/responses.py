@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.evalguard import report
@@ -22,13 +21,7 @@ from evalstream.formats.evalguard.format import (
 )
 from evalstream.formats.evalguard.rules.documents import EVG101, without_unknown
 from evalstream.formats.evalguard.rules.folder import paging
-from evalstream.formats.evalguard.views import (
-    Document,
-    Folder,
-    FolderItem,
-    as_number,
-    iterate_tables,
-)
+from evalstream.formats.evalguard.views import Document, Folder, FolderItem, iterate_tables
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
@@ -37,9 +30,7 @@ from evalstream.model.text import describe_unknown
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import objects
 from evalstream.stats.claims import kinds
-from evalstream.stats.claims.judge import is_outside_bounds
 from evalstream.stats.claims.judgement import Claim, leave_open, refute
-from evalstream.stats.claims.kinds import Bounds, ClaimKind
 
 Check = Callable[[FolderItem], Iterator[Violation]]
 """Returns the violations of a document among others."""
@@ -98,35 +89,17 @@ def make_response(name: str, value: Mapping[str, Any]) -> Response:
     return Response(endpoint, value, tuple(entries))
 
 
-MOST_PERCENT: Final = 100
-
-
 def judge_figures(document: Document, folder: Folder) -> Iterator[JudgedClaim]:
     """Yield the figures of a report; other documents make no claims.
 
-    Nothing confirms them, but a negative error, a percentage beyond 100, an error that no answers
-    can have and more effective than original samples are refuted.
+    Nothing confirms them, but what is wrong in itself is refuted.
     """
-    if document.kind != REPORT:
-        return
-    for one in report.iterate_values(document):
-        metric, task = one.metric[:80], "" if one.task is None else f" of {one.task[:80]}"
-        is_percentage = folder.is_percentage(one.metric) or one.is_share
-        bounds: Bounds = (0, MOST_PERCENT) if is_percentage else (None, None)
-        kind = kinds.kind_named(one.metric) or kinds.UNKNOWN
-        yield from _judge(f"{metric}{task}", one.place, kind, one.value, bounds)
-        label = f"standard error of {metric}{task}"
-        yield from _judge(label, one.error_place, kinds.ERROR, one.error, (0, one.most_error))
-    for reported in report.iterate_tasks(document):
-        place, counts = reported.samples
-        original, effective = (as_number(counts.get(name)) for name in ("original", "effective"))
-        task = (reported.id or reported.pointer)[:80]
-        for name, number, most in (
-            ("original", original, None),
-            ("effective", effective, original),
-        ):
-            label = f"{name} samples of {task}"
-            yield from _judge(label, f"{place}/{name}", kinds.COUNT, number, (None, most))
+    for figure in report.iterate_figures(document, folder) if document.kind == REPORT else ():
+        is_score = figure.kind not in (kinds.COUNT, kinds.ERROR)
+        number = Decimal(str(figure.value))
+        claim = Claim(*figure[:3], number, figure.value, is_score=is_score)
+        judged = refute(claim, None, "", 0) if figure.fault else leave_open(claim, Reason.NO_ROWS)
+        yield judged.claim
 
 
 def claims_of_response(response: Response, folder: Folder) -> Iterator[JudgedClaim]:
@@ -139,20 +112,6 @@ def claims_of_response(response: Response, folder: Folder) -> Iterator[JudgedCla
         value = {"results": response.value.get(METRICS)}
         for claim in judge_figures(Document("", REPORT, value, None), folder):
             yield claim._replace(pointer=f"/{METRICS}{claim.pointer.removeprefix('/results')}")
-
-
-def _judge(
-    label: str, place: str, kind: ClaimKind, number: Any, bounds: Bounds
-) -> Iterator[JudgedClaim]:
-    if number is None or (isinstance(number, float) and not math.isfinite(number)):
-        return
-    value = Decimal(str(number))
-    is_score = kind not in (kinds.COUNT, kinds.ERROR)
-    claim = Claim(place, label, kind, value, number, is_score=is_score)
-    if is_outside_bounds(value, bounds):
-        yield refute(claim, None, "", 0).claim
-    else:
-        yield leave_open(claim, Reason.NO_ROWS).claim
 
 
 def find_thresholds(

@@ -61,7 +61,10 @@ MISSING: Final = (
 
 
 class ReadDocument(NamedTuple):
-    """A document that was read: its value and its bytes."""
+    """A document that was read: its value and its bytes.
+
+    `replaced` holds the pointers of numbers that are not finite, whose values are substitutes.
+    """
 
     value: Any
     text: bytes
@@ -82,18 +85,19 @@ def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSumm
     read = _input(documents, run.inputs)
     output = _document(documents, run.aggregate, OUTPUT)
     scores = _scores(documents, output, read)
-    document = None if output is None else output.value
+    document, replaced = (None, frozenset()) if output is None else (output.value, output.replaced)
     digits = None if output is None else read_decimals(output.text)
     if run.rows is None:
-        judged = judge_scores(scores or [], document, digits, None)
+        judged = judge_scores(scores or [], document, digits, None, replaced)
         is_input = run.aggregate is None
         return _mark_missing(run, _close_check(documents, None if is_input else judged))
     log = LogTally(collect_known(read, scores, digits))
     _check_log(documents, log, _samples(options, read), show, progress)
     tally = documents.collector.tally
-    is_read = bool(tally.rows) and not tally.unread and documents.incomplete_reason is None
-    judged = judge_scores(scores or [], document, digits, log, is_read=is_read)
-    summary = _close_check(documents, judged, tally.rows, is_read=is_read)
+    is_read = not tally.unread and documents.incomplete_reason is None
+    known = log if tally.rows else None
+    judged = judge_scores(scores or [], document, digits, known, replaced, is_read=is_read)
+    summary = _close_check(documents, judged, tally.rows, is_read=is_read and bool(tally.rows))
     if tally.unread or not tally.rows:
         unread = f"{count_noun(tally.unread, 'record')} could not be read"
         summary.leave_open(unread if tally.unread else "the log has no records")

@@ -17,8 +17,8 @@ from evalstream.rules.members import is_a
 
 INSTANCE_MEMBERS: Final = ("id", "input", "actual-output", "expected-output")
 METRIC_MEMBERS: Final = ("id", "enable", "parameters")
-OUTPUT_MEMBERS: Final = ("parameters", "score", "elapsed time")
-RECORD_MEMBERS: Final = ("instance_id", "parameters", "result")
+OUTPUT_MEMBERS: Final = (*documents.METRIC_NAMES, "parameters", "score", "elapsed time")
+RECORD_MEMBERS: Final = (*documents.METRIC_NAMES, "instance_id", "parameters", "result")
 
 
 def require_one_spelling(

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.parsing.json import canonical, resolve, type_name
+from evalstream.parsing.json import canonical, resolve, resolve_pointer, type_name
 from evalstream.parsing.json_values import is_number
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import kinds
@@ -161,10 +161,7 @@ def is_lower_better(metric: str) -> bool:
 
 def claim_at(document: Any, place: str, path: tuple[str, ...]) -> Decimal | None:
     """Return the number at a path below a JSON Pointer, as it was written."""
-    steps = [step.replace("~1", "/").replace("~0", "~") for step in place.split("/")[1:]]
-    for step in steps:
-        document = resolve(document, [int(step)] if isinstance(document, list) else [step])
-    number = resolve(document, path)
+    number = resolve(resolve_pointer(document, place), path)
     if not isinstance(number, Decimal) or not number.is_finite():
         return None
     return number if abs(number.adjusted()) <= _LARGEST_EXPONENT else None
@@ -227,14 +224,39 @@ Others need more than results: the deviation of a score is not that of the resul
 """
 
 
-OVERLAP: Final = kinds.UNKNOWN._replace(name="overlap", bounds=lambda _evidence: (0, 100))
-"""A figure that is a share or in percent, whatever its formula over the whole data set."""
+SHARE: Final = kinds.UNKNOWN._replace(name="share or percentage", bounds=lambda _: (0, 100))
+OVERLAP: Final = SHARE._replace(name="overlap")
+ERROR_RATE: Final = kinds.UNKNOWN._replace(name="error rate", bounds=lambda _: (0, None))
+PERPLEXITY: Final = kinds.UNKNOWN._replace(name="perplexity", bounds=lambda _: (1, None))
 
-_OF_OVERLAPS: Final = LazyPattern(
-    r"(?i)(?:(?:corpus|sentence)[ _-])?(?:(?:sacre)?bleu|chrf\+*|rouge[ _-]?(?:[0-9]|l(?:sum)?)?)"
-    r"(?:[ _-](?:nltk|score|[0-9]))?"
-)
-"""Their whole names: the logarithm of one, a difference or a length has other bounds."""
+_BOUNDED: Final = {
+    SHARE: LazyPattern(r"(?i)acc|accuracy|exact[ _-]?match"),
+    OVERLAP: LazyPattern(
+        r"(?i)(?:(?:corpus|sentence)[ _-])?(?:(?:sacre)?bleu|chrf\+*|meteor"
+        r"|rouge[ _-]?(?:[0-9]|l(?:sum)?)?)(?:[ _-]\(?(?:nltk|score|[0-9])\)?)?"
+    ),
+    ERROR_RATE: LazyPattern(
+        r"(?i)(?:(?:character|word)[ _-]error|translation[ _-]edit)[ _-]rate|cer|ter|wer"
+    ),
+    PERPLEXITY: LazyPattern(r"(?i)(?:mean[ _-])?perplexity"),
+}
+"""Kinds with bounds whatever their formula over the whole data set, and their names.
+
+A share or an overlap may be in percent.
+
+The whole name decides: the logarithm of one, a difference or a length has other bounds.
+"""
+
+
+@lru_cache(maxsize=4096)
+def choose_bounded_kind(metric: str, path: tuple[str, ...]) -> ClaimKind:
+    """Return the kind of a score or result by its bounds; of one without any it is not known."""
+    name = _name_figure(metric, path)
+    return next((one for one, names in _BOUNDED.items() if names.fullmatch(name)), kinds.UNKNOWN)
+
+
+def _name_figure(metric: str, path: tuple[str, ...]) -> str:
+    return path[-1] if path and path[-1].lower() != "score" else metric
 
 
 def choose_kind(metric: str, path: tuple[str, ...]) -> ClaimKind:
@@ -245,10 +267,10 @@ def choose_kind(metric: str, path: tuple[str, ...]) -> ClaimKind:
     """
     if is_mean(metric, path):
         return kinds.MEAN
-    name = path[-1] if path else metric
+    name = _name_figure(metric, path)
     kind = kinds.kind_named(name)
     if kind is None or kind not in _OF_RESULTS or name.strip().lower() in COUNTS:
-        return OVERLAP if _OF_OVERLAPS.fullmatch(name) else kinds.UNKNOWN
+        return choose_bounded_kind(metric, path)
     is_variant = not metric_words(metric).isdisjoint(NO_MEAN_WORDS)
     return kinds.AVERAGE if kind is kinds.MEAN and is_variant else kind
 

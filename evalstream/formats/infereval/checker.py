@@ -203,7 +203,8 @@ class EvaluationCheck:
         if items is not None:
             self._documents.note_all(open_votes(items.tally.claims()))
             self._documents.note_all(items.usual.report())
-        if benchmark is None or items is None:
+        # A second list of items is not looked at.
+        if benchmark is None or items is None or evaluation.document.get(ITEMS):
             return
         missing = [name for name in benchmark.by_id if name not in items.found]
         if missing:
@@ -216,7 +217,7 @@ class EvaluationCheck:
             return
         collector, code = self._documents.collector, INF308.code
         if evaluation.reading is None or code not in collector.context.enabled_codes:
-            yield Checked("no verdict compared with its response", None)
+            yield Checked("no verdict read from its response", None)
             return
         of = f"{items.answered:,} of {count_noun(items.samples, 'verdict')}"
         differ = any(one == code for one, _ in collector.counts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -36,36 +36,33 @@ class VerdictTally:
     """Counts the claims of items by member, state and reason; claims of one kind become one."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[str, State, Reason | None], _Group] = {}
+        self._groups: defaultdict[tuple[str, State, Reason | None], _Group] = defaultdict(_Group)
 
     def add(self, item: Item) -> None:
         """Add the claims of an item: the verdict of its model, and the counts of its vote."""
-        samples, tie_break = item.samples, item.evaluation.tie_break
-        outcome = item.outcome
-        reason = None
+        samples, outcome, reason = item.samples, item.outcome, None
         if not samples:
             reason = Reason.UNREAD if samples is None else Reason.NO_ROWS
-        elif tie_break is None and outcome.tie_broken:
+        elif outcome.tie_broken and item.evaluation.tie_break is None:
             reason = Reason.UNSURE
         verdict, votes = item.value.get(VERDICT), object_or_empty(item.value.get(VOTE))
-        counts = {name: votes.get(name, 0) for name in VERDICTS} if votes else {}
-        counts = {name: number for name, number in counts.items() if is_number(number)}
-        claims: list[tuple[str, Verdicts, Verdicts]] = [
-            (VERDICT, {verdict: 1} if verdict in VERDICTS else {}, {outcome.verdict: 1}),
-            (VOTE, counts, {name: outcome.counts[name] for name in counts}),
-        ]
+        claims: list[tuple[str, Verdicts, Verdicts]] = []
+        if verdict in VERDICTS:
+            claims.append((VERDICT, {verdict: 1}, {outcome.verdict: 1}))
+        counts = [votes.get(name, 0) for name in VERDICTS]
+        if votes and all(map(is_number, counts)):
+            claims.append((VOTE, dict(zip(VERDICTS, counts, strict=True)), outcome.counts))
         for member, claimed, recomputed in claims:
-            if not claimed:
-                continue
             # No rule for ties changes what is counted.
             why = None if member == VOTE and samples else reason
-            is_right = all(recomputed.get(name, 0) == number for name, number in claimed.items())
-            state = State.OPEN if why else State.CONFIRMED if is_right else State.REFUTED
-            group = self._groups.setdefault((member, state, why), _Group())
+            state = State.CONFIRMED if claimed == recomputed else State.REFUTED
+            group = self._groups[member, State.OPEN if why else state, why]
             group.items += 1
             group.samples += len(samples or ())
-            group.claimed.update(claimed)
-            group.recomputed.update(recomputed if samples else {})
+            for name, number in claimed.items():
+                group.claimed[name] += number
+            for name, number in recomputed.items() if samples else ():
+                group.recomputed[name] += number
 
     def claims(self) -> Iterator[JudgedClaim]:
         """Yield a claim for each member, state and reason, which covers all of its items."""

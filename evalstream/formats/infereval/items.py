@@ -37,6 +37,7 @@ from evalstream.parsing.json import (
     UTF8_MARK,
     Parsed,
     SyntaxIssue,
+    blank_values,
     fast,
     is_finite,
     member,
@@ -73,8 +74,9 @@ def parse_envelope(envelope: Envelope, max_depth: int) -> ObjectReading:
     if parsed.readable and not isinstance(parsed.value, dict):
         violations += read_object(text, max_depth, torn=True, noun="an evaluation").violations
     is_object = parsed.readable and isinstance(parsed.value, dict)
-    value = parsed.value if is_object else None
-    return ObjectReading(value, violations, _replaced_pointers(issues))
+    value, replaced = parsed.value if is_object else None, _replaced_pointers(issues)
+    blank_values(value, replaced)
+    return ObjectReading(value, violations, replaced)
 
 
 def read_item(text: bytes, offset: int, start: Position, max_depth: int) -> Parsed:
@@ -142,9 +144,10 @@ class ItemPass:
         parsed = self._read(element)
         found = _explain_issues(parsed.issues)
         if parsed.readable:
+            replaced = _replaced_pointers(parsed.issues)
+            blank_values(parsed.value, replaced)
             if self._samples is not None and isinstance(parsed.value, dict):
                 self._samples.add(parsed.value, element.line, element.offset)
-            replaced = _replaced_pointers(parsed.issues)
             found += [
                 PlacedViolation(violation)
                 for violation in self._violations(parsed.value, element.line)

@@ -121,6 +121,15 @@ def choose_usual_reading(config: Mapping[str, Any], prompt: Any = None) -> Readi
     return _by_words(SUPPORT) if is_unknown and config.get("question_form") != COHERENCE else None
 
 
+def can_mean(response: str, verdict: str) -> bool:
+    """Return whether some prompt may read a verdict from a response.
+
+    The package's prompts take a verdict's word out of it; those of others may have other words.
+    """
+    meant = {_MEANT[word] for word in _MEANT if word in response.upper()} - {ABSTAIN}
+    return verdict == ABSTAIN or not meant or verdict in meant
+
+
 def _name_prompt(prompt: Any) -> str | None:
     """Return the id of a benchmark's prompt whose answers are read as those of the default one."""
     if not isinstance(prompt, dict) or prompt.get("parse_regex") not in (None, _PARSE_REGEX):

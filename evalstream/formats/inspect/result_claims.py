@@ -23,7 +23,7 @@ from evalstream.parsing.json_values import holds_double, to_float
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence, sum_clusters
-from evalstream.stats.claims.judge import judge
+from evalstream.stats.claims.judge import judge, judge_without_rows
 from evalstream.stats.claims.judgement import Claim, Judgement, confirm, leave_open, refute
 from evalstream.stats.claims.kinds import ClaimKind, Figure
 from evalstream.stats.claims.reducers import CannotCompute, is_missing
@@ -122,7 +122,7 @@ class ResultClaims:
         try:
             value = self._value(metric, params)
         except CannotCompute as error:
-            return self._judge_bounds(claim, error.reason)
+            return judge_without_rows(claim, error.reason, self._rows)
         if value is None:
             message = f"{metric.formula} gives no figure of this name"
             return refute(claim, None, message, self._rows)
@@ -177,7 +177,7 @@ class ResultClaims:
         """Judge a metric of the task's own: its mean confirms it, and bounds refute it."""
         scores = self._scores
         if scores is None or not scores.is_numeric or not len(scores):
-            return self._judge_bounds(claim, self._reason)
+            return judge_without_rows(claim, self._reason, self._rows)
         if claim.value is None:
             return leave_open(claim, Reason.FORMULA, self._rows)
         own = kinds.UNKNOWN._replace(name=kind.name, hints=kinds.no_figures)
@@ -229,15 +229,6 @@ class ResultClaims:
         label = f"{self._label} {metric.key}"
         return Claim(place, label, kind, number, value, is_score=is_score)
 
-    def _judge_bounds(self, claim: Claim, reason: Reason) -> Judgement:
-        """Leave a claim open, unless it is outside the bounds of its kind."""
-        if claim.value is not None:
-            kind = claim.kind._replace(figures=kinds.no_figures)
-            judgement = judge(claim._replace(kind=kind), _NONE)
-            if judgement.claim.state is State.REFUTED:
-                return judgement
-        return leave_open(claim, reason, self._rows)
-
     @property
     def _counts_nan(self) -> bool:
         """Whether scores that are NaN are among those of the figures, as in earlier releases."""
@@ -268,8 +259,6 @@ _WORD: Final = LazyPattern("[a-z]+")
 _MEANS: Final = frozenset({"average", "avg", "mean"})
 _SCORES: Final = frozenset({"score", "scores"})
 """Words of names; a mean of anything but scores, such as mean_reward, is in no range of theirs."""
-
-_NONE: Final = Evidence(ScoreSums())
 
 
 def _choose_kind(name: str | None, metric: Metric, params: Mapping[str, Any]) -> ClaimKind:

@@ -86,10 +86,10 @@ class SampleView:
 
     @cached_property
     def declared_scorers(self) -> Mapping[str, Mapping[str, Any]]:
-        """The declared scorers; where a log of a recent release has none, those of its results."""
+        """The declared scorers, and those that the results of a recent release name besides."""
         if self.log is None:
             return {}
-        return self.log.declared_scorers or (self.log.stated_scorers if self.is_recent else {})
+        return {**(self.log.stated_scorers if self.is_recent else {}), **self.log.declared_scorers}
 
     @cached_property
     def has_plain_plan(self) -> bool:

@@ -47,6 +47,17 @@ def build_chain(steps: str, *, is_old: bool = False) -> tuple[Apply, ...] | None
     return tuple(found)
 
 
+def is_known_step(step: Mapping[str, Any]) -> bool:
+    """Tell whether the harness has a filter of this name, with these arguments.
+
+    A class of a task stands in brackets, as Python shows it.
+    """
+    name = step.get("function")
+    if name in _KNOWN and not isinstance(step.get("regex_pattern"), str):
+        return build_chain(json.dumps([step])) is not None
+    return name in _KNOWN or name in _OF_DOCS or str(name).startswith("<")
+
+
 def gives_texts(steps: str) -> bool:
     """Return whether a chain makes texts of texts, and lists of them."""
     return '"map"' not in steps and build_chain(steps) is not None
@@ -174,6 +185,12 @@ _KNOWN: Final[Mapping[str, Callable[..., Apply]]] = {
 }
 """The filters of the harness that need nothing but the answers."""
 
+_OF_DOCS: Final = frozenset(
+    {"custom", "decontaminate", "format_span", "multi_choice_regex", "regex_pos"}
+    | {"ACP_grammar_filter"}
+)
+"""Filters of the harness that need a doc, or code."""
+
 _OLD: Final[Mapping[str, Callable[..., Apply]]] = {
     "remove_whitespace": lambda: _each(lambda text: text.removeprefix(" "))
 }
@@ -183,6 +200,7 @@ _OLD: Final[Mapping[str, Callable[..., Apply]]] = {
 def follows(steps: str, answers: Any, shown: Any) -> tuple[bool, Any]:
     """Return whether a filter gives what a row shows, and what it gives for each request.
 
+    The answers to a request are a list, also where there is only one.
     Raises NotFollowed where that is not known.
     """
     first = None
@@ -190,7 +208,7 @@ def follows(steps: str, answers: Any, shown: Any) -> tuple[bool, Any]:
         chain = build_chain(steps, is_old=is_old)
         if chain is None or not isinstance(answers, list):
             raise NotFollowed
-        given = [apply_chain(chain, some) for some in answers]
+        given = [apply_chain(chain, some) if isinstance(some, list) else None for some in answers]
         if given == as_texts(shown):
             return True, given
         first = given if first is None else first

@@ -228,8 +228,10 @@ def _derive_generated(
     row: Mapping[str, Any], answers: list[Any], target: str, plan: ScoringPlan
 ) -> Iterator[Derived]:
     answer, steps = answers[0], dict(plan.filters).get(str(row.get("filter")))
+    if not isinstance(answer, str) or steps is None:
+        return
     # The answers of other filters may be numbers, which the row shows as texts.
-    if not isinstance(answer, str) or steps is None or not gives_texts(steps):
+    if not gives_texts(steps) and _may_equal(answer, sum(_several(target), [target])):
         return
     for name, options in plan.metrics:
         if name == "exact_match":
@@ -240,6 +242,19 @@ def _derive_generated(
                 yield Derived(name, tuple(map(float, found)))
         elif name in _TRANSLATIONS:
             yield Derived(name, ([target, answer], *([some, answer] for some in _several(target))))
+
+
+def _may_equal(text: str, targets: Sequence[str]) -> bool:
+    """Tell whether a text may show a value that equals a target which is written otherwise."""
+    number = _to_number(text)
+    is_other = text in {"True", "False", "None"}
+    return is_other or any(one != text and _to_number(one) == number for one in targets)
+
+
+def _to_number(text: str) -> float:
+    with suppress(ValueError):
+        return float(text)
+    return math.nan
 
 
 def _several(target: str) -> Iterator[list[str]]:

@@ -30,6 +30,15 @@ NO_STDERR: Final = "N/A"
 """What the harness writes for an error that it does not compute."""
 
 
+DEFAULT_METRICS: Final[Mapping[str, tuple[str, ...]]] = {
+    "loglikelihood": ("perplexity", "acc"),
+    "loglikelihood_rolling": ("word_perplexity", "byte_perplexity", "bits_per_byte"),
+    "multiple_choice": ("acc", "acc_norm"),
+    "generate_until": ("exact_match",),
+}
+"""The metrics by which the harness scores a task that lists none, by its output type."""
+
+
 class TaskFigure(NamedTuple):
     """A figure of the results: its task, its metric and filter, whether it is a standard error.
 
@@ -58,12 +67,13 @@ class ListedMetric(NamedTuple):
     """An entry of a task's list of metrics.
 
     `name` is None for a function; `aggregation` is a text, or None where the entry has none.
-    `options` are all further members.
+    `higher_is_better` is as written, `options` are all further members.
     """
 
     place: int
     name: str | None
     aggregation: str | None
+    higher_is_better: Any
     options: Mapping[str, Any]
 
 
@@ -99,8 +109,16 @@ class Results(DataClass, frozen=True):
         return object_or_empty(object_or_empty(self.document.get("configs")).get(task))
 
     def metric_list(self, task: str) -> list[ListedMetric] | None:
-        """Return the metrics that a task's configuration lists, None without a list."""
-        listed = self.config(task).get("metric_list")
+        """Return the metrics that a task's configuration lists, or else those of its output type.
+
+        None for a task in Python, whose configuration has no doc_to_text. Source:
+        DEFAULT_METRIC_REGISTRY in api/registry.py of lm_eval.
+        """
+        config = self.config(task)
+        listed = config.get("metric_list")
+        if listed is None and "doc_to_text" in config:
+            names = DEFAULT_METRICS.get(str(config.get("output_type")), ())
+            listed = [{"metric": name} for name in names]
         if not isinstance(listed, list):
             return None
         return [
@@ -229,6 +247,7 @@ def _make_listed(place: int, entry: Mapping[str, Any]) -> ListedMetric:
         place,
         name if isinstance(name, str) else None,
         None if said is None else str(said),
+        entry.get("higher_is_better"),
         {key: value for key, value in entry.items() if key not in _NAMED},
     )
 

@@ -77,6 +77,8 @@ class Flag:
     WRONG_HASH: Final = 32768
     LIKE_LOG: Final = 65536
     UNLIKE_LOG: Final = 131072
+    LOGGED: Final = 33554432
+    UNLOGGED: Final = 67108864
     PROMPTED: Final = 262144
     UNPROMPTED: Final = 524288
     SOURCED: Final = 1048576

@@ -169,6 +169,8 @@ enum flag {
     WRONG_HASH = 32768,  /* sample_hash is not what any recipe gives that is tried */
     LIKE_LOG = 65536,    /* prompt and target have the hashes that the harness logged, or */
     UNLIKE_LOG = 131072, /* one of them has another */
+    LOGGED = 33554432,   /* all of them can be compared with such hashes, or */
+    UNLOGGED = 67108864, /* not */
     PROMPTED = 262144, /* input.formatted holds input.raw, or */
     UNPROMPTED = 524288, /* does not */
     SOURCED = 1048576, /* output.raw holds the answer that was extracted from it, or */

@@ -425,9 +425,13 @@ static enum answer has_logged_hash(
 static void check_log(struct scanner *scanner, const struct texts *texts, struct row *row) {
     enum { APART = 0xFF };
     const struct value *const formatted = &scanner->facts.slot[FORMATTED];
-    if (!(scanner->demands.checks & ES410) || !scanner->hasher.start || row->flags & UNCOVERED ||
-        2 * scanner->hasher.size != HASH_DIGITS || formatted->kind > NULL_KIND)
+    if (!(scanner->demands.checks & ES410) || !scanner->hasher.start ||
+        2 * scanner->hasher.size != HASH_DIGITS)
         return;
+    if (row->flags & UNCOVERED || formatted->kind > NULL_KIND) {
+        row->flags |= UNLOGGED;
+        return;
+    }
     const byte *const raw = texts->data + row->texts.input;
     const byte *const end = texts->data + row->texts.choices;
     const byte *const apart = memchr(raw, APART, (size_t)(end - raw));
@@ -437,6 +441,7 @@ static void check_log(struct scanner *scanner, const struct texts *texts, struct
         has_logged_hash(scanner, PROMPT_HASH, raw, (size_t)((apart ? apart : end) - raw));
     const enum answer targeted =
         single ? has_logged_hash(scanner, TARGET_HASH, target, (size_t)(end - target)) : PERHAPS;
+    row->flags |= prompted != PERHAPS && (targeted != PERHAPS || !single) ? LOGGED : UNLOGGED;
     if (prompted == NO || targeted == NO)
         row->flags |= UNLIKE_LOG;
     else if (prompted == YES || targeted == YES)

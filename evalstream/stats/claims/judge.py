@@ -32,6 +32,7 @@ from evalstream.stats.claims.rounding import (
     is_surely_exact,
     last_unit,
 )
+from evalstream.stats.tally import ScoreSums
 
 SLACK: Final = 0.1
 """The share by which an error from resampling may differ from the closed form, beside chance."""
@@ -54,9 +55,37 @@ def judge(claim: Claim, evidence: Evidence) -> Judgement:
         from evalstream.stats.claims.intervals import judge_interval
 
         return judge_interval(claim, value, evidence)
+    rows = evidence.sums.joined_rows
     if value is None:
-        return leave_open(claim, Reason.FORMULA, evidence.sums.joined_rows)
-    return _judge_number(claim, value, evidence)
+        return leave_open(claim, Reason.FORMULA, rows)
+    # The figures of an exact kind are within its limits, and say more.
+    impossible = None if claim.kind.is_exact else refute_impossible(claim, claim.kind, rows)
+    return impossible or _judge_number(claim, value, evidence)
+
+
+def judge_without_rows(claim: Claim, reason: Reason, rows: int = 0) -> Judgement:
+    """Leave a claim open, unless no figure of its kind can be the claim."""
+    return refute_impossible(claim, claim.kind, rows) or leave_open(claim, reason, rows)
+
+
+def refute_impossible(claim: Claim, kind: ClaimKind, rows: int = 0) -> Judgement | None:
+    """Refute a claim that no figure of a kind can be, whatever the rows."""
+    value = claim.value
+    range_ = describe_excess(kind, value) if isinstance(value, Decimal) else None
+    return refute(claim, None, f"the claim is outside {range_}", rows) if range_ else None
+
+
+def describe_excess(kind: ClaimKind, value: Decimal | float) -> str | None:
+    """Return in words the range that figures of a kind have whatever the rows, if not this one."""
+    least, most = limits = kind.bounds(_NO_ROWS)
+    near = as_float(value)
+    if near is not None and (least is None or near >= least) and (most is None or near <= most):
+        return None
+    is_outside = is_outside_bounds(Decimal(str(value)), limits)
+    return f"{_describe(limits)}, the range of every {kind.name}" if is_outside else None
+
+
+_NO_ROWS: Final = Evidence(ScoreSums())
 
 
 def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement:
@@ -77,13 +106,13 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
     if is_whole:
         found, best = _agreeing(claim, value, figures, evidence)
         if best is not None:
-            judged = confirm(claim, _plain(best.value), best.rows or rows, found)
             is_partial = claim.is_score and (best.rows or claim.kind is kinds.LEVEL)
             told = best.words if is_partial and best is not figures[0] else None
-            return judged._replace(claim=judged.claim._replace(reason=told))
+            return confirm(claim, _plain(best.value), best.rows or rows, found, told)
         shows_digits = near and abs(Fraction(near.value)) >= FEWEST_UNITS * evidence.unit
         if shows_digits or _best(value, claim.kind.rounded(evidence))[1] is not None:
-            return confirm(claim, expected, rows, Agreement.ROUGH)
+            told = Reason.COARSE.value if shows_digits else None
+            return confirm(claim, expected, rows, Agreement.ROUGH, told)
     if not _is_impossible(claim, value, evidence):
         reason = _open_reason(claim, value, figures, evidence)
         if reason is not None or near is not None:
@@ -205,15 +234,13 @@ def _reach(claim: Claim, evidence: Evidence) -> Bounds:
     """Return the bounds of a claim, also where samples that it covers have no rows."""
     if not evidence.missing:
         least, most = claim.kind.bounds(evidence)
-        if evidence.unit:
-            least, most = _widen((least, most), evidence.unit / 2)
         power = claim.kind.power
         return (
             None if least is None else least * evidence.factors[0] ** power,
             None if most is None else most * evidence.factors[-1] ** power,
         )
     if claim.kind is not kinds.MEAN or evidence.mean is None:
-        return None, None
+        return claim.kind.bounds(_NO_ROWS)
     total, number = evidence.mean * evidence.rows, evidence.rows + evidence.missing
     (least, most), factor = evidence.limits, evidence.factors[-1]
     if most is not None and factor > 1:
@@ -225,14 +252,6 @@ def _reach(claim: Claim, evidence: Evidence) -> Bounds:
         for limit, unit in ((least, evidence.factors[0]), (most, factor))
     ]
     return ends[0], ends[1]
-
-
-def _widen(bounds: Bounds, by: Fraction) -> Bounds:
-    least, most = bounds
-    return (
-        None if least is None else Fraction(least) - by,
-        None if most is None else Fraction(most) + by,
-    )
 
 
 def _near(value: Decimal, figures: Iterable[Figure], evidence: Evidence) -> Figure | None:

@@ -113,11 +113,15 @@ def refute(claim: Claim, expected: Any, message: str, rows: int) -> Judgement:
 
 
 def confirm(
-    claim: Claim, recomputed: Any, rows: int, found: Agreement = Agreement.FULL
+    claim: Claim,
+    recomputed: Any,
+    rows: int,
+    found: Agreement = Agreement.FULL,
+    reason: str | None = None,
 ) -> Judgement:
     """Return a claim that is true, at least after rounding."""
     state = State.CONFIRMED if found is Agreement.FULL else State.ROUNDED
-    return Judgement(_make_judged(claim, state, recomputed, rows))
+    return Judgement(_make_judged(claim, state, recomputed, rows, reason))
 
 
 def judge_count(claim: Claim, right: Collection[int], message: str, rows: int) -> Judgement:

@@ -121,7 +121,11 @@ def _near_means(evidence: Evidence) -> Iterator[Figure]:
 
 
 def _range_of_scores(evidence: Evidence) -> Bounds:
-    return evidence.extremes or (None, None)
+    """Return the least and the greatest score, or what they may be before they were rounded."""
+    if evidence.extremes is None or not evidence.unit:
+        return evidence.extremes or (None, None)
+    least, most = map(Fraction, evidence.extremes)
+    return least - evidence.unit / 2, most + evidence.unit / 2
 
 
 def _deviations(evidence: Evidence) -> Iterator[Figure]:
@@ -185,11 +189,11 @@ def _nearest_levels(evidence: Evidence) -> Iterator[Figure]:
 
 
 def _least(evidence: Evidence) -> Iterator[Figure]:
-    return make_figures("the least score", _range_of_scores(evidence)[0])
+    return make_figures("the least score", evidence.sums.least)
 
 
 def _greatest(evidence: Evidence) -> Iterator[Figure]:
-    return make_figures("the greatest score", _range_of_scores(evidence)[1])
+    return make_figures("the greatest score", evidence.sums.most)
 
 
 def _counts(evidence: Evidence) -> Iterator[Figure]:
@@ -207,7 +211,7 @@ def _right_answers(evidence: Evidence) -> Iterator[Figure]:
 
 
 def _number_of_rows(evidence: Evidence) -> Bounds:
-    return 0, evidence.sums.joined_rows
+    return 0, evidence.sums.joined_rows or None
 
 
 def words(text: str) -> frozenset[str]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.temporary_file import open_temporary_file
 
 Array = NDArray[Any]
 """An array whose elements mypy does not follow."""
@@ -125,9 +126,7 @@ class RecordStore:
 
     def _write(self, records: Array) -> int:
         if self._fd < 0:
-            import tempfile
-
-            file = tempfile.TemporaryFile(prefix="evalstream-", buffering=0)  # noqa: SIM115 - lives as long as this
+            file = open_temporary_file(buffering=0)
             self._close, self._fd = weakref.finalize(self, file.close), file.fileno()
         start, rest = self._end, records.view(np.uint8).data
         while rest:

@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 import math
-import tempfile
 import tracemalloc
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -247,13 +246,13 @@ def test_exactly_what_is_odd_is_found(entries: list[Entry], sizes: list[int], ro
 def test_records_stay_in_memory_where_no_file_can_be_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tried: list[str] = []
+    tried: list[None] = []
 
-    def refuse(*, prefix: str) -> IO[bytes]:
-        tried.append(prefix)
-        raise PermissionError(prefix)
+    def refuse() -> IO[bytes]:
+        tried.append(None)
+        raise PermissionError
 
-    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(duplicate_index, "open_temporary_file", refuse)
     monkeypatch.setattr(duplicate_index, "RECORDS_SHARE", 1 << 60)
     entries = [
         Entry(bytes([n % 5]) * 16, bytes([n]) * 16, n, 0, 0, 0, 0, 1.0, 0, 0) for n in range(20)

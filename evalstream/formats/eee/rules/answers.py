@@ -17,6 +17,7 @@ Row = Mapping[str, Any]
 
 PROMPT: Final = "prompt"
 SOURCE: Final = "source"
+LOG: Final = "log"
 ANSWER: Final = "answer"
 """Keys of a tally: a habit, the strain of the row, and whether it keeps to it.
 

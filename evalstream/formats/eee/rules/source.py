@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.rules.answers import LOG
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hashing import hash_function
-from evalstream.model.text import is_hex_digest
+from evalstream.model.text import count_noun, is_hex_digest
 from evalstream.parsing.json import member
 from evalstream.rules.base import declare_rule
 
@@ -47,26 +48,40 @@ def compare_log(row: Mapping[str, Any]) -> str | None:
     empty where there is no reference. None where the row has no such hashes, or a prompt of its own
     in input.formatted.
     """
-    metadata, covered = row.get("metadata"), row_view.hash_input(row)
-    if covered is None or member(row.get("input"), "formatted") is not None:
-        return None
-    raw, reference = covered
-    references = [reference] if isinstance(reference, str) else reference
-    target = None if len(references) > 1 else "".join(references)
-    texts = {"prompt_hash": raw, "target_hash": target}
+    metadata = row.get("metadata")
+    texts = _list_hashed(row)
     found = {_has_hash(text, member(metadata, name)) for name, text in texts.items()}
     if False in found:
         return UNLIKE_LOG
     return LIKE_LOG if True in found else None
 
 
-def _has_hash(text: str | None, digest: Any) -> bool | None:
-    if text is None or not isinstance(digest, str):
-        return None
-    if len(digest) != DIGITS or not is_hex_digest(digest):
+def is_comparable(row: Mapping[str, Any]) -> bool:
+    """Tell whether all texts of a row that lm-eval hashes can be compared with its hashes."""
+    metadata, texts = row.get("metadata"), _list_hashed(row)
+    return bool(texts) and all(_is_digest(member(metadata, name)) for name in texts)
+
+
+def _list_hashed(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the texts that lm-eval hashes by the names of their hashes, none if they are unknown."""
+    covered = row_view.hash_input(row)
+    if covered is None or member(row.get("input"), "formatted") is not None:
+        return {}
+    raw, reference = covered
+    references = [reference] if isinstance(reference, str) else reference
+    target = {} if len(references) > 1 else {"target_hash": "".join(references)}
+    return {"prompt_hash": raw, **target}
+
+
+def _is_digest(digest: Any) -> bool:
+    return isinstance(digest, str) and len(digest) == DIGITS and is_hex_digest(digest)
+
+
+def _has_hash(text: str, digest: Any) -> bool | None:
+    if not _is_digest(digest):
         return None
     try:
-        return hash_function("sha256")(text.encode()).hexdigest() == digest
+        return bool(hash_function(ALGORITHM)(text.encode()).hexdigest() == digest)
     except UnicodeEncodeError:
         return None
 
@@ -83,6 +98,17 @@ def _unlike_the_log(facts: RunFacts) -> Iterator[Violation]:
         )
         severity = None if forms.count(LIKE_LOG) else Severity.WARNING
         yield ES410.violation(message, count=count, severity=severity)
+    found: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+    for (habit, *_, kept), count, line in facts.tally.habits.entries():
+        if habit == LOG:
+            found[bool(kept)].append((line, count))
+    lacking, having = (sum(count for _, count in found[kept]) for kept in (False, True))
+    if 0 < lacking < having:
+        message = (
+            "input cannot be compared with prompt_hash and target_hash in metadata, as it can in"
+            f" {count_noun(having, 'other row')} (first {facts.at(min(found[False])[0])})"
+        )
+        yield ES410.violation(message, count=lacking, severity=Severity.WARNING)
 
 
 ES410: Final = declare_rule("ES410", run=_unlike_the_log, needed_fact="tally.hash_forms")

@@ -18,6 +18,7 @@ from evalstream.formats.evalguard.format import (
     THRESHOLD,
 )
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty, numbered_texts, objects
 from evalstream.rules.base import declare_rule
@@ -73,7 +74,12 @@ def _check_form(subject: views.FolderItem) -> Iterator[Violation]:
             message = "not an identifier: only letters, digits, underscores and hyphens are allowed"
             yield EVG101.violation(message, path, keyword="pattern", expected=PATTERN, found=name)
     if document.kind == REPORT and report.is_of_harness(document):
-        yield EVG101.violation(report.describe_report(subject), "", severity=Severity.INFO)
+        said, others = report.describe_report(subject)
+        yield EVG101.violation(said, "", severity=Severity.INFO)
+        if others:
+            what = "is no finite number" if others == 1 else "are no finite numbers"
+            message = f"{count_noun(others, 'value')} {what}"
+            yield EVG101.violation(message, "/results", severity=Severity.WARNING)
     for path, item in views.raw_ranges(document):
         if document.kind == THRESHOLD and views.is_legacy(item):
             yield EVG101.violation(

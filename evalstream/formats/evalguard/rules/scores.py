@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from decimal import Decimal
 from itertools import pairwise
 from typing import Final
 
@@ -12,11 +11,10 @@ from evalstream.formats.evalguard import report
 from evalstream.formats.evalguard.format import HIGHER_IS_BETTER, IMPACTS, METRIC, REPORT, TASK
 from evalstream.formats.evalguard.report import is_known_metric
 from evalstream.formats.evalguard.views import FolderItem, Range, Ranges, as_number
-from evalstream.model.finding import Severity, Violation, at_least, at_most
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
-from evalstream.rules.base import declare_rule
-from evalstream.stats.claims.judge import is_outside_bounds
+from evalstream.rules.base import Rule, declare_rule
 
 
 def _overlap(subject: FolderItem) -> Iterator[Violation]:
@@ -68,17 +66,16 @@ def _percentages(subject: FolderItem) -> Iterator[Violation]:
         if subject.folder.is_percentage(metric):
             for one in ranges:
                 yield from _limits(one, pointer((*table.path, metric, one.number)))
-    if subject.document.kind != REPORT:
-        return
-    for reported in report.iterate_values(subject.document):
-        value = reported.value
-        if value is None or not subject.folder.is_percentage(reported.metric):
-            continue
-        if not -_ROUNDING <= value <= 100 + _ROUNDING:
-            message = f"the metric {reported.metric[:80]} is a percentage, from 0 to 100"
-            yield EVG304.violation(
-                message, reported.place, expected={"minimum": 0, "maximum": 100}, found=value
-            )
+    yield from _find_faults(EVG304, subject, in_percent=True)
+
+
+def _find_faults(rule: Rule, subject: FolderItem, *, in_percent: bool) -> Iterator[Violation]:
+    """Report what is wrong with the figures of a report, for one of two rules."""
+    document, folder = subject
+    for figure in report.iterate_figures(document, folder) if document.kind == REPORT else ():
+        if figure.fault and figure.in_percent == in_percent:
+            shown = {"expected": figure.expected, "found": figure.value}
+            yield rule.violation(figure.fault, figure.pointer, **shown)
 
 
 def _limits(one: Range, place: str) -> Iterator[Violation]:
@@ -94,10 +91,6 @@ def _limits(one: Range, place: str) -> Iterator[Violation]:
                 found=limit,
                 severity=Severity.WARNING,
             )
-
-
-_ROUNDING: Final = 1e-9
-"""The tolerance beyond a bound, since 100 times a fraction may round up."""
 
 
 def _check_report(subject: FolderItem) -> Iterator[Violation]:
@@ -129,8 +122,16 @@ def _check_report(subject: FolderItem) -> Iterator[Violation]:
         results = count_noun(len(report.entry_results(document)), "result")
         message = f"{tasks} and {results} cannot be matched"
         yield EVG401.violation(message, "/results", severity=Severity.INFO)
+    yield from _find_faults(EVG401, subject, in_percent=False)
+    values: dict[tuple[str, str], report.Reported] = {}
     for reported in report.iterate_values(document):
         yield from _check_value(reported, subject)
+        before = values.setdefault((reported.task or reported.pointer, reported.name), reported)
+        if before.value != reported.value:
+            message = f"{reported.metric[:80]} of the same task has another value at {before.place}"
+            yield EVG401.violation(
+                message, reported.place, found=reported.value, severity=Severity.WARNING
+            )
 
 
 def _check_task(task: report.ReportedTask, subject: FolderItem) -> Iterator[Violation]:
@@ -145,18 +146,11 @@ def _check_task(task: report.ReportedTask, subject: FolderItem) -> Iterator[Viol
             found=task.id,
             severity=None if refers else Severity.WARNING,
         )
-    place, samples = task.samples
-    original, effective = (as_number(samples.get(name)) for name in ("original", "effective"))
-    for name, number in (("original", original), ("effective", effective)):
-        if number is not None and (number < 0 or number % 1):
-            message, at = "a number of samples is negative or has decimals", f"{place}/{name}"
-            expected = {"type": "integer", **at_least(0)}
-            yield EVG401.violation(message, at, expected=expected, found=number)
-    if original is not None and effective is not None and effective > original:
-        message = "more samples were used than the task has"
-        yield EVG401.violation(
-            message, f"{place}/effective", expected=at_most(original), found=effective
-        )
+    for name in ("n_shot", "repeats"):
+        number = as_number(task.value.get(name))
+        if number is not None and report.is_no_count(number):
+            message, at = f"{name} is negative or has decimals", f"{task.pointer}/{name}"
+            yield EVG401.violation(message, at, found=number, severity=Severity.WARNING)
 
 
 def _check_left_out(subject: FolderItem) -> Iterator[Violation]:
@@ -175,10 +169,7 @@ def _check_left_out(subject: FolderItem) -> Iterator[Violation]:
 
 def _check_value(reported: report.Reported, subject: FolderItem) -> Iterator[Violation]:
     folder = subject.folder
-    if reported.error is not None and reported.error < 0:
-        message = "the standard error is negative"
-        yield EVG401.violation(message, reported.error_place, found=reported.error)
-    yield from _check_share(reported, subject)
+    yield from _unusual_error(reported)
     if not folder.followed:
         return
     if report.is_of_harness(subject.document) and not is_known_metric(subject, reported):
@@ -193,20 +184,11 @@ def _check_value(reported: report.Reported, subject: FolderItem) -> Iterator[Vio
         )
 
 
-def _check_share(reported: report.Reported, subject: FolderItem) -> Iterator[Violation]:
-    """Report what no share of right answers can be; EVG304 knows declared percentages."""
-    value, most = reported.value, reported.most_error
-    is_none = value is not None and not 0 <= value <= 100 + _ROUNDING
-    if reported.is_share and is_none and not subject.folder.is_percentage(reported.metric):
-        message = f"{reported.metric[:80]} is a share, which is not below 0 or above 100 percent"
-        yield EVG401.violation(message, reported.place, found=value)
-    error = reported.error
-    if most is None or error is None or not 0 <= error < math.inf:
+def _unusual_error(reported: report.Reported) -> Iterator[Violation]:
+    error, usual = reported.error, reported.errors_of_right
+    if error is None or usual is None or report.find_fault_of_error(reported)[0]:
         return
-    if is_outside_bounds(Decimal(str(error)), (None, most)):
-        message = "the standard error is larger than any of answers with this share"
-        yield EVG401.violation(message, reported.error_place, expected=at_most(most), found=error)
-    elif (usual := reported.errors_of_right) is not None and not usual[0] <= error <= usual[1]:
+    if not usual[0] <= error <= usual[1]:
         message = (
             f"the standard error is not that of {reported.samples:,.0f} answers with this share"
         )

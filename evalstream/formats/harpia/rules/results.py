@@ -12,6 +12,8 @@ from evalstream.formats.harpia.documents import find_member, find_metric
 from evalstream.formats.harpia.log_tally import LogTally, Record, is_exact_match
 from evalstream.formats.harpia.requirements import at, is_empty
 from evalstream.formats.harpia.values import (
+    choose_bounded_kind,
+    iterate_numbers,
     iterate_scores,
     shape_text,
     value_difference,
@@ -21,16 +23,19 @@ from evalstream.formats.harpia.views import InputMetric, MetricOutcome, Score
 from evalstream.model.claim import Reason
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import short_text
+from evalstream.parsing.json import pointer, short_text
 from evalstream.parsing.json_values import is_number
 from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
+from evalstream.stats.claims.judge import describe_excess
 
 IDS_SHOWN: Final = 3
 """The number of missing instances, or of open scores, that a message lists."""
 
-REPORTED: Final = (Reason.UNASSIGNED.value, Reason.UNEVEN.value, Reason.MISSING.value)
-"""Reasons for open scores that HAR301 and HAR302 report."""
+REPORTED: Final = tuple(
+    one.value for one in (Reason.EMPTY, Reason.UNASSIGNED, Reason.UNEVEN, Reason.MISSING)
+)
+"""Reasons for open scores that HAR201, HAR301 and HAR302 report."""
 
 
 def _faulty_output(outcome: MetricOutcome) -> Iterator[Violation]:
@@ -133,6 +138,7 @@ def _uneven_log(seen: Record | LogTally) -> Iterator[Violation]:
 def _result_versus_score(seen: Record | JudgedScores) -> Iterator[Violation]:
     if isinstance(seen, Record):
         yield from _shape_mismatch(seen)
+        yield from _impossible_result(seen)
         yield from _wrong_match(seen)
         return
     yield from find_refuted(HAR303, seen.judgements)
@@ -155,6 +161,18 @@ def _shape_mismatch(record: Record) -> Iterator[Violation]:
         if score == found:
             message = f"the members of the result have other types than in the output: {found}"
         yield HAR303.violation(message, at("", result), severity=Severity.WARNING)
+
+
+def _impossible_result(record: Record) -> Iterator[Violation]:
+    """Report results that no metric of this name has."""
+    metric, result = record.metric.id, record.result
+    if metric is None or result is None:
+        return
+    for path, score in iterate_numbers(result.value):
+        range_ = describe_excess(choose_bounded_kind(metric, path), score)
+        if range_ is not None:
+            place = at("", result) + pointer(path)
+            yield HAR303.violation(f"the result is outside {range_}", place, found=score)
 
 
 def _wrong_match(record: Record) -> Iterator[Violation]:

@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.infereval.views import Item
-from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, Vote, has_failed
+from evalstream.formats.infereval.votes import (
+    ABSTAIN,
+    VERDICTS,
+    Reading,
+    Vote,
+    can_mean,
+    has_failed,
+)
 from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
 from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.model.text import count_noun
@@ -62,8 +69,10 @@ def _check_samples(item: Item) -> Iterator[Violation]:
     for index, wanted, request in strays[:1]:
         message = "the request is not that of this sample, item and evaluation"
         shown = {"expected": wanted, "found": request, "count": len(strays)}
-        place = f"/samples/{index}/request_id"
-        yield INF303.violation(message, place, severity=Severity.WARNING, **shown)
+        # A copy of an evaluation may have another id; its samples change no places.
+        is_own = request.startswith(f"{item.evaluation.document.get('id')}:")
+        severity = None if is_own else Severity.WARNING
+        yield INF303.violation(message, f"/samples/{index}/request_id", severity=severity, **shown)
 
 
 _OF_REQUEST: Final = re.compile(rf"{REQUEST}\d+\Z")
@@ -176,12 +185,13 @@ def _implausible(item: Item) -> Iterator[Violation]:
         usage = object_or_empty(sample.get("usage"))
         tokens = [(f"usage/{name}", number) for name, number in usage.items()]
         for name, number in (*tokens, (_REASONING, sample.get(_REASONING))):
-            place = f"/samples/{index}/{name}"
             if is_number(number) and number < 0:
                 message = f"{name.rpartition('/')[2]} is negative"
-                yield INF309.violation(message, place, found=number)
             elif name == _OUTPUT and number == 0 and has_text(sample):
-                yield INF309.violation("a response of no tokens is not empty", place, found=number)
+                message = "a response of no tokens is not empty"
+            else:
+                continue
+            yield INF309.violation(message, f"/samples/{index}/{name}", found=number)
 
 
 _OUTPUT: Final = "usage/output_tokens"
@@ -190,13 +200,14 @@ _REASONING: Final = "reasoning_tokens"
 
 def _other_verdict(item: Item) -> Iterator[Violation]:
     read = item.evaluation.reading
-    if read is None:
-        return
     for index, response, verdict in item.answers:
-        said = read(response) or ABSTAIN
-        if said != verdict:
+        said = None if read is None else read(response) or ABSTAIN
+        place = f"/samples/{index}/parsed_verdict"
+        if said is None and not can_mean(response, verdict):
+            message = f"the response says another verdict, and no word for {verdict}"
+            yield INF308.violation(message, place, found=verdict)
+        elif said not in (None, verdict):
             message = f"the response says {said}, and parsed_verdict is {verdict}"
-            place = f"/samples/{index}/parsed_verdict"
             yield INF308.violation(message, place, expected=said, found=verdict)
 
 
@@ -215,6 +226,7 @@ class UsualVerdicts:
             said = self._read(response) or ABSTAIN
             if said == verdict:
                 self._said += 1
+            if said == verdict or not can_mean(response, verdict):
                 continue
             self._unlike += 1
             self._first = self._first or (f"{place}/samples/{index}/parsed_verdict", said, verdict)

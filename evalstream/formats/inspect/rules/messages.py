@@ -34,6 +34,9 @@ def _outputs(sample: SampleView) -> Iterator[Violation]:
     if isinstance(completion, str) and last is not None and completion != last:
         message = "the events recorded another completion"
         yield INS212.violation(message, place, expected=last, found=completion)
+    elif last and not sample.value.get("output"):
+        message = "the sample has no output, but the events recorded a completion"
+        yield INS212.violation(message, sample.at("output"), expected=last)
     elif isinstance(completion, str) and not recorded.has(completion):
         yield INS212.violation("no event recorded this completion", place, found=completion)
     elif sample.has_plain_plan:

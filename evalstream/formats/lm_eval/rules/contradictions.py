@@ -256,13 +256,12 @@ def _metrics(results: Results, task: str) -> Iterator[Violation]:
 def _direction(
     results: Results, task: str, listed: ListedMetric, found: Any
 ) -> Iterator[Violation]:
-    entry = results.config(task)["metric_list"][listed.place]
     usual = listed.name not in LOWER_IS_BETTER
     is_registered = listed.name in REGISTERED
-    is_said = "higher_is_better" in entry
+    is_said = listed.higher_is_better is not None
     # Up to 0.4.12, also in its last development, the harness took higher values for better ones.
     is_either = listed.name == "ter" and not is_said and results.is_before((0, 4, 13))
-    expected = entry.get("higher_is_better", usual)
+    expected = listed.higher_is_better if is_said else usual
     if is_registered and is_said and expected.__class__ is bool and expected != usual:
         message = f"{listed.name} of {task} counts as better where it is worse for the harness"
         at = "configs", task, "metric_list", listed.place, "higher_is_better"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from evalstream.formats.lm_eval.response_filters import pattern_cost
+from evalstream.formats.lm_eval.response_filters import is_known_step, pattern_cost
 from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, parse_digest
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
 from evalstream.formats.lm_eval.views import NO_FILTER, NO_STDERR, Results, TaskFacts, with_results
@@ -55,8 +55,15 @@ def check_structure(document: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _figures(results: Results) -> Iterator[Violation]:
-    """Report numbers that are none; N/A stands for an error that was not computed."""
-    for task in object_or_empty(results.document.get("configs")):
+    """Report numbers that are none; N/A stands for an error that was not computed.
+
+    Each task with samples has a configuration.
+    """
+    configs = object_or_empty(results.document.get("configs"))
+    for task in object_or_empty(results.document.get("n-samples")):
+        if task not in configs and "configs" in results.document:
+            yield _malformed(("configs", task), f"configs has no task {task!r}", None, None)
+    for task in configs:
         shots = object_or_empty(results.document.get("n-shot")).get(task)
         yield from _optional(("n-shot", task), shots, types="integer")
     for task in results.tasks:
@@ -180,7 +187,7 @@ def _entry(path: Path, found: Any) -> Iterator[Violation]:
 
 
 def _required(path: Path, found: Any, kind: str, noun: str) -> Iterator[Violation]:
-    if found.__class__ not in _TYPES[kind][1]:
+    if found.__class__ not in _TYPES[kind][1] or found == "":
         yield _malformed(path, f"{path[-1]} must be {noun}", {"type": kind}, found)
 
 
@@ -206,6 +213,13 @@ def _pattern(path: Path, found: Any) -> Iterator[Violation]:
             yield _malformed(path, message, None, found)._replace(severity=Severity.WARNING)
 
 
+def _step(path: Path, found: Any) -> Iterator[Violation]:
+    is_named = isinstance(found, dict) and isinstance(found.get("function"), str)
+    if is_named and not is_known_step(found):
+        message = "the harness has no such filter, so that no answer is compared with it"
+        yield _malformed(path, message, None, found)._replace(severity=Severity.WARNING)
+
+
 _TASK: Final = "configs/*"
 _METRIC: Final = f"{_TASK}/metric_list/#"
 _FILTER: Final = f"{_TASK}/filter_list/#"
@@ -215,7 +229,7 @@ _OPTIONAL: Final[Mapping[str, str]] = {
     "string": (
         "model_name model_name_sanitized model_source chat_template system_instruction "
         "config/model config/model_revision results/*/name results/*/alias "
-        f"{_TASK}/task {_TASK}/task_alias {_TASK}/output_type {_TASK}/target_delimiter "
+        f"{_TASK}/task {_TASK}/task_alias {_TASK}/target_delimiter "
         f"{_TASK}/fewshot_delimiter {_METRIC}/aggregation"
     ),
     "string object": "config/model_args config/gen_kwargs",
@@ -239,11 +253,14 @@ _CHECKS: Final[tuple[tuple[str, Callable[[Path, Any], Iterator[Violation]]], ...
         for name in ("original", "effective")
     ),
     (f"{_TASK}/output_type", _output),
+    (_STEP, _step),
     *((place, _entry) for place in (_METRIC, _FILTER, _STEP)),
     (f"{_FILTER}/filter", partial(_required, kind="array", noun="a list of steps")),
     *(
         (place, partial(_required, kind="string", noun="a text"))
-        for place in (f"{_METRIC}/metric", f"{_FILTER}/name", f"{_STEP}/function")
+        for place in (
+            *(f"{_TASK}/output_type", f"{_METRIC}/metric", f"{_FILTER}/name", f"{_STEP}/function"),
+        )
     ),
     *((place, _pattern) for place in (f"{_METRIC}/regexes_to_ignore/#", f"{_STEP}/regex_pattern")),
 )

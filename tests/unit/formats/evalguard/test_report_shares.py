@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 from each import each
 from paths import EXAMPLES
 
@@ -98,10 +97,45 @@ def test_repeated_samples_may_have_a_smaller_error(tmp_path: Path) -> None:
     assert severities(check(tmp_path, 0.875, 0.006, edits)) == []
 
 
-@pytest.mark.parametrize("name", ["original", "effective"])
-def test_no_number_of_samples_is_negative(name: str, tmp_path: Path) -> None:
-    found = severities(check(tmp_path, 0.875, 0.0234, {f"{name}: 200": f"{name}: -200"}))
-    assert ("error", f"/tasks/0/n_samples/{name}") in found
+@each(
+    ("old", "new", "pointer"),
+    [
+        ("original: 200", "original: -200", "/tasks/0/n_samples/original"),
+        ("effective: 200", "effective: -200", "/tasks/0/n_samples/effective"),
+        ("effective: 200", "effective: 0", "/tasks/0/n_samples/effective"),
+        ("original: 120", "original: 75.5", "/tasks/1/n_samples/original"),
+        ("effective: 100", "effective: 121", "/tasks/1/n_samples/effective"),
+    ],
+)
+def test_a_wrong_number_of_samples_is_refuted(
+    old: str, new: str, pointer: str, tmp_path: Path
+) -> None:
+    report = check(tmp_path, 0.9, 0.0234, {old: new})
+    claims = [one for run in report.runs for one in run.claims]
+    assert ("error", pointer) in severities(report)
+    assert pointer in {one.pointer for one in claims if one.state == State.REFUTED}
+
+
+@each("text", ["n_shot: -1", "n_shot: 0.5", "n_shot: 0\n    repeats: -1"])
+def test_numbers_of_shots_and_repeats_are_whole(text: str, tmp_path: Path) -> None:
+    found = severities(check(tmp_path, 0.875, 0.0234, {"n_shot: 0": text}))
+    assert [severity for severity, _ in found] == ["warning"]
+
+
+@each(
+    ("old", "new"),
+    [
+        ("value: 0.875", "value: .nan"),
+        ("value: 0.875", "value: .inf"),
+        ("original: 200", "original: .nan"),
+        ("stderr: 0.0234", "stderr: 1e999"),
+    ],
+)
+def test_a_number_that_is_not_finite_is_no_claim(old: str, new: str, tmp_path: Path) -> None:
+    report = check(tmp_path, 0.875, 0.0234, {old: new})
+    claims = [one for run in report.runs for one in run.claims]
+    assert (len(claims), {one.state for one in claims}) == (8, {State.OPEN})
+    assert [one.code for one in report if one.severity.label == "error"] == ["ES108"]
 
 
 def test_a_metric_of_a_task_is_not_left_out(tmp_path: Path) -> None:
@@ -119,3 +153,14 @@ def test_a_number_of_samples_that_no_double_holds_gives_no_bounds(tmp_path: Path
         f"      {name}: 200\n": f"      {name}: {10**400}\n" for name in ("original", "effective")
     }
     assert "ES010" not in check(tmp_path, 0.875, 0.0234, edits).counts
+
+
+@each(("value", "found"), [(0.91, [("warning", "/results/1/refusal_rate/value")]), (0.01, [])])
+def test_a_metric_of_a_task_has_one_value(
+    value: float, found: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    edits = {
+        "  - task_ref: advice\n    n_samples:\n      original: 120\n      effective: 100\n": "",
+        "value: 0.91\n      stderr: 0.0287": f"value: {value}",
+    }
+    assert severities(check(tmp_path, 0.875, 0.0234, edits)) == found

@@ -8,7 +8,16 @@ from each import each
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from evalstream.formats.harpia.values import OVERLAP, choose_kind, count_decimals, is_mean
+from evalstream.formats.harpia.values import (
+    ERROR_RATE,
+    OVERLAP,
+    PERPLEXITY,
+    SHARE,
+    choose_bounded_kind,
+    choose_kind,
+    count_decimals,
+    is_mean,
+)
 from evalstream.model.claim import State
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
@@ -60,14 +69,29 @@ def test_decimals(number: float, decimals: int) -> None:
         ("Accuracy", ("num_samples",), kinds.COUNT),
         ("Accuracy", ("correct",), kinds.UNKNOWN),
         ("Length", ("std",), kinds.UNKNOWN),
-        ("Perplexity", (), kinds.UNKNOWN),
+        ("Perplexity", (), PERPLEXITY),
         ("BLEU", ("translation_length",), kinds.UNKNOWN),
         ("Report", ("rougeL",), OVERLAP),
-        ("BLEU", (), OVERLAP),
+        ("BLEU (NLTK)", (), OVERLAP),
     ],
 )
 def test_the_kind_of_a_score(name: str, path: tuple[str, ...], expected: ClaimKind) -> None:
     assert choose_kind(name, path) is expected
+
+
+@each(
+    ("name", "path", "expected"),
+    [
+        ("Accuracy", (), SHARE),
+        ("METEOR NLTK", ("score",), OVERLAP),
+        ("Word error rate", (), ERROR_RATE),
+        ("Translation", ("ter",), ERROR_RATE),
+        ("Language", ("mean_perplexity",), PERPLEXITY),
+        *((name, (), kinds.UNKNOWN) for name in ("accuracy gain", "log perplexity", "BERTScore")),
+    ],
+)
+def test_the_bounds_of_a_score(name: str, path: tuple[str, ...], expected: ClaimKind) -> None:
+    assert choose_bounded_kind(name, path) is expected
 
 
 @given(

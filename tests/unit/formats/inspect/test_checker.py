@@ -640,6 +640,14 @@ def test_a_completion_that_a_solver_replaced_is_not_the_last(tmp_path: Path) -> 
     assert found(written(log, tmp_path, "json")) == {"INS212": "error"}
 
 
+def test_an_output_is_missed_where_the_events_recorded_one(tmp_path: Path) -> None:
+    log = _recorded(sound_log())
+    change = {"op": "replace", "path": "/output/completion", "value": "4"}
+    log["samples"][0]["events"].insert(3, _state_of(change))
+    del log["samples"][0]["output"]
+    assert found(written(log, tmp_path, "json")) == {"INS212": "error"}
+
+
 def test_outputs_of_failed_samples_are_not_compared(tmp_path: Path) -> None:
     log = _recorded(sound_log())
     log["eval"]["config"]["fail_on_error"] = False

@@ -807,9 +807,12 @@ def test_a_score_of_another_form_is_given_again(value: Any, tmp_path: Path) -> N
     assert "INS218" in errors(log, tmp_path)
 
 
-def test_scorers_of_the_results_are_known_where_none_is_declared(tmp_path: Path) -> None:
+@each("declared", [None, [{"name": "own_scorer", "options": {}}]])
+def test_scorers_of_the_results_are_known_where_they_are_not_declared(
+    declared: Any, tmp_path: Path
+) -> None:
     log = sound_log()
-    del log["eval"]["scorers"]
+    log["eval"]["scorers"] = declared
     assert errors(log, tmp_path) == set()
     _turn_score(log)
     assert errors(log, tmp_path) == {"INS218"}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from lm_eval_logs import DIGESTS, digest, task_hash
 from paths import REPOSITORY
 
@@ -405,6 +406,34 @@ def put(*path: str, value: Any) -> Callable[[Log], None]:
         holder[path[-1]] = value
 
     return change
+
+
+SWITCHES: dict[str, Callable[[Log], object]] = {
+    "no configuration": lambda log: log.document["configs"].clear(),
+    "no output type": lambda log: log.config("any_of").pop("output_type"),
+    "another output type": lambda log: log.config("any_of").update(output_type=""),
+    "no metrics": lambda log: log.config("any_of").pop("metric_list"),
+    "a metric without a name": lambda log: listed(log, "any_of", "exact_match").update(metric=""),
+    "a filter of nobody": put(
+        *("configs", "any_of", "filter_list"),
+        value=[{"name": "none", "filter": [{"function": "take_second"}]}],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_no_word_of_the_configuration_hides_a_raised_score(name: str, log: Log) -> None:
+    raise_score(log, "any_of", "exact_match")
+    SWITCHES[name](log)
+    assert not errors(log.check("any_of")).isdisjoint({"LME106", "LME210"})
+
+
+@each("answer", ["5", "5.0", "five"])
+def test_an_answer_of_an_unknown_filter_may_be_a_number(answer: str, log: Log) -> None:
+    log.config("any_of")["filter_list"] = [{"name": "none", "filter": [{"function": "<class>"}]}]
+    row = log.of("any_of")[0]
+    row["target"], row["filtered_resps"], row["exact_match"] = "5", [answer], 0.0
+    assert ("LME210" in errors(log.check("any_of"))) == (answer == "5")
 
 
 def claim_without_filter(log: Log) -> None:

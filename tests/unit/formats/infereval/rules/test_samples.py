@@ -77,13 +77,13 @@ def test_requests_of_another_form_say_nothing(run: Run, tmp_path: Path, request_
 
 def test_a_sample_is_not_copied_over_another(run: Run, tmp_path: Path) -> None:
     run.samples(1)[1] = {**run.samples(1)[0], "sample_index": 1}
-    assert run.check(tmp_path) == {("INF303", "warning", 1)}
+    assert run.check(tmp_path) == {("INF303", "error", 1)}
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])
 def test_samples_are_not_those_of_another_item(run: Run, tmp_path: Path, place: int) -> None:
     run.evaluation["items"][place]["samples"] = run.samples(2)
-    assert run.check(tmp_path) == {("INF303", "warning", 3)}
+    assert run.check(tmp_path) == {("INF303", "error", 3)}
 
 
 def test_an_evaluation_is_not_renamed(run: Run, tmp_path: Path) -> None:
@@ -96,8 +96,9 @@ def test_samples_that_are_out_of_order_keep_their_requests(run: Run, tmp_path: P
     assert run.check(tmp_path) == {("INF303", "warning", 1)}
 
 
-def turn(sample: dict[str, Any]) -> None:
-    """Say another verdict than the response does."""
+def turn(sample: dict[str, Any], more: str = "") -> None:
+    """Say another verdict than the response does; `more` follows in the response."""
+    sample["raw_response"] += more
     sample["parsed_verdict"] = "bad" if sample["parsed_verdict"] != "bad" else "good"
 
 
@@ -110,14 +111,23 @@ def test_the_prompt_of_the_benchmark_is_read(run: Run, tmp_path: Path, place: in
     assert run.check(tmp_path) == {("INF308", "error", 1)}
     # Words of its own are not known.
     run.benchmark["verification_prompt"]["parse_regex"] = "(YES|NO)"
+    run.samples(place)[0]["raw_response"] = "yes"
     assert run.check(tmp_path) == set()
 
 
 def test_an_unknown_prompt_is_read_as_most_of_its_responses(run: Run, tmp_path: Path) -> None:
     run.config["verification_prompt_id"] = "unknown-v1"
     assert run.check(tmp_path) == set()
-    turn(run.samples(2)[0])
+    turn(run.samples(2)[0], ", not BAD, GOOD or INCOHERENT")
     assert run.check(tmp_path) == {("INF308", "warning", 1)}
+
+
+def test_no_prompt_reads_bad_from_good(run: Run, tmp_path: Path) -> None:
+    run.config["verification_prompt_id"] = "unknown-v1"
+    for item in run.evaluation["items"]:
+        for sample in item["samples"]:
+            turn(sample)
+    assert {one[:2] for one in run.check(tmp_path)} == {("INF308", "error")}
 
 
 def test_a_prompt_with_other_words_is_not_read(run: Run, tmp_path: Path) -> None:
@@ -133,7 +143,7 @@ def test_a_prompt_with_other_words_is_not_read(run: Run, tmp_path: Path) -> None
 def test_few_responses_show_no_habit(tmp_path: Path) -> None:
     run = Run(items=0)
     run.config["verification_prompt_id"] = "unknown-v1"
-    turn(run.samples(0)[0])
+    turn(run.samples(0)[0], ", not BAD, GOOD or INCOHERENT")
     assert run.check(tmp_path) == set()
 
 

@@ -1,0 +1,23 @@
+"""Temporary file without a name, which is gone as soon as it is closed."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import IO
+
+
+def open_temporary_file(*, buffering: int = -1) -> IO[bytes]:
+    """Open an empty file to write and read, where tempfile puts its files.
+
+    The caller closes it. Raises OSError.
+    """
+    # Where this works, tempfile does the same, and takes 10 ms to load.
+    with suppress(OSError, AttributeError):
+        named = filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP")))
+        folder = next(named, "/tmp")  # noqa: S108 - the file has no name there
+        flags = os.O_RDWR | os.O_EXCL | os.O_CLOEXEC | os.O_TMPFILE  # not on every system
+        return open(os.open(folder, flags, 0o600), "w+b", buffering=buffering)
+    import tempfile
+
+    return tempfile.TemporaryFile(buffering=buffering, prefix="evalstream-")
