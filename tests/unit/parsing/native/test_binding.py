@@ -176,7 +176,7 @@ def test_a_known_row_gives_known_columns() -> None:
     words, texts = swept._scanner.words().tolist(), swept._scanner.texts()
     swept.close()
     width, flags = len(binding.COLUMNS), binding.Flag
-    habits = flags.UNPROMPTED | flags.REFERRED
+    habits = flags.UNPROMPTED | flags.REFERRED | flags.UNLOGGED
     assert len(words) == 3 * width
     rows = [
         dict(zip(binding.COLUMNS, words[start : start + width], strict=True))
