@@ -81,6 +81,7 @@ def read_state(run: Run, companions: CompanionFinder | None = None) -> RunState 
             [
                 names,
                 run.missing,
+                run.rivals,
                 seen,
                 run.legacy_path,
                 _companions(run, companions or CompanionFinder()),
