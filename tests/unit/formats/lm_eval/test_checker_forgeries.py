@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from lm_eval_logs import DIGESTS, digest, task_hash
-from paths import REPOSITORY
+from paths import EXAMPLES, REPOSITORY
 
 import evalstream
 from evalstream.model.claim import State
@@ -595,6 +595,26 @@ def test_results_alone_are_unconfirmed(log: Log) -> None:
     assert (run.verdict, report.exit_code) == ("unconfirmed", 0)
     assert {claim.state for claim in run.claims if claim.is_score} == {State.OPEN}
     assert report.counts.keys() == {"ES805", "LME303"}
+
+
+def test_forged_results_are_compared_beside_others_of_the_same_time(log: Log) -> None:
+    shutil.copy(RESULTS, log.folder / RESULTS.name.replace("results", "zz"))
+    log.figure("pairs", "acc,none", 0.99)
+    report = log.check()
+    failed = {(run.file, run.aggregate) for run in report.runs if run.verdict == "failed"}
+    assert report.counts["LME301"] == 1
+    assert (str(log.path("pairs")), str(log.folder / RESULTS.name)) in failed
+
+
+def test_figures_without_their_samples_are_open(log: Log) -> None:
+    """No run compares them: the samples are left out, or the file has other rows."""
+    report = log.check(exclude=["samples_*"])
+    assert [run.verdict for run in report.runs] == ["unconfirmed"]
+    assert {"acc,none of pairs"} <= {one.label for one in report.runs[0].claims}
+    shutil.copy(EXAMPLES / "run.jsonl", log.path("pairs"))
+    *_, alone = [run for run in log.check().runs if run.file is None]
+    states = {one.label: one.state for one in alone.claims}
+    assert (alone.verdict, states["acc,none of pairs"]) == ("failed", State.OPEN)
 
 
 @pytest.mark.parametrize(
