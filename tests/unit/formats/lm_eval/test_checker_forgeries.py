@@ -14,6 +14,7 @@ from lm_eval_logs import DIGESTS, digest, task_hash
 from paths import EXAMPLES, REPOSITORY
 
 import evalstream
+from evalstream.batch.ledger import run_state
 from evalstream.model.claim import State
 from evalstream.model.finding import Severity
 
@@ -615,6 +616,16 @@ def test_figures_without_their_samples_are_open(log: Log) -> None:
     *_, alone = [run for run in log.check().runs if run.file is None]
     states = {one.label: one.state for one in alone.claims}
     assert (alone.verdict, states["acc,none of pairs"]) == ("failed", State.OPEN)
+
+
+def test_a_ledger_knows_no_results_whose_samples_are_gone(
+    log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", -(10**18))
+    ledger = tmp_path / "ledger"
+    assert log.check(ledger=ledger).exit_code == 0
+    log.path("inputs").unlink()
+    assert evalstream.check(log.folder, ledger=ledger).exit_code == 1
 
 
 @pytest.mark.parametrize(
