@@ -36,7 +36,7 @@ from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
 from evalstream.formats.lm_eval.views import Results, TaskFacts
 from evalstream.formats.lm_eval.written_numbers import as_written
 from evalstream.io.beginning import read_beginning
-from evalstream.io.names import is_remote, printable
+from evalstream.io.names import Exclusion, is_remote, printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import Reason
 from evalstream.model.errors import CannotCheck, UsageError
@@ -117,7 +117,9 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
     beside = {one: found[one] for one in found if detect_kind(read_beginning(one)) == SAMPLES}
     tasks = frozenset(beside.values()) if has_folder else None
     # Beside runs of samples the results are an input: these runs compare the figures.
-    compared = {} if documents.run.inputs is None else beside
+    covers = Exclusion(documents.options.exclude).covers
+    kept = {one: task for one, task in beside.items() if not covers(one)}
+    compared = {} if documents.run.inputs is None else kept
     logged = frozenset(compared.values())
     reasons = _reasons_beside(results, compared, documents.options) if groups else {}
     judgements = list(judge_groups(results, reasons))
