@@ -61,9 +61,8 @@ def check_inputs(
     _keep_baseline(options, written)
     found = _runs(inputs, aggregate, inputs_file, options, written, progress=progress)
     part = _part(shard, findings.reporter)
-    shared = None
-    if part is not None and aggregate is None and inputs_file is None:
-        shared = _divide(inputs, options, written, part[0])
+    named = aggregate is not None or inputs_file is not None
+    shared = None if part is None or named else _divide(inputs, options, written, part[0])
     choose = partial(
         _choose_check,
         *(found, options),
@@ -82,7 +81,7 @@ def check_inputs(
                 every = replace(options, max_findings=0, show_values=True)
                 runs, totals = choose()(every, known.add, end_run=known.end_run)
                 return findings.report(options, runs, totals, known.finish(totals))
-        if ledger is not None and part is None and _is_repeatable(inputs, options, written):
+        if ledger is not None and not (part or named) and _is_repeatable(inputs, options, written):
             from evalstream.batch.ledger.repeated_call import CallMemory
 
             memory = CallMemory(ledger, inputs, options)

@@ -229,6 +229,8 @@ def _contradictions(value: Mapping[str, Any], run: RunSummary) -> Iterator[str]:
         yield "/verdict: expected failed, as findings fail the run"
     if run.verdict in ("passed", "unconfirmed") and not run.is_note and _is_doubtful(run):
         yield "/verdict: expected failed or incomplete, by the findings or the reason of the run"
+    if run.verdict == "passed" and run.has_refuted_claims:
+        yield "/verdict: expected no run that passed, as a claim of it is refuted"
 
 
 def _is_doubtful(run: RunSummary) -> bool:

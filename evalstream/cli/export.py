@@ -72,4 +72,5 @@ def _describe(to: str, found: Any) -> Iterator[str]:
     else:
         yield f"{printable(to)} was not written"
     if found.left_out:
-        yield f"left out {count_noun(found.left_out, 'run')} that did not pass"
+        runs = count_noun(found.left_out, "run")
+        yield f"left out {runs}: only those of Every Eval Ever that pass are written"

@@ -130,8 +130,7 @@ class _Search:
             look = file.look
             if look is None or not self._is_document(look) or not self._pairing.speaks(file):
                 continue
-            whole = self._whole if is_json_name(file.path) else None
-            if whole is None or not _is_kept(whole, look):
+            if not is_json_name(file.path) or not self._is_kept(file, look):
                 try:
                     self._gather_one(file, look.detail or "")
                 except BaseException as error:  # noqa: BLE001 - whatever is wrong with this file
@@ -214,7 +213,7 @@ class _Search:
         if not is_json_name(file.path):
             return False
         if look.kind == peek.DOCUMENT:
-            return look.format == whole.name or _is_kept(whole, look)
+            return look.format == whole.name or self._is_kept(file, look)
         if look.kind == peek.LOG:
             return peeked_log(look).harness in whole.kept_logs
         folders = [os.path.basename(self._place.root), *file.path.split("/")[:-1]]
@@ -223,6 +222,18 @@ class _Search:
         )
         is_like = look.detail == whole.name or whole.kind_of_folder(folders) is not None
         return is_open and is_like
+
+    def _is_kept(self, file: KnownFile, look: peek.AggregatePeek) -> bool:
+        """Tell whether a document is a log of a harness that a format of folders keeps as its own.
+
+        Beside rows of the harness it claims what they score, and belongs to them.
+        """
+        log = LOGS_OF_FORMATS.get(look.detail or "")
+        if self._whole is None or log is None or log.harness not in self._whole.kept_logs:
+            return False
+        others = (kind for kind, one in LOGS_OF_FORMATS.items() if one.harness == log.harness)
+        rows = tuple(kind for kind in others if kind != look.detail)
+        return not self._holds_any(os.path.dirname(file.path), rows)
 
     def _kind_left(self, file: KnownFile, look: peek.AggregatePeek) -> str:
         """Return the kind under which a file that no format takes is counted."""
@@ -249,12 +260,6 @@ class _Search:
         """Tell whether the folder has documents of a format that writes a log of events."""
         writers = (name for name, one in FORMATS.items() if one.event_members)
         return any(map(self._gathered.has, writers))
-
-
-def _is_kept(whole: FolderFormat, look: peek.AggregatePeek) -> bool:
-    """Tell whether a document is a log of a harness that a format of folders keeps as its own."""
-    log = LOGS_OF_FORMATS.get(look.detail or "")
-    return log is not None and log.harness in whole.kept_logs
 
 
 _TABLES: Final = """

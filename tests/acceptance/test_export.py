@@ -127,8 +127,13 @@ def test_runs_that_do_not_pass_are_left_out(folder: Path) -> None:
 
 
 def test_the_command_says_what_it_wrote(folder: Path) -> None:
-    arguments = command("export", "run.jsonl", "--to", "tables")
-    for code, words in ((0, "wrote 8 rows of 1 run to tables"), (2, "tables exists")):
+    shutil.copytree(EXAMPLES / "infereval", folder / "passed")
+    for inputs, code, words in (
+        ("run.jsonl", 0, "wrote 8 rows of 1 run to tables"),
+        ("run.jsonl", 2, "tables exists"),
+        ("passed", 1, "left out 1 run: only those of Every Eval Ever that pass are written"),
+    ):
+        arguments = command("export", inputs, "--to", "tables" if code != 1 else "more")
         done = run_command(
             arguments, cwd=folder, env=environment(), capture_output=True, text=True, check=False
         )

@@ -145,6 +145,19 @@ def test_options_of_one_format_go_with_a_folder_that_has_it() -> None:
     assert check("all", recipe="json-list").exit_code == 0
 
 
+def test_results_of_samples_are_compared_with_them_beside_documents_of_evalguard() -> None:
+    shutil.copytree(EXAMPLES / "tutorial" / "log", "all/log")
+    (results,) = Path("all").rglob("results_*.json")
+    text = results.read_text()
+    text = text.replace('none": 0.75', 'none": 0.99').replace('none": 0.25', 'none": 0.05')
+    results.write_text(text)
+    shutil.copytree(EXAMPLES / "evalguard", "all/evalguard")
+    report = check("all")
+    assert report.exit_code == 1
+    pair = next(run for run in report.runs if run.format == "lm_eval" and run.file)
+    assert (pair.verdict, pair.aggregate) == ("failed", str(results))
+
+
 def test_a_broken_input_beside_a_log_is_still_an_input() -> None:
     shutil.copytree(EXAMPLES / "harpia", "all")
     document = json.loads(Path("all/input.json").read_bytes())

@@ -96,12 +96,18 @@ def _key(place: str, one: Finding | KnownFinding, pointer: str, values: bytes) -
 def _digest_values(finding: Finding, secret: bytes) -> bytes:
     """Return the keyed digest of what was found and expected; empty where neither is there.
 
-    The name of the file itself, which depends on the current folder, is no such value.
+    The name of the file itself, which depends on the current folder, is no such value. A severity
+    that is not the usual one of its rule counts, and what a schema lacks or does not know, which
+    the message alone names.
     """
     values = {"expected": finding.expected, "found": finding.found}
     there = {
         name: value for name, value in values.items() if value is not None and value != finding.file
     }
+    if finding.keyword and not there:
+        there["message"] = finding.message
+    if finding.severity != CATALOGUE[finding.code].severity:
+        there["severity"] = finding.severity.label
     if not there:
         return b""
     text = dumps(there)

@@ -29,7 +29,7 @@ from evalstream.io.remote.retry import with_retries
 from evalstream.io.remote.store import MODIFIED
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
-from evalstream.model.run import STDIN, Run
+from evalstream.model.run import MAIN_FORMAT, STDIN, Run
 from evalstream.model.signals import STOPPING
 
 
@@ -64,6 +64,10 @@ def read_state(run: Run, companions: CompanionFinder | None = None) -> RunState 
     # A name without a state is a stream.
     if any(name is not None and mark is None for name, mark in zip(names, marks, strict=True)):
         return None
+    alone = run.aggregate or run.inputs
+    if run.rows is None and run.format != MAIN_FORMAT and alone and not is_remote(alone):
+        # The check of results alone looks at the samples beside them.
+        marks.append(file_state(os.path.dirname(alone) or os.curdir))
     try:
         places = [
             os.path.abspath(name) if name is not None and not is_remote(name) else name
@@ -81,6 +85,7 @@ def read_state(run: Run, companions: CompanionFinder | None = None) -> RunState 
             [
                 names,
                 run.missing,
+                run.rivals,
                 seen,
                 run.legacy_path,
                 _companions(run, companions or CompanionFinder()),

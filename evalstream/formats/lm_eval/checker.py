@@ -13,6 +13,8 @@ from evalstream.engine.row_pass import RowsRead
 from evalstream.formats.base import load_catalogue
 from evalstream.formats.lm_eval.format import (
     NAME,
+    SAMPLES,
+    detect_kind,
     has_samples_without_results,
     results_time,
     samples_beside,
@@ -33,7 +35,8 @@ from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, plan_scoring
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
 from evalstream.formats.lm_eval.views import Results, TaskFacts
 from evalstream.formats.lm_eval.written_numbers import as_written
-from evalstream.io.names import is_remote, printable
+from evalstream.io.beginning import read_beginning
+from evalstream.io.names import Exclusion, is_remote, printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import Reason
 from evalstream.model.errors import CannotCheck, UsageError
@@ -110,13 +113,20 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
         return documents.close()
     name, groups = printable(path), dict(results.groups)
     has_folder = path != STDIN and not is_remote(path) and results_time(path) is not None
-    beside = samples_beside(path) if has_folder else {}
-    logged = frozenset(beside.values())
-    tasks = logged if has_folder else None
-    reasons = _reasons_beside(results, beside, documents.options) if groups else {}
+    found = samples_beside(path) if has_folder else {}
+    beside = {one: found[one] for one in found if detect_kind(read_beginning(one)) == SAMPLES}
+    tasks = frozenset(beside.values()) if has_folder else None
+    # Beside runs of samples the results are an input: these runs compare the figures.
+    covers = Exclusion(documents.options.exclude).covers
+    kept = {one: task for one, task in beside.items() if not covers(one)}
+    compared = {} if documents.run.inputs is None else kept
+    logged = frozenset(compared.values())
+    reasons = _reasons_beside(results, compared, documents.options) if groups else {}
     judgements = list(judge_groups(results, reasons))
     judgements += (
-        leave_task_open(figure, Reason.NO_ROWS if tasks is not None else Reason.UNJOINED)
+        leave_task_open(
+            figure, Reason.UNJOINED if tasks is None or task in tasks else Reason.NO_ROWS
+        )
         for task in results.tasks
         if task not in logged and task not in groups
         for figure in results.figures(task)
@@ -133,7 +143,7 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
     )
     summary.claims = claims
     summary.checked = tuple(_describe_results(results, tasks))
-    if summary.verdict == "unconfirmed" and not logged:
+    if summary.verdict == "unconfirmed" and not tasks:
         summary.remark = NO_SAMPLES
     return summary
 

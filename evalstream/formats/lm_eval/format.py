@@ -194,25 +194,25 @@ class LmEvalFormat(PairedFormat):
         # Nothing tells which of several results without a time are those of samples without one.
         keys = [(os.path.dirname(path), results_time(path)) for path in results]
         times = Counter(keys)
-        known = {
-            key: path
-            for key, path in zip(keys, results, strict=True)
-            if key[1] is not None or times[key] == 1
-        }
-        used: set[str | None] = set()
+        known: dict[tuple[str, str | None], list[str]] = {}
+        for key, path in zip(keys, results, strict=True):
+            if key[1] is not None or times[key] == 1:
+                known.setdefault(key, []).append(path)
+        pairs: set[tuple[str, str]] = set()
         list_results = lru_cache(maxsize=1)(_names_by_time)
         for path in samples:
             name = samples_name(path)
-            found = known.get((os.path.dirname(path), None if name is None else name.time))
+            found = known.get((os.path.dirname(path), None if name is None else name.time), [])
             # Samples that were named alone have their results beside them.
-            is_alone = named and not known
-            found = _results_among(path, list_results) if is_alone else found
-            used.add(found)
-            yield Run(path, found, format=NAME)
-        taken = {os.path.abspath(path) for path in samples if not is_remote(path)}
+            if named and not known:
+                alone = _results_among(path, list_results)
+                found = [] if alone is None else [alone]
+            pairs |= {(one, os.path.abspath(path)) for one in found}
+            yield from (Run(path, one, format=NAME) for one in found or (None,))
+        used = {one for one, _ in pairs}
         for path in results:
             others = samples_beside(path) if named else ()
-            more = [one for one in others if os.path.abspath(one) not in taken]
+            more = [one for one in others if (path, os.path.abspath(one)) not in pairs]
             yield from (Run(one, path, format=NAME) for one in more)
             yield _make_alone(path, has_samples=bool(more) or path in used)
 

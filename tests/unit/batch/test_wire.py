@@ -90,7 +90,10 @@ def summaries(draw: st.DrawFn) -> RunSummary:
     counts = draw(COUNTS)
     failing = {code: draw(st.integers(1, counts[code])) for code in list(counts)[:1]}
     reason = draw(st.none() | TEXTS)
-    verdicts = ["incomplete"] if counts or reason is not None else VERDICTS
+    claims = draw(st.lists(CLAIMS, max_size=3))
+    is_refuted = any(one.state is State.REFUTED for one in claims)
+    possible = ["unconfirmed"] if is_refuted else VERDICTS
+    verdicts = ["incomplete"] if counts or reason is not None else possible
     return RunSummary(
         file=draw(st.none() | TEXTS),
         aggregate=draw(st.none() | TEXTS),
@@ -105,7 +108,7 @@ def summaries(draw: st.DrawFn) -> RunSummary:
         seconds=draw(st.integers(0, 10**6)) / 1000,
         bytes=draw(st.integers(0, 2**60)),
         incomplete_reason=reason,
-        claims=draw(st.lists(CLAIMS, max_size=3)),
+        claims=claims,
         verified=draw(st.none() | VERIFIED),
         checked=tuple(draw(st.lists(st.builds(Checked, TEXTS, st.none() | st.booleans())))),
         remark=draw(st.none() | TEXTS),

@@ -20,6 +20,7 @@ from paths import EXAMPLES
 
 import evalstream
 from evalstream.batch.baseline.baseline import Baseline
+from evalstream.formats.registry import CATALOGUE
 from evalstream.io.output import Output
 from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.data_class import replace
@@ -75,21 +76,25 @@ KEYS = st.tuples(
     st.sampled_from([None, "", "/a", "/a/0"]),
     st.sampled_from([None, 1, "1", "\ud800", "é"]),
     st.sampled_from([None, 1, "1", 0.7]),
+    st.sampled_from(Severity),
 )
-SOME = st.lists(st.tuples(KEYS, st.sampled_from(Severity), st.integers(1, 3)), max_size=12)
+SOME = st.lists(st.tuples(KEYS, st.integers(1, 3)), max_size=12)
 
 
-def finding_of(key: tuple[Any, ...], severity: Severity, times: int) -> Finding:
-    code, file, pointer, sample, found = key
+def finding_of(key: tuple[Any, ...], times: int) -> Finding:
+    code, file, pointer, sample, found, severity = key
     place = (code, "name", severity, file, 1, None, None, pointer, None, "message")
     return Finding(*place, None, found, sample, None if times == 1 else times)
 
 
-def digest_of(found: Any) -> str | None:
-    """Return the digest of a value found, as the file describes it."""
-    if found is None:
+def digest_of(code: str, found: Any, severity: Severity) -> str | None:
+    """Return the digest of a value found, and of a severity that is not that of the rule."""
+    there = {} if found is None else {"found": found}
+    if severity != CATALOGUE[code].severity:
+        there["severity"] = severity.label
+    if not there:
         return None
-    text = json.dumps({"found": found}, separators=(",", ":")).encode()
+    text = json.dumps(there, separators=(",", ":")).encode()
     return hashlib.blake2b(text, digest_size=16, key=bytes.fromhex(KEY)).hexdigest()
 
 
@@ -102,12 +107,12 @@ def test_new_findings_are_those_found_without_those_known(
     path = folder / "known.jsonl"
     lines = [HEAD]
     allowed: Counter[Any] = Counter()
-    for (code, file, pointer, sample, found_there), times in known.items():
+    for (code, file, pointer, sample, *values), times in known.items():
         one = {"code": code, "file": file, "pointer": pointer, "sample_id": sample, "count": times}
-        one["values"] = digest_of(found_there)
+        one["values"] = digest_of(code, *values)
         lines.append(json.dumps({k: v for k, v in one.items() if v is not None}) + "\n")
         # The whole document has no pointer, or an empty one.
-        key = code, file, pointer or "", json.dumps(sample), digest_of(found_there)
+        key = code, file, pointer or "", json.dumps(sample), one["values"]
         allowed[key] = max(allowed[key], times)
     path.write_text("".join(lines))
     options = Options(baseline=str(path), strict=strict, max_findings=0)
@@ -117,13 +122,13 @@ def test_new_findings_are_those_found_without_those_known(
     failing: Counter[str] = Counter()
     expected: Counter[Any] = Counter()
     fails = False
-    for (code, file, pointer, sample, value), severity, times in found:
-        place = code, str(folder / file), pointer, sample, value
-        baseline.add(finding_of(place, severity, times))
+    for (code, file, pointer, sample, value, severity), times in found:
+        place = code, str(folder / file), pointer, sample, value, severity
+        baseline.add(finding_of(place, times))
         summary.count(code, severity, times)
         if severity >= options.threshold:
             failing[code] += times
-        key = code, file, pointer or "", json.dumps(sample), digest_of(value)
+        key = code, file, pointer or "", json.dumps(sample), digest_of(code, value, severity)
         new = max(0, times - allowed[key])
         allowed[key] -= times - new
         expected[key, severity] += new
@@ -133,7 +138,7 @@ def test_new_findings_are_those_found_without_those_known(
     seen: Counter[Any] = Counter()
     for one in shown:
         file = str(Path(one.file).relative_to(folder))
-        digest = digest_of(one.found)
+        digest = digest_of(one.code, one.found, one.severity)
         key = one.code, file, one.pointer or "", json.dumps(one.sample_id), digest
         seen[key, one.severity] += one.occurrences
     assert seen == +expected
@@ -143,7 +148,7 @@ def test_new_findings_are_those_found_without_those_known(
         by_code[key[0]] += times
     assert summary.counts == +by_code
     total = Counter(summary.counts) + Counter(summary.known)
-    assert total == sum((Counter({key[0]: times}) for key, _, times in found), Counter())
+    assert total == sum((Counter({key[0]: times}) for key, times in found), Counter())
     totals = Totals()
     vanished = list(baseline.finish(totals))
     left = {key: times for key, times in (+allowed).items() if key[1] == "x.jsonl"}
@@ -206,6 +211,26 @@ def test_another_value_is_new(store: Path) -> None:
     assert report.exit_code == 1
     assert [(one.line, one.found) for one in report] == [(2, "more")]
     assert (report.totals.known, report.totals.vanished) == ({"ES202": 1}, 1)
+
+
+def test_another_missing_member_is_new_and_so_is_an_error_instead_of_a_warning(store: Path) -> None:
+    document = json.loads((EXAMPLES / "aggregate.json").read_text())
+    rows = b"".join(row + b"\n" for row in ROWS)
+
+    def check_pair(without: str, prefix: bytes, **options: Any) -> evalstream.Report:
+        one = {key: value for key, value in document.items() if key != without}
+        (store / "a" / "aggregate.json").write_text(json.dumps(one))
+        hashes = rows.replace(b'"sample_hash": "', b'"sample_hash": "' + prefix)
+        (store / "a" / "run.jsonl").write_bytes(hashes)
+        return check("a", select=["ES201", "ES405"], **options)
+
+    check_pair("retrieved_timestamp", b"sha256:", write_baseline="known.jsonl")
+    assert check_pair("retrieved_timestamp", b"sha256:", baseline="known.jsonl").exit_code == 0
+    seal = {"hash_algorithm": "md5", "file_path": "run.jsonl"}
+    document["detailed_evaluation_results"] = seal
+    report = check_pair("evaluation_id", b"", baseline="known.jsonl")
+    assert (report.exit_code, report.totals.known) == (1, {})
+    assert report.counts == {"ES201": 1, "ES405": 8}
 
 
 def test_a_file_that_cannot_be_written_is_an_error_of_the_call(store: Path) -> None:

@@ -198,6 +198,30 @@ def test_objects_of_a_store_whose_entries_lie_elsewhere_are_not_remembered(
     assert searches.of(lambda: checked(inputs="flat")) == 1
 
 
+def test_a_call_with_documents_named_beside_its_folder_is_not_remembered(
+    store: Path, searches: Searches
+) -> None:
+    shutil.copytree(EXAMPLES / "evalguard", "config")
+    named: dict[str, Any] = {"inputs": "config/reports", "aggregate": "config", "ledger": "ledger"}
+    assert evalstream.check(**named).exit_code == 0
+    Path("config/tasks/sums.yaml").write_text(": [")
+    assert evalstream.check(**named).exit_code == 1
+    shutil.copytree(EXAMPLES / "evalguard", "sound")
+    assert evalstream.check(**{**named, "aggregate": "sound"}).exit_code == 0
+
+
+def test_rows_of_rivals_are_checked_again(store: Path) -> None:
+    for name in ("one/run.jsonl", "one"):
+        rows, document = store / "one" / "run.jsonl", store / "one" / "aggregate.json"
+        document.rename("aggregate")
+        (store / "one" / "first.json").unlink(missing_ok=True)
+        evalstream.check(store / name, ledger="ledger")
+        for rival in ("first.json", "aggregate.json"):
+            shutil.copy("aggregate", rows.parent / rival)
+        again = evalstream.check(store / name, ledger="ledger")
+        assert list(again) == list(evalstream.check(store / name))
+
+
 @pytest.mark.parametrize("name", [".hidden", "link"])
 def test_a_folder_that_a_search_meets_otherwise_is_not_remembered(
     name: str, store: Path, searches: Searches

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from each import each
 from lm_eval_logs import DIGESTS, digest, task_hash
-from paths import REPOSITORY
+from paths import EXAMPLES, REPOSITORY
 
 import evalstream
+from evalstream.batch.ledger import run_state
 from evalstream.model.claim import State
 from evalstream.model.finding import Severity
 
@@ -624,6 +625,38 @@ def test_results_alone_are_unconfirmed(log: Log) -> None:
     assert (run.verdict, report.exit_code) == ("unconfirmed", 0)
     assert {claim.state for claim in run.claims if claim.is_score} == {State.OPEN}
     assert report.counts.keys() == {"ES805", "LME303"}
+
+
+def test_forged_results_are_compared_beside_others_of_the_same_time(log: Log) -> None:
+    shutil.copy(RESULTS, log.folder / RESULTS.name.replace("results", "zz"))
+    log.figure("pairs", "acc,none", 0.99)
+    report = log.check()
+    failed = {(run.file, run.aggregate) for run in report.runs if run.verdict == "failed"}
+    assert report.counts["LME301"] == 1
+    assert (str(log.path("pairs")), str(log.folder / RESULTS.name)) in failed
+
+
+def test_figures_without_their_samples_are_open(log: Log) -> None:
+    """No run compares them: the samples are left out, or the file has other rows."""
+    report = log.check(exclude=["samples_*"])
+    assert [run.verdict for run in report.runs] == ["unconfirmed"]
+    assert "acc,none of pairs" in {one.label for one in report.runs[0].claims}
+    *_, alone = [run for run in log.check(exclude=["samples_pairs*"]).runs if run.file is None]
+    assert [one.state for one in alone.claims if one.label == "acc,none of pairs"] == [State.OPEN]
+    shutil.copy(EXAMPLES / "run.jsonl", log.path("pairs"))
+    *_, alone = [run for run in log.check().runs if run.file is None]
+    states = {one.label: one.state for one in alone.claims}
+    assert (alone.verdict, states["acc,none of pairs"]) == ("failed", State.OPEN)
+
+
+def test_a_ledger_knows_no_results_whose_samples_are_gone(
+    log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", -(10**18))
+    ledger = tmp_path / "ledger"
+    assert log.check(ledger=ledger).exit_code == 0
+    log.path("inputs").unlink()
+    assert evalstream.check(log.folder, ledger=ledger).exit_code == 1
 
 
 @pytest.mark.parametrize(
