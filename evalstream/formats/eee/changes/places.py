@@ -138,7 +138,7 @@ def migration_place(
         exact += ((Probe("evaluation_id", Test.DIFFERS, evaluation_id),),)
     if keeps_hash:
         members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
-    return RowPlace(replace(place, members=members), exact)
+    return RowPlace(replace(place, members=members), exact, place)
 
 
 @lru_cache(maxsize=8)
@@ -219,7 +219,7 @@ def repair_place(
     if evaluation_id is not None:
         members = _with_evaluation_id(members, evaluation_id)
     exact = ((Probe("schema_version", Test.DIFFERS, number),),)
-    return RowPlace(replace(place, members=members, closed=False), exact)
+    return RowPlace(replace(place, members=members, closed=False), exact, place)
 
 
 @lru_cache(maxsize=32)
