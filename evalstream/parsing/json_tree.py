@@ -44,7 +44,11 @@ class Node:
 
     def member(self, name: str) -> JsonMember | None:
         """Return the member of that name, or None; names are not repeated."""
-        return next((member for member in self.members if member.name == name), None)
+        # Not a generator, which takes three times as long.
+        for member in self.members:
+            if member.name == name:
+                return member
+        return None
 
     def value(self, *names: str) -> Node | None:
         """Return the value at a path of names, or None if there is none."""
@@ -102,7 +106,7 @@ def build_tree(text: str, start: int = 0, levels: int = FAST_DEPTH + 1) -> Node:
         if name is None:
             holder.items.append(node)
         else:
-            holder.members.append(JsonMember(_decode_name(name.group()), *name.span(), node))
+            holder.members.append(JsonMember(_decode_string(name.group()), *name.span(), node))
             name = None
         if node.type < JsonType.LIST:
             continue
@@ -133,8 +137,7 @@ def read_string(text: str, node: Node | None) -> str | None:
 
 def decode_string(text: str, node: Node) -> str:
     """Return the string that a text value stands for."""
-    value: str = json.loads(text[node.start : node.end])
-    return value
+    return _decode_string(text[node.start : node.end])
 
 
 def encode_string(value: str, *, ascii_only: bool) -> str:
@@ -142,8 +145,8 @@ def encode_string(value: str, *, ascii_only: bool) -> str:
     return json.dumps(value, ensure_ascii=ascii_only)
 
 
-def _decode_name(name: str) -> str:
-    decoded: str = json.loads(name) if "\\" in name else name[1:-1]
+def _decode_string(written: str) -> str:
+    decoded: str = json.loads(written) if "\\" in written else written[1:-1]
     return decoded
 
 
@@ -244,16 +247,6 @@ class Splices:
         self._edits: dict[int, _Edit] = {}
         self._dropped: dict[int, tuple[Node, set[str]]] = {}
         self._added: dict[int, tuple[Node, JsonLayout, list[str]]] = {}
-
-    def copy(self) -> Splices:
-        """Return the same changes, to which others can be added."""
-        copy = Splices(self.text, self.tree)
-        copy._edits = self._edits.copy()
-        copy._dropped = {key: (node, {*names}) for key, (node, names) in self._dropped.items()}
-        copy._added = {
-            key: (node, layout, [*texts]) for key, (node, layout, texts) in self._added.items()
-        }
-        return copy
 
     def of(self, node: Node) -> str:
         """Return the text of a value before any change."""
