@@ -17,8 +17,9 @@ from typing import Final
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.array_elements import DECODER
-from evalstream.parsing.json import FAST_DEPTH, fast, is_finite
+from evalstream.parsing.json import FAST_DEPTH, STRING, fast, is_finite
 from evalstream.parsing.json_tokens import TOKEN
+from evalstream.parsing.lazy_regex import LazyPattern
 
 
 class JsonType(IntEnum):
@@ -88,31 +89,24 @@ def build_tree(text: str, start: int = 0, levels: int = FAST_DEPTH + 1) -> Node:
     """Return the value that begins at a position of a valid text, and so many levels within it."""
     holder = whole = Node(JsonType.LIST, start, start)
     around: list[Node] = []
-    name: re.Match[str] | None = None
-    tokens = TOKEN.finditer(text, start)
+    tokens = _VALUE.finditer(text, start)
     while token := next(tokens, None):
-        sign = token.group()
-        if sign in ",:":
-            continue
+        name, sign = token.groups()
         if sign in "]}":
             holder.end, holder = token.end(), around.pop()
             if holder is whole:
                 break
             continue
-        if name is None and holder.type is JsonType.OBJECT:
-            name = token
-            continue
-        node = Node(_TYPES.get(sign[0], JsonType.NUMBER), *token.span())
+        node = Node(_TYPES.get(sign[0], JsonType.NUMBER), *token.span(2))
         if name is None:
             holder.items.append(node)
         else:
-            holder.members.append(JsonMember(_decode_string(name.group()), *name.span(), node))
-            name = None
+            holder.members.append(JsonMember(_decode_string(name), *token.span(1), node))
         if node.type < JsonType.LIST:
             continue
         if len(around) == levels:
             node.end = DECODER.raw_decode(text, node.start)[1]
-            tokens = TOKEN.finditer(text, node.end)
+            tokens = _VALUE.finditer(text, node.end)
         else:
             around.append(holder)
             holder = node
@@ -149,6 +143,13 @@ def _decode_string(written: str) -> str:
     decoded: str = json.loads(written) if "\\" in written else written[1:-1]
     return decoded
 
+
+_VALUE: Final = LazyPattern(
+    rf'[\s,]*+(?:({STRING})\s*+:\s*+)?({STRING}|[{{}}\[\]]|[^\s{{}}\[\],:"]++)', re.DOTALL
+)
+"""A value up to what is within it, behind the name of its member; or the end of an object or list.
+
+The text is valid."""
 
 _TYPES: Final = {
     "n": JsonType.NULL,
