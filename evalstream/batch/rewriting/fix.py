@@ -220,7 +220,7 @@ def _rows(
     if wrong is not None:
         raise ValueError(wrong)
     outcome.row_count = rows.rows
-    outcome.row_changes.merge(rows.tally)
+    outcome.row_changes = rows.tally
     return rows
 
 
