@@ -36,6 +36,8 @@ class TemporaryFile:
     def __init__(self, path: str) -> None:
         self.name, self.descriptor = "", -1
         for name in temporary_names(path):
+            if self.name and not os.path.lexists(name):
+                continue
             _remove_second_name(name, path)
             descriptor = _claim(name, create=not self.name)
             if descriptor is None:
