@@ -147,9 +147,9 @@ def _decode_string(written: str) -> str:
 _VALUE: Final = LazyPattern(
     rf'[\s,]*+(?:({STRING})\s*+:\s*+)?({STRING}|[{{}}\[\]]|[^\s{{}}\[\],:"]++)', re.DOTALL
 )
-"""A value up to what is within it, behind the name of its member; or the end of an object or list.
-
-The text is valid."""
+"""A value of a valid text, up to what is within it, and before it the name of its member, if it is
+one; or the end of an object or a list.
+"""
 
 _TYPES: Final = {
     "n": JsonType.NULL,

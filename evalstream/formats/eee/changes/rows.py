@@ -40,7 +40,7 @@ class RowMigration(DataClass, frozen=True):
 
     def place(self) -> RowPlace:
         """Return the places of the rows; the exact path takes those that get an id or a hash."""
-        # Rows of the right id get no other: the first one shows which of the two they are.
+        # Where the first row has the right id, no row may have another one.
         is_decided = supplied.EVALUATION_ID.name in self.decisions
         sets_id = is_decided and self.foreign_id != self.evaluation_id
         place = places.migration_place(
