@@ -12,7 +12,7 @@ from evalstream.api.arguments import Input, optional_path, require_path, require
 from evalstream.batch.plan import RunPlan, parse_shard
 from evalstream.batch.rewriting.fix import FixJob, fix_any
 from evalstream.batch.rewriting.migrate import MigrationJob, MigrationLedger, migrate_any
-from evalstream.batch.rewriting.outcome import Outcome, new_outcome
+from evalstream.batch.rewriting.outcome import MOST_FINDINGS, Outcome, new_outcome
 from evalstream.batch.rewriting.staging import Staging
 from evalstream.discovery.inputs import find_all, is_pattern, literal_folder, without_overlap
 from evalstream.discovery.unrecognised import Unrecognised
@@ -21,7 +21,7 @@ from evalstream.io.names import is_remote
 from evalstream.io.output import writing
 from evalstream.io.overwriting import Outputs, ledger_files
 from evalstream.io.progress import Progress
-from evalstream.model.data_class import DataClass, field
+from evalstream.model.data_class import DataClass, field, replace
 from evalstream.model.errors import UsageError, internal_error
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
@@ -120,7 +120,8 @@ def migrate(
         _stage(placed) as staging,
         ExitStack() as stack,
     ):
-        job = MigrationJob(migrator, folder, not dry_run, staging, chosen, bar)
+        shown = replace(chosen, max_findings=MOST_FINDINGS)
+        job = MigrationJob(migrator, folder, not dry_run, staging, shown, bar)
         memory = None
         if ledger is not None and placed is not None:
             settings = [to_version, os.path.abspath(placed), values]
@@ -193,7 +194,7 @@ def fix(
             write or folder is not None,
             folder,
             _common_root(names if beside is None else [*names, beside]),
-            chosen,
+            replace(chosen, max_findings=MOST_FINDINGS),
             bar,
         )
         written = Outputs(_paths(outputs))

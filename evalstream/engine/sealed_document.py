@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from difflib import unified_diff
 from itertools import takewhile
 from typing import Final
 
@@ -58,6 +57,9 @@ def _diff(old: Sequence[str], new: Sequence[str], name: str, how: str = "") -> l
 
     The running time is quadratic in the compared length.
     """
+    # A seal that is written shows no difference.
+    from difflib import unified_diff
+
     head = _common_prefix(old, new)
     tail = min(_common_prefix(old[::-1], new[::-1]), len(old) - head, len(new) - head)
     start, end = max(0, head - CONTEXT), max(0, tail - CONTEXT)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
+
+from evalstream.model.hashing import hash_function
 
 ENDING: Final = ".evalstream"
 
@@ -36,6 +37,8 @@ class TemporaryFile:
     def __init__(self, path: str) -> None:
         self.name, self.descriptor = "", -1
         for name in temporary_names(path):
+            if self.name and not os.path.lexists(name):
+                continue
             _remove_second_name(name, path)
             descriptor = _claim(name, create=not self.name)
             if descriptor is None:
@@ -111,7 +114,7 @@ def temporary_names(path: str) -> Iterator[str]:
     folder, name = os.path.split(os.path.abspath(path))
     written = os.fsencode(name)
     if len(written) > LONGEST_NAME:
-        name = hashlib.sha256(written).hexdigest()
+        name = hash_function("sha256")(written).hexdigest()
     for number in range(MOST):
         yield os.path.join(folder, f".{name}.{number}{ENDING}")
 

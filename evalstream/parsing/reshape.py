@@ -48,7 +48,7 @@ class Action(IntEnum):
     DIGEST = 7
 
 
-class Place(DataClass):
+class Place(DataClass, frozen=True):
     """What to do with the value at a place, and with those within it.
 
     `pointer` is that of the place, with `*` for any index or name. `actions` has an action for some
@@ -58,8 +58,12 @@ class Place(DataClass):
     that SET and a new name are. An object with `closed` may have no other members: the compiled
     rewriter leaves such rows to the exact path, whose caller sees to these members. A text
     at a place that `is_kept` stays in the row where SET replaces it: as a member of the object that
-    `keeps` it under a name, a JSON text. `reshape` leaves that to its caller.
+    `keeps` it under a name, a JSON text. `reshape` leaves that to its caller. A place equals itself
+    alone.
     """
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     pointer: str = ""
     actions: Mapping[JsonType, Action] = field(default_factory=dict)
@@ -117,11 +121,13 @@ class Probe(NamedTuple):
 class RowPlace(NamedTuple):
     """The place of a row, and the rows that only the exact path takes.
 
-    The compiled rewriter leaves a row where all watches of one group are true.
+    The compiled rewriter leaves a row where all watches of one group are true. `base` has members
+    that the places of other runs have, too: their tables are kept.
     """
 
     place: Place
     exact: tuple[tuple[Probe, ...], ...] = ()
+    base: Place | None = None
 
 
 TRANSCRIPT_TURN: Final = '"interactions['

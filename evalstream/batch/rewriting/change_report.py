@@ -92,7 +92,7 @@ class ChangeReport:
         self._needs.update(outcome.needs)
         self.exit_code = max(self.exit_code, outcome.exit_code)
         is_done = outcome.status not in {ChangeStatus.REFUSED, ChangeStatus.UNREAD}
-        if outcome.checked is not None and is_done:
+        if outcome.checked is not None and is_done and self._words is FIXED:
             for is_unsafe in (False, True):
                 checked = outcome.checked
                 counts = checked.fixable_unsafely if is_unsafe else checked.fixable
@@ -150,7 +150,7 @@ class ChangeReport:
             yield "to be supplied:"
             for need, times in sorted(self._needs.items(), key=lambda item: (-item[1], item[0])):
                 yield f"  {count_noun(times, 'run')}: {on_one_line(need.what)}: {need.options}"
-        if self._left and self._words is FIXED:
+        if self._left:
             yield ""
             left = (
                 f"{code} {times:,}{' (unsafe: add --unsafe)' if is_unsafe else ''}"
@@ -227,8 +227,11 @@ class ChangeReport:
     def _where(self, outcome: Outcome) -> str:
         """Return the place of what was written, unless it is that of the source."""
         target = on_one_line(outcome.target or "")
-        sources = {os.path.realpath(path) for path in (outcome.rows, outcome.aggregate) if path}
-        return "" if target in sources else f" {self._words.at} {target}"
+        if self._words is FIXED:
+            sources = (os.path.realpath(path) for path in (outcome.rows, outcome.aggregate) if path)
+            if target in sources:
+                return ""
+        return f" {self._words.at} {target}"
 
     def _summary(self) -> str:
         words = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import filecmp
 import os
 import stat
-from collections.abc import Collection
-from contextlib import ExitStack
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Final
 
@@ -23,7 +23,8 @@ from evalstream.io.names import is_remote, printable
 from evalstream.io.output import Output, sync_file, sync_folder
 from evalstream.io.progress import Progress
 from evalstream.io.readers import READ_BYTES
-from evalstream.model.data_class import DataClass, replace
+from evalstream.io.temporary import is_temporary_name
+from evalstream.model.data_class import DataClass, field, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
@@ -46,6 +47,8 @@ class FixJob(DataClass):
 
     `codes` are the rules whose findings are mended. With `writes` files are replaced in place, or
     written below `folder` by their paths relative to `root`; without, nothing is written.
+    `had_leftovers` tells of each folder whether killed calls had left files in it when the call
+    came to it.
     """
 
     codes: frozenset[str]
@@ -54,6 +57,22 @@ class FixJob(DataClass):
     root: str
     options: Options
     progress: Progress
+    had_leftovers: dict[str, bool] = field(default_factory=dict)
+
+    def targets(self, run: Run) -> list[str]:
+        """Return where the repaired rows and the repaired aggregate of a run go, "" for none.
+
+        Raises ValueError for no place.
+        """
+        return [self.target(path) if path else "" for path in (run.rows, run.aggregate)]
+
+    def may_clean(self, folder: str) -> bool:
+        """Tell whether a folder may have files of killed calls."""
+        if folder not in self.had_leftovers:
+            self.had_leftovers[folder] = False
+            with suppress(OSError):
+                self.had_leftovers[folder] = any(map(is_temporary_name, os.listdir(folder)))
+        return self.had_leftovers[folder]
 
     def target(self, path: str) -> str:
         """Return where the repaired form of a file goes. Raises ValueError for no place."""
@@ -82,14 +101,15 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
         return
     if any(path == STDIN or is_remote(path) for path in (run.rows, run.aggregate) if path):
         raise ValueError(NOT_A_FILE)
-    place = job.folder
+    place, targets = job.folder, list[str]()
     if place is None:
+        targets = job.targets(run)
         # Files are prepared where they can be renamed into place.
-        place = os.path.dirname(job.target(run.rows or run.aggregate or ""))
+        place = os.path.dirname(targets[0] or targets[1])
     place = place if job.writes else None
-    if place is not None and os.path.isdir(place):
-        written = (run.rows, run.aggregate) if job.folder is None else ()
-        remove_leftovers(place, [job.target(path) for path in written if path is not None])
+    written = [target for target in targets if target]
+    if place is not None and any(map(job.may_clean, {place, *map(os.path.dirname, written)})):
+        remove_leftovers(place, written)
     states = _states(run)
     before = _check_source(run, job)
     # Only findings that the repairs mend are mended: all else stays byte for byte.
@@ -98,7 +118,7 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
     if not codes:
         _leave(before, outcome)
         return
-    targets = [job.target(path) for path in (run.rows, run.aggregate) if path is not None]
+    targets = targets or job.targets(run)
     text = None if run.aggregate is None else document_bytes(run.aggregate)
     repairs = (CATALOGUE[code].repair for code in codes)
     actions = frozenset(repair.action for repair in repairs if repair is not None)
@@ -108,13 +128,13 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
         if not outcome.row_changes and not outcome.document_changes:
             _leave(before, outcome)
             return
-        outcome.target = targets[0]
+        outcome.target = targets[0] or targets[1]
         staged = Run(parts[0][0], parts[1][0])
         _judge(staged, before, job, staging, outcome)
         if job.writes:
             if _states(run) != states:
                 raise CannotCheck("the files changed while they were repaired")
-            _put_in_place(run, parts, job)
+            _put_in_place(run, parts, targets, is_copy=job.folder is not None)
 
 
 def _check_source(run: Run, job: FixJob) -> RunSummary:
@@ -220,7 +240,7 @@ def _rows(
     if wrong is not None:
         raise ValueError(wrong)
     outcome.row_count = rows.rows
-    outcome.row_changes.merge(rows.tally)
+    outcome.row_changes = rows.tally
     return rows
 
 
@@ -239,7 +259,9 @@ def _has_repairs(run: RunSummary) -> bool:
     return bool(run.failing.keys() & {**run.fixable, **run.fixable_unsafely}.keys())
 
 
-def _put_in_place(run: Run, parts: tuple[Part, Part], job: FixJob) -> None:
+def _put_in_place(
+    run: Run, parts: tuple[Part, Part], targets: Sequence[str], *, is_copy: bool
+) -> None:
     """Give the repaired files their places, and those beside them in a copy, rows first.
 
     The new aggregate is complete before the rows are moved, and gets its name after them. Raises
@@ -247,10 +269,8 @@ def _put_in_place(run: Run, parts: tuple[Part, Part], job: FixJob) -> None:
     """
     STOPPING.check()
     (rows, rows_differ), (aggregate, aggregate_differs) = parts
-    is_copy = job.folder is not None
     moves_rows = rows if rows_differ or is_copy else None
     moves_aggregate = aggregate if aggregate_differs or is_copy else None
-    targets = [job.target(path) if path else "" for path in (run.rows, run.aggregate)]
     if is_copy:
         for staged, target in zip((rows, aggregate), targets, strict=True):
             if staged is None or not os.path.lexists(target):

@@ -11,7 +11,7 @@ from evalstream._version import __version__
 from evalstream.batch.ledger import database
 from evalstream.batch.ledger.run_state import CompanionFinder, RunState, read_state
 from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome, change_run, check_result
-from evalstream.batch.rewriting.staging import Staging, lock_folder, place
+from evalstream.batch.rewriting.staging import Staging, lock_folder
 from evalstream.batch.single import check_any
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.formats.registry import main_format
@@ -22,6 +22,7 @@ from evalstream.io.names import is_remote, printable
 from evalstream.io.output import sync_file, sync_folder
 from evalstream.io.progress import Progress
 from evalstream.io.readers import file_state
+from evalstream.io.temporary import move_to_free_name
 from evalstream.model.data_class import DataClass, field, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
 from evalstream.model.exit_codes import ExitCode
@@ -138,7 +139,7 @@ def _rows(
         job.staging.write(STAGED_ROWS, inline.data)
         sha256 = hashlib.sha256(inline.data).hexdigest()
         outcome.row_count = inline.rows
-        outcome.row_changes.merge(inline.tally)
+        outcome.row_changes = inline.tally
         return RewrittenRows("", inline.rows, {}, {"sha256": sha256}, "jsonl")
     if run.rows is None:
         return None
@@ -157,7 +158,7 @@ def _rows(
             progress=job.progress,
         )
     outcome.row_count = rows.rows
-    outcome.row_changes.merge(rows.tally)
+    outcome.row_changes = rows.tally
     if rows.changed is None and is_checked and file_state(run.rows) != state:
         raise CannotCheck("the rows changed between their check and their migration")
     refuse_partial(rows, "migrated")
@@ -261,7 +262,7 @@ def _move(rows: tuple[str | None, str], aggregate: tuple[str, str]) -> None:
         os.replace(staged, target)
         sync_folder(os.path.dirname(target))
     try:
-        place(*aggregate)
+        move_to_free_name(*aggregate)
     except FileExistsError:
         # A call that no lock keeps out has just written the aggregate: it needs its rows.
         raise

@@ -11,7 +11,7 @@ from evalstream.batch.single import check_any
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.changes import ChangeTally, Need
-from evalstream.model.data_class import DataClass, field, replace
+from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import CannotCheck, CannotWrite, internal_error
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.finding import Finding, FindingList, Severity
@@ -135,7 +135,7 @@ MOST_REASONS: Final = 20
 """Number of reasons of an outcome."""
 
 MOST_FINDINGS: Final = 1_000
-"""Number of findings of a rule in a file that are joined to reasons."""
+"""Number of findings of a rule that a check of a result shows, which are joined to reasons."""
 
 
 def check_result(
@@ -198,7 +198,6 @@ def check_with_reasons(
 ) -> tuple[RunSummary, Reasons]:
     """Check a run; return its summary, and its findings as reasons."""
     reasons = Reasons(staging)
-    options = replace(options, max_findings=MOST_FINDINGS)
     return check_any(run, options, reasons.add, progress), reasons
 
 

@@ -12,7 +12,7 @@ from typing import IO, Final
 
 from evalstream.io.names import printable
 from evalstream.io.output import begin_sync, sync_folder
-from evalstream.io.temporary import ENDING, move_to_free_name, remove_abandoned
+from evalstream.io.temporary import ENDING, remove_abandoned
 from evalstream.model.errors import CannotWrite
 
 PREFIX: Final = ".migrate-"
@@ -58,7 +58,7 @@ class Staging:
 
         A path from the root, which has an empty first part, is one in the folder, too.
         """
-        path = os.path.join(self.folder, *relative.split("/"))
+        path = f"{self.folder}/{relative.removeprefix('/')}"
         folder = os.path.dirname(path)
         if folder not in self._folders:
             os.makedirs(folder, exist_ok=True)
@@ -95,12 +95,6 @@ class Staging:
             with suppress(FileNotFoundError):
                 os.unlink(path)
         self._files.clear()
-
-
-def place(staged: str, target: str) -> None:
-    """Give a complete file its name, in place of none. Raises FileExistsError, and OSError."""
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    move_to_free_name(staged, target)
 
 
 def remove_leftovers(folder: str, targets: Iterable[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 from evalstream.engine import layout
@@ -206,8 +205,8 @@ def path_of_rows(rows: str, declared: str | None, aggregate: str) -> str:
 
     Outside of a datastore a declared path that already names them is kept.
     """
-    parts = PurePosixPath(declared or "")
-    is_right = parts.name == os.path.basename(rows) and ".." not in parts.parts
-    if declared and is_right and not parts.is_absolute() and not parse_path(rows).inside:
+    parts = [part for part in (declared or "").split("/") if part not in {"", "."}]
+    is_right = parts[-1:] == [os.path.basename(rows)] and ".." not in parts
+    if declared and is_right and not declared.startswith("/") and not parse_path(rows).inside:
         return declared
     return relative_path(rows, aggregate)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate, Result
@@ -17,6 +16,7 @@ from evalstream.formats.eee.rules.seal import ES503, ES509, Digests
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.formats.eee.sample_hash import is_helm
 from evalstream.model.changes import SealedText
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
@@ -39,8 +39,7 @@ CONTRADICTING: Final = (ES604, ES607, ES609, ES610, ES801, ES802, ES803)
 """The rules that find torn runs and refuted claims, whatever a check selects."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """The reason why rows are not sealed.
 
     `reason` is the message for users, `incomplete_reason` what kept something from being checked;
@@ -56,7 +55,7 @@ class Refusal:
 
     def beside(self, failing: Iterable[Violation]) -> Refusal:
         """Return the refusal with the violations that would fail in the sealed aggregate."""
-        return replace(self, others=tuple(failing))
+        return self._replace(others=tuple(failing))
 
     def keep_reasons(self, violations: FileViolations) -> FileViolations:
         """Add the reasons to the violations of the files that are sealed all the same."""
@@ -74,8 +73,7 @@ class Refusal:
         return combined.with_those(map(would_be, lacking))
 
 
-@dataclass(frozen=True, slots=True)
-class Seal:
+class Seal(NamedTuple):
     """An aggregate before and after its rows are sealed; `rows` is the path of the rows."""
 
     rows: str

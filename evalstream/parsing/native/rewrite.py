@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from ctypes import POINTER, Structure, byref, c_char_p, c_int32, c_uint64, c_void_p
 from functools import lru_cache, partial
 from typing import Final
@@ -67,45 +67,68 @@ class PlaceTables(NamedTuple):
 
 def compiled_tables(place: RowPlace) -> PlaceTables:
     """Return the tables of a row's places. Raises NotCompiled."""
-    return _Compiler(place).tables()
+    base = _Compiler() if place.base is None else _compile_base(place.base)
+    return base.copy().tables(place)
+
+
+@lru_cache(maxsize=8)
+def _compile_base(base: Place) -> _Compiler:
+    """Compile what is within a place that rows of many runs share. Raises NotCompiled."""
+    compiler = _Compiler()
+    for place in base.members.values():
+        compiler.known[place] = compiler.add_place(place)
+    return compiler
 
 
 class _Compiler:
     """Makes tables from the places of a row. Raises NotCompiled."""
 
-    def __init__(self, row: RowPlace) -> None:
+    def __init__(self) -> None:
         self.changes: dict[Change, int] = {}
         self.texts = bytearray()
         self.spans: dict[str, tuple[int, int]] = {}
-        self.places: list[bytes] = []
+        # The first place is that of rows, which comes last.
+        self.places = [b""]
         self.members: list[bytes] = []
-        self._watches = sorted({watch for group in row.exact for watch in group}, key=_by_name)
-        if len(self._watches) > MOST_WATCHES:
+        self.known: dict[Place, int] = {}
+
+    def copy(self) -> _Compiler:
+        """Return the same tables, to which others can be added."""
+        copy = _Compiler()
+        for name, part in vars(self).items():
+            setattr(copy, name, part.copy())
+        return copy
+
+    def tables(self, row: RowPlace) -> PlaceTables:
+        """Return the tables of a row."""
+        watches = sorted({watch for group in row.exact for watch in group}, key=_by_name)
+        if len(watches) > MOST_WATCHES:
             raise NotCompiled("too many watches")
         if row.place.actions.get(JsonType.OBJECT, Action.KEEP) is not Action.KEEP:
             raise NotCompiled("a row as a whole is changed")
-        bits = {watch: 1 << number for number, watch in enumerate(self._watches)}
-        self._groups = [sum(map(bits.__getitem__, set(group))) for group in row.exact]
-        self._add_place(row.place, watched=True)
-
-    def tables(self) -> PlaceTables:
-        """Return the tables."""
-        watches = b"".join(
-            _WATCH.pack(_TESTS.index(watch.test), *self._text(watch.text))
-            for watch in self._watches
+        bits = {watch: 1 << number for number, watch in enumerate(watches)}
+        groups = (_GROUP.pack(sum(map(bits.__getitem__, set(group)))) for group in row.exact)
+        self._fill_place(0, row.place, _watched_names(watches))
+        written = (
+            _WATCH.pack(_TESTS.index(watch.test), *self._text(watch.text)) for watch in watches
         )
-        groups = b"".join(map(_GROUP.pack, self._groups))
-        parts = b"".join(self.places), b"".join(self.members), watches, groups
+        parts = b"".join(self.places), b"".join(self.members), b"".join(written), b"".join(groups)
         return PlaceTables((*parts, bytes(self.texts)), tuple(self.changes))
 
-    def _add_place(self, place: Place, *, watched: bool = False) -> int:
+    def add_place(self, place: Place) -> int:
         """Add a place and what is within it; return its number."""
-        number = len(self.places)
-        self.places.append(b"")
+        number = self.known.get(place)
+        if number is None:
+            number = len(self.places)
+            self.places.append(b"")
+            self._fill_place(number, place, {})
+        return number
+
+    def _fill_place(self, number: int, place: Place, spans: Mapping[str, tuple[int, int]]) -> None:
+        """Write a place, some of whose members are watched, and what is within it."""
         others = self._inner(place.others)
         items = _NO_PLACE if place.items is None else self._add_item(place.items)
-        members = [(name, self._add_place(one), True) for name, one in place.members.items()]
-        spans = self._watched_names() if watched else {}
+        members = [(name, self.add_place(one), True) for name, one in place.members.items()]
         members += [(name, others, False) for name in spans if name not in place.members]
         first = len(self.members)
         for name, of_member, is_known in members:
@@ -129,23 +152,14 @@ class _Compiler:
             *self._text("" if place.name is None else _ascii_name(place.name)),
             *self._text(place.constant or place.keeps or ""),
         )
-        return number
 
     def _inner(self, place: Place | None) -> int:
-        return _NO_PLACE if place is None else self._add_place(place)
+        return _NO_PLACE if place is None else self.add_place(place)
 
     def _add_item(self, place: Place) -> int:
         if Action.DROP in place.actions.values():
             raise NotCompiled("items are not dropped")
-        return self._add_place(place)
-
-    def _watched_names(self) -> dict[str, tuple[int, int]]:
-        """Return the first watch of each member and their number; they follow each other."""
-        spans: dict[str, tuple[int, int]] = {}
-        for number, watch in enumerate(self._watches):
-            first, count = spans.get(watch.name, (number, 0))
-            spans[watch.name] = first, count + 1
-        return spans
+        return self.add_place(place)
 
     def _change(self, place: Place, kind: JsonType, action: Action) -> int:
         """Return the number of the change that an action is, 0 for none."""
@@ -174,6 +188,15 @@ class _Compiler:
             span = self.spans[text] = len(self.texts), len(written)
             self.texts += written
         return span
+
+
+def _watched_names(watches: Sequence[Probe]) -> dict[str, tuple[int, int]]:
+    """Return the first watch of each member and their number; they follow each other."""
+    spans: dict[str, tuple[int, int]] = {}
+    for number, watch in enumerate(watches):
+        first, count = spans.get(watch.name, (number, 0))
+        spans[watch.name] = first, count + 1
+    return spans
 
 
 def _by_name(watch: Probe) -> tuple[str, int, str]:

@@ -14,7 +14,7 @@ from commands import SECONDS, environment, started, wait_for
 from rows import bytes_of, sound_rows, write_run
 
 from evalstream.io.output import Output
-from evalstream.io.temporary import MOST, TemporaryFile
+from evalstream.io.temporary import MOST, TemporaryFile, move_to_free_name
 
 LEFT = """
 import os, signal, sys, time
@@ -195,3 +195,30 @@ def test_a_killed_command_is_cleaned_up_by_the_next(tmp_path: Path, way: str) ->
         process.communicate(timeout=SECONDS)
     assert process.returncode == code
     assert set(os.listdir(tmp_path)) == report
+
+
+def test_a_file_never_gets_a_name_that_is_taken(tmp_path: Path) -> None:
+    staged, target = tmp_path / "staged", tmp_path / "target"
+    staged.write_text("new")
+    move_to_free_name(str(staged), str(target))
+    assert target.read_text() == "new"
+    assert not staged.exists()
+    staged.write_text("newer")
+    with pytest.raises(FileExistsError):
+        move_to_free_name(str(staged), str(target))
+    assert target.read_text() == "new"
+
+
+def test_without_links_a_file_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refuse)
+    staged, target = tmp_path / "staged", tmp_path / "target"
+    staged.write_text("new")
+    move_to_free_name(str(staged), str(target))
+    assert target.read_text() == "new"
+    staged.write_text("newer")
+    with pytest.raises(FileExistsError):
+        move_to_free_name(str(staged), str(target))
+    assert target.read_text() == "new"

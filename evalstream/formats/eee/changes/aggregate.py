@@ -134,11 +134,11 @@ class AggregateMigration:
         return place_for(collection, model, supplied or own)
 
     def migrate(self, source: Source, seal: NewSeal | None) -> tuple[bytes, list[Applied]]:
-        """Return the text in the new version, and the changes in it.
+        """Return the text in the new version, and the changes in it; call this once.
 
         Raises AggregateRefused where the version has no place for what it says.
         """
-        applied = self._applied.copy()
+        applied = self._applied
         self._set_source(applied, source)
         if seal is not None:
             self._set_seal(applied, seal)

@@ -66,7 +66,7 @@ class Additions:
 
     def write(self) -> str:
         """Return the text with all splices and members. Raises AggregateRefused as `check` does."""
-        splices = self._splices.copy()
+        splices = self._splices
         for path, members in self._members.items():
             holder, node = self._place(path)
             if node is None:

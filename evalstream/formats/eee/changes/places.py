@@ -130,19 +130,17 @@ def migration_place(
     unknown versions, with two transcripts, with a transcript or an output where their type has
     none, or with members that the target does not know are left to the exact path.
     """
-    place = _schema_place(target)
-    members, exact = dict(place.members), _MISPLACED
+    place = base = _schema_place(target, keeps_hash=keeps_hash)
+    exact = _MISPLACED
     if evaluation_id is not None and sets_id:
-        members = _with_evaluation_id(members, evaluation_id)
+        place = replace(base, members=_with_evaluation_id(base.members, evaluation_id))
     elif evaluation_id is not None:
         exact += ((Probe("evaluation_id", Test.DIFFERS, evaluation_id),),)
-    if keeps_hash:
-        members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
-    return RowPlace(replace(place, members=members), exact)
+    return RowPlace(place, exact, base)
 
 
 @lru_cache(maxsize=8)
-def _schema_place(target: str) -> Place:
+def _schema_place(target: str, *, keeps_hash: bool) -> Place:
     place = _derive_place(versions.instance_schema_name(target))
     members = dict(place.members)
     members["schema_version"] = _set_version(place, target)
@@ -159,6 +157,8 @@ def _schema_place(target: str) -> Place:
     moved = _move_place(turns, turns.pointer, f"/{OLD_TRANSCRIPT}")
     members[OLD_TRANSCRIPT] = replace(moved, name=NEW_TRANSCRIPT)
     members["answer_attribution"] = _rename_sources(members["answer_attribution"])
+    if keeps_hash:
+        members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
     return replace(place, members=members)
 
 
@@ -219,7 +219,7 @@ def repair_place(
     if evaluation_id is not None:
         members = _with_evaluation_id(members, evaluation_id)
     exact = ((Probe("schema_version", Test.DIFFERS, number),),)
-    return RowPlace(replace(place, members=members, closed=False), exact)
+    return RowPlace(replace(place, members=members, closed=False), exact, place)
 
 
 @lru_cache(maxsize=32)

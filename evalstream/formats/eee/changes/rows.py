@@ -40,7 +40,9 @@ class RowMigration(DataClass, frozen=True):
 
     def place(self) -> RowPlace:
         """Return the places of the rows; the exact path takes those that get an id or a hash."""
-        sets_id = supplied.EVALUATION_ID.name in self.decisions
+        # Where the first row has the right id, no row may have another one.
+        is_decided = supplied.EVALUATION_ID.name in self.decisions
+        sets_id = is_decided and self.foreign_id != self.evaluation_id
         place = places.migration_place(
             self.target, self.evaluation_id, sets_id=sets_id, keeps_hash=not self.rehash
         )

@@ -213,15 +213,15 @@ def _wrong_total(aggregate: Aggregate, rows: int) -> str | None:
 class EeeRepair:
     """The repair of one run, whose aggregate was read, if it has one.
 
-    `actions` are those of the rules whose findings are mended. Raises ValueError for an aggregate
-    that cannot be read.
+    `actions` are those of the rules whose findings are mended. The aggregate is repaired once.
+    Raises ValueError for one that cannot be read.
     """
 
     def __init__(self, text: bytes | None, actions: Collection[RepairAction]) -> None:
         self._text, self._actions = text, frozenset(actions)
         self._document: Aggregate | None = None
         if text is not None:
-            parsed_aggregate(text.removeprefix(UTF8_MARK))
+            self._splices = Splices(*parsed_aggregate(text.removeprefix(UTF8_MARK)))
             document: Any = json.loads(text.removeprefix(UTF8_MARK))
             self._document = Aggregate(document)
 
@@ -271,11 +271,9 @@ class EeeRepair:
             text = text.removeprefix(UTF8_MARK)
             applied.append(MARK_REMOVED)
         mark = UTF8_MARK if text.startswith(UTF8_MARK) else b""
-        characters, tree = parsed_aggregate(text.removeprefix(UTF8_MARK))
         version = versions.nearest_version(aggregate.version or "", instance=False)
-        splices = Splices(characters, tree)
-        applied += reshape(splices, aggregate_repair_place(version, self._actions))
-        return mark + splices.apply().encode(), applied
+        applied += reshape(self._splices, aggregate_repair_place(version, self._actions))
+        return mark + self._splices.apply().encode(), applied
 
     def _digest(self, aggregate: Aggregate, applied: list[Applied]) -> dict[str, Any]:
         declared, plain = aggregate.claim("checksum"), aggregate.checksum

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalstream.batch.rewriting import staging as staging_module
-from evalstream.batch.rewriting.staging import Staging, place
+from evalstream.batch.rewriting.staging import Staging
 from evalstream.io import output
 from evalstream.model.errors import CannotWrite
 
@@ -113,33 +113,6 @@ def test_the_lock_of_a_folder_is_removed_last(
     assert len(removed) == 41
     assert removed[-1] == "lock"
     assert not os.path.exists(staging.folder)
-
-
-def test_a_file_is_never_placed_over_another(tmp_path: Path) -> None:
-    staged, target = tmp_path / "staged", tmp_path / "a" / "target"
-    staged.write_text("new")
-    place(str(staged), str(target))
-    assert target.read_text() == "new"
-    assert not staged.exists()
-    staged.write_text("newer")
-    with pytest.raises(FileExistsError):
-        place(str(staged), str(target))
-    assert target.read_text() == "new"
-
-
-def test_without_links_a_file_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(os, "link", refuse)
-    staged, target = tmp_path / "staged", tmp_path / "target"
-    staged.write_text("new")
-    place(str(staged), str(target))
-    assert target.read_text() == "new"
-    staged.write_text("newer")
-    with pytest.raises(FileExistsError):
-        place(str(staged), str(target))
-    assert target.read_text() == "new"
 
 
 def test_another_call_in_the_same_process_is_living(tmp_path: Path) -> None:

@@ -198,6 +198,18 @@ def test_watched_members_are_members() -> None:
     assert list(tables.counts) == [2, 2, 1, 2]
 
 
+def test_a_row_with_members_of_a_base_is_rewritten_as_without_it() -> None:
+    shared = {"a": acting(Action.DROP, JsonType.NULL), "b": acting(Action.LIST, JsonType.TEXT)}
+    place = Place(members={**shared, "b": acting(Action.TEXT, JsonType.NUMBER), "c": Place("/c")})
+    lines = '{"a":null,"b":1,"c":2}', '{"b":"x"}', '{"a":3,"c":"left"}'
+    exact = ((Probe("c", WatchTest.EQUALS, "left"),),)
+    bare = rewritten(RowPlace(place, exact), *lines)
+    for _ in range(2):
+        based = rewritten(RowPlace(place, exact, Place(members=shared)), *lines)
+        assert (based.data, based.rows, based.packed) == (bare.data, bare.rows, bare.packed)
+        assert set(based.changes) == set(bare.changes)
+
+
 @each(
     "place",
     [
