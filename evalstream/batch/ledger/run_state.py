@@ -58,7 +58,7 @@ def read_state(run: Run, companions: CompanionFinder | None = None) -> RunState 
     """
     if run.beside:
         return None
-    taken = time.time_ns()
+    taken, companions = time.time_ns(), companions or CompanionFinder()
     names = (run.rows, run.aggregate, run.inputs)
     marks = [_listed_state(run) or _state_of_name(run.rows), *map(_state_of_name, names[1:])]
     # A name without a state is a stream.
@@ -67,7 +67,7 @@ def read_state(run: Run, companions: CompanionFinder | None = None) -> RunState 
     alone = run.aggregate or run.inputs
     if run.rows is None and run.format != MAIN_FORMAT and alone and not is_remote(alone):
         # The check of results alone looks at the samples beside them.
-        marks.append(file_state(os.path.dirname(alone) or os.curdir))
+        marks.append(companions.state_of_folder(os.path.dirname(alone) or os.curdir))
     try:
         places = [
             os.path.abspath(name) if name is not None and not is_remote(name) else name
@@ -82,14 +82,7 @@ def read_state(run: Run, companions: CompanionFinder | None = None) -> RunState 
         key=key_of_names([run.format, places]),
         place=printable(place),
         text=_text(
-            [
-                names,
-                run.missing,
-                run.rivals,
-                seen,
-                run.legacy_path,
-                _companions(run, companions or CompanionFinder()),
-            ]
+            [names, run.missing, run.rivals, seen, run.legacy_path, _companions(run, companions)]
         ).decode(),
         taken=taken,
         is_settled=all(
@@ -177,6 +170,9 @@ MOST_NAMES: Final = 20_000
 """Most names kept in memory; in a larger folder each name is looked up by itself."""
 
 
+MOST_FOLDERS: Final = 1_000
+"""Most folders whose states are kept in memory."""
+
 _ENDINGS: Final = tuple(rows_named_like(""))
 
 
@@ -199,7 +195,19 @@ class CompanionFinder:
 
     def __init__(self) -> None:
         self._listings: dict[str, _Listing] = {}
+        self._states: dict[str, FileState | None] = {}
         self._kept = 0
+
+    def state_of_folder(self, folder: str) -> FileState | None:
+        """Return the state of a folder and all in it, as it was when it was first asked for.
+
+        A check that comes after a change is noted with the older state, and made again.
+        """
+        if folder not in self._states:
+            if len(self._states) >= MOST_FOLDERS:
+                self._states.clear()
+            self._states[folder] = file_state(folder)
+        return self._states[folder]
 
     def beside(self, aggregate: str) -> Iterator[str]:
         """Iterate over the existing rows files named like an aggregate, links included."""
