@@ -42,9 +42,7 @@ def migrated(text: bytes, how: dict[str, Any]) -> tuple[bytes | None, set[str]]:
     if needs:
         return None, needs
     seal = SEAL if SEALED in parse(text) else None
-    made, _ = migration.migrate(SOURCE, seal)
-    assert migration.migrate(SOURCE, seal)[0] == made
-    return made, needs
+    return migration.migrate(SOURCE, seal)[0], needs
 
 
 def without_additions(document: Any, expected: Any) -> Any:

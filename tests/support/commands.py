@@ -217,7 +217,8 @@ class Process:
     def send_signal(self, number: int) -> None:
         """Send a signal, if the process has not ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it ended meanwhile
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """Send SIGTERM."""
