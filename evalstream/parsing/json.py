@@ -124,25 +124,41 @@ def resolve(value: Any, path: Any) -> Any:
 
 def resolve_pointer(value: Any, pointer: str) -> Any:
     """Return the part of `value` at a JSON Pointer (RFC 6901), or None if it does not exist."""
-    for token in pointer.split("/")[1:]:
+    for name in split_pointer(pointer):
         if value.__class__ is list:
-            if not token.isdecimal() or int(token) >= len(value):
+            if not name.isdecimal() or int(name) >= len(value):
                 return None
-            value = value[int(token)]
+            value = value[int(name)]
         else:
-            value = member(value, token.replace("~1", "/").replace("~0", "~"))
+            value = member(value, name)
     return value
 
 
-def blank_values(value: Any, pointers: Iterable[str | None]) -> None:
-    """Put null in place of the values at some JSON Pointers, each below the root."""
-    for place in pointers:
-        # The value of a repeated key may be gone.
-        if place and resolve_pointer(value, place) is not None:
-            start, _, token = place.rpartition("/")
-            holder = resolve_pointer(value, start)
-            is_list = holder.__class__ is list
-            holder[int(token) if is_list else token.replace("~1", "/").replace("~0", "~")] = None
+def split_pointer(pointer: str, most: int = -1) -> list[str]:
+    """Return the names in a JSON Pointer (RFC 6901), at most so many, the last with the rest."""
+    return [one.replace("~1", "/").replace("~0", "~") for one in pointer.split("/", most)[1:]]
+
+
+def replace_value(document: Any, pointer: str, value: Any) -> bool:
+    """Replace the value at a JSON Pointer below the root, and tell whether there is one."""
+    start, _, token = pointer.rpartition("/")
+    holder, (name,) = resolve_pointer(document, start), split_pointer(f"/{token}")
+    if isinstance(holder, dict) and name in holder:
+        holder[name] = value
+        return True
+    if isinstance(holder, list) and name.isdecimal() and int(name) < len(holder):
+        holder[int(name)] = value
+        return True
+    return False
+
+
+def blank_values(document: Any, pointers: Iterable[str | None]) -> None:
+    """Put null in place of the values at some JSON Pointers below the root.
+
+    The value of a repeated key may be gone.
+    """
+    for place in filter(None, pointers):
+        replace_value(document, place, None)
 
 
 def member(holder: Any, name: str) -> Any:

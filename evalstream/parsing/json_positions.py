@@ -7,11 +7,11 @@ bracket. So time grows with the text and its values alone, and memory with the n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from evalstream.model.finding import Position
-from evalstream.parsing.json import UTF8_MARK
+from evalstream.parsing.json import UTF8_MARK, split_pointer
 from evalstream.parsing.json_tokens import NoToken, TokenCursor
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.strict_json import SURROGATE
@@ -28,7 +28,7 @@ def find_positions(text: bytes, pointers: Iterable[str]) -> dict[str, Position]:
     what stands before the error is found.
     """
     root = _Place()
-    places = {pointer: root.at(_names(pointer)) for pointer in dict.fromkeys(pointers)}
+    places = {pointer: root.at(split_pointer(pointer)) for pointer in dict.fromkeys(pointers)}
     if not places:
         return {}
     _Walk(text, _mark_size(text)).run(root)
@@ -119,10 +119,6 @@ class _Walk(TokenCursor):
 _INDEX: Final = LazyPattern(r"0|[1-9][0-9]{0,9}")
 
 _SIGNS: Final = frozenset((b"}", b"]", b",", b":", b'"'))
-
-
-def _names(pointer: str) -> Iterator[str]:
-    return (name.replace("~1", "/").replace("~0", "~") for name in pointer.split("/")[1:])
 
 
 def _decode_token(token: bytes) -> str:

@@ -14,7 +14,7 @@ from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Position
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.json import SyntaxIssue, pointer, shorten
+from evalstream.parsing.json import SyntaxIssue, pointer, shorten, split_pointer
 from evalstream.parsing.limits import MOST_YAML_BYTES, MOST_YAML_NODES, TooLarge
 from evalstream.parsing.strict_json import SURROGATE, excerpt
 from evalstream.parsing.yaml_scalars import (
@@ -112,8 +112,8 @@ def spelling_at(root: Mark, path: str) -> str | None:
 
 def _mark_at(mark: Mark, path: str) -> Mark | None:
     """Return the mark of the node at a JSON Pointer, or None if there is none."""
-    for step in path.split("/")[1:]:
-        inner, key = mark.inner, step.replace("~1", "/").replace("~0", "~")
+    for key in split_pointer(path):
+        inner = mark.inner
         if isinstance(inner, list):
             known = key.isascii() and key.isdigit() and len(key) < 10 and int(key) < len(inner)
             found = inner[int(key)] if known else None

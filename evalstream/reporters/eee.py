@@ -14,7 +14,7 @@ from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report
 from evalstream.model.run_summary import NOT_CHECKED, RunSummary
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import dumps, read_back
+from evalstream.parsing.json import dumps, read_back, split_pointer
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.summary import fails_by_verdict
@@ -127,15 +127,13 @@ def _members(finding: Finding) -> str | None:
     """Return the place in a document, None where the finding is about no part of it."""
     if finding.pointer is None or finding.code in READING_TYPES:
         return ROOT if finding.code == "ES109" else None
-    tokens = finding.pointer.split("/")[1:]
     member = None
     if finding.keyword == "required":
         member = _MISSING.fullmatch(finding.message)
     elif finding.keyword == "additionalProperties":
         member = _UNKNOWN.fullmatch(finding.message)
-    names = [one.replace("~1", "/").replace("~0", "~") for one in tokens]
     place = ""
-    for name in [*names, *([member[1]] if member else [])]:
+    for name in [*split_pointer(finding.pointer), *([member[1]] if member else [])]:
         if name.isdecimal() and name.isascii():
             place += f"[{name}]"
         else:

@@ -27,7 +27,7 @@ from evalstream.formats.eee.score_scale import read_scale
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.parsing import json
-from evalstream.parsing.json import FAST_DEPTH
+from evalstream.parsing.json import FAST_DEPTH, split_pointer
 from evalstream.parsing.native.binding import (
     DOUBTFUL_WATCHED,
     IDENTITIES,
@@ -251,8 +251,7 @@ def _setting(needs: _Needs) -> ScannerConfig | None:
 def _iterate_watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
     """Return the paths that rules read; a rule that names no path reads whole rows."""
     for pointer in chain.from_iterable(rule.reads or ("",) for rule in rules):
-        names = pointer.split("/")[1:]
-        yield tuple(name.replace("~1", "/").replace("~0", "~") for name in names)
+        yield tuple(split_pointer(pointer))
 
 
 def _bits(known: tuple[str, ...], chosen: tuple[str, ...] | frozenset[str]) -> int:

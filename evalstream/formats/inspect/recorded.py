@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.views import SOLVER, SampleView
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json import member, split_pointer, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 
 PARTS: Final = ("role", "content", "tool_calls")
@@ -244,7 +244,7 @@ def _is_of_a_step(sample: SampleView, event: dict[str, Any]) -> bool:
 
 def split_path(path: str) -> list[str]:
     """Return the keys of a JSON Pointer."""
-    return [key.replace("~1", "/").replace("~0", "~") for key in path.split("/", MOST_KEYS)[1:]]
+    return split_pointer(path, MOST_KEYS)
 
 
 class _Changed:

@@ -13,7 +13,7 @@ from math import inf, isfinite, nan
 from typing import Any, Final
 
 from evalstream.model.finding import PlacedViolation, Severity
-from evalstream.parsing.json import resolve_pointer
+from evalstream.parsing.json import replace_value
 from evalstream.parsing.json_values import is_number
 from evalstream.rules.syntax import ES107, ES108, ObjectReading
 
@@ -42,25 +42,11 @@ def as_written(reading: ObjectReading) -> ObjectReading:
     for placed in reading.violations:
         violation = placed.violation
         number = _NUMBERS.get(violation.found) if violation.code == ES108.code else None
-        if number is not None and _put(reading.value, violation.pointer or "", number):
+        if number is not None and replace_value(reading.value, violation.pointer or "", number):
             restored.add(violation.pointer)
             violation = violation._replace(severity=Severity.WARNING)
         violations.append(placed._replace(violation=violation))
     return reading._replace(violations=violations, replaced=reading.replaced - restored)
-
-
-def _put(document: Any, pointer: str, value: float) -> bool:
-    """Replace the value at a pointer, and tell whether there is one."""
-    parent, _, token = pointer.rpartition("/")
-    holder = resolve_pointer(document, parent)
-    name = token.replace("~1", "/").replace("~0", "~")
-    if isinstance(holder, dict) and name in holder:
-        holder[name] = value
-        return True
-    if isinstance(holder, list) and token.isdecimal() and int(token) < len(holder):
-        holder[int(token)] = value
-        return True
-    return False
 
 
 def show_value(value: Any) -> Any:

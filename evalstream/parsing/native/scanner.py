@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.row_record import RECORD_BYTES
 from evalstream.model.sample_record import ROW_BYTES
+from evalstream.parsing.json import split_pointer
 from evalstream.parsing.native.binding import (
     COLUMNS,
     KIND,
@@ -249,8 +250,8 @@ _BEFORE_NAME: Final = b"\xff"
 
 def json_path(pointer: str) -> bytes:
     """Return a JSON Pointer (RFC 6901) as `find_values` takes it."""
-    names = (name.replace("~1", "/").replace("~0", "~") for name in pointer.split("/")[1:])
-    return b"".join(_BEFORE_NAME + name.encode(errors="surrogatepass") for name in names)
+    names = (name.encode(errors="surrogatepass") for name in split_pointer(pointer))
+    return b"".join(_BEFORE_NAME + name for name in names)
 
 
 def _map_room(kind: type[Room]) -> Room:
