@@ -199,15 +199,20 @@ class CompanionFinder:
         self._kept = 0
 
     def state_of_folder(self, folder: str) -> FileState | None:
-        """Return the state of a folder and all in it, as it was when it was first asked for.
+        """Return the state of a folder and all in it, perhaps that of the first call.
 
-        A check that comes after a change is noted with the older state, and made again.
+        A check that comes after a change is noted with the older state, and made again. The state
+        of a folder that has just changed may miss another change, and is not kept.
         """
-        if folder not in self._states:
+        if folder in self._states:
+            return self._states[folder]
+        now, state = time.time_ns(), file_state(folder)
+        changed = None if state is None else state.changed
+        if changed is not None and changed < now - YOUNG_NANOSECONDS:
             if len(self._states) >= MOST_FOLDERS:
                 self._states.clear()
-            self._states[folder] = file_state(folder)
-        return self._states[folder]
+            self._states[folder] = state
+        return state
 
     def beside(self, aggregate: str) -> Iterator[str]:
         """Iterate over the existing rows files named like an aggregate, links included."""
