@@ -26,7 +26,7 @@ from evalstream.formats.lm_eval.scoring_plan import (
     ScoringPlan,
 )
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.json_values import holds_double
+from evalstream.parsing.json_values import holds_double, read_number
 
 NEAR: Final = 1e-6
 """Normalised log-likelihoods that differ by less, relative to the larger one, are a tie."""
@@ -246,15 +246,9 @@ def _derive_generated(
 
 def _may_equal(text: str, targets: Sequence[str]) -> bool:
     """Tell whether a text may show a value that equals a target which is written otherwise."""
-    number = _to_number(text)
-    is_other = text in {"True", "False", "None"}
-    return is_other or any(one != text and _to_number(one) == number for one in targets)
-
-
-def _to_number(text: str) -> float:
-    with suppress(ValueError):
-        return float(text)
-    return math.nan
+    number, is_other = read_number(text), text in {"True", "False", "None"}
+    are_equal = (one != text and read_number(one) == number for one in targets)
+    return is_other or (number is not None and any(are_equal))
 
 
 def _several(target: str) -> Iterator[list[str]]:

@@ -98,6 +98,11 @@ def _unlike_the_log(facts: RunFacts) -> Iterator[Violation]:
         )
         severity = None if forms.count(LIKE_LOG) else Severity.WARNING
         yield ES410.violation(message, count=count, severity=severity)
+    yield from _without_hashes(facts)
+
+
+def _without_hashes(facts: RunFacts) -> Iterator[Violation]:
+    """Report rows that cannot be compared with the hashes, where most rows can."""
     found: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
     for (habit, *_, kept), count, line in facts.tally.habits.entries():
         if habit == LOG:

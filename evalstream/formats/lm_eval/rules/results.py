@@ -51,19 +51,21 @@ def check_structure(document: Mapping[str, Any]) -> Iterator[Violation]:
         if name not in document:
             message = f"results of this release have the member {name!r}"
             yield LME106.violation(message, "", keyword="required", severity=Severity.WARNING)
+    yield from _configurations(document)
     yield from _figures(Results(document))
 
 
-def _figures(results: Results) -> Iterator[Violation]:
-    """Report numbers that are none; N/A stands for an error that was not computed.
-
-    Each task with samples has a configuration.
-    """
-    configs = object_or_empty(results.document.get("configs"))
-    for task in object_or_empty(results.document.get("n-samples")):
-        if task not in configs and "configs" in results.document:
+def _configurations(document: Mapping[str, Any]) -> Iterator[Violation]:
+    """Report tasks with samples that have no configuration."""
+    configs = object_or_empty(document.get("configs"))
+    for task in object_or_empty(document.get("n-samples")) if "configs" in document else ():
+        if task not in configs:
             yield _malformed(("configs", task), f"configs has no task {task!r}", None, None)
-    for task in configs:
+
+
+def _figures(results: Results) -> Iterator[Violation]:
+    """Report numbers that are none; N/A stands for an error that was not computed."""
+    for task in object_or_empty(results.document.get("configs")):
         shots = object_or_empty(results.document.get("n-shot")).get(task)
         yield from _optional(("n-shot", task), shots, types="integer")
     for task in results.tasks:
