@@ -117,6 +117,7 @@ def _prepare_worker() -> None:
 
 
 def _watch(parent: int) -> None:
-    while os.getppid() == parent:
+    driver = multiprocessing.parent_process()  # of a fork server the parent is the server
+    while os.getppid() == parent and driver and driver.is_alive():
         time.sleep(WATCH_SECONDS)
     os._exit(ExitCode.UNCHECKED)

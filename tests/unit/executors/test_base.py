@@ -24,7 +24,7 @@ from evalstream.model.errors import WorkerLost
 
 GONE_SECONDS = 120.0
 SLEEPER = """
-import os, sys, time
+import os, sys, threading, time
 from evalstream.executors import pool
 from evalstream.executors.base import run_in_order
 from evalstream.model.block import Block
@@ -34,6 +34,8 @@ def sleep(block):
     time.sleep(600)
 
 if __name__ == "__main__":
+    if sys.argv[1] == "forkserver":  # is chosen beside another thread
+        threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
     blocks = [Block("x", number, 1, b"") for number in range(2)]
     list(run_in_order(pool.backend(2), sleep, blocks))
 """
@@ -125,12 +127,13 @@ def test_rows_whose_worker_is_lost_do_not_pass(
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc to tell who is alive")
-def test_workers_do_not_outlive_a_killed_driver(tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", ["fork", "forkserver"])
+def test_workers_do_not_outlive_a_killed_driver(start: str, tmp_path: Path) -> None:
     script = tmp_path / "sleeper.py"
     script.write_text(SLEEPER)
     paths = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
     with subprocess.Popen(
-        [sys.executable, str(script)],
+        [sys.executable, str(script), start],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": paths},
     ) as driver:
