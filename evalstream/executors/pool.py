@@ -11,12 +11,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, Final, TypeVar
 from warnings import catch_warnings, simplefilter
 
-from evalstream.executors.base import Backend, SerialExecutor
+from evalstream.executors.base import Backend, Executor, SerialExecutor, TaskFuture
 from evalstream.model.errors import internal_error
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.text import notify
@@ -38,23 +39,44 @@ def backend(workers: int) -> Backend:
     )
 
 
-class _Pool(ProcessPoolExecutor):
-    """Pickles a function once for all its tasks, which are sent in one pickle otherwise."""
+class _Pool:
+    """Workers that start with the first task, or none where the system has no room for them.
+
+    Pickles a function once for all its tasks, which are sent in one pickle otherwise.
+    """
 
     def __init__(self, workers: int, start_method: str) -> None:
         self._function: Callable[..., Any] | None = None
         self._pickled = b""
         context = multiprocessing.get_context(start_method)
-        super().__init__(workers, mp_context=context, initializer=_prepare_worker)
+        self._executor: Executor = ProcessPoolExecutor(
+            workers, mp_context=context, initializer=_prepare_worker
+        )
 
-    def submit(self, fn: Callable[..., Result], /, *args: Any, **keywords: Any) -> Future[Result]:
+    def submit(self, fn: Callable[..., Result], /, *args: Any) -> TaskFuture[Result]:
+        """Run a function over its arguments in a worker. Raises BrokenExecutor."""
+        if isinstance(self._executor, SerialExecutor):
+            return self._executor.submit(fn, *args)
         if fn is self._function:
-            return super().submit(_call, self._pickled, *args, **keywords)
+            return self._executor.submit(_call, self._pickled, *args)
         self._function, self._pickled = fn, pickle.dumps(fn)
-        with catch_warnings():
-            # The first task starts workers, and Python warns of forks beside threads of libraries.
-            simplefilter("ignore", DeprecationWarning)
-            return super().submit(_call, self._pickled, *args, **keywords)
+        others = multiprocessing.active_children()
+        try:
+            with catch_warnings():
+                # Python warns of forks beside threads of libraries.
+                simplefilter("ignore", DeprecationWarning)
+                return self._executor.submit(_call, self._pickled, *args)
+        except BrokenExecutor:
+            raise
+        except (OSError, RuntimeError) as error:
+            for process in set(multiprocessing.active_children()).difference(others):
+                process.kill()
+            self._executor = _without_workers(error)
+            return self._executor.submit(fn, *args)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the workers, after the tasks that they run or, unless cancelled, will run."""
+        self._executor.shutdown(wait, cancel_futures=cancel_futures)
 
 
 def _call(pickled: bytes, /, *args: Any, **keywords: Any) -> Any:
@@ -75,7 +97,7 @@ def _load_function(pickled: bytes) -> Callable[..., Any]:
     return function
 
 
-def _start(workers: int) -> Executor | SerialExecutor:
+def _start(workers: int) -> Executor:
     """Start workers; without them, this process does their tasks.
 
     Their queues need semaphores, which are files in /dev/shm on Linux. A daemonic process, such as
@@ -86,14 +108,18 @@ def _start(workers: int) -> Executor | SerialExecutor:
     try:
         return _Pool(workers, _start_method())
     except (OSError, ImportError, NotImplementedError) as error:
-        _warn(getattr(error, "strerror", None) or str(error))
-        return SerialExecutor()
+        return _without_workers(error, "; is /dev/shm missing, full or read-only?")
+
+
+def _without_workers(error: Exception, hint: str = "") -> SerialExecutor:
+    _warn((getattr(error, "strerror", None) or str(error)) + hint)
+    return SerialExecutor()
 
 
 @lru_cache(maxsize=1)
 def _warn(reason: str) -> None:
     notify(
-        f"no worker process can be started ({reason}; is /dev/shm missing, full or read-only?); "
+        f"no worker process can be started ({reason}); "
         "one process does all the work, which takes longer"
     )
 
@@ -113,7 +139,8 @@ def _prepare_worker() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.disable()
     gc.freeze()
-    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+    with suppress(RuntimeError):  # where the system has no more threads
+        threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
 
 
 def _watch(parent: int) -> None:

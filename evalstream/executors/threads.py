@@ -43,7 +43,10 @@ class ThreadExecutor:
         if not self._threads:
             self._start()
         task = _ThreadTask(partial(fn, *args))
-        self._tasks.put(task)
+        if self._threads:
+            self._tasks.put(task)
+        else:
+            task.run()
         return task
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -60,14 +63,14 @@ class ThreadExecutor:
         self._threads.clear()
 
     def _start(self) -> None:
-        self._threads = [
-            threading.Thread(target=self._run, name="evalstream-worker", daemon=True)
-            for _ in range(self._workers)
-        ]
         before = threading.stack_size(STACK_BYTES)
         try:
-            for thread in self._threads:
+            for _ in range(self._workers):
+                thread = threading.Thread(target=self._run, name="evalstream-worker", daemon=True)
                 thread.start()
+                self._threads.append(thread)
+        except RuntimeError:  # the system has no more: the others do the work, or this one does
+            pass
         finally:
             threading.stack_size(before)
 

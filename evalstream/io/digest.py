@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from xxhash import xxh3_64, xxh64_digest
@@ -99,8 +100,10 @@ class BackgroundDigest:
 
             self._pieces: SimpleQueue[bytes | None] = SimpleQueue()
             self._changed = Condition()
-            self._thread = Thread(target=self._run, name="evalstream-digest", daemon=True)
-            self._thread.start()
+            thread = Thread(target=self._run, name="evalstream-digest", daemon=True)
+            with suppress(RuntimeError):  # where the system has no more, this thread digests
+                thread.start()
+                self._thread = thread
 
     def add(self, data: bytes) -> None:
         """Add the next bytes."""

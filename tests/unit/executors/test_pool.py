@@ -51,6 +51,24 @@ def test_the_warning_of_threads_of_libraries_is_no_error(monkeypatch: pytest.Mon
     assert list(run_in_order(pool.backend(1), content_of, BLOCKS[:1])) == EXPECTED[:1]
 
 
+def test_without_room_for_the_pool_this_process_does_the_work(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A limit of processes may be reached after some of the workers were started."""
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    pool._warn.cache_clear()
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert list(run_in_order(pool.backend(2), content_of, BLOCKS)) == EXPECTED
+    monkeypatch.undo()
+    assert "no worker process can be started (can't start new thread)" in caplog.text
+    for process in multiprocessing.active_children():
+        process.join(60)
+    assert not multiprocessing.active_children()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks")
 def test_workers_are_forked_only_while_no_other_thread_runs(
     monkeypatch: pytest.MonkeyPatch,

@@ -15,6 +15,8 @@ from rows import bounded
 
 from evalstream.engine import row_pass
 from evalstream.engine.open_rows import open_rows
+from evalstream.executors import threads
+from evalstream.executors.base import run_in_order
 from evalstream.executors.threads import MOST_AHEAD, iterate_ahead
 from evalstream.model.errors import BrokenCompression
 from evalstream.model.options import Options
@@ -51,6 +53,25 @@ def test_few_items_are_made_ahead_and_closing_ends_the_thread(taken: int) -> Non
     assert [next(ahead) for _ in range(taken)] == [*range(taken)]
     ahead.close()
     assert len(made) <= taken + MOST_AHEAD
+    assert not has_workers()
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_as_many_threads_as_the_system_has_do_the_work(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def start_few(thread: threading.Thread) -> None:
+        if len(started) == most:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_few)
+    assert list(run_in_order(threads.backend(3), str, range(9))) == [*map(str, range(9))]
+    assert len(started) == most
     assert not has_workers()
 
 

@@ -33,6 +33,18 @@ def test_the_digest_is_that_of_all_pieces(pieces: list[bytes], start: int) -> No
     assert "evalstream-digest" not in {thread.name for thread in threading.enumerate()}
 
 
+def test_without_another_thread_this_one_digests(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    digest = BackgroundDigest(RunningDigest(["sha256"]))
+    digest.start()
+    digest.add(b"row")
+    assert digest.result() == {"sha256": hashlib.sha256(b"row").hexdigest()}
+    digest.close()
+
+
 def test_few_pieces_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     digest = BackgroundDigest(RunningDigest(["md5"]))
     digest.start()
