@@ -219,8 +219,7 @@ def _setting(needs: _Needs) -> ScannerConfig | None:
         and needs.algorithm in _HEX_DIGITS
     )
     tables = _build_tables(needs.schema, needs.version, needs.enabled) if is_known else None
-    found = hasher(needs.algorithm) if tables is not None else None
-    if tables is None or found is None:
+    if tables is None:
         return None
     constraints = RowConstraints(
         lowest=bounds[0],
@@ -245,7 +244,7 @@ def _setting(needs: _Needs) -> ScannerConfig | None:
         checks=_bits(known_checks(), needs.enabled),
         transcript=row_view.transcript_key(needs.version).encode(),
     )
-    return ScannerConfig(tables, constraints, found)
+    return ScannerConfig(tables, constraints, hasher(needs.algorithm))
 
 
 def _iterate_watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:

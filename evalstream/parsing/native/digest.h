@@ -22,7 +22,8 @@ void write_digests(
 
 enum { MOST_STATE_BYTES = 512, MOST_DIGEST_BYTES = 64 };
 
-/* A hash function as OpenSSL has it: SHA256_Init and so on; without `start` there is none. */
+/* A hash function as OpenSSL has it: SHA256_Init and so on. Without `start` the state is the digest,
+   which `update` writes; without `update` there is none. */
 struct hasher {
     int (*start)(void *state);
     int (*update)(void *state, const void *bytes, size_t length);

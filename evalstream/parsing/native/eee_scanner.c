@@ -370,7 +370,7 @@ static bool digest_alike(const struct facts *facts, enum recipe one, enum recipe
 static void check_hash(const struct scanner *scanner, const struct texts *texts, struct row *row) {
     const struct row_texts *const at = &row->texts;
     const struct demands *const demands = &scanner->demands;
-    if (!scanner->hasher.start || row->flags & (UNHASHED | UNCHECKED) ||
+    if (!scanner->hasher.update || row->flags & (UNHASHED | UNCHECKED) ||
         row->doubts & DOUBTFUL_HASH)
         return;
     if (!digest_bytes(&scanner->hasher, texts->data + at->covered, at->mark - at->covered,
@@ -425,7 +425,7 @@ static enum answer has_logged_hash(
 static void check_log(struct scanner *scanner, const struct texts *texts, struct row *row) {
     enum { APART = 0xFF };
     const struct value *const formatted = &scanner->facts.slot[FORMATTED];
-    if (!(scanner->demands.checks & ES410) || !scanner->hasher.start ||
+    if (!(scanner->demands.checks & ES410) || !scanner->hasher.update ||
         2 * scanner->hasher.size != HASH_DIGITS)
         return;
     if (row->flags & UNCOVERED || formatted->kind > NULL_KIND) {

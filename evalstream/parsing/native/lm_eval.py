@@ -191,9 +191,9 @@ class SampleScanner:
 
 @lru_cache(maxsize=1)
 def sample_scanner() -> SampleScanner | None:
-    """Return the scanner of this process, None where evalstream or OpenSSL lacks what it needs."""
-    loaded, sha256 = library(), hasher("sha256")
-    if loaded is None or sha256 is None:
+    """Return the scanner of this process, None where the library is not built or is another one."""
+    loaded = library()
+    if loaded is None:
         return None
     loaded.lm_scan_size.restype = c_uint64
     loaded.lm_scan_size.argtypes = ()
@@ -201,4 +201,4 @@ def sample_scanner() -> SampleScanner | None:
     loaded.scan_lm_rows.argtypes = POINTER(_Scan), POINTER(Hasher)
     if loaded.lm_scan_size() != ctypes.sizeof(_Scan):
         return None
-    return SampleScanner(loaded, sha256)
+    return SampleScanner(loaded, hasher("sha256"))

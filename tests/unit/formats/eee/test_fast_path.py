@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -47,10 +48,12 @@ def test_without_the_library_the_same_is_found(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "md5"])
 @each("recipe", binding.recipes())
-def test_hashes_are_checked_without_openssl_too(
+def test_hashes_are_checked_without_a_file_of_openssl_too(
     monkeypatch: pytest.MonkeyPatch, recipe: str, algorithm: str
 ) -> None:
-    monkeypatch.setattr(fast_path, "hasher", lambda _: None)
+    linked = SimpleNamespace(get_fips_mode=int)
+    monkeypatch.setattr(binding, "import_module", lambda _: linked)
+    monkeypatch.setattr(fast_path, "hasher", binding.hasher.__wrapped__)
     monkeypatch.setattr(fast_path, "_setting", fast_path._setting.__wrapped__)
     for links in (False, True):
         within = context("0.3.0", recipe, algorithm, links=links)
@@ -58,6 +61,7 @@ def test_hashes_are_checked_without_openssl_too(
         rows = [rehashed(row, within) for row in sound_rows("0.3.0", 9)]
         data = bytes_of(rows)
         assert outcome(subject, data) == outcome(slowly(within), data)
+        assert subject._fast_path is not None
         rows[3]["sample_hash"], rows[8]["sample_hash"] = rows[4].get("sample_hash"), "0" * 64
         data = b"no row\n" + bytes_of(rows)
         assert outcome(subject, data) == outcome(slowly(within), data)
