@@ -88,6 +88,7 @@ def _events(sample: SampleView) -> Iterator[Violation]:
                     message, sample.at(name), expected=there, found=sample.value[name]
                 )
         break
+    yield from _hidden_ends(sample)
     yield from _scored_targets(sample)
     yield from _score_events(sample)
     yield from _other_solvers(sample)
@@ -181,6 +182,22 @@ def _other_settings(sample: SampleView) -> Iterator[Violation]:
                     found=used.get(name),
                 )
         break
+
+
+def _hidden_ends(sample: SampleView) -> Iterator[Violation]:
+    """Report an error or a limit that the events have, and the sample has not.
+
+    A scorer may fail after a user has stopped the sample; a solver may go on after a limit that it
+    has set itself.
+    """
+    is_failed = sample.has_failed or member(sample.value.get("limit"), "type") == "operator"
+    for kind, noun, is_told, severity in (
+        ("error", "an error", is_failed, None),
+        ("sample_limit", "a limit", sample.is_stopped, Severity.WARNING),
+    ):
+        for index, _ in () if is_told else sample.events(kind)[:1]:
+            message = f"the events have {noun}, and the sample has none"
+            yield INS208.violation(message, sample.at("events", index), severity=severity)
 
 
 def _scored_targets(sample: SampleView) -> Iterator[Violation]:
