@@ -178,8 +178,9 @@ class ScoringPlan(DataClass, frozen=True):
     Where prompts have nothing else but `shots` examples, each has `separator` after it; one is
     missing where a doc was drawn for itself, which `draws_own` says may be.
     `generation` is the JSON of the arguments of the generation, `repeats` the number of answers.
-    `openings` are texts that all prompts have, `choices` the choices that all docs share. `gold` is
-    the member of docs that is their target; if `is_numbered`, a target is the number of a choice.
+    `openings` are texts that all prompts have, `choices` the choices that all docs share,
+    `choice_field` names what may be the member of docs with theirs. `gold` is the member of docs
+    that is their target; if `is_numbered`, a target is the number of a choice.
     """
 
     output_type: str = ""
@@ -196,6 +197,7 @@ class ScoringPlan(DataClass, frozen=True):
     repeats: int | None = None
     openings: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    choice_field: str | None = None
     gold: str | None = None
     is_numbered: bool = False
 
@@ -241,6 +243,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         None if listed is None else _count(config.get("repeats")),
         () if is_chat or listed is None else tuple(_openings(results, config)),
         tuple(found) if is_plain and isinstance(found, list) else (),
+        found if isinstance(found, str) and found.isidentifier() else None,
         None if listed is None else _find_gold(config),
         output_type == GENERATE and found is not None,
     )

@@ -133,8 +133,12 @@ class Results(DataClass, frozen=True):
         return entries[-1] if entries else None
 
     def has_own_results(self, task: str) -> bool:
-        """Return whether a function of the task computes the metrics of a row."""
-        return self.config(task).get("process_results") is not None
+        """Return whether a function of the task computes the metrics of a row.
+
+        The results show its source, or how Python shows what has none. The harness calls no text.
+        """
+        shown = self.config(task).get("process_results")
+        return isinstance(shown, str) and _FUNCTION.search(shown) is not None
 
     def task_hash(self, task: str) -> Any:
         """Return the declared hash of a task's samples, None without one."""
@@ -234,6 +238,9 @@ class Results(DataClass, frozen=True):
         """Return a member of the call's configuration."""
         return self.call.get(name)
 
+
+_FUNCTION: Final = re.compile(r"\bdef \w+\(|\blambda\b|<\w|\w\(<")
+"""How the source of a function and the text of one without source look."""
 
 _ASKING: Final = frozenset({"doc_to_text", "doc_to_target", "doc_to_choice", "use_prompt"})
 """Members of which the configuration of a task that is not in Python has some."""

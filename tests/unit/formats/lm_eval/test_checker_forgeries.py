@@ -434,6 +434,8 @@ SWITCHES: dict[str, Callable[[Log], object]] = {
         hf_evaluate=True
     ),
     "choices": put("configs", "any_of", "doc_to_choice", value="x"),
+    "a text for a function": put("configs", "any_of", "process_results", value="process_results"),
+    "an object for a function": put("configs", "any_of", "process_results", value={}),
     "a filter of nobody": put(
         *("configs", "any_of", "filter_list"),
         value=[{"name": "none", "filter": [{"function": "take_second"}]}],
@@ -477,13 +479,28 @@ def test_a_target_may_be_a_choice_behind_another_delimiter(
     assert [one.code for one in found] == ["LME210"] * is_known
 
 
-@each(("target", "is_known"), [("1", False), ("one", True)])
-def test_a_target_may_be_the_number_of_a_choice(target: str, log: Log, *, is_known: bool) -> None:
-    log.config("any_of")["doc_to_choice"] = "choices"
+@each(
+    ("choices", "target", "is_wrong"),
+    [
+        ("options", "1", False),
+        ("options", "0", True),
+        ("options", "9", False),
+        (["one", "two"], "1", False),
+        (["one", "two"], "0", True),
+        ("{{options}}", "0", False),
+        ("nowhere", "1", True),
+        ("options", "one", True),
+    ],
+)
+def test_a_target_may_be_the_number_of_a_choice(
+    choices: Any, target: str, log: Log, *, is_wrong: bool
+) -> None:
+    log.config("any_of")["doc_to_choice"] = choices
     row = log.of("any_of")[0]
+    row["doc"]["options"] = ["one", "two"]
     row["resps"], row["filtered_resps"] = [["two"]], ["two"]
     row["target"], row["exact_match"] = target, 1.0
-    assert ("LME210" in errors(log.check("any_of"))) == is_known
+    assert ("LME210" in errors(log.check("any_of"))) == is_wrong
 
 
 @each("answer", ["5", "5.0", "five"])
