@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.metric_values import MetricValues
-from evalstream.formats.lm_eval.views import Results
+from evalstream.formats.lm_eval.views import Results, is_function
 from evalstream.model.claim import Reason
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.parsing.json import member
@@ -180,7 +180,8 @@ class ScoringPlan(DataClass, frozen=True):
     `generation` is the JSON of the arguments of the generation, `repeats` the number of answers.
     `openings` are texts that all prompts have, `choices` the choices that all docs share,
     `choice_field` names what may be the member of docs with theirs. `gold` is the member of docs
-    that is their target; if `is_numbered`, a target is the number of a choice.
+    that is their target, or with `is_gold_text` the target itself where docs have no such member;
+    if `is_numbered`, a target is the number of a choice.
     """
 
     output_type: str = ""
@@ -199,6 +200,7 @@ class ScoringPlan(DataClass, frozen=True):
     choices: tuple[str, ...] = ()
     choice_field: str | None = None
     gold: str | None = None
+    is_gold_text: bool = False
     is_numbered: bool = False
 
     @property
@@ -244,18 +246,25 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         () if is_chat or listed is None else tuple(_openings(results, config)),
         tuple(found) if is_plain and isinstance(found, list) else (),
         found if isinstance(found, str) and found.isidentifier() else None,
-        None if listed is None else _find_gold(config),
+        *((None, False) if listed is None else _find_gold(config)),
         output_type == GENERATE and found is not None,
     )
 
 
-def _find_gold(config: Mapping[str, Any]) -> str | None:
-    """Return the one member of docs that doc_to_target is, as a name or a template."""
+def _find_gold(config: Mapping[str, Any]) -> tuple[str | None, bool]:
+    """Return the one member of docs that doc_to_target is, and whether it may be the target itself.
+
+    The harness takes a text for a template if docs have no member of this name.
+    """
     given = config.get("doc_to_target")
-    if not isinstance(given, str) or config.get("use_prompt"):
-        return None
-    found = _FIELD.fullmatch(given)
-    return found[1] if found else given if given.isidentifier() else None
+    if not isinstance(given, (str, int, list)) or config.get("use_prompt"):
+        return None, False
+    text = str(given)
+    found = _FIELD.fullmatch(text)
+    if found:
+        return found[1], False
+    is_plain = not any(mark in text for mark in _MARKUP) and not is_function(given)
+    return (text, True) if is_plain else (None, False)
 
 
 def _openings(results: Results, config: Mapping[str, Any]) -> Iterator[str]:

@@ -133,12 +133,8 @@ class Results(DataClass, frozen=True):
         return entries[-1] if entries else None
 
     def has_own_results(self, task: str) -> bool:
-        """Return whether a function of the task computes the metrics of a row.
-
-        The results show its source, or how Python shows what has none. The harness calls no text.
-        """
-        shown = self.config(task).get("process_results")
-        return isinstance(shown, str) and _FUNCTION.search(shown) is not None
+        """Return whether a function of the task computes the metrics of a row."""
+        return is_function(self.config(task).get("process_results"))
 
     def task_hash(self, task: str) -> Any:
         """Return the declared hash of a task's samples, None without one."""
@@ -239,9 +235,6 @@ class Results(DataClass, frozen=True):
         return self.call.get(name)
 
 
-_FUNCTION: Final = re.compile(r"\bdef \w+\(|\blambda\b|<\w|\w\(<")
-"""How the source of a function and the text of one without source look."""
-
 _ASKING: Final = frozenset({"doc_to_text", "doc_to_target", "doc_to_choice", "use_prompt"})
 """Members of which the configuration of a task that is not in Python has some."""
 
@@ -260,6 +253,17 @@ def _make_listed(place: int, entry: Mapping[str, Any]) -> ListedMetric:
         entry.get("higher_is_better"),
         {key: value for key, value in entry.items() if key not in _NAMED},
     )
+
+
+_FUNCTION: Final = re.compile(r"\bdef \w+\(|\blambda\b|<\w|\w\(<")
+
+
+def is_function(shown: Any) -> bool:
+    """Tell whether a configuration shows a function, by its source or else as Python shows it.
+
+    The harness calls no text.
+    """
+    return isinstance(shown, str) and _FUNCTION.search(shown) is not None
 
 
 class TaskFacts(NamedTuple):

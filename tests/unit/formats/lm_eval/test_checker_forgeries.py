@@ -1021,6 +1021,37 @@ def test_a_right_answer_is_that_of_its_doc(log: Log, template: str) -> None:
     assert "LME306" not in log.check("shots").counts
 
 
+@each("constant", ["no", 7, "a b"])
+def test_a_right_answer_may_be_a_text_of_the_configuration(log: Log, constant: Any) -> None:
+    log.config("shots")["doc_to_target"] = constant
+    found = [one for one in log.check("shots") if one.code == "LME306"]
+    assert {one.message for one in found} == {"the target is not the text of doc_to_target"}
+    assert len(found) == len(log.of("shots"))
+    log.config("shots")["doc_to_target"] = log.of("shots")[0]["target"]
+    found = [one for one in log.check("shots") if one.code == "LME306"]
+    assert len(found) == sum(
+        one["target"] != log.of("shots")[0]["target"] for one in log.of("shots")
+    )
+    log.config("shots")["doc_to_target"] = "def target(doc): ..."
+    assert "LME306" not in log.check("shots").counts
+
+
+def test_no_member_that_was_removed_keeps_samples_from_being_compared(log: Log) -> None:
+    del log.config("shots")["doc_to_target"]
+    assert log.check("shots").counts["LME106"] == 1
+    del log.document["n-samples"]["shots"]
+    assert log.check("shots").counts["LME106"] == 2
+
+
+@each("limit", [None, 0, -1])
+def test_rows_that_no_limit_picks_are_told(log: Log, limit: int | None) -> None:
+    log.document["config"]["limit"] = limit
+    log.document["n-samples"]["shots"]["original"] += 9
+    assert log.check("shots").counts["LME207"] == 1
+    del log.document["config"]["limit"]
+    assert log.check("shots").counts["LME207"] == 1
+
+
 def _put_choices_into_prompts(row: dict[str, Any]) -> None:
     for number, request in enumerate(row["arguments"].values()):
         request |= {"arg_0": f"{request['arg_0']} {number}", "arg_1": f" {row['target']}"}
