@@ -244,10 +244,10 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
                 expected=score_value(told),
                 found=first.get("value"),
             )
-        # An edit may leave answer and explanation out of the history.
-        for part in ("answer", "explanation"):
-            here, there = (sample.resolve_attachment(one.get(part)) for one in (first, told))
-            if here != there and not (history and here is None):
+        # An edit may leave answer and explanation out of the history, and has no metadata there.
+        for part in ("answer", "explanation") if history else ("answer", "explanation", "metadata"):
+            here, there = (sample.resolved_within(one.get(part)) for one in (first, told))
+            if not same(here, there) and not (history and here is None):
                 yield INS208.violation(
                     f"the event of the scorer {name} has another {part}",
                     sample.at("scores", name, *path, part),

@@ -826,6 +826,16 @@ def test_scorers_of_the_results_are_known_where_they_are_not_declared(
     assert errors(log, tmp_path) == {"INS218"}
 
 
+def test_the_metadata_of_a_score_are_those_of_its_event(tmp_path: Path) -> None:
+    log = sound_log()
+    score = log["samples"][0]["scores"]["match"]
+    score["metadata"] = {"grading": []}
+    assert errors(log, tmp_path) == {"INS208"}
+    # An edit may change them, too.
+    score["history"] = [{"value": score["value"]}, {"metadata": {"grading": []}}]
+    assert errors(log, tmp_path) == set()
+
+
 def test_an_end_that_was_hidden_is_found(tmp_path: Path) -> None:
     log = sound_log()
     sample = log["samples"][0]
