@@ -226,6 +226,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
     output_type = str(config.get("output_type"))
     is_chat = results.document.get("chat_template") is not None
     given, found = config.get("generation_kwargs"), config.get("doc_to_choice")
+    found = list(found.values()) if isinstance(found, dict) else found
     is_generated = listed is not None and output_type == GENERATE and isinstance(given, dict)
     is_plain = isinstance(found, list) and all(
         isinstance(one, str) and not any(mark in one for mark in _MARKUP) for one in found
@@ -247,7 +248,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         tuple(found) if is_plain and isinstance(found, list) else (),
         found if isinstance(found, str) and found.isidentifier() else None,
         *((None, False) if listed is None else _find_gold(config)),
-        output_type == GENERATE and found is not None,
+        output_type == GENERATE and bool(found),
     )
 
 

@@ -252,6 +252,7 @@ _OPTIONAL: Final[Mapping[str, str]] = {
     "number": "config/limit",
     "integer": f"config/bootstrap_iters {_TASK}/num_fewshot {_TASK}/repeats",
     "string integer array": f"{_TASK}/doc_to_target",
+    "string array object": f"{_TASK}/doc_to_choice",
     "array": f"{_TASK}/metric_list {_TASK}/filter_list {_METRIC}/regexes_to_ignore",
     "object": f"{_TASK}/generation_kwargs",
     "boolean": f"{_METRIC}/higher_is_better higher_is_better/*/*",

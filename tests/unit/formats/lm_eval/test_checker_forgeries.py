@@ -434,6 +434,7 @@ SWITCHES: dict[str, Callable[[Log], object]] = {
         hf_evaluate=True
     ),
     "choices": put("configs", "any_of", "doc_to_choice", value="x"),
+    "choices that are true": put("configs", "any_of", "doc_to_choice", value=True),
     "a text for a function": put("configs", "any_of", "process_results", value="process_results"),
     "an object for a function": put("configs", "any_of", "process_results", value={}),
     "a filter of nobody": put(
@@ -487,6 +488,8 @@ def test_a_target_may_be_a_choice_behind_another_delimiter(
         ("options", "9", False),
         (["one", "two"], "1", False),
         (["one", "two"], "0", True),
+        ({"a": "one", "b": "two"}, "0", True),
+        ([], "0", True),
         ("{{options}}", "0", False),
         ("nowhere", "1", True),
         ("options", "one", True),
