@@ -506,6 +506,13 @@ def test_a_target_may_be_the_number_of_a_choice(
     assert ("LME210" in errors(log.check("any_of"))) == is_wrong
 
 
+def test_answers_of_an_unknown_filter_are_not_verified(log: Log) -> None:
+    told = "filtered answers of none not verified"
+    assert told not in [one.text for one in log.check("any_of").runs[0].checked]
+    log.config("any_of")["filter_list"] = [{"name": "none", "filter": [{"function": "<class>"}]}]
+    assert told in [one.text for one in log.check("any_of").runs[0].checked]
+
+
 @each("answer", ["5", "5.0", "five"])
 def test_an_answer_of_an_unknown_filter_may_be_a_number(answer: str, log: Log) -> None:
     log.config("any_of")["filter_list"] = [{"name": "none", "filter": [{"function": "<class>"}]}]
