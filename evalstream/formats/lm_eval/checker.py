@@ -227,7 +227,7 @@ class _SamplesCheck:
         summary.checked = tuple(_describe_rows(facts, tally.rows))
         for found in find_missing_examples(facts):
             summary.leave_unconfirmed(f"{found.message}, by chance or by a change")
-        for reason in _find_underived(facts):
+        for reason in (*_find_unconfigured(facts), *_find_underived(facts)):
             summary.leave_unconfirmed(reason)
         if self._results is None and about is None and summary.verdict == "unconfirmed":
             summary.remark = NO_RESULTS
@@ -320,6 +320,13 @@ def _describe_results(results: Results, beside: frozenset[str] | None) -> Iterat
         text = f"samples of {len(logged & beside):,} of {count_noun(len(tasks), 'task')} found"
         is_ok = None if logged < tasks else True
         yield Checked(text, is_ok if logged <= beside else False)
+
+
+@with_results
+def _find_unconfigured(_facts: TaskFacts, task: str, results: Results) -> Iterator[str]:
+    """Yield that a task has no configuration, which releases write that also write n-shot."""
+    if "n-shot" in results.document and not results.config(task):
+        yield f"the results have no configuration of {printable(task)} to derive scores by"
 
 
 def _find_underived(facts: TaskFacts) -> Iterator[str]:

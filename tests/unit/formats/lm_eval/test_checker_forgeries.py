@@ -506,6 +506,14 @@ def test_a_target_may_be_the_number_of_a_choice(
     assert ("LME210" in errors(log.check("any_of"))) == is_wrong
 
 
+def test_a_task_without_a_configuration_is_unconfirmed(log: Log) -> None:
+    assert log.check("any_of").runs[0].verdict == "passed"
+    del log.document["configs"]
+    raise_score(log, "any_of", "exact_match")
+    (run,) = log.check("any_of").runs
+    assert (run.verdict, "no configuration of any_of" in str(run.remark)) == ("unconfirmed", True)
+
+
 def test_answers_of_an_unknown_filter_are_not_verified(log: Log) -> None:
     told = "filtered answers of none not verified"
     assert told not in [one.text for one in log.check("any_of").runs[0].checked]
