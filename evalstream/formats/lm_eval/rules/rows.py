@@ -326,9 +326,11 @@ def check_gold(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]
 
     The harness reads a text in brackets as a list.
     """
-    found, gold = row.get("target"), json.member(row.get("doc"), plan.gold or "")
-    is_text = plan.is_gold_text and gold is None
-    gold = plan.gold if is_text else gold
+    if plan.gold is None:
+        return
+    found, doc = row.get("target"), row.get("doc")
+    is_text = plan.is_gold_text and isinstance(doc, dict) and plan.gold not in doc
+    gold = plan.gold if is_text else json.member(doc, plan.gold)
     is_plain = type(gold) in {str, int, float} and not str(gold).startswith("[")
     if is_plain and found.__class__ is str and str(gold) != found:
         message = f"the target is not {plan.gold} of its doc, which doc_to_target names"

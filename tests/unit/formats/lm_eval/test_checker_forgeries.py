@@ -1054,6 +1054,13 @@ def test_a_right_answer_may_be_a_text_of_the_configuration(log: Log, constant: A
     assert "LME306" not in log.check("shots").counts
 
 
+def test_a_right_answer_may_be_missing_in_its_doc(log: Log) -> None:
+    log.config("shots")["doc_to_target"] = "label"
+    for row in log.of("shots"):
+        row["doc"]["label"], row["target"] = None, "None"
+    assert "LME306" not in log.check("shots").counts
+
+
 def test_no_member_that_was_removed_keeps_samples_from_being_compared(log: Log) -> None:
     del log.config("shots")["doc_to_target"]
     assert log.check("shots").counts["LME106"] == 1
