@@ -276,11 +276,13 @@ def answer_lines(draw: st.DrawFn) -> bytes:
     ).replace(b"/", draw(st.sampled_from([b"/", b"\\/"])))
 
 
-def planned(output_type: str, *metrics: str, is_chat: bool = False) -> LogContext:
-    """Return the context of rows whose scores are known."""
+def planned(
+    output_type: str, *metrics: str, is_chat: bool = False, gold: str | None = None
+) -> LogContext:
+    """Return the context of rows whose scores are known; `gold` is the target without a member."""
     named = tuple((metric, "{}") for metric in metrics)
     filters = (("none", TAKE_FIRST),)
-    plan = ScoringPlan(output_type, named, filters, " ", is_chat, gold="gold")
+    plan = ScoringPlan(output_type, named, filters, " ", is_chat, gold=gold, is_gold_text=True)
     return LogContext(OPTIONS, load_catalogue("lm_eval").selection(OPTIONS), plan=plan)
 
 
@@ -294,10 +296,13 @@ def test_both_paths_judge_choices_alike(block: list[bytes], is_chat: bool) -> No
 
 
 @needs_scanner
-@given(block=st.lists(answer_lines(), min_size=1, max_size=6))
+@given(
+    block=st.lists(answer_lines(), min_size=1, max_size=6),
+    gold=st.sampled_from(["gold", "gold", "a", "1", "[]", '"', "é"]),
+)
 @settings(max_examples=examples(300))
-def test_both_paths_judge_answers_alike(block: list[bytes]) -> None:
-    check_both_paths(b"".join(block), planned("generate_until", "exact_match"))
+def test_both_paths_judge_answers_alike(block: list[bytes], gold: str) -> None:
+    check_both_paths(b"".join(block), planned("generate_until", "exact_match", gold=gold))
 
 
 def check_both_paths(data: bytes, context: LogContext) -> None:
@@ -327,10 +332,15 @@ def test_right_scores_are_taken() -> None:
     }
     scanner = sample_scanner()
     assert scanner is not None
-    how = row_engine.choose_scoring(planned("multiple_choice", "acc", "acc_norm").plan)
-    scanner.start(sealed(choices), 1 << 20, how)
+    for gold, is_taken in ((None, 1), ("1", 1), ("gold", 0)):
+        how = row_engine.choose_scoring(
+            planned("multiple_choice", "acc", "acc_norm", gold=gold).plan
+        )
+        scanner.start(sealed(choices), 1 << 20, how)
+        assert scanner.take(0, 1) == is_taken
+    scanner.start(sealed({**choices, "doc": {"gold": 1}}), 1 << 20, how)
     assert scanner.take(0, 1) == 1
-    scanner.start(sealed({**choices, "acc": 1.0}), 1 << 20, how)
+    scanner.start(sealed({**choices, "doc": {"gold": 1}, "acc": 1.0}), 1 << 20, how)
     assert scanner.take(0, 1) == 0
 
 

@@ -78,12 +78,12 @@ def list_declared(log: LogView, scorer: Any) -> list[DeclaredMetric] | None:
 
 
 def find_declaration(log: LogView, metric: Metric, scorer: Any) -> DeclaredMetric | None:
-    """Return the declaration of a metric, the one with its parameters first."""
+    """Return the declaration of a metric, first the one with its parameters and fewest others."""
     name = metric.formula.rpartition("/")[2]
     declared = list_declared(log, scorer) or ()
     named = [one for one in declared if one.name.rpartition("/")[2] == name]
     fitting = [one for one in named if has_params(one.params, metric.params)]
-    return next(iter(fitting or named), None)
+    return min(fitting or named, key=lambda one: len(one.params), default=None)
 
 
 NAMED_SINCE: Final = (0, 3, 241)

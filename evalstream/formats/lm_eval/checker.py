@@ -23,6 +23,7 @@ from evalstream.formats.lm_eval.format import (
 )
 from evalstream.formats.lm_eval.group_figures import judge_groups
 from evalstream.formats.lm_eval.log_tally import LogTotals
+from evalstream.formats.lm_eval.response_filters import build_chain
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
 from evalstream.formats.lm_eval.rules import results as about_results
 from evalstream.formats.lm_eval.rules import samples as about_samples
@@ -31,9 +32,9 @@ from evalstream.formats.lm_eval.rules.row_contradictions import (
     find_missing_examples,
     find_row_contradictions,
 )
-from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, plan_scoring
+from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, filter_steps, plan_scoring
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
-from evalstream.formats.lm_eval.views import Results, TaskFacts
+from evalstream.formats.lm_eval.views import Results, TaskFacts, with_results
 from evalstream.formats.lm_eval.written_numbers import as_written
 from evalstream.io.beginning import read_beginning
 from evalstream.io.names import Exclusion, is_remote, printable
@@ -226,7 +227,7 @@ class _SamplesCheck:
         summary.checked = tuple(_describe_rows(facts, tally.rows))
         for found in find_missing_examples(facts):
             summary.leave_unconfirmed(f"{found.message}, by chance or by a change")
-        for reason in _find_underived(facts):
+        for reason in (*_find_unconfigured(facts), *_find_underived(facts)):
             summary.leave_unconfirmed(reason)
         if self._results is None and about is None and summary.verdict == "unconfirmed":
             summary.remark = NO_RESULTS
@@ -321,6 +322,13 @@ def _describe_results(results: Results, beside: frozenset[str] | None) -> Iterat
         yield Checked(text, is_ok if logged <= beside else False)
 
 
+@with_results
+def _find_unconfigured(_facts: TaskFacts, task: str, results: Results) -> Iterator[str]:
+    """Yield that a task has no configuration, which releases write that also write n-shot."""
+    if "n-shot" in results.document and not results.config(task):
+        yield f"the results have no configuration of {printable(task)} to derive scores by"
+
+
 def _find_underived(facts: TaskFacts) -> Iterator[str]:
     """Yield metrics that only some rows of a filter give: it scores all rows in one way."""
     for name, rows in facts.totals.filters.items():
@@ -329,6 +337,14 @@ def _find_underived(facts: TaskFacts) -> Iterator[str]:
                 of = printable(f"{metric} of filter {name}" if name else metric)
                 number = count_noun(values.rows - values.derived, "row")
                 yield f"{of} cannot be derived from {number}, and can be from all others"
+
+
+@with_results
+def _list_unfollowed(facts: TaskFacts, task: str, results: Results) -> Iterator[Checked]:
+    """Yield the filters with steps that are not known, so that any answers may follow from them."""
+    for name, steps in dict(filter_steps(results.config(task))).items():
+        if name in facts.totals.filters and build_chain(steps) is None:
+            yield Checked(f"filtered answers of {printable(name)} not verified", None)
 
 
 def _describe_rows(facts: TaskFacts, rows: int) -> Iterator[Checked]:
@@ -355,6 +371,7 @@ def _describe_rows(facts: TaskFacts, rows: int) -> Iterator[Checked]:
             yield Checked("no sample count to verify", None)
     elif facts.results is not None:
         yield Checked("nothing of the results verified", None)
+    yield from _list_unfollowed(facts)
     hashed = f"doc, prompt and target hashes ok in {totals.hashed:,} of {count_noun(rows, 'row')}"
     yield Checked(hashed, True if totals.hashed == rows else None)
     scores = [values for one in totals.filters.values() for values in one.metrics.values()]

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
+from operator import index
 from typing import Any, Final
 from warnings import catch_warnings, simplefilter
 
@@ -53,9 +54,12 @@ def is_known_step(step: Mapping[str, Any]) -> bool:
     A class of a task stands in brackets, as Python shows it.
     """
     name = step.get("function")
-    if name in _KNOWN and not isinstance(step.get("regex_pattern"), str):
-        return build_chain(json.dumps([step])) is not None
-    return name in _KNOWN or name in _OF_DOCS or str(name).startswith("<")
+    if name in _KNOWN:
+        # A pattern that is none is another matter.
+        is_text = isinstance(step.get("regex_pattern"), str)
+        plain = {**step, "regex_pattern": "."} if is_text else step
+        return build_chain(json.dumps([plain])) is not None
+    return name in _OF_DOCS or str(name).startswith("<")
 
 
 def gives_texts(steps: str) -> bool:
@@ -154,7 +158,7 @@ def _regex(
     regex_pattern: str = r"#### (\-?[0-9\.\,]+)", group_select: int = 0, fallback: str = "[invalid]"
 ) -> Apply:
     pattern_cost(regex_pattern)
-    compiled = re.compile(regex_pattern)
+    compiled, place = re.compile(regex_pattern), index(group_select)
 
     def extract(text: Any) -> str:
         shown = text if isinstance(text, str) else ""
@@ -163,7 +167,7 @@ def _regex(
         matches = compiled.findall(shown)
         if not matches:
             return fallback
-        match = matches[group_select]
+        match = matches[place]
         if isinstance(match, tuple):
             match = next((one for one in match if one), fallback)
         return str(match).strip()
@@ -171,17 +175,25 @@ def _regex(
     return _each(extract)
 
 
+def _first(k: int) -> Apply:
+    number = index(k)
+    return lambda answers: answers[:number]
+
+
+def _replace(mapping_dict: Any = None, default_value: Any = None) -> Apply:
+    known = dict(mapping_dict or {})
+    return _each(lambda text: known.get(text, default_value))
+
+
 _KNOWN: Final[Mapping[str, Callable[..., Apply]]] = {
     "take_first": lambda: lambda answers: answers[0],
-    "take_first_k": lambda k: lambda answers: answers[:k],
+    "take_first_k": _first,
     "majority_vote": lambda: lambda answers: [Counter(answers).most_common(1)[0][0]],
     "regex": _regex,
     "remove_whitespace": lambda: _each(str.strip),
     "lowercase": lambda: _each(str.lower),
     "uppercase": lambda: _each(str.upper),
-    "map": lambda mapping_dict=None, default_value=None: _each(
-        lambda text: (mapping_dict or {}).get(text, default_value)
-    ),
+    "map": _replace,
 }
 """The filters of the harness that need nothing but the answers."""
 

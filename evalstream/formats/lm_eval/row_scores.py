@@ -238,11 +238,13 @@ def _derive_rolling(
 
 
 def _derive_generated(
-    row: Mapping[str, Any], answers: list[Any], target: str, plan: ScoringPlan
+    row: Mapping[str, Any], answers: list[Any], shown: str, plan: ScoringPlan
 ) -> Iterator[Derived]:
+    target: str | None = shown
     answer, steps = answers[0], dict(plan.filters).get(str(row.get("filter")))
-    is_hidden = plan.is_numbered and _NUMBER.fullmatch(target) is not None
-    if not isinstance(answer, str) or steps is None or is_hidden:
+    if plan.is_numbered and _NUMBER.fullmatch(shown):
+        target = _find_choice(row, int(shown), plan)
+    if not isinstance(answer, str) or steps is None or target is None:
         return
     # The answers of other filters may be numbers, which the row shows as texts.
     if not gives_texts(steps) and _may_equal(answer, sum(_several(target), [target])):
@@ -256,6 +258,20 @@ def _derive_generated(
                 yield Derived(name, tuple(map(float, found)))
         elif name in TRANSLATIONS:
             yield Derived(name, ([target, answer], *([some, answer] for some in _several(target))))
+
+
+def _find_choice(row: Mapping[str, Any], number: int, plan: ScoringPlan) -> str | None:
+    """Return the choice that a target is the number of, None where it is not known.
+
+    The harness takes no name that is not one of the members of docs.
+    """
+    listed: Any = plan.choices
+    if plan.choice_field is not None:
+        if plan.choice_field not in row["doc"]:
+            return str(number)
+        listed = row["doc"][plan.choice_field]
+    found = listed[number] if listed else None
+    return found if isinstance(found, str) else None
 
 
 def _may_equal(text: str, targets: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.metric_values import MetricValues
-from evalstream.formats.lm_eval.views import Results
+from evalstream.formats.lm_eval.views import Results, is_function
 from evalstream.model.claim import Reason
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.parsing.json import member
@@ -178,8 +178,10 @@ class ScoringPlan(DataClass, frozen=True):
     Where prompts have nothing else but `shots` examples, each has `separator` after it; one is
     missing where a doc was drawn for itself, which `draws_own` says may be.
     `generation` is the JSON of the arguments of the generation, `repeats` the number of answers.
-    `openings` are texts that all prompts have, `choices` the choices that all docs share. `gold` is
-    the member of docs that is their target; if `is_numbered`, a target is the number of a choice.
+    `openings` are texts that all prompts have, `choices` the choices that all docs share,
+    `choice_field` names what may be the member of docs with theirs. `gold` is the member of docs
+    that is their target, or with `is_gold_text` the target itself where docs have no such member;
+    if `is_numbered`, a target is the number of a choice.
     """
 
     output_type: str = ""
@@ -196,7 +198,9 @@ class ScoringPlan(DataClass, frozen=True):
     repeats: int | None = None
     openings: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    choice_field: str | None = None
     gold: str | None = None
+    is_gold_text: bool = False
     is_numbered: bool = False
 
     @property
@@ -222,6 +226,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
     output_type = str(config.get("output_type"))
     is_chat = results.document.get("chat_template") is not None
     given, found = config.get("generation_kwargs"), config.get("doc_to_choice")
+    found = list(found.values()) if isinstance(found, dict) else found
     is_generated = listed is not None and output_type == GENERATE and isinstance(given, dict)
     is_plain = isinstance(found, list) and all(
         isinstance(one, str) and not any(mark in one for mark in _MARKUP) for one in found
@@ -241,18 +246,26 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         None if listed is None else _count(config.get("repeats")),
         () if is_chat or listed is None else tuple(_openings(results, config)),
         tuple(found) if is_plain and isinstance(found, list) else (),
-        None if listed is None else _find_gold(config),
-        output_type == GENERATE and found is not None,
+        found if isinstance(found, str) and found.isidentifier() else None,
+        *((None, False) if listed is None else _find_gold(config)),
+        output_type == GENERATE and bool(found),
     )
 
 
-def _find_gold(config: Mapping[str, Any]) -> str | None:
-    """Return the one member of docs that doc_to_target is, as a name or a template."""
+def _find_gold(config: Mapping[str, Any]) -> tuple[str | None, bool]:
+    """Return the one member of docs that doc_to_target is, and whether it may be the target itself.
+
+    The harness takes a text for a template if docs have no member of this name.
+    """
     given = config.get("doc_to_target")
-    if not isinstance(given, str) or config.get("use_prompt"):
-        return None
-    found = _FIELD.fullmatch(given)
-    return found[1] if found else given if given.isidentifier() else None
+    if not isinstance(given, (str, int, list)) or config.get("use_prompt"):
+        return None, False
+    text = str(given)
+    found = _FIELD.fullmatch(text)
+    if found:
+        return found[1], False
+    is_plain = not any(mark in text for mark in _MARKUP) and not is_function(given)
+    return (text, True) if is_plain else (None, False)
 
 
 def _openings(results: Results, config: Mapping[str, Any]) -> Iterator[str]:

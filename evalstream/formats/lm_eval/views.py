@@ -134,7 +134,7 @@ class Results(DataClass, frozen=True):
 
     def has_own_results(self, task: str) -> bool:
         """Return whether a function of the task computes the metrics of a row."""
-        return self.config(task).get("process_results") is not None
+        return is_function(self.config(task).get("process_results"))
 
     def task_hash(self, task: str) -> Any:
         """Return the declared hash of a task's samples, None without one."""
@@ -253,6 +253,17 @@ def _make_listed(place: int, entry: Mapping[str, Any]) -> ListedMetric:
         entry.get("higher_is_better"),
         {key: value for key, value in entry.items() if key not in _NAMED},
     )
+
+
+_FUNCTION: Final = re.compile(r"\bdef \w+\(|\blambda\b|<\w|\w\(<")
+
+
+def is_function(shown: Any) -> bool:
+    """Tell whether a configuration shows a function, by its source or else as Python shows it.
+
+    The harness calls no text.
+    """
+    return isinstance(shown, str) and _FUNCTION.search(shown) is not None
 
 
 class TaskFacts(NamedTuple):

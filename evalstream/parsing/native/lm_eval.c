@@ -393,11 +393,13 @@ static bool is_sound(const struct hasher *hasher, struct texts *texts, const str
            is_digest_of_text(hasher, texts, &row->hashes[2], &row->target);
 }
 
-/* Tell whether the target is certainly the value of its doc, where that is a text or a number. */
-static bool is_gold(const struct span *target, struct span gold) {
-    if (!gold.length || !(*gold.start == '"' || is_number_at(gold.start)))
+/* Tell whether the target is certainly the value of its doc, where that is a text or a number, or
+   the name of the value, where the doc has none. */
+static bool is_gold(const struct span *target, struct span gold, const byte *name) {
+    const bool is_text = gold.length && gold.start != name && *gold.start == '"';
+    if (!gold.length || !(gold.start == name || is_text || is_number_at(gold.start)))
         return true;
-    if (*gold.start == '"')
+    if (is_text)
         gold = (struct span){.start = gold.start + 1, .length = gold.length - 2};
     return gold.length == target->length && !memcmp(gold.start, target->start, gold.length);
 }
@@ -463,13 +465,14 @@ static bool take(struct lm_scan *scan, const struct hasher *hasher, const byte *
     row.seen = 0;
     row.metric_count = 0;
     row.has_prompt = false;
-    row.doc_size = row.gold.length = 0;
+    row.doc_size = 0;
+    row.gold = reader.gold_name;
     row.answers.request_count = 0;
     row.answers.has_acc = row.answers.has_norm = row.answers.has_match = false;
     at = read_row(&reader, at, &row);
     if (!at || skip_spaces(at) != end || end[-1] == '\r')
         return false;
-    if (!is_sound(hasher, &texts, &row) || !is_gold(&row.target, row.gold))
+    if (!is_sound(hasher, &texts, &row) || !is_gold(&row.target, row.gold, scan->gold))
         return false;
     row.answers.target = row.target;
     return gives_scores(

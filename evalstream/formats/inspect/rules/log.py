@@ -200,13 +200,19 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
                 found=metric.formula,
                 severity=Severity.WARNING if is_later or metric.key in unnamed else None,
             )
-        elif not has_params(found.params, metric.params):
+        elif not _fits_declaration(log, found.params, metric.params):
             yield INS307.violation(
                 f"the scorer {scorer} declares {metric.formula} with other parameters",
                 log.place_of_score(index, "metrics", metric.key, "params"),
                 expected=dict(found.params),
                 found=dict(metric.params),
             )
+
+
+def _fits_declaration(log: LogView, declared: Mapping[str, Any], params: Mapping[str, Any]) -> bool:
+    """Tell whether results have the declared parameters; those of early releases may lack some."""
+    is_whole = log.release >= NAMED_SINCE
+    return has_params(declared, params) and (not is_whole or has_params(params, declared))
 
 
 def _of_reducer(log: LogView, reducer: str | None, scorer: Any, place: str) -> Iterator[Violation]:
@@ -274,7 +280,7 @@ def _of_scorer(
     """Report parameters of a result's scorer that its declaration does not have."""
     found = log.declared_scorers.get(scorer) if isinstance(scorer, str) else None
     params, options = result.get("params"), object_or_empty(member(found, "options"))
-    if found is None or not isinstance(params, dict) or has_params(options, params):
+    if found is None or not isinstance(params, dict) or _fits_declaration(log, options, params):
         return
     yield INS307.violation(
         f"the scorer {scorer} is declared with other parameters",

@@ -88,6 +88,7 @@ def _events(sample: SampleView) -> Iterator[Violation]:
                     message, sample.at(name), expected=there, found=sample.value[name]
                 )
         break
+    yield from _hidden_ends(sample)
     yield from _scored_targets(sample)
     yield from _score_events(sample)
     yield from _other_solvers(sample)
@@ -183,6 +184,22 @@ def _other_settings(sample: SampleView) -> Iterator[Violation]:
         break
 
 
+def _hidden_ends(sample: SampleView) -> Iterator[Violation]:
+    """Report an error or a limit that the events have, and the sample has not.
+
+    A scorer may fail after a user has stopped the sample; a solver may go on after a limit that it
+    has set itself.
+    """
+    is_failed = sample.has_failed or member(sample.value.get("limit"), "type") == "operator"
+    for kind, noun, is_told, severity in (
+        ("error", "an error", is_failed, None),
+        ("sample_limit", "a limit", sample.is_stopped, Severity.WARNING),
+    ):
+        for index, _ in () if is_told else sample.events(kind)[:1]:
+            message = f"the events have {noun}, and the sample has none"
+            yield INS208.violation(message, sample.at("events", index), severity=severity)
+
+
 def _scored_targets(sample: SampleView) -> Iterator[Violation]:
     """Compare the target with those of the scorers, for which a solver of one's own may set one."""
     for index, event in sample.events("score"):
@@ -227,10 +244,10 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
                 expected=score_value(told),
                 found=first.get("value"),
             )
-        # An edit may leave answer and explanation out of the history.
-        for part in ("answer", "explanation"):
-            here, there = (sample.resolve_attachment(one.get(part)) for one in (first, told))
-            if here != there and not (history and here is None):
+        # An edit may leave answer and explanation out of the history, and has no metadata there.
+        for part in ("answer", "explanation") if history else ("answer", "explanation", "metadata"):
+            here, there = (sample.resolved_within(one.get(part)) for one in (first, told))
+            if not same(here, there) and not (history and here is None):
                 yield INS208.violation(
                     f"the event of the scorer {name} has another {part}",
                     sample.at("scores", name, *path, part),

@@ -1,8 +1,7 @@
 """INS2: rules that score samples again, where all releases from 0.3.60 on give the same.
 
 Sources: scorer/_common.py, _classification.py, _answer.py and _choice.py of inspect_ai.
-Numeric matches and patterns of one's own are not computed: releases differ, and a pattern that a
-file chooses may take for ever.
+Patterns of one's own are not computed: a pattern that a file chooses may take for ever.
 """
 
 from __future__ import annotations
@@ -36,6 +35,7 @@ _MATCHES: Final[Mapping[str, Callable[[str, str], bool]]] = {
 _ARTICLE: Final = re.compile(r"\b(?:a|an|the)\b")
 _NO_PUNCTUATION: Final = str.maketrans({**dict.fromkeys(string.punctuation), "-": " "})
 _NUMBERS: Final = frozenset({"inf", "infinity", "nan"})
+_SHORT_NUMBER: Final = re.compile("0|[1-9][0-9]{0,4}")
 _PLAIN: Final = re.compile("[A-Za-z]+(?: [A-Za-z]+)*")
 
 _ANSWER: Final = re.compile(r"(?:\A|\n)ANSWER: ([^\n]+)\Z")
@@ -74,13 +74,15 @@ Options = Mapping[str, Any]
 
 
 def match(text: str, targets: Sequence[str], options: Options) -> Rescored | None:
-    """Score a completion as `match` does, with `numeric` if no target is a number; else None."""
-    matches = _MATCHES.get(str(options.get("location", "end")))
-    may_be_numbers = options.get("numeric") and not all(map(_is_words, targets))
-    if matches is None or may_be_numbers or not options.keys() <= OPTIONS["match"].keys():
+    """Score a completion as `match` does; None where releases may differ."""
+    location, answer = str(options.get("location", "end")), text.strip()
+    matches = _MATCHES.get(location)
+    if matches is None or not options.keys() <= OPTIONS["match"].keys():
         return None
+    if options.get("numeric") and not all(map(_is_words, targets)):
+        is_right = None if location == "exact" else _has_number(answer, targets)
+        return None if is_right is None else Rescored(CORRECT if is_right else INCORRECT, answer)
     folds = options.get("ignore_case") is not False
-    answer = text.strip()
     here, *there = (
         (one.strip().casefold() if folds else one.strip()).strip(_EDGES) for one in (text, *targets)
     )
@@ -90,6 +92,20 @@ def match(text: str, targets: Sequence[str], options: Options) -> Rescored | Non
 def _is_words(text: str) -> bool:
     word = text.strip()
     return bool(_PLAIN.fullmatch(word)) and word.casefold() not in _NUMBERS
+
+
+def _has_number(text: str, targets: Sequence[str]) -> bool | None:
+    """Tell whether the only number in a text is one of the targets; None where releases differ.
+
+    They do about other numbers than short ones, and about targets that are a part of the number.
+    """
+    words = text.removesuffix(".").split(" ")
+    numbers = [one for one in words if _SHORT_NUMBER.fullmatch(one)]
+    is_plain = all(map(_is_words, (one for one in words if one not in numbers)))
+    if len(numbers) > 1 or not is_plain or not all(map(_SHORT_NUMBER.fullmatch, targets)):
+        return None
+    number = "".join(numbers)
+    return number in targets or (None if any(one in number for one in targets) else False)
 
 
 def exact(text: str, targets: Sequence[str], options: Options) -> Rescored | None:
@@ -175,9 +191,8 @@ def _includes(sample: SampleView) -> Iterator[Violation]:
     if texts is None:
         return
     completion, targets = texts
-    for scorer, first, place in _iterate_first(sample):
-        options = object_or_empty(scorer.get("options"))
-        if scorer.get("name") != "includes" or not options.keys() <= {"ignore_case"}:
+    for scorer, options, first, place in _iterate_first(sample):
+        if scorer != "includes" or not options.keys() <= {"ignore_case"}:
             continue
         value, ignores_case = score_value(first), options.get("ignore_case") is not False
         found = [_fold_case(one, folds=ignores_case) for one in targets]
@@ -193,15 +208,21 @@ def _includes(sample: SampleView) -> Iterator[Violation]:
             yield INS213.violation(message, place, expected=expected, found=value)
 
 
-def _iterate_first(sample: SampleView) -> Iterator[tuple[Mapping[str, Any], dict[str, Any], str]]:
-    """Iterate over declared scorers and their scores before edits, with their values' places."""
+def _iterate_first(sample: SampleView) -> Iterator[tuple[str, Options, dict[str, Any], str]]:
+    """Iterate over declared scorers and their scores before edits, with their values' places.
+
+    The options are those of the results, where these have any, else the declared ones.
+    """
+    stated = sample.log.stated_scorers if sample.log is not None else {}
     for name, scorer in sample.declared_scorers.items():
-        score = sample.scores.get(name)
+        score, used = sample.scores.get(name), member(stated.get(name), "options")
         if score is not None:
             history = list_or_empty(score.get("history"))
             path = ("history", 0, "value") if history else ("value",)
             first = object_or_empty(history[0] if history else score)
-            yield scorer, first, sample.at("scores", name, *path)
+            options = used if isinstance(used, dict) else object_or_empty(scorer.get("options"))
+            declared = text_or_none(scorer.get("name")) or ""
+            yield declared, options, first, sample.at("scores", name, *path)
 
 
 def _fold_case(text: str, *, folds: bool) -> str:
@@ -219,13 +240,11 @@ def _check_rescored(sample: SampleView) -> Iterator[Violation]:
     if texts is None or is_early:
         return
     completion, targets = texts
-    for scorer, first, place in _iterate_first(sample):
-        declared = text_or_none(scorer.get("name")) or ""
-        options = object_or_empty(scorer.get("options"))
-        expected = _expected_value(sample, declared, options, completion, targets, first)
+    for scorer, options, first, place in _iterate_first(sample):
+        expected = _expected_value(sample, scorer, options, completion, targets, first)
         value = score_value(first)
-        if expected is not None and _differs(value, expected, graded=declared in GRADED):
-            message = f"the scorer {declared} gives another value to this answer"
+        if expected is not None and _differs(value, expected, graded=scorer in GRADED):
+            message = f"the scorer {scorer} gives another value to this answer"
             yield INS218.violation(message, place, expected=expected, found=value)
 
 

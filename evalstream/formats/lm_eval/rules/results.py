@@ -58,11 +58,23 @@ def check_structure(document: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _configurations(document: Mapping[str, Any]) -> Iterator[Violation]:
-    """Report tasks with samples that have no configuration."""
-    configs = object_or_empty(document.get("configs"))
-    for task in object_or_empty(document.get("n-samples")) if "configs" in document else ():
+    """Report tasks with samples that have no configuration, or no number of samples."""
+    configs, counts = (object_or_empty(document.get(name)) for name in ("configs", "n-samples"))
+    for task in counts if "configs" in document else ():
         if task not in configs:
             yield _malformed(("configs", task), f"configs has no task {task!r}", None, None)
+    for task in object_or_empty(document.get("task_hashes")) if "n-samples" in document else ():
+        if task not in counts:
+            message = f"n-samples has no task {task!r}"
+            found = _malformed(("n-samples", task), message, None, None)
+            yield found._replace(severity=Severity.WARNING)
+    for task, config in configs.items():
+        names = object_or_empty(config)
+        is_asked = names.get("doc_to_text") is not None
+        if is_asked and names.get("doc_to_target") is None and not names.get("use_prompt"):
+            message = f"the configuration of {task} lacks 'doc_to_target'"
+            found = _malformed(("configs", task), message, None, None)
+            yield found._replace(severity=Severity.WARNING)
 
 
 def _figures(results: Results) -> Iterator[Violation]:
@@ -239,6 +251,8 @@ _OPTIONAL: Final[Mapping[str, str]] = {
     "string object": "config/model_args config/gen_kwargs",
     "number": "config/limit",
     "integer": f"config/bootstrap_iters {_TASK}/num_fewshot {_TASK}/repeats",
+    "string integer array": f"{_TASK}/doc_to_target",
+    "string array object": f"{_TASK}/doc_to_choice",
     "array": f"{_TASK}/metric_list {_TASK}/filter_list {_METRIC}/regexes_to_ignore",
     "object": f"{_TASK}/generation_kwargs",
     "boolean": f"{_METRIC}/higher_is_better higher_is_better/*/*",

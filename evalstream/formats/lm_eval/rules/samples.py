@@ -133,10 +133,10 @@ def _sample_count(facts: TaskFacts, task: str, results: Results) -> Iterator[Vio
             found=original,
         )
     elif effective in facts.sample_counts:
-        if totals.samples < original and results.call.get("limit", 0) is None:
+        if totals.samples < original and results.count_limited(task) is None:
             yield LME207.violation(
-                f"the rows have {totals.samples:,} of {count_noun(original, 'sample')}: the call "
-                "had no limit, and results do not record what --samples chose",
+                f"the rows have {totals.samples:,} of {count_noun(original, 'sample')}: no limit "
+                "picks them, and results do not record what --samples chose",
                 ("n-samples", task, "original"),
                 found=original,
                 severity=Severity.INFO,

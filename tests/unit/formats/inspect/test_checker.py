@@ -74,6 +74,11 @@ def _fail_sample(log: Log) -> None:
     log["samples"][3]["error"] = {"message": "m", "traceback": "", "traceback_ansi": ""}
 
 
+def _add_event(kind: str) -> Callable[[Log], None]:
+    event = {"event": kind, "type": "token", "message": "m", "error": {"message": "m"}}
+    return lambda log: log["samples"][0]["events"].append(event)
+
+
 SCORE = ("results", "scores", 0)
 TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
     "accuracy": (_set(*SCORE, "metrics", "accuracy", "value", value=0.9), "INS302"),
@@ -108,6 +113,15 @@ TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
     "a sample removed": (_drop_sample, "INS202"),
     "a sample repeated": (lambda log: log["samples"].append(log["samples"][0]), "INS201"),
     "a sample that failed": (_fail_sample, "INS204"),
+    "an error that only an event tells": (_add_event("error"), "INS208"),
+    "an option of a scorer": (
+        _set("eval", "scorers", 0, "options", value={"grade_pattern": "C"}),
+        "INS307",
+    ),
+    "an option of a metric": (
+        _set("eval", "scorers", 0, "metrics", 0, "options", value={"to_float": "own"}),
+        "INS307",
+    ),
     "total samples": (_set("results", "total_samples", value=5), "INS204"),
     "completed samples": (_set("results", "completed_samples", value=3), "INS204"),
     "negative total samples": (_set("results", "total_samples", value=-1), "INS204"),
@@ -402,7 +416,8 @@ def test_rounding_is_not_a_mismatch(tmp_path: Path) -> None:
     log = sound_log()
     metrics = log["results"]["scores"][0]["metrics"]
     metrics["stderr"] |= {"value": 6e-8, "params": {"cluster": "topic"}}
-    log["eval"]["scorers"][0]["options"] = {"numeric": True}
+    log["eval"]["scorers"][0]["options"] = {"numeric": True, "location": "exact"}
+    log["results"]["scores"][0]["params"] = {"numeric": True, "location": "exact"}
     log["eval"]["scorers"][0]["metrics"][1]["options"] = {"cluster": "topic"}
     for sample in log["samples"]:
         sample["metadata"]["topic"] = sample["events"][0]["sample"]["metadata"]["topic"] = "one"

@@ -798,6 +798,14 @@ def test_a_score_that_was_turned_everywhere_is_found(tmp_path: Path) -> None:
     assert errors(log, tmp_path) == {"INS218"}
 
 
+def test_no_declared_option_hides_a_score_that_was_turned(tmp_path: Path) -> None:
+    log = sound_log()
+    log["eval"]["packages"]["inspect_ai"] = "0.3.240"
+    _turn_score(log)
+    log["eval"]["scorers"][0]["options"] = {"numeric": True, "location": "exact"}
+    assert errors(log, tmp_path) == {"INS218"}
+
+
 @each("value", [1, 0.99, "yes", "P"])
 def test_a_score_of_another_form_is_given_again(value: Any, tmp_path: Path) -> None:
     log = sound_log()
@@ -818,15 +826,39 @@ def test_scorers_of_the_results_are_known_where_they_are_not_declared(
     assert errors(log, tmp_path) == {"INS218"}
 
 
+def test_the_metadata_of_a_score_are_those_of_its_event(tmp_path: Path) -> None:
+    log = sound_log()
+    score = log["samples"][0]["scores"]["match"]
+    score["metadata"] = {"grading": []}
+    assert errors(log, tmp_path) == {"INS208"}
+    # An edit may change them, too.
+    score["history"] = [{"value": score["value"]}, {"metadata": {"grading": []}}]
+    assert errors(log, tmp_path) == set()
+
+
+def test_an_end_that_was_hidden_is_found(tmp_path: Path) -> None:
+    log = sound_log()
+    sample = log["samples"][0]
+    sample["events"].append({"event": "error", "error": {"message": "boom"}})
+    assert errors(log, tmp_path) == {"INS208"}
+    # A scorer failed after a user had stopped the sample.
+    sample["limit"] = {"type": "operator", "limit": 1}
+    assert errors(log, tmp_path) == set()
+    sample["events"][-1] = {"event": "sample_limit", "type": "token", "message": "m"}
+    assert "INS208" not in warnings(log, tmp_path)
+    del sample["limit"]
+    assert "INS208" in warnings(log, tmp_path)
+
+
 def _scorer_of_ones_own(log: Log) -> None:
     sample = log["samples"][3]
     for score in (sample["scores"]["match"], sample["events"][1]["score"]):
         score |= {"answer": "four hundred", "explanation": "close enough"}
 
 
-def _numeric(log: Log) -> None:
-    log["eval"]["scorers"][0]["options"] = {"numeric": True}
-    log["results"]["scores"][0]["params"] = {"numeric": True}
+def _other_options(log: Log) -> None:
+    log["eval"]["scorers"][0]["options"] = {"numeric": True, "location": "exact"}
+    log["results"]["scores"][0]["params"] = {"numeric": True, "location": "exact"}
 
 
 def _early_release(log: Log) -> None:
@@ -845,7 +877,7 @@ def test_no_name_of_a_release_hides_a_score_that_was_turned(
     assert "INS218" in errors(log, tmp_path)
 
 
-@pytest.mark.parametrize("change", [_scorer_of_ones_own, _numeric, _early_release])
+@pytest.mark.parametrize("change", [_scorer_of_ones_own, _other_options, _early_release])
 def test_a_score_that_cannot_be_given_again_is_left_alone(
     change: Callable[[Log], None], tmp_path: Path
 ) -> None:

@@ -434,6 +434,9 @@ SWITCHES: dict[str, Callable[[Log], object]] = {
         hf_evaluate=True
     ),
     "choices": put("configs", "any_of", "doc_to_choice", value="x"),
+    "choices that are true": put("configs", "any_of", "doc_to_choice", value=True),
+    "a text for a function": put("configs", "any_of", "process_results", value="process_results"),
+    "an object for a function": put("configs", "any_of", "process_results", value={}),
     "a filter of nobody": put(
         *("configs", "any_of", "filter_list"),
         value=[{"name": "none", "filter": [{"function": "take_second"}]}],
@@ -477,13 +480,45 @@ def test_a_target_may_be_a_choice_behind_another_delimiter(
     assert [one.code for one in found] == ["LME210"] * is_known
 
 
-@each(("target", "is_known"), [("1", False), ("one", True)])
-def test_a_target_may_be_the_number_of_a_choice(target: str, log: Log, *, is_known: bool) -> None:
-    log.config("any_of")["doc_to_choice"] = "choices"
+@each(
+    ("choices", "target", "is_wrong"),
+    [
+        ("options", "1", False),
+        ("options", "0", True),
+        ("options", "9", False),
+        (["one", "two"], "1", False),
+        (["one", "two"], "0", True),
+        ({"a": "one", "b": "two"}, "0", True),
+        ([], "0", True),
+        ("{{options}}", "0", False),
+        ("nowhere", "1", True),
+        ("options", "one", True),
+    ],
+)
+def test_a_target_may_be_the_number_of_a_choice(
+    choices: Any, target: str, log: Log, *, is_wrong: bool
+) -> None:
+    log.config("any_of")["doc_to_choice"] = choices
     row = log.of("any_of")[0]
+    row["doc"]["options"] = ["one", "two"]
     row["resps"], row["filtered_resps"] = [["two"]], ["two"]
     row["target"], row["exact_match"] = target, 1.0
-    assert ("LME210" in errors(log.check("any_of"))) == is_known
+    assert ("LME210" in errors(log.check("any_of"))) == is_wrong
+
+
+def test_a_task_without_a_configuration_is_unconfirmed(log: Log) -> None:
+    assert log.check("any_of").runs[0].verdict == "passed"
+    del log.document["configs"]
+    raise_score(log, "any_of", "exact_match")
+    (run,) = log.check("any_of").runs
+    assert (run.verdict, "no configuration of any_of" in str(run.remark)) == ("unconfirmed", True)
+
+
+def test_answers_of_an_unknown_filter_are_not_verified(log: Log) -> None:
+    told = "filtered answers of none not verified"
+    assert told not in [one.text for one in log.check("any_of").runs[0].checked]
+    log.config("any_of")["filter_list"] = [{"name": "none", "filter": [{"function": "<class>"}]}]
+    assert told in [one.text for one in log.check("any_of").runs[0].checked]
 
 
 @each("answer", ["5", "5.0", "five"])
@@ -1002,6 +1037,44 @@ def test_a_right_answer_is_that_of_its_doc(log: Log, template: str) -> None:
     assert len(found) == len(log.of("shots"))
     log.config("shots")["doc_to_target"] = "{{ label | int }}"
     assert "LME306" not in log.check("shots").counts
+
+
+@each("constant", ["no", 7, "a b"])
+def test_a_right_answer_may_be_a_text_of_the_configuration(log: Log, constant: Any) -> None:
+    log.config("shots")["doc_to_target"] = constant
+    found = [one for one in log.check("shots") if one.code == "LME306"]
+    assert {one.message for one in found} == {"the target is not the text of doc_to_target"}
+    assert len(found) == len(log.of("shots"))
+    log.config("shots")["doc_to_target"] = log.of("shots")[0]["target"]
+    found = [one for one in log.check("shots") if one.code == "LME306"]
+    assert len(found) == sum(
+        one["target"] != log.of("shots")[0]["target"] for one in log.of("shots")
+    )
+    log.config("shots")["doc_to_target"] = "def target(doc): ..."
+    assert "LME306" not in log.check("shots").counts
+
+
+def test_a_right_answer_may_be_missing_in_its_doc(log: Log) -> None:
+    log.config("shots")["doc_to_target"] = "label"
+    for row in log.of("shots"):
+        row["doc"]["label"], row["target"] = None, "None"
+    assert "LME306" not in log.check("shots").counts
+
+
+def test_no_member_that_was_removed_keeps_samples_from_being_compared(log: Log) -> None:
+    del log.config("shots")["doc_to_target"]
+    assert log.check("shots").counts["LME106"] == 1
+    del log.document["n-samples"]["shots"]
+    assert log.check("shots").counts["LME106"] == 2
+
+
+@each("limit", [None, 0, -1])
+def test_rows_that_no_limit_picks_are_told(log: Log, limit: int | None) -> None:
+    log.document["config"]["limit"] = limit
+    log.document["n-samples"]["shots"]["original"] += 9
+    assert log.check("shots").counts["LME207"] == 1
+    del log.document["config"]["limit"]
+    assert log.check("shots").counts["LME207"] == 1
 
 
 def _put_choices_into_prompts(row: dict[str, Any]) -> None:

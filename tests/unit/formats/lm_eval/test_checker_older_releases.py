@@ -31,6 +31,7 @@ def asked(own: set[int], shots: int = 2, docs: int = 20) -> Log:
         "num_fewshot": 2,
         "test_split": "test",
         "doc_to_text": "Q: {{question}}",
+        "doc_to_target": "{{answer|string}}",
         "output_type": "generate_until",
         "generation_kwargs": {"until": ["\n"]},
         "process_results": "def process(doc, results): ...",

@@ -12,6 +12,7 @@ from evalstream.formats.lm_eval.response_filters import (
     apply_chain,
     build_chain,
     follows,
+    is_known_step,
     pattern_cost,
 )
 
@@ -111,3 +112,22 @@ def test_usual_patterns_are_tried_in_long_answers(pattern: str) -> None:
     cost = pattern_cost(pattern)
     assert cost is not None
     assert cost.ways * 2_000 ** (cost.degree + 1) < 20_000_000
+
+
+@each(
+    ("step", "is_known"),
+    [
+        ({"function": "regex", "regex_pattern": "a", "group_select": -1}, True),
+        ({"function": "regex", "regex_pattern": "("}, True),
+        ({"function": "<class 'utils.Filter'>", "own": 1}, True),
+        ({"function": "regex", "regex_pattern": "a", "own": 1}, False),
+        ({"function": "regex", "regex_pattern": "a", "group_select": "first"}, False),
+        ({"function": "take_first_k", "k": "2"}, False),
+        ({"function": "map", "mapping_dict": "a"}, False),
+        ({"function": "take_second"}, False),
+    ],
+)
+def test_a_step_with_arguments_of_nobody_is_unknown(
+    step: dict[str, Any], *, is_known: bool
+) -> None:
+    assert is_known_step(step) == is_known
