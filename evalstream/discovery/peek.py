@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Final
 
 from evalstream.discovery import unrecognised
-from evalstream.engine.layout import FOREIGN
+from evalstream.engine.layout import FOREIGN, LOG_MEMBERS
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, detect_kind, kind_late, main_format
 from evalstream.io.beginning import (
@@ -60,7 +60,8 @@ class AggregatePeek(NamedTuple):
     `declared` is the rows file that an aggregate declares. `detail` is, for a DOCUMENT, its format
     and kind (`harpia input`), for a LOG its harness, and otherwise the format that the members
     resemble, even weakly. A BROKEN file is checked as an aggregate, so that the check reports the
-    error. STRANGE are lines of objects without any member of a row. A file of kind ASIDE holds no
+    error; a search of a folder only counts one whose members are of no known document, as `detail`
+    says, unless rows have its name. STRANGE are lines of objects without any member of a row. A file of kind ASIDE holds no
     data: `detail` is then the kind under which it is counted. A look at a FAULTY file met an
     internal error, whose message is `detail`.
     """
@@ -230,8 +231,10 @@ def _looked_closely(file: Beginning, text: bytes, is_valid: Callable[[], bool]) 
     keys = frozenset(members) or file.seen.keys
     are_lines = file.seen.kind == LINES and _are_strange(keys) and _is_line(file.head)
     if document is None and not are_lines and not is_valid():
-        is_aggregate = not _MAIN.aggregate_signs.isdisjoint(file.seen.keys)
-        return AggregatePeek(AGGREGATE if is_aggregate else BROKEN)
+        if not _MAIN.aggregate_signs.isdisjoint(file.seen.keys):
+            return AggregatePeek(AGGREGATE)
+        is_unlike = bool(keys) and _are_strange(keys) and LOG_MEMBERS.isdisjoint(keys)
+        return AggregatePeek(BROKEN, detail=unrecognised.BROKEN if is_unlike else None)
     if kind is not None:
         return AggregatePeek(LIKE_AGGREGATE, detail=MAIN)
     aside = unrecognised.aside_by_members(keys)

@@ -177,7 +177,8 @@ class _Search:
         """Return the run of an aggregate or of rows, or None for another file."""
         if MAIN not in self._formats:
             return None
-        if look.kind in peek.AGGREGATES:
+        is_unlike = look.detail == unrecognised.BROKEN and file.rows is None
+        if look.kind in peek.AGGREGATES and not is_unlike:
             return self._pairing.of_aggregate(file)
         are_rows = is_rows_name(file.path) and (look.kind == peek.OTHER or self.any_rows)
         if look.kind == peek.ROWS or are_rows:
@@ -237,7 +238,7 @@ class _Search:
 
     def _kind_left(self, file: KnownFile, look: peek.AggregatePeek) -> str:
         """Return the kind under which a file that no format takes is counted."""
-        if look.kind == peek.ASIDE:
+        if look.kind == peek.ASIDE or look.detail == unrecognised.BROKEN:
             return look.detail or ""
         if is_rows_name(file.path):
             are_events = look.detail == unrecognised.EVENTS and self._expects_events()

@@ -32,6 +32,7 @@ SPECIAL: Final = "special"
 UNREADABLE: Final = "unreadable"
 STORED_DOCUMENT: Final = "stored_document"
 JSON: Final = "json"
+BROKEN: Final = "broken"
 INDEX: Final = "index"
 TWIN: Final = "twin"
 LISTING: Final = "listing"
@@ -87,6 +88,11 @@ KINDS: Final[Mapping[str, LeftKind]] = {
     ),
     JSON: LeftKind(
         "JSON file of an unknown format", "JSON files of unknown formats", leaves_open=False
+    ),
+    BROKEN: LeftKind(
+        "broken JSON file of an unknown format",
+        "broken JSON files of unknown formats",
+        leaves_open=False,
     ),
     INDEX: _aside(
         "manifest, index or list of entries of a datastore",
