@@ -25,7 +25,7 @@ from evalstream.io.beginning import (
     outline_document,
     read_outlined_beginning,
 )
-from evalstream.io.names import is_packed_json_name, is_rows_name
+from evalstream.io.names import is_packed_json_name
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, internal_error
 from evalstream.parsing.json import UTF8_MARK
@@ -61,9 +61,9 @@ class AggregatePeek(NamedTuple):
     and kind (`harpia input`), for a LOG its harness, and otherwise the format that the members
     resemble, even weakly. A BROKEN file is checked as an aggregate, so that the check reports the
     error; a search of a folder only counts one whose members are of no known document, as `detail`
-    says, unless rows have its name. STRANGE are lines of objects without any member of a row. A file of kind ASIDE holds no
-    data: `detail` is then the kind under which it is counted. A look at a FAULTY file met an
-    internal error, whose message is `detail`.
+    says, unless rows have its name. STRANGE are lines of objects without any member of a row. A
+    file of kind ASIDE holds no data: `detail` is then the kind under which it is counted. A look at
+    a FAULTY file met an internal error, whose message is `detail`.
     """
 
     kind: int
@@ -140,13 +140,13 @@ def _peek_text(file: Beginning, text: bytes, is_valid: Callable[[], bool]) -> Ag
 def peek_data(path: str) -> AggregatePeek:
     """Peek at the beginning of a local file whose name is not that of a JSON document.
 
-    If the file seems to hold no data, all of it is read, since rows may follow. The check reads a
-    file with a name for rows and reports why it cannot.
+    If the file seems to hold no data, all of it is read, since rows may follow. What cannot be read
+    may be rows: their check reports why it cannot.
     """
     file = read_outlined_beginning(path)
-    if not file.head and not is_rows_name(path) and _holds_bytes(path):
-        return AggregatePeek(ASIDE, detail=unrecognised.UNREADABLE)
     look = peek_bytes(file)
+    if not file.head and look.kind != DOCUMENT and _holds_bytes(path):
+        return AggregatePeek(ROWS)
     if look.detail in _BESIDE:
         is_aside = False
         with suppress(OSError, CannotCheck):
@@ -231,10 +231,10 @@ def _looked_closely(file: Beginning, text: bytes, is_valid: Callable[[], bool]) 
     keys = frozenset(members) or file.seen.keys
     are_lines = file.seen.kind == LINES and _are_strange(keys) and _is_line(file.head)
     if document is None and not are_lines and not is_valid():
-        if not _MAIN.aggregate_signs.isdisjoint(file.seen.keys):
-            return AggregatePeek(AGGREGATE)
+        is_aggregate = not _MAIN.aggregate_signs.isdisjoint(file.seen.keys)
         is_unlike = bool(keys) and _are_strange(keys) and LOG_MEMBERS.isdisjoint(keys)
-        return AggregatePeek(BROKEN, detail=unrecognised.BROKEN if is_unlike else None)
+        detail = unrecognised.BROKEN if is_unlike else None
+        return AggregatePeek(AGGREGATE if is_aggregate else BROKEN, detail=detail)
     if kind is not None:
         return AggregatePeek(LIKE_AGGREGATE, detail=MAIN)
     aside = unrecognised.aside_by_members(keys)

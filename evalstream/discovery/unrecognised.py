@@ -29,7 +29,6 @@ DOCUMENT_LINK: Final = "document_link"
 DANGLING_LINK: Final = "dangling_link"
 HIDDEN_LINK: Final = "hidden_link"
 SPECIAL: Final = "special"
-UNREADABLE: Final = "unreadable"
 STORED_DOCUMENT: Final = "stored_document"
 JSON: Final = "json"
 BROKEN: Final = "broken"
@@ -81,7 +80,6 @@ KINDS: Final[Mapping[str, LeftKind]] = {
     DANGLING_LINK: LeftKind("link that leads nowhere", "links that lead nowhere"),
     HIDDEN_LINK: LeftKind("link to a hidden folder", "links to hidden folders"),
     SPECIAL: LeftKind("FIFO, socket or device", "FIFOs, sockets or devices"),
-    UNREADABLE: LeftKind("file that cannot be read", "files that cannot be read"),
     STORED_DOCUMENT: LeftKind(
         f"{_CHECKED_WHOLE} document in a store",
         f"{_CHECKED_WHOLE} documents in a store, which are checked locally",

@@ -161,7 +161,9 @@ _SIGNS: Final = (
     _sign(SIMPLE_EVALS, _RESULTS, _ONE, "score score:std"),
 )
 
-_COMMON: Final = frozenset("name description tags type data config count status".split())
+_COMMON: Final = frozenset(
+    {"name", "description", "tags", "type", "data", "config", "count", "status"}
+)
 """Members of logs that many other documents have."""
 
 LOG_MEMBERS: Final = frozenset().union(*(one.keys for one in _SIGNS)) - _COMMON

@@ -233,10 +233,11 @@ def _opened_file(path: str, layout_of: LayoutOf, options: Options) -> OpenRows |
     try:
         head = _head(source)
         found = layout_of(head, source.size, path)
+        is_packed = detect_compression(head) is not None
     except BaseException:
         source.close()
         raise
-    if detect_compression(head) is None and found.kind != layout.JSON_ARRAY:
+    if not is_packed and found.kind != layout.JSON_ARRAY:
         return OpenRows(source, head, found, origin=source)
     source.close()
     return None

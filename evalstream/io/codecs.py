@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from evalstream.model.block import MEBIBYTE, Bytes
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import MissingExtra, install_command
+from evalstream.model.errors import CannotCheck, MissingExtra, install_command
 
 XZ_MEMORY_BYTES: Final = 256 * MEBIBYTE
 ZSTANDARD_WINDOW_BYTES: Final = 128 * MEBIBYTE
@@ -161,8 +161,26 @@ COMPRESSIONS: Final = MappingProxyType(
 """The compressions by name. No `magic` is longer than six bytes."""
 
 
+_POINTERS: Final = {
+    b"version https://git-lfs.github.com/spec/": ("Git LFS", "git lfs pull"),
+    b"/annex/objects/": ("git-annex", "git annex get"),
+}
+"""How files begin that stand for others in a clone without these: who reads them, and how."""
+
+
+def refuse_pointer(head: bytes) -> None:
+    """Raise CannotCheck for a file that only says which file belongs in its place."""
+    for mark, (owner, command) in _POINTERS.items():
+        if head.startswith(mark):
+            raise CannotCheck(f"a pointer of {owner} is in its place; {command} fetches the file")
+
+
 def detect_compression(head: bytes) -> str | None:
-    """Return the compression of an input from its first six bytes or more, or None."""
+    """Return the compression of an input from its first six bytes or more, or None.
+
+    Raises CannotCheck for a pointer.
+    """
+    refuse_pointer(head)
     for kind, compression in COMPRESSIONS.items():
         if head.startswith(compression.magic):
             return kind

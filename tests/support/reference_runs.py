@@ -76,7 +76,8 @@ def _in_folder(folder: str) -> Iterator[Found]:
     claimed = {os.path.realpath(rows) for rows, _, _ in pairs.values() if rows}
     for path in files:
         if path in pairs:
-            yield pairs[path]
+            if pairs[path][0] is not None or not _is_unlike(path):
+                yield pairs[path]
         elif (
             path.endswith(ROWS) and os.path.realpath(path) not in claimed and not _is_strange(path)
         ):
@@ -156,6 +157,14 @@ def _is_one(path: str) -> bool:
     document = _document(path)
     is_aggregate = isinstance(document, dict) and not KEYS.isdisjoint(document)
     return document is None or is_aggregate or _has_samples(path)
+
+
+def _is_unlike(path: str) -> bool:
+    """Tell whether a broken file has a member, and none of an aggregate."""
+    text = Path(path).read_bytes()
+    return (
+        _document(path) is None and b'":' in text and not any(key.encode() in text for key in KEYS)
+    )
 
 
 def _has_samples(path: str) -> bool:

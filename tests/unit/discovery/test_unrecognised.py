@@ -1,5 +1,6 @@
 """Whatever lies in a searched folder is checked, or counted and named as not checked."""
 
+import builtins
 import gzip
 import json
 import os
@@ -234,9 +235,18 @@ def test_an_array_of_rows_is_checked(store: Path, rows: Path) -> None:
 
 
 def test_a_broken_aggregate_is_still_an_error(store: Path) -> None:
-    for text in (b"", b'{"evaluation_results": [', b'{"a": 1', b"\xff\xfe{"):
+    for text in (b"", b'{"evaluation_results": [', b'{"model_info": 1', b"\xff\xfe{"):
         Path("store/broken.json").write_bytes(text)
         assert outcome(store) == (1, {})
+
+
+def test_a_broken_file_of_no_known_format_fails_only_beside_its_rows(store: Path) -> None:
+    for text in (b'{"name": "x", "dep', b'{\n  // with comments\n  "files": []\n}'):
+        Path("store/other.json").write_bytes(text)
+        assert outcome(store) == (0, {"broken JSON files of unknown formats": 1})
+        assert evalstream.check("store/other.json").counts == {"ES103": 1}
+    Path("store/other.jsonl").write_bytes(b"{}\n")
+    assert "ES103" in evalstream.check(store).counts
 
 
 def test_links_inside_are_walked_once(store: Path, rows: Path) -> None:
@@ -464,12 +474,30 @@ def test_what_cannot_be_read_may_be_data(
     store: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     make(store, name, b"a: 1\n")
-    opened = os.open
+    for owner in (os, builtins):
+        opened = owner.open
 
-    def refusing(path: Any, *arguments: Any, **named: Any) -> int:
-        if os.fspath(path).endswith(name):
-            raise PermissionError(13, "Permission denied")
-        return opened(path, *arguments, **named)
+        def refusing(path: Any, *arguments: Any, opened: Any = opened, **named: Any) -> Any:
+            if str(path).endswith(name):
+                raise PermissionError(13, "Permission denied")
+            return opened(path, *arguments, **named)
 
-    monkeypatch.setattr(os, "open", refusing)
-    assert outcome(store) == (3, {"files that cannot be read": 1})
+        monkeypatch.setattr(owner, "open", refusing)
+    report = evalstream.check(store)
+    assert (report.exit_code, report.counts["ES001"]) == (3, 1)
+
+
+@pytest.mark.parametrize("name", ["other.jsonl", "other.json", "other.eval", "other.json.gz"])
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n", "git lfs pull"),
+        (b"/annex/objects/SHA256E-s7--0\n", "git annex get"),
+    ],
+)
+def test_a_pointer_is_not_the_file(store: Path, name: str, text: bytes, command: str) -> None:
+    make(store, name, text)
+    for path in (store, store / name):
+        report = evalstream.check(path)
+        (found,) = (one for one in report if one.severity is Severity.ERROR)
+        assert (report.exit_code, found.code, command in found.message) == (3, "ES001", True)

@@ -284,10 +284,3 @@ def test_no_bytes_crash_the_check(noise: bytes, kept: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for text in (noise, data[:kept] + noise, data[:-kept] + noise + data[-kept:]):
             assert isinstance(codes(text, Path(folder)), set)
-
-
-def test_a_pointer_of_git_lfs_is_no_damaged_archive(tmp_path: Path) -> None:
-    path = tmp_path / "log.eval"
-    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n")
-    (found,) = (one for one in evalstream.check(path) if one.code == "INS101")
-    assert "git lfs pull" in found.message
