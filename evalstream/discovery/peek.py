@@ -61,9 +61,10 @@ class AggregatePeek(NamedTuple):
     and kind (`harpia input`), for a LOG its harness, and otherwise the format that the members
     resemble, even weakly. A BROKEN file is checked as an aggregate, so that the check reports the
     error; a search of a folder only counts one whose members are of no known document, as `detail`
-    says, unless rows have its name. STRANGE are lines of objects without any member of a row. A
-    file of kind ASIDE holds no data: `detail` is then the kind under which it is counted. A look at
-    a FAULTY file met an internal error, whose message is `detail`.
+    says, unless rows have its name; the same holds for a file without a line. STRANGE are lines of
+    objects without any member of a row. A file of kind ASIDE holds no data: `detail` is then the
+    kind under which it is counted. A look at a FAULTY file met an internal error, whose message is
+    `detail`.
     """
 
     kind: int
@@ -180,7 +181,7 @@ def peek_bytes(file: Beginning) -> AggregatePeek:
     is_claimed = any(one.claims_line(keys) for one in FORMATS.values())
     is_row = not _MAIN.row_members.isdisjoint(keys) and not is_claimed
     if not keys or is_row:
-        return AggregatePeek(OTHER)
+        return AggregatePeek(OTHER, detail=None if file.head.strip() else unrecognised.EMPTY)
     return AggregatePeek(STRANGE, detail=aside)
 
 

@@ -182,10 +182,22 @@ class _Search:
             return self._pairing.of_aggregate(file)
         are_rows = is_rows_name(file.path) and (look.kind == peek.OTHER or self.any_rows)
         if look.kind == peek.ROWS or are_rows:
-            return self._pairing.of_rows(file)
+            found = self._pairing.of_rows(file)
+            is_empty = look.detail == unrecognised.EMPTY and not self.any_rows
+            return None if is_empty and self._is_alone(file.path, found.what) else found
         if look.kind == peek.TOO_LARGE:
             return FoundRuns(NoInput(self._place.join_path(file.path), TOO_LARGE_REASON))
         return None
+
+    def _is_alone(self, path: str, run: Run | NoInput) -> bool:
+        """Tell whether nothing shows that a file without rows should have some.
+
+        An aggregate, a name for samples or a document in the folder does.
+        """
+        folder, name = os.path.split(path)
+        is_declared = isinstance(run, Run) and (run.aggregate is not None or run.rivals)
+        documents = tuple(f"{own} {kind}" for own, one in FORMATS.items() for kind in one.places)
+        return not (is_declared or "samples" in name or self._holds_any(folder, documents))
 
     def _find_member(self, file: KnownFile) -> str | None:
         """Return format and kind of a file that is a document by its path."""
@@ -238,7 +250,7 @@ class _Search:
 
     def _kind_left(self, file: KnownFile, look: peek.AggregatePeek) -> str:
         """Return the kind under which a file that no format takes is counted."""
-        if look.kind == peek.ASIDE or look.detail == unrecognised.BROKEN:
+        if look.kind == peek.ASIDE or look.detail in (unrecognised.BROKEN, unrecognised.EMPTY):
             return look.detail or ""
         if is_rows_name(file.path):
             are_events = look.detail == unrecognised.EVENTS and self._expects_events()

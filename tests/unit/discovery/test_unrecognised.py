@@ -359,7 +359,10 @@ def test_our_own_reports_are_no_rows(store: Path) -> None:
     Path("store/bad.jsonl").write_text('{"evaluation_id": "e", "sample_id": "s"}\n')
     accepted, rejected = "store/good.jsonl", "store/rejected.jsonl"
     evalstream.check("store/bad.jsonl", accepted=accepted, rejected=rejected)
-    assert counts_of(evalstream.check(store, jobs=1)) == {"reports of evalstream": 1}
+    assert counts_of(evalstream.check(store, jobs=1)) == {
+        "empty files named like rows": 1,
+        "reports of evalstream": 1,
+    }
 
 
 def test_shards_and_workers_say_the_same(store: Path, tmp_path: Path) -> None:
@@ -485,6 +488,16 @@ def test_what_cannot_be_read_may_be_data(
         monkeypatch.setattr(owner, "open", refusing)
     report = evalstream.check(store)
     assert (report.exit_code, report.counts["ES001"]) == (3, 1)
+
+
+def test_an_empty_file_fails_where_something_says_that_it_has_rows(store: Path) -> None:
+    make(store, "errors.jsonl", b"")
+    make(store, "blank.jsonl", b"\n\n")
+    assert outcome(store) == (0, {"empty files named like rows": 2})
+    assert evalstream.check(store / "errors.jsonl").counts["ES504"] == 1
+    make(store, "errors.json", b'{"evaluation_results": []}')
+    make(store, "x_samples.jsonl", b"")
+    assert evalstream.check(store).counts["ES504"] == 2
 
 
 @pytest.mark.parametrize("name", ["other.jsonl", "other.json", "other.eval", "other.json.gz"])
