@@ -60,8 +60,8 @@ class AggregatePeek(NamedTuple):
     `declared` is the rows file that an aggregate declares. `detail` is, for a DOCUMENT, its format
     and kind (`harpia input`), for a LOG its harness, and otherwise the format that the members
     resemble, even weakly. A BROKEN file is checked as an aggregate, so that the check reports the
-    error; a search of a folder only counts one whose members are of no known document, as `detail`
-    says, unless rows have its name; the same holds for a file without a line. STRANGE are lines of
+    error; one that is empty or has members of no known document, as `detail` says, is only counted
+    in a folder where nothing shows that it belongs to an evaluation. STRANGE are lines of
     objects without any member of a row. A file of kind ASIDE holds no data: `detail` is then the
     kind under which it is counted. A look at a FAULTY file met an internal error, whose message is
     `detail`.
@@ -233,8 +233,9 @@ def _looked_closely(file: Beginning, text: bytes, is_valid: Callable[[], bool]) 
     are_lines = file.seen.kind == LINES and _are_strange(keys) and _is_line(file.head)
     if document is None and not are_lines and not is_valid():
         is_aggregate = not _MAIN.aggregate_signs.isdisjoint(file.seen.keys)
-        is_unlike = bool(keys) and _are_strange(keys) and LOG_MEMBERS.isdisjoint(keys)
-        detail = unrecognised.BROKEN if is_unlike else None
+        detail = None if file.head.strip() else unrecognised.EMPTY
+        if keys and _are_strange(keys) and LOG_MEMBERS.isdisjoint(keys):
+            detail = unrecognised.BROKEN
         return AggregatePeek(AGGREGATE if is_aggregate else BROKEN, detail=detail)
     if kind is not None:
         return AggregatePeek(LIKE_AGGREGATE, detail=MAIN)

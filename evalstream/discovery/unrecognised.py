@@ -33,6 +33,7 @@ STORED_DOCUMENT: Final = "stored_document"
 JSON: Final = "json"
 BROKEN: Final = "broken"
 EMPTY: Final = "empty"
+MAYBE_ALONE: Final = (BROKEN, EMPTY)
 INDEX: Final = "index"
 TWIN: Final = "twin"
 LISTING: Final = "listing"
@@ -93,7 +94,7 @@ KINDS: Final[Mapping[str, LeftKind]] = {
         "broken JSON files of unknown formats",
         leaves_open=False,
     ),
-    EMPTY: LeftKind("empty file named like rows", "empty files named like rows", leaves_open=False),
+    EMPTY: LeftKind("empty file", "empty files", leaves_open=False),
     INDEX: _aside(
         "manifest, index or list of entries of a datastore",
         "manifests, indexes and lists of entries of a datastore",

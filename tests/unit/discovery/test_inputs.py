@@ -29,7 +29,7 @@ from evalstream.discovery.peek import (
     peek_document,
 )
 from evalstream.discovery.unrecognised import BROKEN as BROKEN_KIND
-from evalstream.discovery.unrecognised import Unrecognised
+from evalstream.discovery.unrecognised import EMPTY, Unrecognised
 from evalstream.io.names import printable
 from evalstream.io.remote import Listed
 from evalstream.io.spill_table import SpillTable
@@ -377,7 +377,7 @@ def test_paths_are_sorted_as_folders_are_listed(some: list[str]) -> None:
         (b" [1, 2]", AggregatePeek(OTHER)),
         (b"[1, 2", AggregatePeek(BROKEN)),
         (b"7", AggregatePeek(OTHER)),
-        (b"", AggregatePeek(BROKEN)),
+        (b" ", AggregatePeek(BROKEN, detail=EMPTY)),
     ],
 )
 def test_a_look_tells_aggregates_and_what_is_broken(text: bytes, expected: AggregatePeek) -> None:

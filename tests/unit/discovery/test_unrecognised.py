@@ -235,18 +235,20 @@ def test_an_array_of_rows_is_checked(store: Path, rows: Path) -> None:
 
 
 def test_a_broken_aggregate_is_still_an_error(store: Path) -> None:
-    for text in (b"", b'{"evaluation_results": [', b'{"model_info": 1', b"\xff\xfe{"):
+    for text in (b"{", b'{"evaluation_results": [', b'{"model_info": 1', b"\xff\xfe{"):
         Path("store/broken.json").write_bytes(text)
         assert outcome(store) == (1, {})
 
 
-def test_a_broken_file_of_no_known_format_fails_only_beside_its_rows(store: Path) -> None:
+def test_a_broken_file_of_no_known_format_fails_by_its_name_or_rows(store: Path) -> None:
     for text in (b'{"name": "x", "dep', b'{\n  // with comments\n  "files": []\n}'):
         Path("store/other.json").write_bytes(text)
         assert outcome(store) == (0, {"broken JSON files of unknown formats": 1})
         assert evalstream.check("store/other.json").counts == {"ES103": 1}
+    Path("store/stats.json").write_bytes(text)
+    assert evalstream.check(store).counts["ES103"] == 1
     Path("store/other.jsonl").write_bytes(b"{}\n")
-    assert "ES103" in evalstream.check(store).counts
+    assert evalstream.check(store).counts["ES103"] == 2
 
 
 def test_links_inside_are_walked_once(store: Path, rows: Path) -> None:
@@ -360,7 +362,7 @@ def test_our_own_reports_are_no_rows(store: Path) -> None:
     accepted, rejected = "store/good.jsonl", "store/rejected.jsonl"
     evalstream.check("store/bad.jsonl", accepted=accepted, rejected=rejected)
     assert counts_of(evalstream.check(store, jobs=1)) == {
-        "empty files named like rows": 1,
+        "empty files": 1,
         "reports of evalstream": 1,
     }
 
@@ -490,14 +492,18 @@ def test_what_cannot_be_read_may_be_data(
     assert (report.exit_code, report.counts["ES001"]) == (3, 1)
 
 
-def test_an_empty_file_fails_where_something_says_that_it_has_rows(store: Path) -> None:
+def test_an_empty_file_fails_by_its_name_or_its_other_half(store: Path) -> None:
     make(store, "errors.jsonl", b"")
     make(store, "blank.jsonl", b"\n\n")
-    assert outcome(store) == (0, {"empty files named like rows": 2})
+    assert outcome(store) == (0, {"empty files": 2})
     assert evalstream.check(store / "errors.jsonl").counts["ES504"] == 1
+    make(store, "prices.json", b"")
+    assert outcome(store) == (0, {"empty files": 3})
     make(store, "errors.json", b'{"evaluation_results": []}')
-    make(store, "x_samples.jsonl", b"")
-    assert evalstream.check(store).counts["ES504"] == 2
+    make(store, "results_1.jsonl", b"")
+    make(store, "prices.jsonl", b"{}\n")
+    counts = evalstream.check(store).counts
+    assert (counts["ES504"], counts["ES103"]) == (2, 1)
 
 
 @pytest.mark.parametrize("name", ["other.jsonl", "other.json", "other.eval", "other.json.gz"])
