@@ -50,6 +50,7 @@ MAYBE_AGGREGATES: Final = (LIKE_AGGREGATE, OTHER)
 """Checked as an aggregate if rows beside it have its name and `_samples`."""
 
 _MAIN: Final = main_format()
+_VERSION: Final = "schema_version"
 _HEAD_BYTES: Final = 4096
 _BLANK: Final = b" \t\r\n\xef\xbb\xbf"
 
@@ -242,6 +243,8 @@ def _looked_closely(file: Beginning, text: bytes, is_valid: Callable[[], bool]) 
     aside = unrecognised.aside_by_members(keys)
     if aside in _DOCUMENTS_BESIDE:
         return AggregatePeek(ASIDE, detail=aside)
+    if isinstance(document, dict) and not f"{document.get(_VERSION)}".startswith("0."):
+        keys -= {_VERSION}  # documents of many kinds have one, and ours is below 1
     like = OTHER if _MAIN.aggregate_members.isdisjoint(keys) else LIKE_AGGREGATE
     resembled = next((name for name, one in FORMATS.items() if one.is_like(keys)), None)
     return AggregatePeek(like, detail=resembled)

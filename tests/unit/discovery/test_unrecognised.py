@@ -131,6 +131,7 @@ MINDED = [
     ("empty.json", b"{}", JSON),
     ("number.JSON", b"7", JSON),
     ("deep/er/settings.json", b'{"a": {"schema_version": "0.3.0"}}', JSON),
+    ("trajectory.json", b'{"schema_version": "ATIF-v1.6", "steps": []}', JSON),
 ]
 NOTED = [
     ("README.md", b"# Results", "files of other kinds"),
@@ -378,7 +379,7 @@ def test_shards_and_workers_say_the_same(store: Path, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"exclude": ["number.*"], "ignore": ("ES9",)}
     expected = evalstream.check(["store", "store/data"], jobs=1, **settings)
     assert expected.totals.excluded == 1
-    assert counts_of(expected)[JSON] == 11
+    assert counts_of(expected)[JSON] == 12
     several = evalstream.check(["store", "store/data"], jobs=2, **settings)
     parts = []
     for number in (1, 2, 3):
