@@ -25,7 +25,7 @@ from evalstream.io.beginning import (
     outline_document,
     read_outlined_beginning,
 )
-from evalstream.io.names import is_packed_json_name
+from evalstream.io.names import is_packed_json_name, is_rows_name
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, internal_error
 from evalstream.parsing.json import UTF8_MARK
@@ -63,9 +63,9 @@ class AggregatePeek(NamedTuple):
     resemble, even weakly. A BROKEN file is checked as an aggregate, so that the check reports the
     error; one that is empty or has members of no known document, as `detail` says, is only counted
     in a folder where nothing shows that it belongs to an evaluation. STRANGE are lines of
-    objects without any member of a row. A file of kind ASIDE holds no data: `detail` is then the
-    kind under which it is counted. A look at a FAULTY file met an internal error, whose message is
-    `detail`.
+    objects without any member of a row, or of other values. A file of kind ASIDE holds no data:
+    `detail` is then the kind under which it is counted. A look at a FAULTY file met an internal
+    error, whose message is `detail`.
     """
 
     kind: int
@@ -181,9 +181,12 @@ def peek_bytes(file: Beginning) -> AggregatePeek:
         return AggregatePeek(ASIDE, detail=aside)
     is_claimed = any(one.claims_line(keys) for one in FORMATS.values())
     is_row = not _MAIN.row_members.isdisjoint(keys) and not is_claimed
-    if not keys or is_row:
-        return AggregatePeek(OTHER, detail=None if file.head.strip() else unrecognised.EMPTY)
-    return AggregatePeek(STRANGE, detail=aside)
+    if not file.head.strip() and is_rows_name(file.name):
+        return AggregatePeek(OTHER, detail=unrecognised.EMPTY)
+    is_strange = not is_row
+    if not keys:
+        is_strange = b"{" not in file.head and _is_valid(file.head.partition(b"\n")[0])
+    return AggregatePeek(STRANGE, detail=aside) if is_strange else AggregatePeek(OTHER)
 
 
 def _describe_kind(kind: Kind) -> AggregatePeek:

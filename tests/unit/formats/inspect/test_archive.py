@@ -85,6 +85,14 @@ def with_wide_end(data: bytes, entries: int) -> bytes:
     return data[:place] + wide + locator + end
 
 
+def test_an_unpacked_archive_is_not_checked_by_its_header(tmp_path: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO(sound())) as archive:
+        archive.extractall(tmp_path)
+    report = evalstream.check(tmp_path)
+    assert report.exit_code == 3
+    assert {one.code for one in report} == {"ES001", "ES007"}
+
+
 def test_the_wide_end_of_an_archive_counts_its_entries(tmp_path: Path) -> None:
     data = assemble(0, bytes)
     (count,) = struct.unpack("<H", data[-12:-10])
