@@ -19,6 +19,7 @@ from evalstream.io.beginning import (
     ARRAY,
     LINES,
     MOST_DOCUMENT_BYTES,
+    NOTHING,
     PEEK_BYTES,
     Beginning,
     iterate_lines,
@@ -170,8 +171,9 @@ def peek_bytes(file: Beginning) -> AggregatePeek:
     kind = detect_kind(file)
     is_aggregate = kind and kind.format == MAIN and _MAIN.places[kind.document] == "aggregate"
     if is_packed_json_name(file.name) and (kind is None or is_aggregate):
-        # A file that cannot be decompressed may be anything.
-        is_like = not file.head or not _MAIN.aggregate_members.isdisjoint(file.seen.keys)
+        if file.seen == NOTHING:
+            return AggregatePeek(ROWS)  # it may be anything, and its check says why it is not JSON
+        is_like = not _MAIN.aggregate_members.isdisjoint(file.seen.keys)
         return AggregatePeek(LIKE_AGGREGATE if is_like else OTHER)
     if kind is not None:
         return _describe_kind(kind)

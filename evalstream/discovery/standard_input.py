@@ -7,6 +7,7 @@ from typing import Final
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, detect_kind, main_format
 from evalstream.io.beginning import ARRAY, NOTHING, OBJECT, PEEK_BYTES, Beginning, peek
+from evalstream.io.codecs import detect_compression
 from evalstream.io.inputs import StandardInput, stream_at
 from evalstream.model.data_class import replace
 from evalstream.model.options import Options
@@ -80,8 +81,8 @@ def _looks_like_document(seen: bytes) -> bool:
 
 
 def _is_settled(seen: bytes) -> bool:
-    """Tell whether more bytes would not help: rows, or not JSON, such as compressed bytes."""
-    if len(seen) >= PEEK_BYTES:
+    """Tell whether more bytes would not help: rows, compressed bytes, or not JSON at all."""
+    if len(seen) >= PEEK_BYTES or detect_compression(seen) is not None:
         return True
     shown = peek(seen)
     if shown == NOTHING:

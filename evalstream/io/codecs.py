@@ -167,20 +167,19 @@ _POINTERS: Final = {
 }
 """How files begin that stand for others in a clone without these: who reads them, and how."""
 
+_POINTER_BYTES: Final = 1024
+"""A pointer has fewer bytes."""
+
 
 def refuse_pointer(head: bytes) -> None:
     """Raise CannotCheck for a file that only says which file belongs in its place."""
     for mark, (owner, command) in _POINTERS.items():
-        if head.startswith(mark):
+        if head.startswith(mark) and len(head) < _POINTER_BYTES:
             raise CannotCheck(f"a pointer of {owner} is in its place; {command} fetches the file")
 
 
 def detect_compression(head: bytes) -> str | None:
-    """Return the compression of an input from its first six bytes or more, or None.
-
-    Raises CannotCheck for a pointer.
-    """
-    refuse_pointer(head)
+    """Return the compression of an input from its first six bytes or more, or None."""
     for kind, compression in COMPRESSIONS.items():
         if head.startswith(compression.magic):
             return kind

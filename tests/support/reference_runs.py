@@ -174,13 +174,15 @@ def _has_samples(path: str) -> bool:
 
 
 def _is_strange(path: str) -> bool:
-    """Tell whether rows begin with an object that has members, and none of a row."""
+    """Tell whether rows begin with an object that has members, and none of a row, or have none."""
     text = Path(path).read_text(errors="replace")
     try:
         document, _ = json.JSONDecoder().raw_decode(text)
     except ValueError:
         return False
-    return isinstance(document, dict) and bool(document) and KEYS.isdisjoint(document)
+    if not isinstance(document, dict):
+        return "{" not in text
+    return bool(document) and KEYS.isdisjoint(document)
 
 
 def _declared(path: str) -> str | None:
