@@ -198,7 +198,7 @@ class _Search:
     def _is_alone(self, path: str, detail: str | None, run: Run | NoInput) -> bool:
         """Tell whether nothing shows that a broken or empty file belongs to an evaluation.
 
-        Its name does, and its other half; for an empty one also a document in its folder.
+        Its name does, its other half, and a document of another format in its folder.
         """
         if detail not in unrecognised.MAYBE_ALONE or not isinstance(run, Run):
             return False
@@ -208,8 +208,8 @@ class _Search:
             (run.rows and run.aggregate)
             or run.rivals
             or _OF_EVALUATIONS.search(name)
-            or (detail == unrecognised.EMPTY and self.any_rows)
-            or (detail == unrecognised.EMPTY and self._holds_any(folder, documents))
+            or self.any_rows
+            or self._holds_any(folder, documents)
         )
 
     def _find_member(self, file: KnownFile) -> str | None:

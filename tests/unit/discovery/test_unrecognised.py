@@ -250,6 +250,10 @@ def test_a_broken_file_of_no_known_format_fails_by_its_name_or_rows(store: Path)
         assert evalstream.check("store/other.json").counts == {"ES103": 1}
     Path("store/stats.json").write_bytes(text)
     assert evalstream.check(store).counts["ES103"] == 1
+    shutil.copytree(EXAMPLES / "harpia", store / "harpia")
+    Path("store/harpia/input.json").write_bytes(b'{"tasks": [')
+    assert evalstream.check(store).counts["ES103"] == 2
+    shutil.rmtree(store / "harpia")
     Path("store/other.jsonl").write_bytes(b"{}\n")
     assert evalstream.check(store).counts["ES103"] == 2
 
