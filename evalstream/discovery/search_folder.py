@@ -25,7 +25,9 @@ from evalstream.model.run import FaultyInput, ForeignLog, NoInput, Run
 from evalstream.parsing.lazy_regex import LazyPattern
 
 _OF_EVALUATIONS: Final = LazyPattern(
-    r"sample|result|report|eval|stats|pred|score|metric|[\da-f]{8}-[\da-f]{4}-", re.IGNORECASE
+    r"aggregate|sample|result|report|eval|stats|pred|score|metric|input|output|log"
+    r"|[\da-f]{8}-[\da-f]{4}-",
+    re.IGNORECASE,
 )
 """Words in the names of rows, aggregates and logs, and the beginning of a UUID."""
 
@@ -198,7 +200,7 @@ class _Search:
     def _is_alone(self, path: str, detail: str | None, run: Run | NoInput) -> bool:
         """Tell whether nothing shows that a broken or empty file belongs to an evaluation.
 
-        Its name does, its other half, and a document of another format in its folder.
+        Its name does, its other half, and for JSON a document of another format in its folder.
         """
         if detail not in unrecognised.MAYBE_ALONE or not isinstance(run, Run):
             return False
@@ -209,7 +211,7 @@ class _Search:
             or run.rivals
             or _OF_EVALUATIONS.search(name)
             or self.any_rows
-            or self._holds_any(folder, documents)
+            or (is_json_name(name) and self._holds_any(folder, documents))
         )
 
     def _find_member(self, file: KnownFile) -> str | None:
