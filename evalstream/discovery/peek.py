@@ -183,7 +183,7 @@ def peek_bytes(file: Beginning) -> AggregatePeek:
         return AggregatePeek(ASIDE, detail=aside)
     is_claimed = any(one.claims_line(keys) for one in FORMATS.values())
     is_row = not _MAIN.row_members.isdisjoint(keys) and not is_claimed
-    if not file.head.strip() and is_rows_name(file.name):
+    if not file.head and is_rows_name(file.name):
         return AggregatePeek(OTHER, detail=unrecognised.EMPTY)
     is_strange = not is_row
     if not keys:
@@ -239,7 +239,7 @@ def _looked_closely(file: Beginning, text: bytes, is_valid: Callable[[], bool]) 
     are_lines = file.seen.kind == LINES and _are_strange(keys) and _is_line(file.head)
     if document is None and not are_lines and not is_valid():
         is_aggregate = not _MAIN.aggregate_signs.isdisjoint(file.seen.keys)
-        detail = None if file.head.strip() else unrecognised.EMPTY
+        detail = None if file.head else unrecognised.EMPTY
         if keys and _are_strange(keys) and LOG_MEMBERS.isdisjoint(keys):
             detail = unrecognised.BROKEN
         return AggregatePeek(AGGREGATE if is_aggregate else BROKEN, detail=detail)

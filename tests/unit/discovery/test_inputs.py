@@ -377,7 +377,8 @@ def test_paths_are_sorted_as_folders_are_listed(some: list[str]) -> None:
         (b" [1, 2]", AggregatePeek(OTHER)),
         (b"[1, 2", AggregatePeek(BROKEN)),
         (b"7", AggregatePeek(OTHER)),
-        (b" ", AggregatePeek(BROKEN, detail=EMPTY)),
+        (b"", AggregatePeek(BROKEN, detail=EMPTY)),
+        (b" ", AggregatePeek(BROKEN)),
     ],
 )
 def test_a_look_tells_aggregates_and_what_is_broken(text: bytes, expected: AggregatePeek) -> None:
