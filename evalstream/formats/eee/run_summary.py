@@ -159,7 +159,7 @@ def summarise_run(checked: CheckedRows, judged: JudgedRun, read: ReadAggregate) 
         else None,
         sketch=collector.sketch,
         links=collector.links,
-        samples=collector.samples if run.rows else None,
+        samples=collector.samples,
     )
     summary.actual = facts.checksums.get(summary.algorithm or "")
     if summary.declared is not None and have_mappings(rows):
@@ -173,9 +173,7 @@ def summarise_run(checked: CheckedRows, judged: JudgedRun, read: ReadAggregate) 
         counts, marked = collector.counts, collector.marked
         found = fixable_counts(counts, marked, collector.unmended, sealing)
         summary.fixable, summary.fixable_unsafely, summary.unfixable = found
-    if collector.samples is not None and not run.rows:
-        collector.samples.close()
-    elif collector.samples is not None:
+    if collector.samples is not None:
         from evalstream.formats.eee.compared import describe
 
         labels = collector.samples.labels
