@@ -12,13 +12,14 @@ from itertools import chain
 from typing import Final
 
 from evalstream.discovery import unrecognised
-from evalstream.engine.layout import FOREIGN
+from evalstream.engine.layout import FOREIGN, LOG_MEMBERS
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, detect_kind, kind_late, main_format
 from evalstream.io.beginning import (
     ARRAY,
     LINES,
     MOST_DOCUMENT_BYTES,
+    NOTHING,
     PEEK_BYTES,
     Beginning,
     iterate_lines,
@@ -50,6 +51,7 @@ MAYBE_AGGREGATES: Final = (LIKE_AGGREGATE, OTHER)
 """Checked as an aggregate if rows beside it have its name and `_samples`."""
 
 _MAIN: Final = main_format()
+_VERSION: Final = "schema_version"
 _HEAD_BYTES: Final = 4096
 _BLANK: Final = b" \t\r\n\xef\xbb\xbf"
 
@@ -60,9 +62,11 @@ class AggregatePeek(NamedTuple):
     `declared` is the rows file that an aggregate declares. `detail` is, for a DOCUMENT, its format
     and kind (`harpia input`), for a LOG its harness, and otherwise the format that the members
     resemble, even weakly. A BROKEN file is checked as an aggregate, so that the check reports the
-    error. STRANGE are lines of objects without any member of a row. A file of kind ASIDE holds no
-    data: `detail` is then the kind under which it is counted. A look at a FAULTY file met an
-    internal error, whose message is `detail`.
+    error; one that is empty or has members of no known document, as `detail` says, is only counted
+    in a folder where nothing shows that it belongs to an evaluation. STRANGE are lines of
+    objects without any member of a row, or of other values. A file of kind ASIDE holds no data:
+    `detail` is then the kind under which it is counted. A look at a FAULTY file met an internal
+    error, whose message is `detail`.
     """
 
     kind: int
@@ -139,13 +143,13 @@ def _peek_text(file: Beginning, text: bytes, is_valid: Callable[[], bool]) -> Ag
 def peek_data(path: str) -> AggregatePeek:
     """Peek at the beginning of a local file whose name is not that of a JSON document.
 
-    If the file seems to hold no data, all of it is read, since rows may follow. The check reads a
-    file with a name for rows and reports why it cannot.
+    If the file seems to hold no data, all of it is read, since rows may follow. What cannot be read
+    may be rows: their check reports why it cannot.
     """
     file = read_outlined_beginning(path)
-    if not file.head and not is_rows_name(path) and _holds_bytes(path):
-        return AggregatePeek(ASIDE, detail=unrecognised.UNREADABLE)
     look = peek_bytes(file)
+    if not file.head and look.kind != DOCUMENT and _holds_bytes(path):
+        return AggregatePeek(ROWS)
     if look.detail in _BESIDE:
         is_aside = False
         with suppress(OSError, CannotCheck):
@@ -167,8 +171,9 @@ def peek_bytes(file: Beginning) -> AggregatePeek:
     kind = detect_kind(file)
     is_aggregate = kind and kind.format == MAIN and _MAIN.places[kind.document] == "aggregate"
     if is_packed_json_name(file.name) and (kind is None or is_aggregate):
-        # A file that cannot be decompressed may be anything.
-        is_like = not file.head or not _MAIN.aggregate_members.isdisjoint(file.seen.keys)
+        if file.seen == NOTHING:
+            return AggregatePeek(ROWS)  # it may be anything, and its check says why it is not JSON
+        is_like = not _MAIN.aggregate_members.isdisjoint(file.seen.keys)
         return AggregatePeek(LIKE_AGGREGATE if is_like else OTHER)
     if kind is not None:
         return _describe_kind(kind)
@@ -178,9 +183,12 @@ def peek_bytes(file: Beginning) -> AggregatePeek:
         return AggregatePeek(ASIDE, detail=aside)
     is_claimed = any(one.claims_line(keys) for one in FORMATS.values())
     is_row = not _MAIN.row_members.isdisjoint(keys) and not is_claimed
-    if not keys or is_row:
-        return AggregatePeek(OTHER)
-    return AggregatePeek(STRANGE, detail=aside)
+    if not file.head and is_rows_name(file.name):
+        return AggregatePeek(OTHER, detail=unrecognised.EMPTY)
+    is_strange = not is_row
+    if not keys:
+        is_strange = b"{" not in file.head and _is_valid(file.head.partition(b"\n")[0])
+    return AggregatePeek(STRANGE, detail=aside) if is_strange else AggregatePeek(OTHER)
 
 
 def _describe_kind(kind: Kind) -> AggregatePeek:
@@ -231,12 +239,17 @@ def _looked_closely(file: Beginning, text: bytes, is_valid: Callable[[], bool]) 
     are_lines = file.seen.kind == LINES and _are_strange(keys) and _is_line(file.head)
     if document is None and not are_lines and not is_valid():
         is_aggregate = not _MAIN.aggregate_signs.isdisjoint(file.seen.keys)
-        return AggregatePeek(AGGREGATE if is_aggregate else BROKEN)
+        detail = None if file.head else unrecognised.EMPTY
+        if keys and _are_strange(keys) and LOG_MEMBERS.isdisjoint(keys):
+            detail = unrecognised.BROKEN
+        return AggregatePeek(AGGREGATE if is_aggregate else BROKEN, detail=detail)
     if kind is not None:
         return AggregatePeek(LIKE_AGGREGATE, detail=MAIN)
     aside = unrecognised.aside_by_members(keys)
     if aside in _DOCUMENTS_BESIDE:
         return AggregatePeek(ASIDE, detail=aside)
+    if isinstance(document, dict) and not f"{document.get(_VERSION)}".startswith("0."):
+        keys -= {_VERSION}  # documents of many kinds have one, and ours is below 1
     like = OTHER if _MAIN.aggregate_members.isdisjoint(keys) else LIKE_AGGREGATE
     resembled = next((name for name, one in FORMATS.items() if one.is_like(keys)), None)
     return AggregatePeek(like, detail=resembled)

@@ -10,8 +10,8 @@ from itertools import tee
 from evalstream.discovery import peek
 from evalstream.discovery.counterpart import is_outside, without_rows
 from evalstream.discovery.file_table import FileEntry, FileTable, KnownFile
+from evalstream.discovery.unrecognised import EMPTY, ROWS_LIKE, Leftovers
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
-from evalstream.discovery.unrecognised import ROWS_LIKE, Leftovers
 from evalstream.io import names as file_names
 from evalstream.io import remote
 from evalstream.io.beginning import PEEK_BYTES, Beginning
@@ -108,7 +108,7 @@ def _peek_object(file: KnownFile, text: bytes | None) -> peek.AggregatePeek:
 def _known_by_list(file: KnownFile, tree: FileTable) -> peek.AggregatePeek | None:
     """Return the kind of an object as far as names and sizes show it; None if it must be read."""
     if file_names.is_rows_name(file.path):
-        return peek.AggregatePeek(peek.ROWS)
+        return peek.AggregatePeek(peek.ROWS, detail=None if file.size else EMPTY)
     if file_names.is_packed_json_name(file.path) or not (
         file_names.is_json_name(file.path) or file_names.is_yaml_name(file.path)
     ):

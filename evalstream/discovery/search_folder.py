@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing
@@ -21,6 +22,14 @@ from evalstream.io.names import is_json_name, is_remote, is_rows_name, is_yaml_n
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.errors import internal_error
 from evalstream.model.run import FaultyInput, ForeignLog, NoInput, Run
+from evalstream.parsing.lazy_regex import LazyPattern
+
+_OF_EVALUATIONS: Final = LazyPattern(
+    r"aggregate|sample|result|report|eval|stats|pred|score|metric|input|output|log"
+    r"|[\da-f]{8}-[\da-f]{4}-",
+    re.IGNORECASE,
+)
+"""Words in the names of rows, aggregates and logs, and the beginning of a UUID."""
 
 TOO_LARGE_REASON: Final = "too large for an aggregate, and not a file of rows"
 
@@ -177,14 +186,33 @@ class _Search:
         """Return the run of an aggregate or of rows, or None for another file."""
         if MAIN not in self._formats:
             return None
-        if look.kind in peek.AGGREGATES:
-            return self._pairing.of_aggregate(file)
         are_rows = is_rows_name(file.path) and (look.kind == peek.OTHER or self.any_rows)
-        if look.kind == peek.ROWS or are_rows:
-            return self._pairing.of_rows(file)
         if look.kind == peek.TOO_LARGE:
             return FoundRuns(NoInput(self._place.join_path(file.path), TOO_LARGE_REASON))
-        return None
+        if look.kind in peek.AGGREGATES:
+            found = self._pairing.of_aggregate(file)
+        elif look.kind == peek.ROWS or are_rows:
+            found = self._pairing.of_rows(file)
+        else:
+            return None
+        return None if self._is_alone(file.path, look.detail, found.what) else found
+
+    def _is_alone(self, path: str, detail: str | None, run: Run | NoInput) -> bool:
+        """Tell whether nothing shows that a broken or empty file belongs to an evaluation.
+
+        Its name does, its other half, and for JSON a document of another format in its folder.
+        """
+        if detail not in unrecognised.MAYBE_ALONE or not isinstance(run, Run):
+            return False
+        folder, name = os.path.split(path)
+        documents = tuple(f"{own} {kind}" for own, one in FORMATS.items() for kind in one.places)
+        return not (
+            (run.rows and run.aggregate)
+            or run.rivals
+            or _OF_EVALUATIONS.search(name)
+            or self.any_rows
+            or (is_json_name(name) and self._holds_any(folder, documents))
+        )
 
     def _find_member(self, file: KnownFile) -> str | None:
         """Return format and kind of a file that is a document by its path."""
@@ -237,7 +265,7 @@ class _Search:
 
     def _kind_left(self, file: KnownFile, look: peek.AggregatePeek) -> str:
         """Return the kind under which a file that no format takes is counted."""
-        if look.kind == peek.ASIDE:
+        if look.kind == peek.ASIDE or look.detail in unrecognised.MAYBE_ALONE:
             return look.detail or ""
         if is_rows_name(file.path):
             are_events = look.detail == unrecognised.EVENTS and self._expects_events()

@@ -29,9 +29,11 @@ DOCUMENT_LINK: Final = "document_link"
 DANGLING_LINK: Final = "dangling_link"
 HIDDEN_LINK: Final = "hidden_link"
 SPECIAL: Final = "special"
-UNREADABLE: Final = "unreadable"
 STORED_DOCUMENT: Final = "stored_document"
 JSON: Final = "json"
+BROKEN: Final = "broken"
+EMPTY: Final = "empty"
+MAYBE_ALONE: Final = (BROKEN, EMPTY)
 INDEX: Final = "index"
 TWIN: Final = "twin"
 LISTING: Final = "listing"
@@ -80,7 +82,6 @@ KINDS: Final[Mapping[str, LeftKind]] = {
     DANGLING_LINK: LeftKind("link that leads nowhere", "links that lead nowhere"),
     HIDDEN_LINK: LeftKind("link to a hidden folder", "links to hidden folders"),
     SPECIAL: LeftKind("FIFO, socket or device", "FIFOs, sockets or devices"),
-    UNREADABLE: LeftKind("file that cannot be read", "files that cannot be read"),
     STORED_DOCUMENT: LeftKind(
         f"{_CHECKED_WHOLE} document in a store",
         f"{_CHECKED_WHOLE} documents in a store, which are checked locally",
@@ -88,6 +89,12 @@ KINDS: Final[Mapping[str, LeftKind]] = {
     JSON: LeftKind(
         "JSON file of an unknown format", "JSON files of unknown formats", leaves_open=False
     ),
+    BROKEN: LeftKind(
+        "broken JSON file of an unknown format",
+        "broken JSON files of unknown formats",
+        leaves_open=False,
+    ),
+    EMPTY: LeftKind("empty file", "empty files", leaves_open=False),
     INDEX: _aside(
         "manifest, index or list of entries of a datastore",
         "manifests, indexes and lists of entries of a datastore",

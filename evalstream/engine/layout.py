@@ -161,6 +161,14 @@ _SIGNS: Final = (
     _sign(SIMPLE_EVALS, _RESULTS, _ONE, "score score:std"),
 )
 
+_COMMON: Final = frozenset(
+    {"name", "description", "tags", "type", "data", "config", "count", "status"}
+)
+"""Members of logs that many other documents have."""
+
+LOG_MEMBERS: Final = frozenset().union(*(one.keys for one in _SIGNS)) - _COMMON
+"""Members of which each alone shows that a broken document may be a log."""
+
 
 JSONL: Final = "jsonl"
 JSON_ARRAY: Final = "json"

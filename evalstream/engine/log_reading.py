@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from evalstream.engine.positions import move_behind, place_in_part
 from evalstream.engine.row_pass import BREAKS
-from evalstream.io.codecs import detect_compression
+from evalstream.io.codecs import detect_compression, refuse_pointer
 from evalstream.io.compression import DecompressingReader
 from evalstream.io.inputs import open_stored
 from evalstream.io.readers import FileReader, PrefixedReader, Watch
@@ -148,6 +148,7 @@ def begun(reader: ByteStream) -> tuple[bytes, ByteStream]:
     """Return the first bytes of a stream, decompressed if it is compressed, and the whole of it."""
     start = _start(reader)
     whole: ByteStream = PrefixedReader(start, reader)
+    refuse_pointer(start)
     packed = detect_compression(start)
     if packed is None:
         return start, whole

@@ -13,7 +13,7 @@ from evalstream.engine import layout
 from evalstream.engine.layout import Layout
 from evalstream.engine.routing import Sink
 from evalstream.io import readers
-from evalstream.io.codecs import detect_compression
+from evalstream.io.codecs import detect_compression, refuse_pointer
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource, FollowedFile
 from evalstream.io.inputs import is_regular, open_stored
@@ -233,6 +233,7 @@ def _opened_file(path: str, layout_of: LayoutOf, options: Options) -> OpenRows |
     try:
         head = _head(source)
         found = layout_of(head, source.size, path)
+        refuse_pointer(head)
     except BaseException:
         source.close()
         raise
@@ -273,6 +274,7 @@ def _open_stream(
         reader = readers.TappedReader(reader, tap)
     # Who feeds rows waits for the findings of each, and cannot wait for more bytes.
     start = b"" if hasattr(origin, "answer") else _start(reader)
+    refuse_pointer(start)
     packed, stored = detect_compression(start), None
     reader = readers.PrefixedReader(start, reader)
     if packed is not None:

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from evalstream.model.block import MEBIBYTE, Bytes
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import MissingExtra, install_command
+from evalstream.model.errors import CannotCheck, MissingExtra, install_command
 
 XZ_MEMORY_BYTES: Final = 256 * MEBIBYTE
 ZSTANDARD_WINDOW_BYTES: Final = 128 * MEBIBYTE
@@ -159,6 +159,23 @@ COMPRESSIONS: Final = MappingProxyType(
     }
 )
 """The compressions by name. No `magic` is longer than six bytes."""
+
+
+_POINTERS: Final = {
+    b"version https://git-lfs.github.com/spec/": ("Git LFS", "git lfs pull"),
+    b"/annex/objects/": ("git-annex", "git annex get"),
+}
+"""How files begin that stand for others in a clone without these: who reads them, and how."""
+
+_POINTER_BYTES: Final = 1024
+"""A pointer has fewer bytes."""
+
+
+def refuse_pointer(head: bytes) -> None:
+    """Raise CannotCheck for a file that only says which file belongs in its place."""
+    for mark, (owner, command) in _POINTERS.items():
+        if head.startswith(mark) and len(head) < _POINTER_BYTES:
+            raise CannotCheck(f"a pointer of {owner} is in its place; {command} fetches the file")
 
 
 def detect_compression(head: bytes) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from typing import Any, Final, NoReturn
 
+from evalstream.io.codecs import refuse_pointer
 from evalstream.io.names import is_remote
 from evalstream.io.readers import READ_BYTES, DescriptorReader, FileReader, PrefixedReader, Watch
 from evalstream.model.block import ByteStream
@@ -48,8 +49,14 @@ def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JS
     """Return the bytes of a document, from a local or remote file or standard input.
 
     The state of a local file is added to `watch`. Raises OSError, CannotCheck (also for more than
-    `most` bytes), and Stopped.
+    `most` bytes, and for a pointer), and Stopped.
     """
+    text = _document_bytes(path, watch, most)
+    refuse_pointer(text)
+    return text
+
+
+def _document_bytes(path: str, watch: Watch | None, most: int) -> bytes:
     if is_remote(path):
         from evalstream.io.remote import read_whole
 

@@ -252,14 +252,6 @@ def describe_json_error(error: json.JSONDecodeError) -> str:
     return described.removesuffix(" at").removesuffix(" starting")
 
 
-LFS_POINTER: Final = "version https://git-lfs.github.com/spec/"
-"""How a pointer of Git LFS begins, which stands for a file in a clone without `git lfs`."""
-
-LFS_MESSAGE: Final = (
-    "a pointer of Git LFS, not the file that it stands for: git lfs pull fetches that"
-)
-
-
 def _syntax(characters: str, error: json.JSONDecodeError) -> SyntaxIssue:
     shown, caret = excerpt(characters, error.pos)
     offset = len(characters[: error.pos].encode())
@@ -267,8 +259,6 @@ def _syntax(characters: str, error: json.JSONDecodeError) -> SyntaxIssue:
     described = describe_json_error(error)
     line, column, byte = _locate(characters, error.pos)
     name, message = "invalid-json", f"{described} at column {column} (byte {byte})"
-    if characters.startswith(LFS_POINTER):
-        message = LFS_MESSAGE
     restart = None if at_end else _next_object(characters, error)
     if restart is not None:
         name = "spliced-record"

@@ -115,6 +115,17 @@ def test_a_changed_copy_is_refused_with_the_reason(tmp_path: Path) -> None:
     assert "A - B" in ended.out
 
 
+def test_aggregates_without_rows_have_nothing_to_compare(tmp_path: Path) -> None:
+    document = json.loads(AGGREGATE.read_text())
+    del document["detailed_evaluation_results"]
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(json.dumps(document))
+    ended = compare(tmp_path / "a.json", tmp_path / "b.json")
+    assert ended.code == 3
+    first, *_ = ended.out.splitlines()
+    assert first == "not compared: A holds no scores of single samples (format eee)"
+
+
 def test_conditions_decide_the_exit_code() -> None:
     assert compare(A, B).code == 0
     assert compare(A, B, "--fail-if", "regression").code == 1

@@ -272,10 +272,10 @@ def test_other_commands_do_not_either(tmp_path: Path) -> None:
 
 def test_a_file_of_rows_that_is_empty_does_not_become_a_ledger(tmp_path: Path) -> None:
     pair(tmp_path)
-    (tmp_path / "empty.jsonl").write_bytes(b"")
+    (tmp_path / "empty_samples.jsonl").write_bytes(b"")
     with pytest.raises(UsageError, match="would overwrite"):
-        evalstream.check(tmp_path, ledger=tmp_path / "empty.jsonl")
-    assert (tmp_path / "empty.jsonl").read_bytes() == b""
+        evalstream.check(tmp_path, ledger=tmp_path / "empty_samples.jsonl")
+    assert (tmp_path / "empty_samples.jsonl").read_bytes() == b""
 
 
 def test_what_the_caller_writes_is_compared_too(tmp_path: Path) -> None:

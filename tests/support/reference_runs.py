@@ -76,7 +76,8 @@ def _in_folder(folder: str) -> Iterator[Found]:
     claimed = {os.path.realpath(rows) for rows, _, _ in pairs.values() if rows}
     for path in files:
         if path in pairs:
-            yield pairs[path]
+            if pairs[path][0] is not None or not _is_unlike(path):
+                yield pairs[path]
         elif (
             path.endswith(ROWS) and os.path.realpath(path) not in claimed and not _is_strange(path)
         ):
@@ -158,6 +159,14 @@ def _is_one(path: str) -> bool:
     return document is None or is_aggregate or _has_samples(path)
 
 
+def _is_unlike(path: str) -> bool:
+    """Tell whether a broken file has a member, and none of an aggregate."""
+    text = Path(path).read_bytes()
+    return (
+        _document(path) is None and b'":' in text and not any(key.encode() in text for key in KEYS)
+    )
+
+
 def _has_samples(path: str) -> bool:
     """Tell whether rows lie beside a JSON file under its name and `_samples`."""
     stem = path.removesuffix(".json")
@@ -165,13 +174,15 @@ def _has_samples(path: str) -> bool:
 
 
 def _is_strange(path: str) -> bool:
-    """Tell whether rows begin with an object that has members, and none of a row."""
+    """Tell whether rows begin with an object that has members, and none of a row, or have none."""
     text = Path(path).read_text(errors="replace")
     try:
         document, _ = json.JSONDecoder().raw_decode(text)
     except ValueError:
         return False
-    return isinstance(document, dict) and bool(document) and KEYS.isdisjoint(document)
+    if not isinstance(document, dict):
+        return "{" not in text
+    return bool(document) and KEYS.isdisjoint(document)
 
 
 def _declared(path: str) -> str | None:

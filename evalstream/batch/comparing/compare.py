@@ -114,7 +114,7 @@ def _couples(
 
 def _refusal(runs: Sequence[CheckedRun], settings: CompareSettings) -> str | None:
     for run in runs:
-        if run.samples is None:
+        if not run.description.metrics:
             reason = run.refusal or f"holds no scores of single samples (format {run.run.format})"
             return f"{run.shown.label} {reason}"
     if settings.verified:

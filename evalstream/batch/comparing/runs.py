@@ -126,7 +126,7 @@ def checked_run(run: Run, label: str, options: Options, progress: Progress) -> C
 
 def reason_left_out(run: CheckedRun, settings: CompareSettings, metric: str | None) -> str | None:
     """Return why a run takes no part, None if it does."""
-    if run.samples is None:
+    if not run.description.metrics:
         return f"holds no scores of single samples (format {run.run.format})"
     if settings.verified and run.refusal is not None:
         return run.refusal

@@ -25,13 +25,14 @@ from evalstream.formats.inspect.archive_check import ArchiveCheck
 from evalstream.formats.inspect.claims import ClaimCheck
 from evalstream.formats.inspect.format import ENDING, NAME, SAMPLES, ZIP
 from evalstream.formats.inspect.log_check import LogCheck
-from evalstream.formats.inspect.member_check import ArchiveSource
+from evalstream.formats.inspect.member_check import HEADER, ArchiveSource
 from evalstream.formats.inspect.rules.coverage import find_other_model, may_lack_samples
 from evalstream.formats.inspect.views import LogView
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import ByteStream
 from evalstream.model.claim import JudgedClaim
+from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Position, Show
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
@@ -43,6 +44,10 @@ from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 
+UNPACKED: Final = (
+    "this is the header of an archive whose samples were unpacked beside it; "
+    "zip the folder's content to a file named .eval"
+)
 DRAINED: Final = "samples were not run, as the log says, or were removed"
 UNNAMED: Final = "the log does not say which figures some declared metrics gave"
 NOT_OURS = f"not a log of Inspect; {other_formats()}"
@@ -68,6 +73,9 @@ class _Check:
         """Read the log, and report why it cannot be read."""
         try:
             with self._documents.reading(lambda: count_noun(self._log.totals.samples, "sample")):
+                folder, name = os.path.split(path)
+                if name == HEADER and os.path.isdir(os.path.join(folder, SAMPLES)):
+                    raise CannotCheck(UNPACKED)
                 reader, size = open_log(path, self._documents.watch)
                 with closing(reader):
                     self._progress.begin(self._documents.name, size)

@@ -14,7 +14,6 @@ from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, MissingExtra, install_command
 from evalstream.model.text import count_noun
-from evalstream.parsing.strict_json import LFS_MESSAGE, LFS_POINTER
 
 STORED: Final = 0
 DEFLATED: Final = 8
@@ -118,7 +117,7 @@ def find_end(
     place = _find_record(tail)
     if place is None:
         reason = "the end of the archive is missing: the file is cut off or not a zip archive"
-        damage(LFS_MESSAGE if tail.startswith(LFS_POINTER.encode()) else reason, None)
+        damage(reason, None)
         return None
     _, disk, first, _, entries, length, start, comment = _END.unpack_from(tail, place)
     position = size - tail_size + place

@@ -125,7 +125,7 @@ def _judge_count(
     if rows is None:
         yield leave_open(claim, reason)
     elif not number <= claimed <= number + unknown:
-        yield refute(claim, number, f"there are {number:,} such instances", rows)
+        yield refute(claim, number, f"the number of such instances is {number:,}", rows)
     elif unknown:
         yield leave_open(claim, Reason.MISSING, rows, number)
     else:

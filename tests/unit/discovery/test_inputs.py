@@ -28,7 +28,8 @@ from evalstream.discovery.peek import (
     peek_aggregate,
     peek_document,
 )
-from evalstream.discovery.unrecognised import Unrecognised
+from evalstream.discovery.unrecognised import BROKEN as BROKEN_KIND
+from evalstream.discovery.unrecognised import EMPTY, Unrecognised
 from evalstream.io.names import printable
 from evalstream.io.remote import Listed
 from evalstream.io.spill_table import SpillTable
@@ -37,6 +38,7 @@ from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
 
 DETAILS = "detailed_evaluation_results"
+UNLIKE = AggregatePeek(BROKEN, detail=BROKEN_KIND)
 FOLDERS = ("", "a/", "a/b/", "a.b/", "c/a/")
 STEMS = ("a", "b", "a_samples", ".c", "é")
 ENDINGS = (".json", ".json", ".jsonl", ".jsonl", ".ndjson", ".jsonl.gz", ".txt")
@@ -357,19 +359,26 @@ def test_paths_are_sorted_as_folders_are_listed(some: list[str]) -> None:
             b'{"a": 1, "a": 2, "detailed_evaluation_results": {"file_path": "x"}}',
             AggregatePeek(AGGREGATE, "x"),
         ),
-        (b'{"a": "\xff"}', AggregatePeek(BROKEN)),
+        (b'{"a": "\xff"}', UNLIKE),
         (b'{"a": 1}', AggregatePeek(OTHER)),
         (b'{"a": 1}\n{"a": 2}\n', AggregatePeek(OTHER)),
-        (b'{\n"a": 1}\n{\n"a": 2}\n', AggregatePeek(BROKEN)),
+        (b'{\n"a": 1}\n{\n"a": 2}\n', UNLIKE),
+        (b'{\n// a comment\n"a": 1}', UNLIKE),
+        (b'[{"a": 1}, {"a"', UNLIKE),
+        (b"{'evaluation_id': 1}", AggregatePeek(BROKEN)),
+        (b'{"evaluation_id": 1, "a"', AggregatePeek(BROKEN)),
+        (b'[{"sample_hash": "a", "a"', AggregatePeek(BROKEN)),
+        (b'{"results": {"a"', AggregatePeek(BROKEN)),
         (b'{"model_info": 1}\n{"model_info": 2}\n', AggregatePeek(BROKEN)),
         (b'{"a": [NaN, -Infinity]}', AggregatePeek(OTHER)),
         (b'{"a": "%s", "b": NaN}' % (b"a" * 300_000), AggregatePeek(OTHER)),
-        (b'{"a": ' + b"[" * 400_000 + b"]" * 400_000 + b"}", AggregatePeek(BROKEN)),
+        (b'{"a": ' + b"[" * 400_000 + b"]" * 400_000 + b"}", UNLIKE),
         (b"[" * 400_000 + b"]" * 400_000, AggregatePeek(BROKEN)),
         (b" [1, 2]", AggregatePeek(OTHER)),
         (b"[1, 2", AggregatePeek(BROKEN)),
         (b"7", AggregatePeek(OTHER)),
-        (b"", AggregatePeek(BROKEN)),
+        (b"", AggregatePeek(BROKEN, detail=EMPTY)),
+        (b" ", AggregatePeek(BROKEN)),
     ],
 )
 def test_a_look_tells_aggregates_and_what_is_broken(text: bytes, expected: AggregatePeek) -> None:

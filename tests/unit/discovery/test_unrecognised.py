@@ -1,5 +1,6 @@
 """Whatever lies in a searched folder is checked, or counted and named as not checked."""
 
+import builtins
 import gzip
 import json
 import os
@@ -89,6 +90,7 @@ OPEN = [
     ("columns.jsonl", json.dumps({f"c{n}": n for n in range(300)}).encode() + b"\n", ROWS),
     ("steps.jsonl", b'{"schema_version": "0-draft", "model_id": "m", "step": 1}\n', ROWS),
     ("long.jsonl", b'{"prompt": "a", "text": "%s"}\n' % (b"t" * 300_000), ROWS),
+    ("names.jsonl", b'["a", "b"]\n["c"]\n', ROWS),
     ("benchmarks.jsonl", b'{"schema_version": "1.0", "bearers": {}, "analysts": []}\n', ROWS),
     ("dangling.jsonl", "-> nowhere.jsonl", NOWHERE),
     ("dangling", "-> nowhere", NOWHERE),
@@ -130,11 +132,13 @@ MINDED = [
     ("empty.json", b"{}", JSON),
     ("number.JSON", b"7", JSON),
     ("deep/er/settings.json", b'{"a": {"schema_version": "0.3.0"}}', JSON),
+    ("trajectory.json", b'{"schema_version": "ATIF-v1.6", "steps": []}', JSON),
 ]
 NOTED = [
     ("README.md", b"# Results", "files of other kinds"),
     ("figure.png", b"\x89PNG", "files of other kinds"),
     ("notes.yaml", b"a: 1", "files of other kinds"),
+    ("blank.yaml", b"", "files of other kinds"),
     ("link.md", "-> nowhere.md", "files of other kinds"),
     (".hidden.jsonl", b"{}", "hidden names"),
     (".git/config.json", b"{}", "hidden names"),
@@ -234,9 +238,24 @@ def test_an_array_of_rows_is_checked(store: Path, rows: Path) -> None:
 
 
 def test_a_broken_aggregate_is_still_an_error(store: Path) -> None:
-    for text in (b"", b'{"evaluation_results": [', b'{"a": 1', b"\xff\xfe{"):
+    for text in (b"{", b'{"evaluation_results": [', b'{"model_info": 1', b"\xff\xfe{"):
         Path("store/broken.json").write_bytes(text)
         assert outcome(store) == (1, {})
+
+
+def test_a_broken_file_of_no_known_format_fails_by_its_name_or_rows(store: Path) -> None:
+    for text in (b'{"name": "x", "dep', b'{\n  // with comments\n  "files": []\n}'):
+        Path("store/other.json").write_bytes(text)
+        assert outcome(store) == (0, {"broken JSON files of unknown formats": 1})
+        assert evalstream.check("store/other.json").counts == {"ES103": 1}
+    Path("store/stats.json").write_bytes(text)
+    assert evalstream.check(store).counts["ES103"] == 1
+    shutil.copytree(EXAMPLES / "harpia", store / "harpia")
+    Path("store/harpia/input.json").write_bytes(b'{"tasks": [')
+    assert evalstream.check(store).counts["ES103"] == 2
+    shutil.rmtree(store / "harpia")
+    Path("store/other.jsonl").write_bytes(b"{}\n")
+    assert evalstream.check(store).counts["ES103"] == 2
 
 
 def test_links_inside_are_walked_once(store: Path, rows: Path) -> None:
@@ -349,7 +368,10 @@ def test_our_own_reports_are_no_rows(store: Path) -> None:
     Path("store/bad.jsonl").write_text('{"evaluation_id": "e", "sample_id": "s"}\n')
     accepted, rejected = "store/good.jsonl", "store/rejected.jsonl"
     evalstream.check("store/bad.jsonl", accepted=accepted, rejected=rejected)
-    assert counts_of(evalstream.check(store, jobs=1)) == {"reports of evalstream": 1}
+    assert counts_of(evalstream.check(store, jobs=1)) == {
+        "empty files": 1,
+        "reports of evalstream": 1,
+    }
 
 
 def test_shards_and_workers_say_the_same(store: Path, tmp_path: Path) -> None:
@@ -363,7 +385,7 @@ def test_shards_and_workers_say_the_same(store: Path, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"exclude": ["number.*"], "ignore": ("ES9",)}
     expected = evalstream.check(["store", "store/data"], jobs=1, **settings)
     assert expected.totals.excluded == 1
-    assert counts_of(expected)[JSON] == 11
+    assert counts_of(expected)[JSON] == 12
     several = evalstream.check(["store", "store/data"], jobs=2, **settings)
     parts = []
     for number in (1, 2, 3):
@@ -464,12 +486,44 @@ def test_what_cannot_be_read_may_be_data(
     store: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     make(store, name, b"a: 1\n")
-    opened = os.open
+    for owner in (os, builtins):
+        opened = owner.open
 
-    def refusing(path: Any, *arguments: Any, **named: Any) -> int:
-        if os.fspath(path).endswith(name):
-            raise PermissionError(13, "Permission denied")
-        return opened(path, *arguments, **named)
+        def refusing(path: Any, *arguments: Any, opened: Any = opened, **named: Any) -> Any:
+            if str(path).endswith(name):
+                raise PermissionError(13, "Permission denied")
+            return opened(path, *arguments, **named)
 
-    monkeypatch.setattr(os, "open", refusing)
-    assert outcome(store) == (3, {"files that cannot be read": 1})
+        monkeypatch.setattr(owner, "open", refusing)
+    report = evalstream.check(store)
+    assert (report.exit_code, report.counts["ES001"]) == (3, 1)
+
+
+def test_an_empty_file_fails_by_its_name_or_its_other_half(store: Path) -> None:
+    make(store, "errors.jsonl", b"")
+    assert outcome(store) == (0, {"empty files": 1})
+    assert evalstream.check(store / "errors.jsonl").counts["ES504"] == 1
+    make(store, "prices.json", b"")
+    assert outcome(store) == (0, {"empty files": 2})
+    make(store, "errors.json", b'{"evaluation_results": []}')
+    make(store, "results_1.jsonl", b"")
+    make(store, "blank.jsonl", b"\n")
+    make(store, "prices.jsonl", b"{}\n")
+    counts = evalstream.check(store).counts
+    assert (counts["ES504"], counts["ES103"]) == (3, 1)
+
+
+@pytest.mark.parametrize("name", ["other.jsonl", "other.json", "other.eval", "other.json.gz"])
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n", "git lfs pull"),
+        (b"/annex/objects/SHA256E-s7--0\n", "git annex get"),
+    ],
+)
+def test_a_pointer_is_not_the_file(store: Path, name: str, text: bytes, command: str) -> None:
+    make(store, name, text)
+    for path in (store, store / name):
+        report = evalstream.check(path)
+        (found,) = (one for one in report if one.severity is Severity.ERROR)
+        assert (report.exit_code, found.code, command in found.message) == (3, "ES001", True)

@@ -85,6 +85,14 @@ def with_wide_end(data: bytes, entries: int) -> bytes:
     return data[:place] + wide + locator + end
 
 
+def test_an_unpacked_archive_is_not_checked_by_its_header(tmp_path: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO(sound())) as archive:
+        archive.extractall(tmp_path)
+    report = evalstream.check(tmp_path)
+    assert report.exit_code == 3
+    assert {one.code for one in report} == {"ES001", "ES007"}
+
+
 def test_the_wide_end_of_an_archive_counts_its_entries(tmp_path: Path) -> None:
     data = assemble(0, bytes)
     (count,) = struct.unpack("<H", data[-12:-10])
@@ -284,10 +292,3 @@ def test_no_bytes_crash_the_check(noise: bytes, kept: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for text in (noise, data[:kept] + noise, data[:-kept] + noise + data[-kept:]):
             assert isinstance(codes(text, Path(folder)), set)
-
-
-def test_a_pointer_of_git_lfs_is_no_damaged_archive(tmp_path: Path) -> None:
-    path = tmp_path / "log.eval"
-    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n")
-    (found,) = (one for one in evalstream.check(path) if one.code == "INS101")
-    assert "git lfs pull" in found.message
