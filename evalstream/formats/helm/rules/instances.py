@@ -165,7 +165,7 @@ def check_settings(one: Settings, declared: Mapping[str, Any], place: str) -> It
     for name, expected in declared.items():
         found = getattr(one, name)
         if found not in (None, expected):
-            message, where = f"the {name} of the run is {expected}", f"{place}/request/{name}"
+            message, where = f"the run has another {name}", f"{place}/request/{name}"
             yield HLM206.violation(message, where, expected=expected, found=found)
 
 
