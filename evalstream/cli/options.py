@@ -58,7 +58,11 @@ ForceReport = Annotated[
     bool, OptionText("Replace an output file that evalstream did not write.", Group.REPORT)
 ]
 ShowProgress = Annotated[
-    bool | None, OptionText("Show a progress bar on stderr (default: on a terminal).", Group.REPORT)
+    bool | None,
+    OptionText(
+        "Show a progress bar on stderr (default: on a terminal, and with check --follow).",
+        Group.REPORT,
+    ),
 ]
 Color = Annotated[str, REPORT_OPTIONS["color"].text]
 

@@ -45,8 +45,10 @@ from evalstream.reporters.summary import (
     WORST_FIRST,
     format_verdict,
     gone_lines,
+    join_limits,
     occurrences,
     overall_verdict,
+    rule_limits,
     sort_runs,
     total_lines,
     unchecked_line,
@@ -175,7 +177,8 @@ def _lines(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
     verdict = overall_verdict(report)
     unchecked = unchecked_line(report.totals)
     heading = "; ".join(filter(None, [unchecked, _VERDICTS.get(verdict, verdict)]))
-    yield f"## evalstream: {escape_markup(heading)}\n"
+    limits = cut_text(visible(join_limits(map(rule_limits, report.runs))), CELL)
+    yield f"## evalstream: {escape_markup(f'{heading} ({limits})' if limits else heading)}\n"
     for line in (*gone_lines(report.totals), *total_lines(report)):
         if line != unchecked:
             yield f"{escape_markup(line.strip())}\n"

@@ -166,7 +166,7 @@ class RunLines:
             if more:
                 counts = f"… and {more:,} more" if listed else count_noun(count, "run")
                 lines.write(
-                    Span(summary.format_verdict(verdict), verdict),
+                    Span(self._overview.heading(verdict), verdict),
                     Span(f": {counts} (-v lists them)"),
                 )
 

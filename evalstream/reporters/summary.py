@@ -196,6 +196,12 @@ def rule_limits(run: RunSummary) -> str:
     return ", ".join(filter(None, [only, without]))
 
 
+def join_limits(limits: Iterable[str]) -> str:
+    """Say which rules were left out of the checks of several runs."""
+    first, *others = {*limits} or {""}
+    return "some rules left out" if others else first
+
+
 def list_verified(run: RunSummary) -> list[Checked]:
     """Say what was verified of a run, and what was not."""
     parts = [*_seal_parts(run), *run.checked]

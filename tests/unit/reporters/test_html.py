@@ -597,3 +597,9 @@ def test_every_histogram_has_a_picture(values: Histogram) -> None:
     picture = str(histogram("key", "Tokens", "tokens", values))
     assert ("No values." in picture) == (not values.counts and not values.zeros)
     assert ("0.5" in picture) or values.scale == "log" or not values.counts
+
+
+def test_the_verdict_over_runs_names_rules_left_out_of_any() -> None:
+    limited = replace(sound_run(), ignored=("ES5",))
+    for runs in ([sound_run(), limited], [limited, sound_run()]):
+        assert "Passed (some rules left out)</span></h1>" in render(HtmlReporter, Case([], runs))
