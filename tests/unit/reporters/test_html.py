@@ -16,11 +16,12 @@ from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import EXAMPLES
-from report_fixture import claim
+from report_fixture import Case, claim, render, sound_run
 
 import evalstream
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.claim import Reason, State
+from evalstream.model.data_class import replace
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report, Totals
 from evalstream.model.run_summary import RunSummary, Verified
