@@ -7,6 +7,7 @@ import mmap
 import os
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -302,6 +303,18 @@ def test_rows_stay_where_the_aggregate_cannot_be_written(tmp_path: Path) -> None
     with pytest.raises(CannotWrite):
         fixed(rows, aggregate=moved)
     assert rows.read_bytes() == data
+
+
+def test_a_folder_that_takes_no_files_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mkdtemp(*_: object) -> str:
+        raise PermissionError(13, "Permission denied", "a name of our own")
+
+    rows, _ = write_run(tmp_path, MARK + bytes_of(sound_rows()), count=8)
+    monkeypatch.setattr(tempfile, "mkdtemp", mkdtemp)
+    with pytest.raises(CannotWrite, match=f"^{tmp_path} cannot be written: Permission denied$"):
+        fixed(rows)
 
 
 @pytest.mark.parametrize("is_copy", [False, True])

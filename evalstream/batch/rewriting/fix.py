@@ -23,7 +23,7 @@ from evalstream.formats.rewriting import RunRepair
 from evalstream.io.file import DigestedFile
 from evalstream.io.inputs import document_bytes
 from evalstream.io.names import is_remote, printable
-from evalstream.io.output import sync_file, unwritable
+from evalstream.io.output import sync_file, unwritable, writing
 from evalstream.io.progress import Progress
 from evalstream.io.temporary import is_temporary_name, remove_abandoned
 from evalstream.model.data_class import DataClass, field, replace
@@ -73,10 +73,14 @@ class FixJob(DataClass):
             self._staging = None
 
     def staging(self, place: str | None) -> Staging:
-        """Return the folder for new files at a place, which all runs share that follow there."""
+        """Return the folder for new files at a place, which all runs share that follow there.
+
+        Raises CannotWrite.
+        """
         if self._staging is None or self._staging[0] != place:
             self.__exit__()
-            self._staging = place, Staging(place)
+            with writing(place or "a temporary folder"):
+                self._staging = place, Staging(place)
         return self._staging[1]
 
     def targets(self, run: Run) -> list[str]:
