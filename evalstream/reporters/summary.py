@@ -109,6 +109,12 @@ def total_lines(report: Report) -> Iterator[str]:
         yield f"{count_noun(totals.runs, 'run')}: {', '.join(said)}"
 
 
+def unlisted_line(count: int) -> str:
+    """Say how many findings a report has beyond those that it lists."""
+    advice = "--max-findings 0 and --min-severity info list all"
+    return f"{count_noun(count, 'finding')} counted and not listed ({advice})"
+
+
 def fixable_lines(totals: Totals) -> Iterator[str]:
     """Say how many findings `evalstream fix` mends, safely or not, and how many it refuses to."""
     counts = {"evalstream fix": totals.fixable, "evalstream fix --unsafe": totals.fixable_unsafely}

@@ -61,6 +61,7 @@ evalstream: nichts: incomplete: 0 rows, no findings; nothing to check: no rows
 evalstream: 1 of 2 runs NOT CHECKED IN FULL
 evalstream: 2 runs: 1 FAILED (1 with refuted claims), 1 incomplete, 2,345 rows, 6 errors, \
 1,234 warnings, 1 info
+evalstream: 3 findings counted and not listed (--max-findings 0 and --min-severity info list all)
 """
 
 LINES = [
