@@ -192,7 +192,7 @@ class Options(DataClass, frozen=True):
     )
     schema_version: str = option(
         "auto",
-        "Check all rows against this version instead of the declared one: {choices}.",
+        "Check rows and aggregate against this version instead of the declared one: {choices}.",
         Group.RULES,
         "VERSION",
         seals=True,
