@@ -149,7 +149,7 @@ class RunLines:
             lines.write(Span(line))
         *notes, last = [*summary.total_lines(report)] or [""]
         sums = self._overview.sums.describe() if report.totals.runs > 1 else ""
-        if last:
+        if last and report.totals.runs:
             lines.blank()
         for line in filter(None, (sums, *notes, last)):
             lines.write(*clauses(line))

@@ -107,6 +107,8 @@ def total_lines(report: Report) -> Iterator[str]:
         if totals.unchanged:
             said.append(f"{totals.unchanged:,} unchanged since they were checked")
         yield f"{count_noun(totals.runs, 'run')}: {', '.join(said)}"
+    elif not totals.runs and not totals.unreached:
+        yield "nothing was checked"
 
 
 def unlisted_line(count: int) -> str:

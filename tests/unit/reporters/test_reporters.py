@@ -161,8 +161,8 @@ def test_a_sound_run_is_one_line(render: Render) -> None:
 
 
 @pytest.mark.parametrize("reporter", [ConciseReporter, GithubReporter])
-def test_nothing_at_all_prints_nothing(render: Render, reporter: type[Any]) -> None:
-    assert render(reporter, []) == ""
+def test_a_report_without_a_run_says_so(render: Render, reporter: type[Any]) -> None:
+    assert render(reporter, []) == "evalstream: nothing was checked\n"
 
 
 def test_nothing_at_all_is_a_whole_document(render: Render) -> None:
