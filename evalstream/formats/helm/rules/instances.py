@@ -155,7 +155,7 @@ def check_specifications(
         return
     for key in sorted({*own, *other}):
         if own.get(key) != other.get(key):
-            where = f"/adapter_spec/{key}" if key in own else "/adapter_spec"
+            where = ("adapter_spec", *([key] if key in own else []))
             shown = {"expected": other.get(key), "found": own.get(key)}
             yield HLM206.violation(f"{NOUNS[RUN_SPEC]} has another {key}", where, **shown)
 
