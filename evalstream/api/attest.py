@@ -135,7 +135,8 @@ def _read_store(store: Input | None) -> AcceptedRuns | None:
 
 def _list_refusals(report: Report, *, allow_open: bool) -> dict[str, str]:
     found = ((one, find_refusal(one, allow_open=allow_open)) for one in report.runs)
-    return {run.file or run.aggregate or "": reason for run, reason in found if reason is not None}
+    names = ((one.file or one.aggregate or one.inputs or "", reason) for one, reason in found)
+    return {name: reason for name, reason in names if reason is not None}
 
 
 def _read_key(path: str | None, target: str, *, unsigned: bool) -> SigningKey | None:

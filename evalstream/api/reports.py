@@ -86,7 +86,7 @@ class Report(Outcome):
         if self.totals.runs > MOST_LINES:
             lines.append(f"… and {count_noun(self.totals.runs - MOST_LINES, 'more run')}")
         lines += total_lines(self)
-        return "\n".join(map(on_one_line, lines)) or "nothing was checked"
+        return "\n".join(map(on_one_line, lines))
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -12,9 +12,10 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any, Final
 
+from evalstream.engine.row_pass import describe_error
 from evalstream.formats.registry import FORMATS
 from evalstream.io.names import printable
-from evalstream.io.output import Output
+from evalstream.io.output import Output, writing
 from evalstream.io.overwriting import OutputKind
 from evalstream.io.spill_table import SpillTable
 from evalstream.model.data_class import NamedTuple
@@ -170,7 +171,7 @@ def hold_digests(
     `rows` is the number of its rows, each of which should have a digest. The second list says for
     the verdict what was written and compared.
 
-    Raises UsageError for a file that holds no digests, OSError, and CannotCheck where an answer
+    Raises UsageError for a file that holds no digests, CannotWrite, and CannotCheck where the rows
     cannot be read again.
     """
     places = None if samples is None else samples.places
@@ -180,7 +181,8 @@ def hold_digests(
     checked: list[Checked] = []
     number = 0
     if options.sample_digests is not None:
-        with Output(options.sample_digests, kind=DIGESTS) as output:
+        path = options.sample_digests
+        with writing(path), Output(path, kind=DIGESTS) as output:
             for one in digest_samples(places, run, options):
                 output.write(f"{one.identity.hex()} {one.content.hex()}\n")
                 number += 1
@@ -199,16 +201,19 @@ def hold_digests(
 
 
 def digest_samples(places: RowPlaces, run: Run, options: Options) -> Iterator[SampleDigest]:
-    """Iterate over the digests of a run's samples, in the order of the input."""
+    """Iterate over the digests of a run's samples, in the order of the rows. Raises CannotCheck."""
     wanted = ((record.line, record.offset) for record in places.records())
-    answers = FORMATS[run.format].answers(run, options, wanted)
-    for record, answered in zip(places.records(), answers, strict=True):
-        if answered is None:
-            raise CannotCheck(f"the answer on line {record.line:,} cannot be read again")
-        scores = [score.hex() for score in places.scores(record)]
-        identity = record.sample + record.time.to_bytes(8, "big")
-        content = json.canonical([json.reduce_value(answered.record), answered.answer, scores])
-        yield SampleDigest(record.line, _digest(identity), _digest(content))
+    try:
+        answers = FORMATS[run.format].answers(run, options, wanted)
+        for record, answered in zip(places.records(), answers, strict=True):
+            if answered is None:
+                raise CannotCheck(f"the answer on line {record.line:,} cannot be read again")
+            scores = [score.hex() for score in places.scores(record)]
+            identity = record.sample + record.time.to_bytes(8, "big")
+            content = json.canonical([json.reduce_value(answered.record), answered.answer, scores])
+            yield SampleDigest(record.line, _digest(identity), _digest(content))
+    except OSError as error:
+        raise CannotCheck(describe_error(error)) from error
 
 
 def read_digests(path: str) -> Iterator[tuple[bytes, bytes]]:

@@ -58,7 +58,11 @@ ForceReport = Annotated[
     bool, OptionText("Replace an output file that evalstream did not write.", Group.REPORT)
 ]
 ShowProgress = Annotated[
-    bool | None, OptionText("Show a progress bar on stderr (default: on a terminal).", Group.REPORT)
+    bool | None,
+    OptionText(
+        "Show a progress bar on stderr (default: on a terminal, and with check --follow).",
+        Group.REPORT,
+    ),
 ]
 Color = Annotated[str, REPORT_OPTIONS["color"].text]
 
@@ -141,8 +145,9 @@ def resolved_values(
 def _announce(file: str, options: Iterable[Option], chosen: Mapping[str, Chosen]) -> None:
     """Say on stderr which settings of the file hold: they decide the verdict."""
     keys = [settings_key(one) for one in options if chosen[one.name].source == file]
-    set_here = f": {', '.join(keys)}" if keys else ""
-    sys.stderr.write(f"evalstream: settings from {printable(file)}{set_here}\n")
+    name = printable(file)
+    held = f"settings from {name}: {', '.join(keys)}" if keys else f"no setting of {name} holds"
+    sys.stderr.write(f"evalstream: {held}\n")
 
 
 def _show(options: Iterable[Option], chosen: Mapping[str, Chosen], file: str | None) -> None:

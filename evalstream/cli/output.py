@@ -248,11 +248,7 @@ def announce(report: Report, output: str, noun: str) -> None:
 def verdict_line(report: Report) -> str:
     """Return what was not checked, the verdict over all runs, its rules, and its findings."""
     totals = report.totals
-    limited = {summary.rule_limits(run) for run in report.runs}
-    if len(limited) == 1:
-        (left_out,) = limited
-    else:
-        left_out = "some rules left out" if any(limited) else ""
+    left_out = summary.join_limits(map(summary.rule_limits, report.runs))
     verdict = summary.overall_verdict(report)
     alike = totals.verdicts.get(verdict, 0)
     part = f"{alike:,} of " if 0 < alike < totals.runs else ""

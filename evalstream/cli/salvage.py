@@ -9,9 +9,11 @@ from evalstream.cli.terminal import announce_terminal, guard_output
 from evalstream.engine.salvage import REST, salvage_lines
 from evalstream.engine.salvage import salvage as salvage_rows
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
+from evalstream.model.data_class import replace
 from evalstream.model.option_fields import OptionText
 from evalstream.model.options import OPTIONS, Options
 from evalstream.model.text import on_one_line
+from evalstream.reporters.lines import show_path
 
 
 @command(
@@ -27,7 +29,7 @@ def salvage(
         str | None,
         OptionText(
             "Write all other bytes to this file, with their offsets "
-            f"(default: the name of the rows and {REST}).",
+            f"(default: the name of --to and {REST}).",
             metavar="FILE",
         ),
     ] = None,
@@ -43,7 +45,8 @@ def salvage(
     with guard_output():
         sys.stdout.write("")  # a closed stdout raises before anything is written
         saved = salvage_rows(rows, to, rest, overwrite=force, max_line_bytes=options.max_line_bytes)
-        for line in salvage_lines(saved, to, rest or to + REST):
+        named = replace(saved, file=show_path(saved.file))
+        for line in salvage_lines(named, to, rest or to + REST):
             sys.stdout.write(f"{on_one_line(line)}\n")
         sys.stdout.flush()
     sys.exit(saved.exit_code)

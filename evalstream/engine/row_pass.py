@@ -253,6 +253,8 @@ class RowPass(NamedTuple):
             return RowsRead(
                 violations=[rule.violation(reason)], incomplete_reason=reason, lacks=True
             )
+        except BrokenPipeError:
+            raise
         except (OSError, CannotCheck) as error:
             reason = f"cannot be opened: {describe_error(error)}"
             return RowsRead(violations=[ES001.violation(reason)], incomplete_reason=reason)

@@ -348,7 +348,7 @@ def open_source(path: str, options: Options, wanted: Wanted) -> SourceLog:
     Raises OSError and CannotCheck.
     """
     if not is_remote(path):
-        os.stat(path)
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
     for name in sorted(PREFIXES):
         one: Format = import_module(f"{__package__}.{name}.format").FORMAT
         found = one.source(path, options, wanted)

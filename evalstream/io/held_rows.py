@@ -11,6 +11,7 @@ from evalstream.io.readers import READ_BYTES
 from evalstream.model.block import ByteStream
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding
+from evalstream.model.text import with_article
 
 Row = Mapping[str, Any] | bytes | bytearray | memoryview | str
 """One row: a JSON object, or its text."""
@@ -64,7 +65,7 @@ class RowLines:
         if isinstance(row, str):
             return row.encode(errors="surrogatepass")
         if not isinstance(row, Mapping):
-            kind = "None" if row is None else f"a {row.__class__.__name__}"
+            kind = "None" if row is None else with_article(row.__class__.__name__)
             raise TypeError(f"{self._name} is {kind}; a row is a mapping, bytes or str")
         self.has_mappings = True
         return json_line(row, self._name)
@@ -82,7 +83,7 @@ def json_line(document: Mapping[str, Any], name: str) -> bytes:
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{value!r} is a {value.__class__.__name__}")
+    raise TypeError(f"{value!r} is {with_article(value.__class__.__name__)}")
 
 
 class HeldRows(ByteStream):

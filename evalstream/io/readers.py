@@ -24,6 +24,11 @@ The coarsest clock of a file system in use ticks every 2 s (exFAT, FAT32).
 """
 
 
+def is_settled(changed: int | None, taken: int) -> bool:
+    """Tell whether a file that changed at a time shows any change after it was looked at."""
+    return changed is not None and changed < taken - YOUNG_NANOSECONDS
+
+
 class FileState(NamedTuple):
     """The identity and version of a file or folder.
 

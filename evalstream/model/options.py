@@ -192,7 +192,7 @@ class Options(DataClass, frozen=True):
     )
     schema_version: str = option(
         "auto",
-        "Check all rows against this version instead of the declared one: {choices}.",
+        "Check rows and aggregate against this version instead of the declared one: {choices}.",
         Group.RULES,
         "VERSION",
         seals=True,
@@ -308,7 +308,7 @@ class Options(DataClass, frozen=True):
     source: str | None = option(
         None,
         "Compare the one run named with the harness log it was converted from (eee): a log of "
-        "Inspect, samples or results of lm-eval, or their folder.",
+        "Inspect, samples or results of lm-eval or their folder, or the folder of a HELM run.",
         Group.INPUT,
         "LOG",
     )

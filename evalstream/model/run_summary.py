@@ -68,7 +68,7 @@ NOT_SEALED: Final = "it was not sealed"
 """The start of the message that rows were to be sealed and were not."""
 
 
-UNPROVED: Final = "strict demands that every claim is confirmed"
+UNPROVED: Final = "strict demands that a score and every claim are confirmed"
 """Why a run is unconfirmed though no rule that was left in fails it."""
 
 NOUN: Final = "row"

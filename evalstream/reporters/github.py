@@ -45,11 +45,14 @@ from evalstream.reporters.summary import (
     WORST_FIRST,
     format_verdict,
     gone_lines,
+    join_limits,
     occurrences,
     overall_verdict,
+    rule_limits,
     sort_runs,
     total_lines,
     unchecked_line,
+    unlisted_line,
     vanished_lines,
 )
 
@@ -72,10 +75,12 @@ class GithubReporter(Recognized):
         self._findings = FindingList()
         self._first: dict[tuple[Severity, str], Finding] = {}
         self._counts = dict.fromkeys(LEVELS, 0)
+        self._shown = 0
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding."""
         self._counts[finding.severity] += 1
+        self._shown += finding.occurrences
         kind = finding.severity, finding.code
         if kind in self._first:
             self._findings.append(finding)
@@ -89,7 +94,9 @@ class GithubReporter(Recognized):
         for one in runs_in_log(report, lists_all=self._style.lists_all):
             line = one if isinstance(one, str) else run_line(one)
             self._output.write(f"evalstream: {visible(line)}\n")
-        for line in (*total_lines(report), *vanished_lines(report)):
+        unlisted = report.total - self._shown
+        more = [unlisted_line(unlisted)] if unlisted > 0 else []
+        for line in (*total_lines(report), *vanished_lines(report), *more):
             self._output.write(f"evalstream: {visible(line)}\n")
         if max(self._counts.values()) > MOST_SHOWN:
             counts = ", ".join(
@@ -175,7 +182,8 @@ def _lines(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
     verdict = overall_verdict(report)
     unchecked = unchecked_line(report.totals)
     heading = "; ".join(filter(None, [unchecked, _VERDICTS.get(verdict, verdict)]))
-    yield f"## evalstream: {escape_markup(heading)}\n"
+    limits = cut_text(visible(join_limits(map(rule_limits, report.runs))), CELL)
+    yield f"## evalstream: {escape_markup(f'{heading} ({limits})' if limits else heading)}\n"
     for line in (*gone_lines(report.totals), *total_lines(report)):
         if line != unchecked:
             yield f"{escape_markup(line.strip())}\n"

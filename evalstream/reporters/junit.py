@@ -99,7 +99,7 @@ class JunitReporter(Recognized):
             self._write_suite("other runs", "other runs", _unlisted_tests(unlisted))
         lines = list(total_lines(report))
         if report.totals.unreached or not report.totals.runs:
-            message = lines[0] if report.totals.unreached else "nothing was checked"
+            message = lines[0 if report.totals.unreached else -1]
             self._write_suite("evalstream", "evalstream", [TestCase("verdict", ERROR, message)])
         if report.exit_code and not self._has_failed:
             message = "a run did not pass or was left out"

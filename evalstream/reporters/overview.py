@@ -51,10 +51,12 @@ class Overview:
         self.affected: Counter[str] = Counter()
         self.first_with: dict[str, RunSummary] = {}
         self._totals = report.totals
+        self._limits: dict[str, set[str]] = {}
         common = firsts.folder
         kept: dict[tuple[str, bool], list[ListedRun]] = {kind: [] for kind in summary.KINDS}
         for number, run in enumerate(report.runs, 1):
             self.sums.add(run)
+            self._limits.setdefault(run.verdict, set()).add(summary.rule_limits(run))
             self.affected.update(run.counts.keys())
             for code in run.counts:
                 self.first_with.setdefault(code, run)
@@ -78,6 +80,11 @@ class Overview:
         """Return the runs to list that have a verdict."""
         return self._listed.get(verdict, [])
 
+    def heading(self, verdict: str) -> str:
+        """Return a verdict as people read it, and which rules were left out of such runs."""
+        limits = summary.join_limits(self._limits[verdict])
+        return summary.format_verdict(verdict) + (f" ({limits})" if limits else "")
+
     def beyond(self, verdict: str) -> int:
         """Return how many runs of a verdict are not listed."""
         return self._totals.verdicts.get(verdict, 0) - len(self.of(verdict))
@@ -97,7 +104,7 @@ def runs_in_log(report: Report, *, lists_all: bool) -> Iterator[RunSummary | str
         yield from (one.run for one in listed)
         if more:
             counts = f"… and {more:,} more" if listed else count_noun(more, "run")
-            yield f"{summary.format_verdict(verdict)}: {counts} (-v lists them)"
+            yield f"{overview.heading(verdict)}: {counts} (-v lists them)"
 
 
 class Sums:

@@ -149,7 +149,7 @@ class RunLines:
             lines.write(Span(line))
         *notes, last = [*summary.total_lines(report)] or [""]
         sums = self._overview.sums.describe() if report.totals.runs > 1 else ""
-        if last:
+        if last and report.totals.runs:
             lines.blank()
         for line in filter(None, (sums, *notes, last)):
             lines.write(*clauses(line))
@@ -166,7 +166,7 @@ class RunLines:
             if more:
                 counts = f"… and {more:,} more" if listed else count_noun(count, "run")
                 lines.write(
-                    Span(summary.format_verdict(verdict), verdict),
+                    Span(self._overview.heading(verdict), verdict),
                     Span(f": {counts} (-v lists them)"),
                 )
 

@@ -176,9 +176,7 @@ class SarifReporter(Recognized):
             yield _notification(text, "warning")
         shown = sum(covered for _, covered in listed.values())
         if not sum(left.values()) and shown < report.total:
-            missing = count_noun(report.total - shown, "finding")
-            advice = "--max-findings 0 and --min-severity info list all"
-            yield _notification(f"{missing} counted and not listed ({advice})", "note")
+            yield _notification(summary.unlisted_line(report.total - shown), "note")
 
     def _about_runs(self, report: Report) -> Iterator[dict[str, Any]]:
         unchecked = summary.unchecked_line(report.totals)

@@ -107,6 +107,14 @@ def total_lines(report: Report) -> Iterator[str]:
         if totals.unchanged:
             said.append(f"{totals.unchanged:,} unchanged since they were checked")
         yield f"{count_noun(totals.runs, 'run')}: {', '.join(said)}"
+    elif not totals.runs and not totals.unreached:
+        yield "nothing was checked"
+
+
+def unlisted_line(count: int) -> str:
+    """Say how many findings a report has beyond those that it lists."""
+    advice = "--max-findings 0 and --min-severity info list all"
+    return f"{count_noun(count, 'finding')} counted and not listed ({advice})"
 
 
 def fixable_lines(totals: Totals) -> Iterator[str]:
@@ -194,6 +202,12 @@ def rule_limits(run: RunSummary) -> str:
     only = f"only {','.join(run.selected)}" if run.selected else ""
     without = f"without {','.join(run.ignored)}" if run.ignored else ""
     return ", ".join(filter(None, [only, without]))
+
+
+def join_limits(limits: Iterable[str]) -> str:
+    """Say which rules were left out of the checks of several runs."""
+    first, *others = {*limits} or {""}
+    return "some rules left out" if others else first
 
 
 def list_verified(run: RunSummary) -> list[Checked]:

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from evalstream.discovery.local import join_path
 from evalstream.engine.row_pass import describe_error
 from evalstream.io.names import HUB, is_remote, printable, url_scheme
-from evalstream.io.readers import YOUNG_NANOSECONDS, FileState, describe_change, file_state
+from evalstream.io.readers import describe_change, file_state, is_settled
 from evalstream.io.remote import Listed, RemoteReader, as_prefix, list_objects
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.block import MEBIBYTE
@@ -157,9 +157,10 @@ class LocalFiles:
         """Return size, times and inode, None while the file may change without a trace."""
         import time
 
-        state = file_state(self.join(path)) or FileState([], None)
-        is_old = (state.changed or 1 << 63) < time.time_ns() - YOUNG_NANOSECONDS
-        return ":".join(map(str, state.seen)) if is_old else None
+        state = file_state(self.join(path))
+        if state is None or not is_settled(state.changed, time.time_ns()):
+            return None
+        return ":".join(map(str, state.seen))
 
 
 class RemoteFiles:

@@ -270,7 +270,7 @@ class StoreCheck:
         if not self._request.is_whole:
             return
         for path in sorted(self._request.acknowledged - self._differing):
-            message = "the path is acknowledged, and the file does not differ"
+            message = "the path is acknowledged, and no file at it differs"
             self._findings.report("ES930", path, message, severity=Severity.WARNING)
 
     def _describe(self) -> None:

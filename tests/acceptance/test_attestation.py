@@ -465,6 +465,13 @@ def test_open_claims_need_a_word(folder: Path) -> None:
     assert properties[-1] == "EVALSTREAM_CLAIMS_CONFIRMED_3_OF_4"
 
 
+def test_logs_of_harnesses_get_no_statement_and_are_named(folder: Path) -> None:
+    log = EXAMPLES / "tutorial" / "log"
+    found = evalstream.attest(log, folder / "out", key=folder / "key.pem")
+    assert set(found.refusals) == {str(path) for path in log.rglob("*.json*")}
+    assert not (folder / "out").exists()
+
+
 def test_outputs_replace_neither_data_nor_keys_nor_foreign_files(folder: Path) -> None:
     for output in ("run.jsonl", "aggregate.json", "key.pem"):
         before = (folder / output).read_bytes()

@@ -751,7 +751,7 @@ def test_a_part_that_agrees_is_unconfirmed(tmp_path: Path) -> None:
     report = pair.check(tmp_path, ignore=("ES507", "ES7", "ES802", "ES804", "ES805"))
     assert report.exit_code == 1
     assert report.runs[0].verdict == "unconfirmed"
-    assert "claims: 2 open; strict demands that every claim is confirmed" in run_line(
+    assert "claims: 2 open; strict demands that a score and every claim are confirmed" in run_line(
         report.runs[0]
     )
 
@@ -780,7 +780,7 @@ def test_strict_is_not_0_for_an_open_claim_beside_a_confirmed_one(tmp_path: Path
     shown = io.StringIO()
     pair.check(tmp_path, ignore=left_out, reporter=evalstream.JunitReporter(shown))
     assert "no score was confirmed" not in shown.getvalue()
-    assert "strict demands that every claim is confirmed" in shown.getvalue()
+    assert "strict demands that a score and every claim are confirmed" in shown.getvalue()
 
 
 def test_a_baseline_does_not_confirm_a_claim(tmp_path: Path) -> None:

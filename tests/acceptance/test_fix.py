@@ -7,6 +7,7 @@ import mmap
 import os
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -304,6 +305,18 @@ def test_rows_stay_where_the_aggregate_cannot_be_written(tmp_path: Path) -> None
     assert rows.read_bytes() == data
 
 
+def test_a_folder_that_takes_no_files_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mkdtemp(*_: object) -> str:
+        raise PermissionError(13, "Permission denied", "a name of our own")
+
+    rows, _ = write_run(tmp_path, MARK + bytes_of(sound_rows()), count=8)
+    monkeypatch.setattr(tempfile, "mkdtemp", mkdtemp)
+    with pytest.raises(CannotWrite, match=f"^{tmp_path} cannot be written: Permission denied$"):
+        fixed(rows)
+
+
 @pytest.mark.parametrize("is_copy", [False, True])
 def test_an_aggregate_in_another_folder_is_replaced_there(is_copy: bool, tmp_path: Path) -> None:
     rows, aggregate = write_run(tmp_path, MARK + bytes_of(sound_rows()), count=8)
@@ -552,7 +565,7 @@ def test_a_disk_that_is_full_at_the_aggregate_changes_nothing(
         synced(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with pytest.raises(CannotWrite, match="No space left"):
+    with pytest.raises(CannotWrite, match=rf"{target}/[\w-]+\.json cannot be written: No space"):
         fix(tmp_path / "in", write=not is_copy, to=target if is_copy else None, options=ALONE)
     assert files_of(tmp_path) == before
 

@@ -19,7 +19,7 @@ from paths import EXAMPLES
 from rows import bytes_of, sound_rows
 
 import evalstream
-from evalstream.batch.ledger import database, records, run_state
+from evalstream.batch.ledger import database, records
 from evalstream.batch.ledger.entries import FORMS, entries, export_entries
 from evalstream.model.errors import CannotCheck, CannotWrite, EvalstreamError
 
@@ -36,7 +36,6 @@ class Bytes:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with a sound run, a faulty one, and a ledger that remembers both."""
-    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", -(10**18))
     monkeypatch.chdir(tmp_path)
     shutil.copy(EXAMPLES / ROWS, tmp_path / ROWS)
     faulty = bytes_of(sound_rows()).replace(b'"score": ', b'"score": "x", "was": ')

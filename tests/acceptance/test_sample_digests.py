@@ -212,6 +212,8 @@ def test_another_file_is_not_replaced(tmp_path: Path) -> None:
     assert path.read_text() == "notes\n"
     with pytest.raises(evalstream.UsageError):
         case.check(sample_digests=str(case.rows))
+    with pytest.raises(evalstream.CannotWrite, match=r"nowhere.*cannot be written: No such file"):
+        case.check(sample_digests=str(tmp_path / "nowhere" / "digests"))
 
 
 def test_digests_are_of_one_run_in_files(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from rows import bytes_of, reported, sound_rows, write_run
 from turned_clock import TurnedClock
 
 import evalstream
-from evalstream.batch.ledger import run_state
 from evalstream.batch.parts import PartReporter
 from evalstream.batch.serialize import fingerprint
 from evalstream.cli.output import Target
@@ -211,10 +210,7 @@ def test_merged_parts_have_their_sketches(tmp_path: Path) -> None:
     assert all(run.sketch for run in merged.runs)
 
 
-def test_a_ledger_answers_with_a_sketch_only_if_it_has_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", -(10**18))
+def test_a_ledger_answers_with_a_sketch_only_if_it_has_one(tmp_path: Path) -> None:
     path, ledger = written(tmp_path), tmp_path / "runs.ledger"
 
     def checked(*, sketches: bool) -> tuple[bool, bool]:

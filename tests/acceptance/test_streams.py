@@ -174,15 +174,16 @@ def test_copies_hold_no_noise_that_is_skipped(tmp_path: Path) -> None:
     assert "ES006 noise-skipped" in said
 
 
+@pytest.mark.parametrize("read", [b"", GOOD], ids=["at once", "later"])
 @pytest.mark.parametrize("copy", [("--pass", "all"), ("--tee", "/dev/stdout")])
 def test_a_reader_that_goes_away_ends_the_filter_quietly(
-    copy: tuple[str, str], tmp_path: Path
+    copy: tuple[str, str], read: bytes, tmp_path: Path
 ) -> None:
     with started("check", "-", *copy, "--output", "said", folder=tmp_path) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(GOOD)
-        until(process, len(GOOD))
+        process.stdin.write(read)
+        until(process, len(read))
         process.stdout.close()
         with suppress(BrokenPipeError):
             while process.poll() is None:

@@ -1,6 +1,7 @@
 """What rules say of their repairs: `fix` mends exactly the findings that `check` counts."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -208,3 +209,25 @@ def test_the_text_of_a_rule_says_what_fix_does(code: str) -> None:
     assert rule.repair is not None
     command = "evalstream fix: " if code in SAFE else "evalstream fix --unsafe: "
     assert f"\n\n{command}{rule.repair.title}" in rule.explain()
+
+
+@pytest.mark.parametrize(
+    ("last", "options"),
+    [
+        (b'{"torn', {"select": "ES112"}),
+        (b"a message\r\n", {"skip_noise": True}),
+        (b"", {"ignore": "ES501,ES503"}),
+    ],
+    ids=["torn", "noise", "seal"],
+)
+def test_what_was_not_reported_keeps_fix_from_a_run_as_well(
+    last: bytes, options: dict[str, Any], tmp_path: Path
+) -> None:
+    rows = tmp_path / "run.jsonl"
+    rows.write_bytes((EXAMPLES / "run.jsonl").read_bytes().replace(b"\n", b"\r\n") + last)
+    if not last:
+        shutil.copy(EXAMPLES / "aggregate.json", tmp_path)
+    totals = evalstream.check(rows, **options).totals
+    assert (totals.fixable, totals.unfixable > 0) == (0, True)
+    (outcome,) = fix(rows, options=ALONE).outcomes
+    assert outcome.status is ChangeStatus.REFUSED

@@ -27,7 +27,7 @@ from evalstream.model.options import Options
 from evalstream.model.run import STDIN
 from evalstream.model.run_summary import NOT_CHECKED
 from evalstream.parsing.json import dumps, dumps_visible, read_back
-from evalstream.rules.inputs import ES007
+from evalstream.rules.inputs import ES007, ES011, ES012
 
 Key = tuple[bytes, bytes, bytes, bytes, bytes]
 """File, code, pointer, sample id and digest of the values, as a table sorts them."""
@@ -138,8 +138,8 @@ SECRET_BYTES: Final = 16
 MOST: Final = (1 << 63) - 1
 """The highest number of occurrences: that of the table that counts them."""
 
-NEVER_KNOWN: Final = NOT_CHECKED | {ES007.code}
-"""Codes that say that something was not checked: a baseline cannot hold them."""
+NEVER_KNOWN: Final = NOT_CHECKED | {ES007.code, ES011.code, ES012.code}
+"""Codes of what was not checked, or is not as the call expects: a baseline cannot hold them."""
 
 WITHOUT_FINDINGS: Final = frozenset(
     {"engine", "fail_on", "max_findings", "routing", "show_values", "strict"}
@@ -296,8 +296,7 @@ def _finding(path: str, number: int, value: Any) -> KnownFinding:
     if not _CODE.fullmatch(known.code) or not 1 <= known.count <= MOST or not is_digest:
         raise _refuse_entry(path, number, "its code, its count or its digest is not valid")
     if known.code in NEVER_KNOWN:
-        reason = f"{known.code} says that something was not checked, which no baseline can hold"
-        raise _refuse_entry(path, number, reason)
+        raise _refuse_entry(path, number, f"no baseline can hold {known.code}")
     return known
 
 

@@ -21,7 +21,7 @@ from evalstream.batch.ledger.ledger import (
 )
 from evalstream.batch.ledger.run_state import key_of_names
 from evalstream.batch.serialize import decode_totals, encode_run, fingerprint
-from evalstream.io.readers import YOUNG_NANOSECONDS, tree_state
+from evalstream.io.readers import is_settled, tree_state
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Finding, FindingList, Show
 from evalstream.model.options import Options
@@ -77,8 +77,7 @@ class CallMemory:
         is_partial = totals.unreached or totals.unchecked or totals.damaged
         if is_mixed or is_partial or STOPPING.raised is not None:
             return False
-        oldest = self._taken - YOUNG_NANOSECONDS
-        is_old = all(tree is not None and tree.changed < oldest for tree in self._trees)
+        is_old = all(tree and is_settled(tree.changed, self._taken) for tree in self._trees)
         return is_old and [tree_state(path) for path in self._inputs] == self._trees
 
     def _find(self) -> tuple[Iterable[Finding], Sequence[RunSummary], Totals] | None:

@@ -23,7 +23,7 @@ from evalstream.io.names import (
     rows_named_like,
     without_ending,
 )
-from evalstream.io.readers import YOUNG_NANOSECONDS, FileState, file_state
+from evalstream.io.readers import FileState, file_state, is_settled
 from evalstream.io.remote.reader import find_store
 from evalstream.io.remote.retry import with_retries
 from evalstream.io.remote.store import MODIFIED
@@ -85,9 +85,7 @@ def read_state(run: Run, companions: CompanionFinder | None = None) -> RunState 
             [names, run.missing, run.rivals, seen, run.legacy_path, _companions(run, companions)]
         ).decode(),
         taken=taken,
-        is_settled=all(
-            mark.changed is not None and mark.changed < taken - YOUNG_NANOSECONDS for mark in known
-        ),
+        is_settled=all(is_settled(mark.changed, taken) for mark in known),
     )
 
 
@@ -207,8 +205,7 @@ class CompanionFinder:
         if folder in self._states:
             return self._states[folder]
         now, state = time.time_ns(), file_state(folder)
-        changed = None if state is None else state.changed
-        if changed is not None and changed < now - YOUNG_NANOSECONDS:
+        if state is not None and is_settled(state.changed, now):
             if len(self._states) >= MOST_FOLDERS:
                 self._states.clear()
             self._states[folder] = state
@@ -245,7 +242,7 @@ class CompanionFinder:
                 names = some if next(entries, None) is None else None
         except (OSError, ValueError):
             return None
-        if changed < now - YOUNG_NANOSECONDS:
+        if is_settled(changed, now):
             self._keep(folder, _Listing(state, names))
         return names
 

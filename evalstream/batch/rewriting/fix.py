@@ -23,7 +23,7 @@ from evalstream.formats.rewriting import RunRepair
 from evalstream.io.file import DigestedFile
 from evalstream.io.inputs import document_bytes
 from evalstream.io.names import is_remote, printable
-from evalstream.io.output import sync_file
+from evalstream.io.output import sync_file, unwritable, writing
 from evalstream.io.progress import Progress
 from evalstream.io.temporary import is_temporary_name, remove_abandoned
 from evalstream.model.data_class import DataClass, field, replace
@@ -73,10 +73,14 @@ class FixJob(DataClass):
             self._staging = None
 
     def staging(self, place: str | None) -> Staging:
-        """Return the folder for new files at a place, which all runs share that follow there."""
+        """Return the folder for new files at a place, which all runs share that follow there.
+
+        Raises CannotWrite.
+        """
         if self._staging is None or self._staging[0] != place:
             self.__exit__()
-            self._staging = place, Staging(place)
+            with writing(place or "a temporary folder"):
+                self._staging = place, Staging(place)
         return self._staging[1]
 
     def targets(self, run: Run) -> list[str]:
@@ -297,6 +301,7 @@ def _put_in_place(
     """
     STOPPING.check()
     moves: list[tuple[str, str]] = []
+    target = targets[0]
     try:
         with ExitStack() as stack:
             for path, source, target in zip(parts, (run.rows, run.aggregate), targets, strict=True):
@@ -317,8 +322,7 @@ def _put_in_place(
                     os.replace(path, target)
                     staging.sync_later(os.path.dirname(target))
     except OSError as error:
-        named = printable(error.filename or targets[0])
-        raise CannotWrite(f"{named}: {error.strerror or error}") from error
+        raise CannotWrite(unwritable(target, error)) from error
 
 
 def _complete(path: str, source: str, staging: Staging) -> str:

@@ -88,13 +88,18 @@ def describe_unknown_seal(aggregate: Aggregate) -> str | None:
 
 
 def fixable_counts(
-    counts: Counts, marked: Mapping[str, int], unmended: Set[str], aggregate: Aggregate | None
+    counts: Counts,
+    marked: Mapping[str, int],
+    unmended: Set[str],
+    aggregate: Aggregate | None,
+    *,
+    is_sound: bool,
 ) -> Fixable:
     """Return how many findings of a run with rows, or of an aggregate alone, have a repair.
 
     `counts` are all findings, and `marked` those that limited safe repairs mend. An unsafe one
     mends all findings of its rule or, if that is among `unmended`, none. `aggregate` is the one
-    whose seal the rows must have.
+    whose seal the rows must have. Rows that are not sound are refused whatever was reported.
     """
     safe, unsafe = dict(marked), dict[str, int]()
     for (code, severity), count in counts.items():
@@ -105,7 +110,7 @@ def fixable_counts(
             unsafe[code] = unsafe.get(code, 0) + count
         elif repair.is_safe and (severity is repair.severity or not repair.limit):
             safe[code] = safe.get(code, 0) + count
-    is_open = aggregate is not None and describe_unknown_seal(aggregate) is not None
-    if is_open or any(code in UNREAD or is_refused(code, severity) for code, severity in counts):
+    is_sound &= aggregate is None or describe_unknown_seal(aggregate) is None
+    if not is_sound or any(code in UNREAD or is_refused(code, how) for code, how in counts):
         return Fixable({}, {}, sum(safe.values()) + sum(unsafe.values()))
     return Fixable(safe, unsafe)

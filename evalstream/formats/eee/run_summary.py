@@ -170,8 +170,10 @@ def summarise_run(checked: CheckedRows, judged: JudgedRun, read: ReadAggregate) 
         summary.count(code, severity, count)
     if collector.counts and can_fix(run, options) and facts.layout in (NO_ROWS, "jsonl"):
         sealing = aggregate if facts.layout != NO_ROWS else None
-        counts, marked = collector.counts, collector.marked
-        found = fixable_counts(counts, marked, collector.unmended, sealing)
+        counts, marked, tally = collector.counts, collector.marked, collector.tally
+        is_sealed = summary.verified is None or False not in summary.verified[:2]
+        is_sound = is_sealed and not (tally.unread or tally.noise)
+        found = fixable_counts(counts, marked, collector.unmended, sealing, is_sound=is_sound)
         summary.fixable, summary.fixable_unsafely, summary.unfixable = found
     if collector.samples is not None:
         from evalstream.formats.eee.compared import describe

@@ -66,14 +66,14 @@ class RunReader:
             return
         text = self._documents.without_mark(text, name)
         if os.path.basename(path) == REPORT_FILE and is_outcome(parse_or_none(text)):
-            self._outcome(path, self._parse(path, text))
-            return
-        # The name decides whether a stream has lines; other names are those of files.
-        seen = Beginning("" if path == STDIN else path, text[:PEEK_BYTES], lambda: text)
-        kind = detect_kind(seen)
-        if kind == PREDICTIONS and seen.seen.kind == LINES:
-            self._add_predictions(path, self._lines(path, text))
-            return
+            kind: str | None = INSTANCE
+        else:
+            # The name decides whether a stream has lines; other names are those of files.
+            seen = Beginning("" if path == STDIN else path, text[:PEEK_BYTES], lambda: text)
+            kind = detect_kind(seen)
+            if kind == PREDICTIONS and seen.seen.kind == LINES:
+                self._add_predictions(path, self._lines(path, text))
+                return
         value = self._parse(path, text)
         if value is None and os.path.basename(path) == REPORT_FILE:
             self.found.unread.add(os.path.basename(os.path.dirname(path)))

@@ -85,7 +85,7 @@ def page(
 
 def _summary(report: Report, verdict: str, folder: str) -> Iterator[Child]:
     totals, first = report.totals, next(iter(report.runs), None)
-    limits = _describe_limits(first) if first is not None else ""
+    limits = cut_visible(summary.join_limits(map(summary.rule_limits, report.runs)), NAME)
     alone = list_file_names(first) if totals.runs == 1 and first is not None else None
     yield tag("p", "evalstream: report of a check", class_="tool")
     yield tag("h1", _badge(verdict, limits))

@@ -125,7 +125,7 @@ def test_numbers_that_json_lacks_are_found() -> None:
 
 @each("row", [None, 3, ["a"], object()])
 def test_other_rows_are_type_errors(row: Any) -> None:
-    with pytest.raises(TypeError, match=r"row 2 is .*; a row is a mapping, bytes or str"):
+    with pytest.raises(TypeError, match=r"row 2 is (None|a list|an (int|object)); a row is"):
         evalstream.check_rows([ROWS[0], row])
     with evalstream.Checker() as checker:
         checker.add(ROWS[0])

@@ -18,7 +18,6 @@ from rows import bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.batch import scheduler
-from evalstream.batch.ledger import run_state
 from evalstream.batch.ledger.ledger import Ledger
 from evalstream.batch.plan import RunPlan
 from evalstream.model.errors import CannotCheck, ExecutorLost, UsageError
@@ -47,12 +46,6 @@ def age(folder: Path) -> None:
     """Let files look as if they had been written a while ago; ctime is beyond a test's reach."""
     for path in folder.rglob("*.json*"):
         os.utime(path, (OLD, OLD))
-
-
-@pytest.fixture(autouse=True)
-def _settles_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take files for settled however young they are, since a ctime cannot be set."""
-    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", -(10**18))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -105,9 +98,10 @@ def counted(self, number, *rest, **named):
     if len(taken) == 5:
         os.kill(os.getpid(), 9)
 ResultStore.add_stored = counted
-from evalstream.batch.ledger import ledger, run_state
+from evalstream.batch.ledger import ledger
+from evalstream.io import readers
 ledger.MOST_PENDING = 1
-run_state.YOUNG_NANOSECONDS = -(10**18)
+readers.YOUNG_NANOSECONDS = -(10**18)
 evalstream.check("data", ledger="ledger", jobs=1)
 """
 
@@ -124,8 +118,8 @@ def test_a_signal_leaves_a_partial_report_and_a_ledger_to_go_on_with(folder: Pat
     code = """
 import os, signal, sys
 from evalstream.batch.results import ResultStore
-from evalstream.batch.ledger import run_state
-run_state.YOUNG_NANOSECONDS = -(10**18)
+from evalstream.io import readers
+readers.YOUNG_NANOSECONDS = -(10**18)
 taken, take = [], ResultStore.add_stored
 def counted(self, number, *rest, **named):
     take(self, number, *rest, **named)

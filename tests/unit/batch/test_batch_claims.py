@@ -9,7 +9,6 @@ from rows import bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.api.check import merge
-from evalstream.batch.ledger import run_state
 from evalstream.io.output import Output
 from evalstream.model.report import Report
 from evalstream.reporters.jsonl import JsonLinesReporter
@@ -19,12 +18,6 @@ VERDICTS: Final = {"data/open": "unconfirmed", "data/refuted": "failed", "data/s
 
 IGNORED: Final = ["ES9"]
 """The runs share their ids, which is not the subject here."""
-
-
-@pytest.fixture(autouse=True)
-def _settles_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take files for settled however young they are, since a ctime cannot be set."""
-    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", -(10**18))
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from each import each
 from paths import REPOSITORY
 
 import evalstream
-from evalstream.batch.ledger import run_state
 from evalstream.batch.per_file_ignores import parse_per_file_ignore, with_per_file_ignores
 from evalstream.io.output import Output
 from evalstream.model.errors import UsageError
@@ -157,7 +156,6 @@ def test_a_file_that_cannot_be_checked_stays_so() -> None:
 def test_a_ledger_tells_working_directories_apart(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", -(10**18))
     ledger, rows = folder / "runs.ledger", str(folder / "old" / "run.jsonl")
     for _ in range(2):
         given = evalstream.check(rows, ledger=ledger, per_file_ignores=[f"old/:{CODES}"])

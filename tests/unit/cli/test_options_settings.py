@@ -109,7 +109,7 @@ def test_the_file_that_holds_is_named(folder: Path) -> None:
     assert run(folder, "check run.jsonl --isolated").stderr == ""
     write(folder, "", "other.toml")
     named = run(folder, "check run.jsonl --config other.toml --isolated")
-    assert named.stderr == "evalstream: settings from other.toml\n"
+    assert named.stderr == "evalstream: no setting of other.toml holds\n"
 
 
 @pytest.mark.parametrize("key", ["ledger", "baseline"])

@@ -8,11 +8,13 @@ import pytest
 from each import each
 from report_fixture import FINDINGS, LONG_ROWS, TYPE, Case, cases, failed_run, render, sound_run
 
+from evalstream.model.data_class import replace
 from evalstream.model.finding import Severity
 from evalstream.model.run_summary import RunSummary
 from evalstream.reporters.base import PLAIN, Reporter, Style
 from evalstream.reporters.concise import PREFIX, ConciseReporter
 from evalstream.reporters.github import GithubReporter
+from evalstream.reporters.text import TextReporter
 
 GOLDEN = Path(__file__).parent / "golden"
 EVERYTHING = Style(min_severity=Severity.INFO)
@@ -84,6 +86,15 @@ def test_data_does_not_break_out_of_its_line() -> None:
     seen = render(ConciseReporter, Case([hostile], [run]), Style(colour=True))
     assert len(seen.splitlines()) == 2
     assert "\x1b" not in SGR.sub("", seen)
+
+
+@pytest.mark.parametrize("reporter", [TextReporter, ConciseReporter, GithubReporter])
+def test_runs_that_are_counted_name_the_rules_that_were_left_out(reporter: type[Reporter]) -> None:
+    limited = replace(sound_run(), ignored=("ES5",))
+    seen = render(reporter, Case([], [failed_run(), *[limited] * 30]))
+    assert "passed (without ES5): 30 runs (-v lists them)\n" in seen
+    seen = render(reporter, Case([], [sound_run(), *[limited] * 30]))
+    assert "passed (some rules left out): 31 runs (-v lists them)\n" in seen
 
 
 @pytest.mark.parametrize("reporter", [ConciseReporter, GithubReporter])

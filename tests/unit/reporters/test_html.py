@@ -16,11 +16,12 @@ from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import EXAMPLES
-from report_fixture import claim
+from report_fixture import Case, claim, render, sound_run
 
 import evalstream
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.claim import Reason, State
+from evalstream.model.data_class import replace
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report, Totals
 from evalstream.model.run_summary import RunSummary, Verified
@@ -597,3 +598,9 @@ def test_every_histogram_has_a_picture(values: Histogram) -> None:
     picture = str(histogram("key", "Tokens", "tokens", values))
     assert ("No values." in picture) == (not values.counts and not values.zeros)
     assert ("0.5" in picture) or values.scale == "log" or not values.counts
+
+
+def test_the_verdict_over_runs_names_rules_left_out_of_any() -> None:
+    limited = replace(sound_run(), ignored=("ES5",))
+    for runs in ([sound_run(), limited], [limited, sound_run()]):
+        assert "Passed (some rules left out)</span></h1>" in render(HtmlReporter, Case([], runs))

@@ -61,6 +61,7 @@ evalstream: nichts: incomplete: 0 rows, no findings; nothing to check: no rows
 evalstream: 1 of 2 runs NOT CHECKED IN FULL
 evalstream: 2 runs: 1 FAILED (1 with refuted claims), 1 incomplete, 2,345 rows, 6 errors, \
 1,234 warnings, 1 info
+evalstream: 3 findings counted and not listed (--max-findings 0 and --min-severity info list all)
 """
 
 LINES = [
@@ -160,8 +161,8 @@ def test_a_sound_run_is_one_line(render: Render) -> None:
 
 
 @pytest.mark.parametrize("reporter", [ConciseReporter, GithubReporter])
-def test_nothing_at_all_prints_nothing(render: Render, reporter: type[Any]) -> None:
-    assert render(reporter, []) == ""
+def test_a_report_without_a_run_says_so(render: Render, reporter: type[Any]) -> None:
+    assert render(reporter, []) == "evalstream: nothing was checked\n"
 
 
 def test_nothing_at_all_is_a_whole_document(render: Render) -> None:

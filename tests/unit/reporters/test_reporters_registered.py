@@ -95,10 +95,10 @@ def test_every_registered_format_can_be_chosen(command: str, names: Mapping[str,
 @pytest.mark.parametrize(
     ("name", "sign"),
     [
-        ("junit", '<failure message="strict demands that every claim is confirmed'),
-        ("sarif", 'strict demands that every claim is confirmed"},"level":"error"'),
+        ("junit", '<failure message="strict demands that a score and every claim are confirmed'),
+        ("sarif", 'strict demands that a score and every claim are confirmed"},"level":"error"'),
         ("eee", '"valid": false'),
-        ("html", "No finding fails the check, but strict demands that every claim is confirmed"),
+        ("html", "fails the check, but strict demands that a score and every claim are confirmed"),
     ],
 )
 def test_an_unconfirmed_run_fails_a_strict_check_in_every_report(

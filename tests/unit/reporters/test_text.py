@@ -88,8 +88,8 @@ def test_a_sound_run_is_one_line_with_its_verdict_first() -> None:
     assert render(TextReporter, Case([], [sound])) == expected
 
 
-def test_nothing_at_all_prints_nothing() -> None:
-    assert render(TextReporter, Case([], [])) == ""
+def test_a_report_without_a_run_says_so() -> None:
+    assert render(TextReporter, Case([], [])) == "nothing was checked\n"
 
 
 @each("position", range(len('{"é": 1,x}')))

@@ -28,10 +28,10 @@ from made_store import (
 
 import evalstream
 from evalstream.api.store import verify
+from evalstream.io import readers
 from evalstream.io.remote import Listed
 from evalstream.model.errors import EvalstreamError
 from evalstream.model.finding import SpilledList
-from evalstream.store import files
 from evalstream.store.files import LocalFiles
 from evalstream.store.memory import StoreMemory
 from evalstream.store.verify import Choice
@@ -50,9 +50,8 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a place for a ledger that remembers files however young they are."""
-    monkeypatch.setattr(files, "YOUNG_NANOSECONDS", 0)
+def ledger(tmp_path: Path) -> Path:
+    """Return a place for a ledger."""
     return tmp_path / "ledger"
 
 
@@ -112,9 +111,12 @@ def test_a_second_run_by_ledger_opens_no_content(
     assert contents(opened) == [object_at(store, FIRST).relative_to(store).as_posix()]
 
 
-def test_a_ledger_does_not_remember_files_that_are_young(store: Path, tmp_path: Path) -> None:
-    assert verify(store, ledger=tmp_path / "ledger").exit_code == 0
-    assert f"{FILES} files hashed" in str(verify(store, ledger=tmp_path / "ledger").runs[0].checked)
+def test_a_ledger_does_not_remember_files_that_are_young(
+    store: Path, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "YOUNG_NANOSECONDS", 3600 * 10**9)
+    assert verify(store, ledger=ledger).exit_code == 0
+    assert f"{FILES} files hashed" in str(verify(store, ledger=ledger).runs[0].checked)
 
 
 def test_a_ledger_notices_objects_that_are_gone_with_all_traces(store: Path, ledger: Path) -> None:

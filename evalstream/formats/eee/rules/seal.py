@@ -162,8 +162,8 @@ def _check_sealed(facts: RunFacts) -> Iterator[Violation]:
         return
     if aggregate is None:
         yield ES506.violation(
-            f"{_reason_without_aggregate(facts)}; the rows were checked, but not their checksum, "
-            "number and aggregate"
+            f"{_reason_without_aggregate(facts)}; checksum, number and aggregate of the rows were not "
+            "checked"
         )
         return
     missing = [name for name in ("checksum", "total_rows") if aggregate.claim(name) is None]

@@ -19,7 +19,7 @@ from evalstream.formats.harpia.values import (
     value_difference,
     value_shape,
 )
-from evalstream.formats.harpia.views import InputMetric, MetricOutcome, Score
+from evalstream.formats.harpia.views import MetricOutcome, Score
 from evalstream.model.claim import Reason
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
@@ -64,8 +64,8 @@ def _faulty_claim(claim: Score) -> Iterator[Violation]:
 
 def _compare_with_input(outcome: MetricOutcome) -> Iterator[Violation]:
     for metric in outcome.missing:
-        message = f"the output of an enabled metric is missing: {shown_metric(metric)}"
-        yield HAR201.violation(message)
+        message = f"the output of an enabled metric is missing: {short_text(metric.id)}"
+        yield HAR201.violation(message, expected=metric.values)
     for metric, other in outcome.unlike:
         if metric.key is not None and other.key is not None and other.parameters is not None:
             message = (
@@ -190,12 +190,6 @@ def _wrong_match(record: Record) -> Iterator[Violation]:
         yield HAR303.violation(message, place, found=result.value, severity=Severity.WARNING)
 
 
-def shown_metric(metric: InputMetric) -> str:
-    """Return a metric's id and parameters in short form."""
-    parameters = short_text(metric.values) if metric.values else ""
-    return f"{short_text(metric.id)} {parameters}".strip()
-
-
 HAR201: Final = declare_rule("HAR201", record=_faulty_output)
 HAR202: Final = declare_rule("HAR202", record=_unrequested_output)
 HAR301: Final = declare_rule("HAR301", record=_faulty_record)
@@ -206,7 +200,8 @@ HAR303: Final = declare_rule("HAR303", record=_result_versus_score)
 def _unlogged_metric(log: LogTally) -> Iterator[Violation]:
     of = "an enabled metric" if log.known.source == "input" else "a metric of the output"
     for metric in log.silent():
-        yield HAR304.violation(f"the log has no record of {of}: {shown_metric(metric)}")
+        message = f"the log has no record of {of}: {short_text(metric.id)}"
+        yield HAR304.violation(message, expected=metric.values)
 
 
 HAR304: Final = declare_rule("HAR304", record=_unlogged_metric)

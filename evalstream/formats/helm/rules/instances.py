@@ -155,7 +155,7 @@ def check_specifications(
         return
     for key in sorted({*own, *other}):
         if own.get(key) != other.get(key):
-            where = f"/adapter_spec/{key}" if key in own else "/adapter_spec"
+            where = ("adapter_spec", *([key] if key in own else []))
             shown = {"expected": other.get(key), "found": own.get(key)}
             yield HLM206.violation(f"{NOUNS[RUN_SPEC]} has another {key}", where, **shown)
 
@@ -165,7 +165,7 @@ def check_settings(one: Settings, declared: Mapping[str, Any], place: str) -> It
     for name, expected in declared.items():
         found = getattr(one, name)
         if found not in (None, expected):
-            message, where = f"the {name} of the run is {expected}", f"{place}/request/{name}"
+            message, where = f"the run has another {name}", f"{place}/request/{name}"
             yield HLM206.violation(message, where, expected=expected, found=found)
 
 

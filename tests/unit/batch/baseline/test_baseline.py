@@ -450,10 +450,14 @@ def test_what_cannot_be_checked_is_never_known(store: Path) -> None:
     assert report.totals.unchecked == 1
 
 
-def test_an_expectation_is_never_known(store: Path) -> None:
+@pytest.mark.parametrize(
+    "expected", [{"expect_rows": 9}, {"expect_ids": "of"}, {"expect_digests": "of"}]
+)
+def test_an_expectation_is_never_known(expected: dict[str, Any], store: Path) -> None:
     rows = "a/run.jsonl"
-    assert check(rows, write_baseline="known.jsonl", expect_rows=9).exit_code == 1
-    report = check(rows, baseline="known.jsonl", expect_rows=9)
+    Path("of").write_text(f"{'0' * 32} {'0' * 32}\n")
+    assert check(rows, write_baseline="known.jsonl", **expected).exit_code == 1
+    report = check(rows, baseline="known.jsonl", **expected)
     assert report.exit_code == 1
     assert report.runs[0].verdict == "failed"
 

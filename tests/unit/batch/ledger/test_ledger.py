@@ -31,6 +31,7 @@ from evalstream.batch.ledger.ledger import MOST_PENDING, CachedRun, Ledger
 from evalstream.batch.ledger.records import CHUNK
 from evalstream.batch.ledger.run_state import RunState, read_state
 from evalstream.batch.single import check_any
+from evalstream.io import readers
 from evalstream.io.output import Output
 from evalstream.io.progress import Progress
 from evalstream.model.claim import JudgedClaim, Reason, State
@@ -53,12 +54,6 @@ CLAIMS = [
     JudgedClaim("/b", "samples", "count", 8, 8, State.CONFIRMED, None, 8),
     JudgedClaim("/c", "interval", "interval", {"lower": 0.1}, [0.1, 0.2], State.OPEN, "why", 8),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take files that were just written for old ones."""
-    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", -(10**18))
 
 
 @pytest.fixture
@@ -311,7 +306,7 @@ def test_files_that_just_changed_are_checked_again(
     path: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file system's clock may be too coarse to tell of the next change."""
-    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", 2_000_000_000)
+    monkeypatch.setattr(readers, "YOUNG_NANOSECONDS", 2_000_000_000)
     recorded(path, run)
     assert known(path, run) is None
     assert [entry.settled for entry in entries(path)] == [False]
@@ -499,7 +494,7 @@ def test_what_a_list_of_s3_told_is_not_asked_again(path: str) -> None:
 def test_a_time_alone_tells_objects_apart_once_it_is_old(
     told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", 2_000_000_000)
+    monkeypatch.setattr(readers, "YOUNG_NANOSECONDS", 2_000_000_000)
     moment = 1795255200
     look = SimpleNamespace(size=3, marks={"modification time": told})
     monkeypatch.setattr(

@@ -13,20 +13,14 @@ from paths import EXAMPLES
 
 import evalstream
 from evalstream.api import check_inputs as api_check
-from evalstream.batch.ledger import records, repeated_call, run_state
+from evalstream.batch.ledger import records
 from evalstream.batch.ledger.entries import entries
 from evalstream.batch.ledger.ledger import Ledger
+from evalstream.io import readers
 from evalstream.io.output import Output
 from evalstream.reporters import reporter_type
 
 FORMS = ("text", "concise", "jsonl", "json", "github", "sarif", "junit", "html")
-
-
-@pytest.fixture(autouse=True)
-def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take files that were just written for old ones."""
-    for module in (run_state, repeated_call):
-        monkeypatch.setattr(module, "YOUNG_NANOSECONDS", -(10**18))
 
 
 @pytest.fixture
@@ -237,7 +231,7 @@ def test_a_folder_that_a_search_meets_otherwise_is_not_remembered(
 def test_a_call_over_young_files_is_not_remembered(
     store: Path, searches: Searches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repeated_call, "YOUNG_NANOSECONDS", 3600 * 10**9)
+    monkeypatch.setattr(readers, "YOUNG_NANOSECONDS", 3600 * 10**9)
     checked()
     assert searches.of(checked) == 1
 

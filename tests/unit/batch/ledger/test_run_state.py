@@ -8,6 +8,7 @@ from each import each
 
 from evalstream.batch.ledger import run_state
 from evalstream.batch.ledger.run_state import CompanionFinder
+from evalstream.io import readers
 from evalstream.io.names import rows_named_like
 
 
@@ -31,10 +32,7 @@ def test_all_rows_files_named_like_an_aggregate_are_found(
     assert list(CompanionFinder().beside(aggregate)) == expected
 
 
-def test_a_new_file_is_seen_although_the_folder_was_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", -(10**18))  # keeps every listing
+def test_a_new_file_is_seen_although_the_folder_was_listed(tmp_path: Path) -> None:
     finder, aggregate = CompanionFinder(), str(tmp_path / "run.json")
     in_the_past(tmp_path)
     assert not list(finder.beside(aggregate))
@@ -49,6 +47,7 @@ def test_a_new_file_is_seen_although_the_folder_was_listed(
 def test_a_folder_that_changed_just_now_is_listed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(readers, "YOUNG_NANOSECONDS", 3600 * 10**9)
     finder, aggregate = CompanionFinder(), str(tmp_path / "run.json")
     assert not list(finder.beside(aggregate))
     state = os.stat(tmp_path)

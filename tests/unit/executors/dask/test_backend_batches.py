@@ -14,7 +14,6 @@ from rows import bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.batch import packing, scheduler
-from evalstream.batch.ledger import run_state
 from evalstream.batch.parts import PartReporter
 from evalstream.batch.results import ResultStore
 from evalstream.executors.dask import backend as dask
@@ -127,7 +126,6 @@ def test_inputs_without_a_run_are_reported_here(folder: Path, cluster: Machines)
 def test_a_scheduler_that_is_lost_passes_nothing_and_keeps_what_was_done(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", -(10**18))
     with machines(tmp_path, 1) as started, monkeypatch.context() as patch:
         after(4, started.scheduler.kill, patch)
         report = check(folder, started, ledger="ledger", ignore=("ES9",))

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -470,10 +471,24 @@ def test_a_deep_member_is_left_open(inspect: Pair, tmp_path: Path) -> None:
     assert report.runs[0].verdict != "passed"
 
 
-def test_a_source_that_is_not_there_is_named_as_missing() -> None:
-    (run,) = evalstream.check(EXAMPLES / "run.jsonl", source="nope").runs
+@pytest.mark.parametrize("denied", [False, True])
+def test_a_source_that_cannot_be_opened_is_not_called_another_file(
+    denied: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, opened = tmp_path / "log.json", os.open
+
+    def refuse(path: str, *more: int, **named: int) -> int:
+        if path == str(source):
+            raise PermissionError(13, "Permission denied", path)
+        return opened(path, *more, **named)
+
+    if denied:
+        source.write_text("{}")
+        monkeypatch.setattr(os, "open", refuse)
+    (run,) = evalstream.check(EXAMPLES / "run.jsonl", source=str(source)).runs
     assert run.verdict == "incomplete"
-    assert "No such file or directory" in (run.incomplete_reason or "")
+    why = "Permission denied" if denied else "No such file or directory"
+    assert (run.incomplete_reason or "").endswith(f"cannot be compared: {why}")
     assert Checked("source not compared", None) in run.checked
 
 

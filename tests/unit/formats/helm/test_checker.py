@@ -565,6 +565,12 @@ def test_a_request_has_no_more_examples_than_the_run() -> None:
     assert "HLM206" in codes(check())
 
 
+def test_members_of_the_adapter_that_differ_are_named_by_their_pointers() -> None:
+    edit(STATE, lambda state: state["adapter_spec"].update({"a/b": 1}))
+    (finding,) = check()
+    assert (finding.code, finding.pointer) == ("HLM206", "/adapter_spec/a~1b")
+
+
 def test_requests_to_another_model_are_found() -> None:
     edit(STATE, lambda state: state["request_states"][2]["request"].update(model="acme/oak-7b"))
     report = check()

@@ -835,3 +835,10 @@ def test_predictions_of_other_instances_are_those_of_another_run(folder: str) ->
     Path(folder).mkdir(exist_ok=True)
     Path(folder, "preds.jsonl").write_text(text)
     assert ("SWE305" in codes(check("."))) is (folder == ".")
+
+
+def test_reports_that_are_nested_too_deeply_are_not_checked() -> None:
+    for depth in range(1, 6):
+        report = evalstream.check(".", max_depth=depth)
+        assert "ES010" not in report.counts
+        assert report.passed is (depth == 5)
