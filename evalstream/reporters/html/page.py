@@ -85,7 +85,7 @@ def page(
 
 def _summary(report: Report, verdict: str, folder: str) -> Iterator[Child]:
     totals, first = report.totals, next(iter(report.runs), None)
-    limits = cut_visible(summary.join_limits(map(summary.rule_limits, report.runs)), NAME)
+    limits = _describe_limits(report.runs)
     alone = list_file_names(first) if totals.runs == 1 and first is not None else None
     yield tag("p", "evalstream: report of a check", class_="tool")
     yield tag("h1", _badge(verdict, limits))
@@ -203,7 +203,10 @@ def runs_sections(
         head = tag(
             "summary",
             tag(
-                "h3", _badge(run.verdict, _describe_limits(run)), " ", _names(run, overview.folder)
+                "h3",
+                _badge(run.verdict, _describe_limits([run])),
+                " ",
+                _names(run, overview.folder),
             ),
         )
         body = tag("div", run_body(number, run), id=f"run-{number}")
@@ -265,7 +268,7 @@ def _row(one: ListedRun, reason: str, folder: str, *, has_details: bool) -> Mark
     counts = [run.severities.get(severity, 0) for severity in COUNTED]
     return tag(
         "tr",
-        tag("td", _badge(run.verdict, _describe_limits(run)), data_verdict=run.verdict),
+        tag("td", _badge(run.verdict, _describe_limits([run])), data_verdict=run.verdict),
         tag("th", tag("a", names, href=f"#run-{number}") if has_details else names, scope="row"),
         tag("td", run.rows, class_="number"),
         [
@@ -320,8 +323,8 @@ def _badge(verdict: str, limits: str = "") -> Markup:
     )
 
 
-def _describe_limits(run: RunSummary) -> str:
-    return cut_visible(summary.rule_limits(run), NAME)
+def _describe_limits(runs: Iterable[RunSummary]) -> str:
+    return cut_visible(summary.join_limits(map(summary.rule_limits, runs)), NAME)
 
 
 def _severity_counts(counts: dict[Severity, int]) -> list[Markup]:

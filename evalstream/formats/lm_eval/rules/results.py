@@ -66,15 +66,13 @@ def _configurations(document: Mapping[str, Any]) -> Iterator[Violation]:
     for task in object_or_empty(document.get("task_hashes")) if "n-samples" in document else ():
         if task not in counts:
             message = f"n-samples has no task {task!r}"
-            found = _malformed(("n-samples", task), message, None, None)
-            yield found._replace(severity=Severity.WARNING)
+            yield _malformed(("n-samples", task), message, None, None, Severity.WARNING)
     for task, config in configs.items():
         names = object_or_empty(config)
         is_asked = names.get("doc_to_text") is not None
         if is_asked and names.get("doc_to_target") is None and not names.get("use_prompt"):
             message = f"the configuration of {task} lacks 'doc_to_target'"
-            found = _malformed(("configs", task), message, None, None)
-            yield found._replace(severity=Severity.WARNING)
+            yield _malformed(("configs", task), message, None, None, Severity.WARNING)
 
 
 def _figures(results: Results) -> Iterator[Violation]:
@@ -98,8 +96,11 @@ def _wrong_type(path: Path, value: Any, message: str, kind: str) -> Violation:
     return _malformed(path, message, {"type": kind}, value)._replace(keyword="type")
 
 
-def _malformed(path: Path, message: str, expected: Any, found: Any) -> Violation:
-    return LME106.violation(message, path, expected=expected, found=show_value(found))
+def _malformed(
+    path: Path, message: str, expected: Any, found: Any, severity: Severity | None = None
+) -> Violation:
+    shown = show_value(found)
+    return LME106.violation(message, path, expected=expected, found=shown, severity=severity)
 
 
 def check_missing_samples(
@@ -226,14 +227,14 @@ def _pattern(path: Path, found: Any) -> Iterator[Violation]:
             pattern_cost(found)
         except (re.error, OverflowError, RecursionError) as error:
             message = f"the pattern cannot be read, so that nothing is compared with it: {error}"
-            yield _malformed(path, message, None, found)._replace(severity=Severity.WARNING)
+            yield _malformed(path, message, None, found, Severity.WARNING)
 
 
 def _step(path: Path, found: Any) -> Iterator[Violation]:
     is_named = isinstance(found, dict) and isinstance(found.get("function"), str)
     if is_named and not is_known_step(found):
         message = "the harness has no such filter, so that no answer is compared with it"
-        yield _malformed(path, message, None, found)._replace(severity=Severity.WARNING)
+        yield _malformed(path, message, None, found, Severity.WARNING)
 
 
 _TASK: Final = "configs/*"
