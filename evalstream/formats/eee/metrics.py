@@ -45,6 +45,14 @@ _OF_QUALITY = LazyPattern(
 Rows may have is_correct of the sample beside them, or false for want of a better value.
 """
 
+_MEASURE = LazyPattern(
+    r"rouge|bleu|chrf|meteor|bert_?score|perplexity|brier|calibration"
+    r"|(?<![a-z])(?:f1|iou|precision|recall|wer|cer|ter|ece|mcc|bits_per_byte|elo|rank)(?![a-z])"
+)
+"""Words of metrics of which none is another's, nor that of right answers."""
+
+RIGHT_ANSWERS: Final = "right answers"
+
 OTHERWISE_JUDGED = LazyPattern(
     r"grade|llm|gpt|robust|consisten|worst|circular|group|pair|relaxed|toleran"
 )
@@ -119,6 +127,13 @@ def is_graded(metric: str) -> bool:
     if any(part in name for part in _GRADED):
         return True
     return any(word in name for word in _GRADED_WORDS) and _GRADED_WORD.search(name) is not None
+
+
+def list_measures(name: str) -> frozenset[str]:
+    """Return what the name of a metric says that it measures; empty if it says nothing known."""
+    folded = name.casefold().replace("-", "_").replace(" ", "_")
+    found = frozenset(match[0] for match in _MEASURE.finditer(folded))
+    return found | {RIGHT_ANSWERS} if OF_RIGHT_ANSWERS.search(folded) else found
 
 
 def is_of_quality(metric: Any) -> bool:

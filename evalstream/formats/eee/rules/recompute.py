@@ -8,7 +8,13 @@ from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.metrics import OF_ONE_ANSWER, list_names, metric_kinds
+from evalstream.formats.eee.metrics import (
+    METRIC_NAMES,
+    OF_ONE_ANSWER,
+    list_measures,
+    list_names,
+    metric_kinds,
+)
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
@@ -16,6 +22,8 @@ from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import claim_violation, find_open, find_refuted, find_rounded
 from evalstream.stats.claims import kinds
+
+DESCRIPTION: Final = "evaluation_description"
 
 _UNCERTAIN: Final = frozenset(
     kind.name for kind in (kinds.DEVIATION, kinds.ERROR, kinds.INTERVAL, kinds.VARIANCE)
@@ -96,6 +104,7 @@ def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:
             at: dict[str, Any] = {"expected": False, "found": True, "severity": Severity.WARNING}
             yield ES807.violation(message, pointer, **at)
         yield from _other_metric(figures.metric, figures.place)
+        yield from _other_measure(figures.metric, figures.place)
     if len(aggregate.figures) > 1:
         yield from _crossed_metrics(aggregate)
 
@@ -106,7 +115,7 @@ _DESCRIBED: Final = LazyPattern(r"(\S+) (?:from scorer .+|\(filter: .+\))")
 
 def _other_metric(metric: Mapping[str, Any], place: int) -> Iterator[Violation]:
     """Report a metric that has another name than its description, as converters write it."""
-    text = text_or_none(metric.get("evaluation_description")) or ""
+    text = text_or_none(metric.get(DESCRIPTION)) or ""
     described = _DESCRIBED.fullmatch(text) if " from " in text or " (filter" in text else None
     name = text_or_none(metric.get("metric_name"))
     if described is None or not name or name == described[1]:
@@ -115,6 +124,22 @@ def _other_metric(metric: Mapping[str, Any], place: int) -> Iterator[Violation]:
     pointer = f"{RESULTS}/{place}/metric_config/metric_name"
     at: dict[str, Any] = {"expected": described[1], "found": name}
     yield ES807.violation(message, pointer, severity=Severity.WARNING, **at)
+
+
+def _other_measure(metric: Mapping[str, Any], place: int) -> Iterator[Violation]:
+    """Report an id, a kind, and a description of one word, of another metric than its name."""
+    texts = ((key, text_or_none(metric.get(key))) for key in (*METRIC_NAMES, DESCRIPTION))
+    named = [
+        (key, text, list_measures(text))
+        for key, text in texts
+        if text and (key != DESCRIPTION or " " not in text)
+    ]
+    for key, text, measures in named[1:]:
+        first, name, expected = named[0]
+        if measures and expected and measures.isdisjoint(expected):
+            message = f"{key} is of another metric than {first}, which is {name}"
+            pointer = f"{RESULTS}/{place}/metric_config/{key}"
+            yield ES807.violation(message, pointer, found=text, severity=Severity.WARNING)
 
 
 def _crossed_metrics(aggregate: Aggregate) -> Iterator[Violation]:

@@ -816,6 +816,29 @@ def test_a_metric_has_the_name_of_its_description(
 
 
 @each(
+    ("key", "name", "other", "expected"),
+    [
+        ("metric_id", "exact_match", "f1", True),
+        ("metric_id", "accuracy", "word-perplexity", True),
+        ("metric_kind", "F1 score", "accuracy", True),
+        ("evaluation_description", "rouge_l", "exact_match", True),
+        ("evaluation_description", "rouge_l", "share of exact matches", False),
+        ("metric_id", "exact_match", "accuracy", False),
+        ("metric_id", "pass@1", "accuracy", False),
+        ("metric_id", "prompt_strict_acc", "inspect_ai.prompt_strict_acc", False),
+        ("metric_kind", "rouge_l", "text_overlap", False),
+        ("metric_id", None, "f1", False),
+    ],
+)
+def test_an_id_is_of_the_metric_that_the_name_says(
+    key: str, name: Any, other: str, expected: bool
+) -> None:
+    where = f"/evaluation_results/0/metric_config/{key}"
+    found = said("ES807", one_result(metric={"metric_name": name, key: other}))
+    assert found == expected * [(where, WARNING)]
+
+
+@each(
     ("metric", "expected"),
     [
         ({"metric_name": "accuracy", "lower_is_better": True}, True),
