@@ -329,11 +329,7 @@ def _describe_limits(runs: Iterable[RunSummary]) -> str:
 
 def _severity_counts(counts: dict[Severity, int]) -> list[Markup]:
     return [
-        tag(
-            "span",
-            f"{counts[one]:,} {one.label}{'' if counts[one] == 1 else 's'}",
-            class_=one.label,
-        )
+        tag("span", count_noun(counts[one], one.label), class_=one.label)
         for one in sorted(Severity, reverse=True)
         if counts.get(one)
     ]
