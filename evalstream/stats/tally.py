@@ -215,16 +215,16 @@ class FirstSeenCounter(dict[Key, list[int]]):
     def merge(self, later: FirstSeenCounter[Key], shift: int) -> None:
         """Add the counts of rows that come `shift` lines later."""
         for key, (count, line) in later.items():
-            entry = self.get(key)
-            if entry is None:
-                self[key] = [count, line + shift]
-            else:
-                entry[0] += count
+            self.add(key, line + shift, count)
 
     def count(self, key: Key) -> int:
         """Return the number of occurrences of `key`."""
         entry = self.get(key)
         return entry[0] if entry else 0
+
+    def first(self, key: Key) -> int:
+        """Return the line of the first occurrence of `key`. Raises KeyError if it has none."""
+        return self[key][1]
 
     def total(self) -> int:
         """Return the number of occurrences of all keys."""

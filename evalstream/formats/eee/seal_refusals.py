@@ -211,7 +211,8 @@ def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
     if 0 < samples < rows:
         message += f", of {count_noun(samples, 'sample')}"
     pointer = f"{RESULTS}/{result.place}/score_details/uncertainty/num_samples"
-    yield _error(ES802.violation(message, pointer, expected=rows, found=claimed))
+    at: dict[str, Any] = {"pointer": pointer, "severity": Severity.ERROR}
+    yield ES802.violation(message, expected=rows, found=claimed, **at)
 
 
 def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
@@ -235,7 +236,8 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     )
     if unlisted:
         message += f"; {count_noun(unlisted, 'row')} score others"
-    yield _error(ES609.violation(message, f"{RESULTS}/{result.place}/source_data/sample_ids"))
+    pointer = f"{RESULTS}/{result.place}/source_data/sample_ids"
+    yield ES609.violation(message, pointer, severity=Severity.ERROR)
 
 
 def _row_counts(facts: RunFacts, scores: ScoreSums | None) -> tuple[int, ...]:
@@ -255,10 +257,6 @@ def _samples(facts: RunFacts, result: Result) -> int:
     if result.place in facts.tally.scores:
         return facts.coverage.of(result.place).samples
     return count_samples_beside(facts, result) + facts.unjoined_samples
-
-
-def _error(violation: Violation) -> Violation:
-    return violation._replace(severity=Severity.ERROR)
 
 
 def _path_wanted(violation: Violation) -> Violation:

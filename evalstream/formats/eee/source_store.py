@@ -32,9 +32,7 @@ _TABLES: Final = """
 """
 
 
-_FIELDS: Final = "SELECT number, id, part, place, seen, state, data FROM sample WHERE id = ?"
-_IN_ANY_PART: Final = f"{_FIELDS} ORDER BY number LIMIT 10000"
-_IN_PART: Final = f"{_FIELDS} AND part = ? ORDER BY number LIMIT 10000"
+_OF_ID: Final = "SELECT number, id, part, place, seen, state, data FROM sample WHERE id = ?"
 
 
 class SampleState:
@@ -125,11 +123,10 @@ class SourceStore:
 
     def samples(self, identity: str, part: str | None) -> Iterator[KnownSample]:
         """Iterate over the samples of an id and a part, or of all parts, in the log's order."""
-        among = _IN_PART if part is not None else _IN_ANY_PART
-        values = (
-            [encode_name(identity)] if part is None else [encode_name(identity), encode_name(part)]
-        )
-        yield from map(_unpack_sample, self._table.rows(among, *values))
+        in_part = "" if part is None else " AND part = ?"
+        names = [encode_name(one) for one in (identity, part) if one is not None]
+        query = f"{_OF_ID}{in_part} ORDER BY number LIMIT 10000"
+        yield from map(_unpack_sample, self._table.rows(query, *names))
 
     def mark(self, sample: KnownSample, bit: int, state: int) -> None:
         """Note that a row has a sample, and how it differs."""

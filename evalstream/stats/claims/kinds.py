@@ -188,14 +188,6 @@ def _nearest_levels(evidence: Evidence) -> Iterator[Figure]:
         yield Figure("the level nearest to the mean", math.floor(evidence.mean + Fraction(1, 2)))
 
 
-def _least(evidence: Evidence) -> Iterator[Figure]:
-    return make_figures("the least score", evidence.sums.least)
-
-
-def _greatest(evidence: Evidence) -> Iterator[Figure]:
-    return make_figures("the greatest score", evidence.sums.most)
-
-
 def _counts(evidence: Evidence) -> Iterator[Figure]:
     sums, samples = evidence.sums, evidence.cover.samples
     yield Figure("the number of rows", sums.joined_rows + evidence.unknown)
@@ -210,10 +202,6 @@ def _right_answers(evidence: Evidence) -> Iterator[Figure]:
         yield Figure("the number of right answers", evidence.values.get(1, 0))
 
 
-def _number_of_rows(evidence: Evidence) -> Bounds:
-    return 0, evidence.sums.joined_rows or None
-
-
 def words(text: str) -> frozenset[str]:
     """Return the words of a text that lists them."""
     return frozenset(text.split())
@@ -224,7 +212,7 @@ CORRECT: Final = ClaimKind(
     "number of right answers",
     words("n_correct num_correct number_correct correct_count"),
     _right_answers,
-    _number_of_rows,
+    lambda evidence: (0, evidence.sums.joined_rows or None),
     power=0,
 )
 MEAN: Final = ClaimKind(
@@ -239,9 +227,17 @@ MEAN: Final = ClaimKind(
 )
 MEDIAN: Final = ClaimKind("median", words("median"), _medians, _range_of_scores, needs_values=True)
 MODE: Final = ClaimKind("mode", words("mode"), _modes, _range_of_scores, needs_values=True)
-LEAST: Final = ClaimKind("min", words("min minimum min_instance_score"), _least, _range_of_scores)
+LEAST: Final = ClaimKind(
+    "min",
+    words("min minimum min_instance_score"),
+    lambda evidence: make_figures("the least score", evidence.sums.least),
+    _range_of_scores,
+)
 GREATEST: Final = ClaimKind(
-    "max", words("max maximum max_instance_score"), _greatest, _range_of_scores
+    "max",
+    words("max maximum max_instance_score"),
+    lambda evidence: make_figures("the greatest score", evidence.sums.most),
+    _range_of_scores,
 )
 DEVIATION: Final = ClaimKind(
     "standard deviation",

@@ -77,7 +77,8 @@ class RowRewriter:
             other = found.get(change)
             found[change] = here if other is None else _add_changes(here, other)
         tally = ChangeTally()
-        for change, (_, seen) in sorted(found.items(), key=_by_first):
+        in_order = sorted(found.items(), key=lambda one: (one[1][1].lines[0], one[1][0]))
+        for change, (_, seen) in in_order:
             tally.add(change, seen.shown, lines=seen.lines, times=seen.times)
         return tally
 
@@ -126,12 +127,6 @@ def _add_changes(one: _Placed, other: _Placed) -> _Placed:
     order, first = min(one, other, key=lambda placed: placed[1].lines[0])
     lines = tuple(sorted((*one[1].lines, *other[1].lines)))[:MOST_PLACES]
     return order, Occurrences(one[1].times + other[1].times, lines, first.shown)
-
-
-def _by_first(found: tuple[Change, _Placed]) -> tuple[int, int]:
-    """Sort by the first line, and then by the order in it."""
-    order, seen = found[1]
-    return seen.lines[0], order
 
 
 @lru_cache(maxsize=2)

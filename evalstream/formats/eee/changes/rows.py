@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from evalstream.formats.eee.changes import places, supplied
@@ -137,7 +137,7 @@ class _Row:
         texts = None if references is None else self._texts(references)
         if raw is None or raw.type is not json_tree.JsonType.TEXT or texts is None:
             raise RowRefused("sample_hash cannot be computed: the input is not text")
-        digest = new_hash(self._decode_string(raw), texts)
+        digest = hashlib.sha256(json_list(self._decode_string(raw), texts)).hexdigest()
         if self._decode_string(known) != digest:
             before, after = self.splices.of(known), json_tree.quote_text(digest)
             self._kept[f"{supplied.MIGRATED}sample_hash"] = before
@@ -164,7 +164,7 @@ class _Row:
         if self._text("evaluation_id") != wanted:
             raise RowRefused(
                 "evaluation_id is not that of the aggregate; "
-                f"{_decide(supplied.EVALUATION_ID)} writes that of the aggregate"
+                f"--decide {supplied.EVALUATION_ID.name} writes that of the aggregate"
             )
 
     def _keep_one_transcript(self) -> None:
@@ -203,8 +203,7 @@ class _Row:
     def _keep(self, member: json_tree.JsonMember, kind: ChangeKind) -> None:
         """Drop a member, to be kept as text in the metadata. Raises RowRefused if undecided."""
         if kind is not supplied.KEPT and kind.name not in self._migration.decisions:
-            what = _MISPLACED[kind]
-            raise RowRefused(f"{what}; {_decide(kind)} keeps it in metadata")
+            raise RowRefused(f"{_MISPLACED[kind]}; --decide {kind.name} keeps it in metadata")
         before = self.splices.of(member.value)
         after = self.splices.as_text(member.value)
         self._kept[supplied.MIGRATED + member.name] = after
@@ -272,15 +271,6 @@ def refuse_another_id(found: str | None, wanted: str, foreign: str | None) -> No
             "evaluation_id is neither that of the aggregate nor that of the first row; rows of "
             "several runs cannot get one id"
         )
-
-
-def new_hash(raw: str, references: Sequence[str]) -> str:
-    """Return the hash of an input by the recipe that the newest version prefers."""
-    return hashlib.sha256(json_list(raw, references)).hexdigest()
-
-
-def _decide(kind: ChangeKind) -> str:
-    return f"--decide {kind.name}"
 
 
 _MISPLACED: Final = {

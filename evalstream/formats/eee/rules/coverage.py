@@ -25,11 +25,8 @@ def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
         return
     lacking = facts.tally.without_result.total()
     if lacking:
-        first = next(line for _, _, line in facts.tally.without_result.entries())
-        message = (
-            "evaluation_result_id is missing from rows, though the results have ids "
-            f"(first {facts.at(first)})"
-        )
+        first = facts.at(facts.tally.without_result.first(None))
+        message = f"evaluation_result_id is missing from rows, though the results have ids (first {first})"
         yield ES604.violation(message, count=lacking)
     for result in identified:
         if result.place in facts.rowless:
@@ -184,7 +181,8 @@ def _samples_number(facts: RunFacts, result: Result) -> Iterator[Violation]:
     A num_samples that the rows confirm shows that the run covers a part of the dataset.
     """
     declared, claims = result.samples_number, facts.aggregate.claims if facts.aggregate else {}
-    samples, joined = _samples(facts, result), facts.tally.scores[result.place].joined_rows
+    samples = facts.coverage.of(result.place).samples
+    joined = facts.tally.scores[result.place].joined_rows
     if declared is None or declared in (samples, joined, count_samples_beside(facts, result)):
         return
     if samples < declared and claims[result.place].num_samples in (samples, joined):
@@ -199,7 +197,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     if result.sample_ids is None:
         return
     pointer = f"{RESULTS}/{result.place}/{result.data_in}/sample_ids"
-    samples, listed = _samples(facts, result), len(result.sample_ids)
+    samples, listed = facts.coverage.of(result.place).samples, len(result.sample_ids)
     unlisted = [
         (count, line)
         for place, count, line in facts.tally.unlisted.entries()
@@ -212,10 +210,6 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
         number = count_noun(listed, "sample")
         message = f"sample_ids lists {number}, but the rows score {samples:,} of them"
         yield ES609.violation(message, pointer)
-
-
-def _samples(facts: RunFacts, result: Result) -> int:
-    return facts.coverage.of(result.place).samples
 
 
 def _foreign_evaluation(context: RowContext) -> RowCheck | None:

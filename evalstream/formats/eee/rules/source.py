@@ -76,10 +76,9 @@ def _unlike_the_log(facts: RunFacts) -> Iterator[Violation]:
     forms = facts.tally.hash_forms
     count = forms.count(UNLIKE_LOG)
     if count:
-        first = next(line for form, _, line in forms.entries() if form == UNLIKE_LOG)
         message = (
             "input.raw or the reference has another hash than the prompt_hash or target_hash of"
-            f" the harness in metadata (first {facts.at(first)})"
+            f" the harness in metadata (first {facts.at(forms.first(UNLIKE_LOG))})"
         )
         severity = None if forms.count(LIKE_LOG) else Severity.WARNING
         yield ES410.violation(message, count=count, severity=severity)
