@@ -243,12 +243,9 @@ class FindingsByFile:
         """Return the files that belong to no run, in the order of their findings."""
         query = """SELECT file FROM findings WHERE file NOT IN (SELECT file FROM claimed)
             GROUP BY file ORDER BY min(number)"""
-        return [_name(key) for (key,) in self._base.execute(query)]
+        found = self._base.execute(query)
+        return [key.decode(errors="surrogatepass") for (key,) in found]
 
 
 def _key(file: str) -> bytes:
     return file.encode(errors="surrogatepass")
-
-
-def _name(key: bytes) -> str:
-    return key.decode(errors="surrogatepass")

@@ -213,16 +213,11 @@ def join_limits(limits: Iterable[str]) -> str:
 def list_verified(run: RunSummary) -> list[Checked]:
     """Say what was verified of a run, and what was not."""
     parts = [*_seal_parts(run), *run.checked]
-    claims = describe_states(count_states(run.claims))
-    if claims:
-        parts.append(Checked(f"claims: {claims}", _claims_hold(run)))
+    if claims := describe_states(count_states(run.claims)):
+        states = {claim.state for claim in run.claims}
+        is_ok = False if State.REFUTED in states else None if State.OPEN in states else True
+        parts.append(Checked(f"claims: {claims}", is_ok))
     return parts
-
-
-def _claims_hold(run: RunSummary) -> bool | None:
-    """Return whether all claims hold: False if one is refuted, None if one is open."""
-    states = {claim.state for claim in run.claims}
-    return False if State.REFUTED in states else None if State.OPEN in states else True
 
 
 def _seal_parts(run: RunSummary) -> list[Checked]:
