@@ -200,13 +200,9 @@ def _input_digests(row: Mapping[str, Any]) -> InputDigests | None:
         return None
     raw, reference = covered
     references = [reference] if isinstance(reference, str) else reference
-    return InputDigests(raw, references, _choices(row))
-
-
-def _choices(row: Mapping[str, Any]) -> list[str]:
     choices = row["input"].get("choices")
-    texts = choices if isinstance(choices, list) else []
-    return [text if isinstance(text, str) else f"{text}" for text in texts]
+    texts = [f"{text}" for text in choices] if isinstance(choices, list) else []
+    return InputDigests(raw, references, texts)
 
 
 def _flags(correct: Any, *, failed: bool) -> int:

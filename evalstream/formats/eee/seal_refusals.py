@@ -53,10 +53,6 @@ class Refusal(NamedTuple):
     refutes: bool = False
     others: tuple[Violation, ...] = ()
 
-    def beside(self, failing: Iterable[Violation]) -> Refusal:
-        """Return the refusal with the violations that would fail in the sealed aggregate."""
-        return self._replace(others=tuple(failing))
-
     def keep_reasons(self, violations: FileViolations) -> FileViolations:
         """Add the reasons to the violations of the files that are sealed all the same."""
         keys = violations.keys()

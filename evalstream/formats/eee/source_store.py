@@ -118,7 +118,11 @@ class SourceStore:
         """Keep a sample; `due` has a bit for each result that a row of it should score."""
         self.count += 1
         names = encode_name(sample.id), encode_name(sample.part), encode_name(sample.place)
-        row = (self.count, *names, _bits(due), b"", 0, _pack_sample(sample))
+        messages = [
+            _packed_members({"role": (one.role,), **one.members}) for one in sample.messages
+        ]
+        packed = [_packed_members(sample.members), messages, sample.scores, sample.default]
+        row = (self.count, *names, _bits(due), b"", 0, json.dumps(packed))
         self._table.add("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
 
     def samples(self, identity: str, part: str | None) -> Iterator[KnownSample]:
@@ -185,11 +189,6 @@ class SourceStore:
 
 def _bits(value: int) -> bytes:
     return value.to_bytes((value.bit_length() + 7) // 8, "little")
-
-
-def _pack_sample(sample: SourceSample) -> str:
-    messages = [_packed_members({"role": (one.role,), **one.members}) for one in sample.messages]
-    return json.dumps([_packed_members(sample.members), messages, sample.scores, sample.default])
 
 
 def _packed_members(stated: Stated) -> dict[str, list[Any]]:

@@ -188,6 +188,14 @@ def _nearest_levels(evidence: Evidence) -> Iterator[Figure]:
         yield Figure("the level nearest to the mean", math.floor(evidence.mean + Fraction(1, 2)))
 
 
+def _least(evidence: Evidence) -> Iterator[Figure]:
+    return make_figures("the least score", evidence.sums.least)
+
+
+def _greatest(evidence: Evidence) -> Iterator[Figure]:
+    return make_figures("the greatest score", evidence.sums.most)
+
+
 def _counts(evidence: Evidence) -> Iterator[Figure]:
     sums, samples = evidence.sums, evidence.cover.samples
     yield Figure("the number of rows", sums.joined_rows + evidence.unknown)
@@ -227,17 +235,9 @@ MEAN: Final = ClaimKind(
 )
 MEDIAN: Final = ClaimKind("median", words("median"), _medians, _range_of_scores, needs_values=True)
 MODE: Final = ClaimKind("mode", words("mode"), _modes, _range_of_scores, needs_values=True)
-LEAST: Final = ClaimKind(
-    "min",
-    words("min minimum min_instance_score"),
-    lambda evidence: make_figures("the least score", evidence.sums.least),
-    _range_of_scores,
-)
+LEAST: Final = ClaimKind("min", words("min minimum min_instance_score"), _least, _range_of_scores)
 GREATEST: Final = ClaimKind(
-    "max",
-    words("max maximum max_instance_score"),
-    lambda evidence: make_figures("the greatest score", evidence.sums.most),
-    _range_of_scores,
+    "max", words("max maximum max_instance_score"), _greatest, _range_of_scores
 )
 DEVIATION: Final = ClaimKind(
     "standard deviation",

@@ -181,18 +181,13 @@ class RowRepairer:
         tree = parse_tree(text)
         if tree.type is not JsonType.OBJECT:
             raise ValueError("the line is not a JSON object")
-        self._refuse_another_id(text, tree)
+        wanted, foreign = self._repairs.evaluation_id, self._repairs.foreign_id
+        if wanted is not None:
+            refuse_another_id(read_string(text, tree.value("evaluation_id")), wanted, foreign)
         splices = Splices(text, tree)
         applied = reshape(splices, self._place(*self._version(text, tree)))
         keep_in_metadata(splices, replaced_id(splices, applied))
         return splices.apply(), applied
-
-    def _refuse_another_id(self, text: str, tree: Node) -> None:
-        wanted = self._repairs.evaluation_id
-        if wanted is None:
-            return
-        found = read_string(text, tree.value("evaluation_id"))
-        refuse_another_id(found, wanted, self._repairs.foreign_id)
 
     def _version(self, text: str, tree: Node) -> tuple[str, bool]:
         """Return the version that a row is checked by, and whether it is in annotation form."""

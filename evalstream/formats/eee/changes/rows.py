@@ -126,7 +126,8 @@ class _Row:
             return
         written = json_tree.encode_string(found, ascii_only=self.splices.ascii_only)
         self.splices.add(self.tree, "evaluation_result_id", written)
-        self._apply(supplied.RESULT_ID, "/evaluation_result_id", None, written)
+        change = make_applied(supplied.RESULT_ID, "/evaluation_result_id", None, written)
+        self.applied.append(change)
 
     def hash_again(self) -> None:
         """Replace the hash of the input, if that is decided and the row has one."""
@@ -142,7 +143,7 @@ class _Row:
             before, after = self.splices.of(known), json_tree.quote_text(digest)
             self._kept[f"{supplied.MIGRATED}sample_hash"] = before
             self.splices.replace(known, after)
-            self._apply(supplied.REHASH, "/sample_hash", before, after)
+            self.applied.append(make_applied(supplied.REHASH, "/sample_hash", before, after))
 
     def write_kept(self) -> None:
         """Add to the metadata what was dropped."""
@@ -185,7 +186,7 @@ class _Row:
             return
         empty = other if self._is_set(own) or not self._is_set(other) else own
         self.splices.drop(self.tree, empty)
-        self._apply(NULL_DROPPED, f"/{empty}", "null", None)
+        self.applied.append(make_applied(NULL_DROPPED, f"/{empty}", "null", None))
 
     def _is_set(self, name: str) -> bool:
         value = self.tree.value(name)
@@ -210,9 +211,6 @@ class _Row:
         self.splices.drop(self.tree, member.name)
         place = "/*" if kind is supplied.KEPT else f"/{member.name}"
         self.applied.append(make_applied(kind, pointer((member.name,)), before, after, place))
-
-    def _apply(self, kind: ChangeKind, where: str, before: str | None, after: str | None) -> None:
-        self.applied.append(make_applied(kind, where, before, after))
 
     def _text(self, name: str) -> str | None:
         return json_tree.read_string(self.splices.text, self.tree.value(name))

@@ -15,7 +15,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import Repair, RepairAction, RowCheck, Rule, declare_rule
-from evalstream.stats.coverage import MOST_MARKS, ResultCoverage
+from evalstream.stats.coverage import MOST_MARKS
 
 
 def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
@@ -73,22 +73,17 @@ def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
 def _uneven_repeats(facts: RunFacts) -> Iterator[Violation]:
     for result in facts.context.results if facts.tally.is_whole else ():
         cover = facts.coverage.of(result.place)
-        if result.place in facts.tally.scores and not cover.is_even:
+        marks, message = cover.marks or {}, None
+        # No repeat of a sample may come twice.
+        if cover.is_even and any(marks) and sum(marks.values()) == cover.repeats:
+            message = _chosen_repeats(cover.samples, marks)
+        elif not cover.is_even:
             message = (
                 f"{count_noun(cover.samples, 'sample')} of this result have {cover.repeats:,} repeats, "
                 "not all equally many; a sample with more repeats counts more"
             )
+        if message and result.place in facts.tally.scores:
             yield ES610.violation(message, f"{RESULTS}/{result.place}")
-        elif result.place in facts.tally.scores and _are_judged(cover):
-            chosen = _chosen_repeats(cover.samples, cover.marks or {})
-            if chosen:
-                yield ES610.violation(chosen, f"{RESULTS}/{result.place}")
-
-
-def _are_judged(cover: ResultCoverage) -> bool:
-    """Tell whether rows are marked as repeats, and no repeat of a sample comes twice."""
-    marks = cover.marks or {}
-    return any(marks) and sum(marks.values()) == cover.repeats
 
 
 def _chosen_repeats(samples: int, marks: Mapping[int, int]) -> str | None:
