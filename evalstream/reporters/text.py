@@ -128,10 +128,7 @@ class _GroupLines:
             if is_one:
                 self._lines.write(self._lines.path(files.pop(), 2), indent=2)
             for entry in entries:
-                if is_one:
-                    self._in_one_file(entry)
-                else:
-                    self._in_files(entry)
+                (self._in_one_file if is_one else self._in_files)(entry)
             if beyond:
                 more = count_noun(beyond, "more finding")
                 self._lines.write(Span(f"… and {more} (-v lists them)"), indent=2)

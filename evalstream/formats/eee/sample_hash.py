@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Final
 
 from evalstream.formats.eee.versions import VERSIONS
@@ -94,7 +95,7 @@ def matching_recipes(
 
 def _hashed_bytes(raw: str, reference: Reference, recipes: Sequence[str]) -> dict[str, bytes]:
     """Return the bytes that each recipe hashes; the texts are escaped once for all of them."""
-    escape = _Escaped().__getitem__
+    escape = cache(ascii_text)
     covered: dict[str, bytes] = {}
     for name in recipes:
         if name in _ESCAPING:
@@ -103,14 +104,6 @@ def _hashed_bytes(raw: str, reference: Reference, recipes: Sequence[str]) -> dic
             with suppress(UnicodeEncodeError):
                 covered[name] = RECIPES[name](raw, reference)
     return covered
-
-
-class _Escaped(dict[str, bytes]):
-    """Texts as Python's json module writes them."""
-
-    def __missing__(self, text: str) -> bytes:
-        self[text] = ascii_text(text)
-        return self[text]
 
 
 def _as_list(reference: Reference) -> Sequence[str]:

@@ -88,7 +88,9 @@ def _row(claim: JudgedClaim) -> Markup:
 def _figure(found: Any) -> str | Markup:
     if found is None:
         return "—"
-    return format_number(found) if _is_number(found) else value(found)
+    if _is_number(found):
+        return format_number(found)
+    return tag("code", cut_visible(dumps(found).decode(), VALUE))
 
 
 def _difference(claim: JudgedClaim) -> str | Markup:
@@ -276,11 +278,6 @@ def size(count: int) -> str:
             break
         amount, unit = amount / 1024, larger
     return f"{exact} ({amount:.1f} {unit})" if unit else exact
-
-
-def value(found: object) -> Markup:
-    """Return a JSON value, cut short if it is long."""
-    return tag("code", cut_visible(dumps(found).decode(), VALUE))
 
 
 def name(path: str) -> Markup:

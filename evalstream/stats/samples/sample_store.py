@@ -162,15 +162,10 @@ def _reduce_repeats(samples: Array, rows: Array, starts: Array) -> None:
     samples["failed"] = np.add.reduceat(is_failed.astype(np.int64), starts)
     samples["flags"] = np.bitwise_and.reduceat(rows["flags"] & _JUDGED, starts)
     samples["flags"] |= np.where(samples["failed"] != 0, _FAILED, np.uint64(0))
-    samples["cluster"] = _common_values(rows["cluster"], starts)
+    # Where the clusters of a sample's rows differ, it has none.
+    least, most = (one.reduceat(rows["cluster"], starts) for one in (np.minimum, np.maximum))
+    samples["cluster"] = np.where(least == most, least, np.uint64(UNKNOWN))
     _reduce_scores(samples, rows["score"], starts, sizes)
-
-
-def _common_values(values: Array, starts: Array) -> Array:
-    """Return the value that all rows of a sample have, UNKNOWN where they differ."""
-    least, most = (one.reduceat(values, starts) for one in (np.minimum, np.maximum))
-    found: Array = np.where(least == most, least, np.uint64(UNKNOWN))
-    return found
 
 
 def _reduce_scores(samples: Array, scores: Array, starts: Array, sizes: Array) -> None:

@@ -15,6 +15,9 @@ from evalstream.parsing.lazy_regex import LazyPattern
 
 Row = Mapping[str, Any]
 
+NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
+"""The types of a score: JSON's numbers, and true and false, which count as 1 and 0."""
+
 PROMPT: Final = "prompt"
 SOURCE: Final = "source"
 LOG: Final = "log"
@@ -163,8 +166,12 @@ def plain_text(text: Any) -> str | None:
 
 def output_texts(row: Row) -> Sequence[str]:
     """Return the texts of output.raw."""
-    output: Any = member(row.get("output"), "raw")
-    texts = output if output.__class__ is list else [output]
+    return list_texts(member(row.get("output"), "raw"))
+
+
+def list_texts(value: Any) -> list[str]:
+    """Return the texts among some values, or a single one."""
+    texts = value if value.__class__ is list else [value]
     return [text for text in texts if text.__class__ is str]
 
 

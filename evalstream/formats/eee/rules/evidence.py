@@ -12,6 +12,7 @@ from evalstream.formats.eee.aggregate import RESULTS, Result
 from evalstream.formats.eee.facts import RowContext, RunFacts
 from evalstream.formats.eee.row_view import has_error
 from evalstream.formats.eee.rules.answers import (
+    NUMBERS,
     chooses_right,
     find_misjudged,
     is_right_for_nothing,
@@ -42,7 +43,6 @@ BEST_IS_WRONG: Final = 4
 """The bit of a score of 1 that rows call wrong."""
 
 _SCORED_BY_HELM: Final = "helm"
-_NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
 
 
 def _correct_versus_score(context: RowContext) -> RowCheck:
@@ -87,7 +87,7 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
     score, scale = member(row.get("evaluation"), "score"), read_scale(result)
     kept = _read_metrics(row)
     yield from _check_log(row, kept)
-    if score.__class__ not in _NUMBERS or scale is None or scale.is_turned or has_error(row):
+    if score.__class__ not in NUMBERS or scale is None or scale.is_turned or has_error(row):
         return
     worst = 0 if scale.worst is None else scale.worst
     best = 1 if scale.best is None else scale.best
@@ -136,8 +136,8 @@ def _check_log(row: Row, kept: Mapping[str, Any] | None) -> Iterator[Violation]:
     yield from _check_filter(row, kept)
     score, identity = member(row.get("evaluation"), "score"), row.get("evaluation_result_id")
     own = [one for one in kept if identity is None or f"{identity}:".startswith(f"{one}:")]
-    logged = [kept[one] for one in own or kept if kept[one].__class__ in _NUMBERS]
-    if logged and score.__class__ in _NUMBERS and not _is_logged(score, logged):
+    logged = [kept[one] for one in own or kept if kept[one].__class__ in NUMBERS]
+    if logged and score.__class__ in NUMBERS and not _is_logged(score, logged):
         message = "the score is not that of the harness, which lm_eval_metrics keeps"
         yield ES808.violation(message, "/evaluation/score", expected=logged[0], found=score)
     elif identity is not None and not own:
@@ -286,7 +286,7 @@ def _read_claimed(row: Row) -> tuple[bool, Any] | None:
     """Return is_correct and the score of a row, None where one of them is missing."""
     evaluation = row.get("evaluation")
     score, correct = member(evaluation, "score"), member(evaluation, "is_correct")
-    if correct.__class__ is not bool or score.__class__ not in _NUMBERS:
+    if correct.__class__ is not bool or score.__class__ not in NUMBERS:
         return None
     return correct, score
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.facts import by_version, in_any_context
+from evalstream.formats.eee.rules.answers import list_texts
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer
@@ -85,7 +86,7 @@ def _answer_leak(row: Row, version: str) -> Iterable[Violation]:
     if _has_answer(raw, row, version):
         return (ES312.violation("input.raw contains the assistant's answer", "/input/raw"),)
     # Many questions end with their last choice, which may be the right one.
-    references = () if sample.get("choices") else _texts(sample.get("reference"))
+    references = [] if sample.get("choices") else list_texts(sample.get("reference"))
     if any(_ends_with(raw.rstrip(), text) for text in references):
         return (ES312.violation("input.raw ends with the reference", "/input/raw"),)
     return ()
@@ -135,12 +136,7 @@ def _ends_with(text: str, reference: str) -> bool:
 
 
 def _long_strings(value: Any) -> Iterator[str]:
-    return (bare for text in _texts(value) if len(bare := text.strip()) >= TELLING_CHARACTERS)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    listed = value if value.__class__ is list else [value]
-    return (text for text in listed if text.__class__ is str)
+    return (bare for text in list_texts(value) if len(bare := text.strip()) >= TELLING_CHARACTERS)
 
 
 def _credential(row: Row) -> Iterable[Violation]:

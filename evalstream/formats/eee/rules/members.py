@@ -11,6 +11,7 @@ from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Result
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.metrics import BINARY
+from evalstream.formats.eee.rules.answers import NUMBERS
 from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one, of_length
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
@@ -54,7 +55,6 @@ DAY: Final = 86_400.0
 
 SPLITS: Final = ("train", "val", "validation", "test")
 _ZERO_OR_ONE: Final = (0, 1)
-_NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
 
 _LIMITS: Final = ("time_limit", "message_limit", "token_limit")
 _SAMPLING: Final = ("temperature", "top_p", "top_k", "max_tokens")
@@ -342,7 +342,7 @@ def _neither_zero_nor_one(context: RowContext) -> RowCheck | None:
 
     def check(row: Mapping[str, Any]) -> Iterable[Violation]:
         score: Any = member(row.get("evaluation"), "score")
-        if score.__class__ not in _NUMBERS or score in _ZERO_OR_ONE:
+        if score.__class__ not in NUMBERS or score in _ZERO_OR_ONE:
             return ()
         result = join.result(row)
         if result is None or result.score_type != BINARY:

@@ -12,7 +12,7 @@ from evalstream.formats.eee.aggregate import RESULTS, SOURCE_DATA, Aggregate, Re
 from evalstream.formats.eee.facts import RowContext, in_any_context
 from evalstream.formats.eee.metrics import BINARY, LEVELS, UNKNOWN_LEVEL
 from evalstream.formats.eee.row_view import has_error
-from evalstream.formats.eee.rules.answers import LETTER, output_texts
+from evalstream.formats.eee.rules.answers import LETTER, NUMBERS, output_texts
 from evalstream.formats.eee.rules.attribution import Row, is_blank
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
@@ -47,7 +47,7 @@ def _score_out_of_bounds(context: RowContext) -> RowCheck | None:
 
     def check(row: Row) -> Iterable[Violation]:
         score: Any = member(row.get("evaluation"), "score")
-        if score.__class__ not in _NUMBERS or lowest <= score <= highest:
+        if score.__class__ not in NUMBERS or lowest <= score <= highest:
             return ()
         result = join.result(row)
         broken = None if result is None else _broken_bound(result, score)
@@ -307,8 +307,6 @@ def _sums(base: Any, extras: Sequence[Any]) -> Iterator[Any]:
         for chosen in combinations(extras, size):
             yield base + sum(chosen)
 
-
-_NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
 
 ES308: Final = declare_rule(
     "ES308", row=_score_out_of_bounds, reads=("/evaluation/score",), in_scanner=True
