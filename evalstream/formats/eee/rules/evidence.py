@@ -19,6 +19,7 @@ from evalstream.formats.eee.rules.answers import (
     read_exact_answer,
     split_words,
 )
+from evalstream.formats.eee.rules.searched_answers import find_unshown, looks_for_references
 from evalstream.formats.eee.score_scale import (
     is_extreme,
     is_of_correctness,
@@ -230,8 +231,7 @@ def _half_right(facts: RunFacts) -> Iterator[Violation]:
             continue
         if result.kind is not kinds.MEAN or len(scores.values or ()) != 2 or scores.unscored:
             continue
-        cover = facts.coverage.of(result.place)
-        if cover.repeats > cover.samples:
+        if not _has_single_rows(result, facts):
             continue
         if scores.least != scale.worst or scale.best is None or not right < scale.best < math.inf:
             continue
@@ -255,8 +255,12 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
     """Report results whose rows do not judge equal scores, or like answers, in the same way."""
     yield from _called_both(facts)
     yield from _half_right(facts)
+    is_searched = looks_for_references(facts.context.library, facts.context.results)
     for result in facts.context.results:
         misjudged = list(find_misjudged(facts, result.place))
+        if is_searched and _has_single_rows(result, facts):
+            misjudged = [found for found in misjudged if not found.is_right]
+            yield from _right_unshown(result, facts)
         for found in misjudged if misjudged and _is_of_single_answers(result, facts) else ():
             answer = "is no reference" if found.is_right else "is a reference"
             message = (
@@ -269,10 +273,27 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
             )
 
 
+def _right_unshown(result: Result, facts: RunFacts) -> Iterator[Violation]:
+    found = find_unshown(facts, result.place)
+    if found is not None:
+        message = (
+            f"is_correct is true though the answer shows no reference (first {facts.at(found.first)}),"
+            f" and the scorer {result.scorer} looks for one"
+        )
+        pointer = f"{RESULTS}/{result.place}"
+        yield ES808.violation(message, pointer, severity=Severity.WARNING, count=found.rows)
+
+
+def _has_single_rows(result: Result, facts: RunFacts) -> bool:
+    """Tell whether samples have one row each: the score of repeats may be that of all of them."""
+    cover = facts.coverage.of(result.place)
+    return cover.repeats <= cover.samples
+
+
 def _is_of_single_answers(result: Result, facts: RunFacts) -> bool:
     """Tell whether scores judge one answer each: no grades, and none of all repeats of a sample."""
-    cover, scale = facts.coverage.of(result.place), read_scale(result)
-    if scale is None or scale.is_turned or cover.repeats > cover.samples:
+    scale = read_scale(result)
+    if scale is None or scale.is_turned or not _has_single_rows(result, facts):
         return False
     if result.metric is not None:
         exact = result.metric.removeprefix("quasi_").removeprefix("prefix_")

@@ -1,0 +1,70 @@
+"""Answers in which scorers of Inspect look for a reference, and right ones that show none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from evalstream.formats.eee.aggregate import Result
+from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.rules.answers import (
+    ANSWER,
+    LONGEST_ANSWER,
+    UNSHOWN,
+    Misjudged,
+    Row,
+    only_answer,
+    sum_rows,
+)
+from evalstream.parsing.json import member
+from evalstream.parsing.lazy_regex import LazyPattern
+
+SEARCHING_SCORERS: Final = frozenset({"answer", "choice", "exact", "includes", "match", "pattern"})
+"""Scorers of Inspect that call an answer right only if it shows a target (inspect_ai/scorer)."""
+
+
+def looks_for_references(library: str | None, results: Sequence[Result]) -> bool:
+    """Tell whether all scores are of one scorer of Inspect that looks for references in answers.
+
+    Of several scorers its converter shows the answer of the last one.
+    """
+    scorers = {result.scorer for result in results}
+    is_alone = len(scorers) == 1 and SEARCHING_SCORERS.issuperset(scorers)
+    return is_alone and "inspect" in (library or "").casefold()
+
+
+def find_unshown(facts: RunFacts, place: int) -> Misjudged | None:
+    """Return the right answers of a result that surely are no reference, None if there are none."""
+    unlike = ((False, True), (UNSHOWN, True))
+    found = [
+        (line, rows)
+        for key, rows, line in facts.tally.habits.entries()
+        if key[:2] == (ANSWER, place) and key[3:] in unlike
+    ]
+    return Misjudged(True, sum_rows(found), found[0][0], 0) if found else None
+
+
+def shows_no_reference(row: Row) -> bool:
+    """Tell whether an answer shows nothing of any reference: no word, and no digit if it has one.
+
+    False also for an answer without text, for references that are no list, which may be joined,
+    and for letters beyond ASCII.
+    """
+    text, references = only_answer(row), member(row.get("input"), "reference")
+    if references.__class__ is not list or not references or text.__class__ is not str:
+        return False
+    if not (text.strip(" ") and all(one.__class__ is str and one.isascii() for one in references)):
+        return False
+    return text.isascii() and all(_shows_nothing(text, one) for one in references)
+
+
+_BESIDE_WORDS = LazyPattern(r"[^0-9a-z]+")
+_DIGIT = LazyPattern(r"[0-9]")
+
+
+def _shows_nothing(text: str, reference: str) -> bool:
+    shown = _BESIDE_WORDS.sub("", text.lower())
+    words = _BESIDE_WORDS.sub(" ", reference.lower()).split()
+    if _DIGIT.search(reference) and _DIGIT.search(text):
+        return False
+    return bool(words) and not any(len(one) > LONGEST_ANSWER or one in shown for one in words)
