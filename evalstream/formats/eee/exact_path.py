@@ -81,7 +81,7 @@ class ExactPath:
     @cached_property
     def looks_for_references(self) -> bool:
         """Whether right answers show a reference."""
-        return searched_answers.looks_for_references(self.context.library, self.context.results)
+        return bool(searched_answers.list_searching(self.context.library, self.context.results))
 
     @cached_property
     def check_hash(self) -> sample_hash.HashCheck:

@@ -14,12 +14,12 @@ from evalstream.formats.eee.row_view import has_error
 from evalstream.formats.eee.rules.answers import (
     chooses_right,
     find_misjudged,
+    is_by_lm_eval,
     is_right_for_nothing,
     matches_reference,
     read_exact_answer,
-    split_words,
 )
-from evalstream.formats.eee.rules.searched_answers import find_unshown, looks_for_references
+from evalstream.formats.eee.rules.searched_answers import find_unshown, list_searching
 from evalstream.formats.eee.score_scale import (
     is_extreme,
     is_of_correctness,
@@ -100,7 +100,7 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
         at["pointer"], at["found"] = "/evaluation/is_correct", True
         yield ES808.violation(message, severity=Severity.WARNING, **at)
         return
-    is_chosen = chooses_right(row, result) if kept or _is_by_lm_eval(library) else None
+    is_chosen = chooses_right(row, result) if kept or is_by_lm_eval(library) else None
     if is_chosen is not None and score != (best if is_chosen else worst):
         is_not = "" if is_chosen else "not "
         message = f"extracted_value is {is_not}the choice that the reference numbers, but the score"
@@ -255,10 +255,10 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
     """Report results whose rows do not judge equal scores, or like answers, in the same way."""
     yield from _called_both(facts)
     yield from _half_right(facts)
-    is_searched = looks_for_references(facts.context.library, facts.context.results)
+    searching = list_searching(facts.context.library, facts.context.results)
     for result in facts.context.results:
         misjudged = list(find_misjudged(facts, result.place))
-        if is_searched and _has_single_rows(result, facts):
+        if result.place in searching and _has_single_rows(result, facts):
             misjudged = [found for found in misjudged if not found.is_right]
             yield from _right_unshown(result, facts)
         for found in misjudged if misjudged and _is_of_single_answers(result, facts) else ():
@@ -278,7 +278,7 @@ def _right_unshown(result: Result, facts: RunFacts) -> Iterator[Violation]:
     if found is not None:
         message = (
             f"is_correct is true though the answer shows no reference (first {facts.at(found.first)}),"
-            f" and the scorer {result.scorer} looks for one"
+            f" and {result.scorer or result.metric} looks for one"
         )
         pointer = f"{RESULTS}/{result.place}"
         yield ES808.violation(message, pointer, severity=Severity.WARNING, count=found.rows)
@@ -363,10 +363,6 @@ def _scores_one_answer(row: Row, result: Result | None, library: str | None) -> 
     if (library or "").strip().casefold() == _SCORED_BY_HELM:
         return False
     return not _grades(row, result) and not metrics.is_of_quality(_metric_of(row, result))
-
-
-def _is_by_lm_eval(library: str | None) -> bool:
-    return library is None or "".join(split_words(library)).startswith("lmeval")
 
 
 def _show_score(score: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Answers in which scorers of Inspect look for a reference, and right ones that show none."""
+"""Answers in which a scorer looks for a reference, and right ones that show none."""
 
 from __future__ import annotations
 
@@ -13,24 +13,34 @@ from evalstream.formats.eee.rules.answers import (
     UNSHOWN,
     Misjudged,
     Row,
+    is_by_lm_eval,
     only_answer,
     sum_rows,
 )
 from evalstream.parsing.json import member
 from evalstream.parsing.lazy_regex import LazyPattern
 
-SEARCHING_SCORERS: Final = frozenset({"answer", "choice", "exact", "includes", "match", "pattern"})
+SEARCHING_SCORERS: Final = frozenset(
+    {"answer", "choice", "exact", "f1", "includes", "match", "pattern"}
+)
 """Scorers of Inspect that call an answer right only if it shows a target (inspect_ai/scorer)."""
 
+_EXACT_MATCH: Final = "exact_match"
+"""The metric of lm-eval that compares the filtered response with a target."""
 
-def looks_for_references(library: str | None, results: Sequence[Result]) -> bool:
-    """Tell whether all scores are of one scorer of Inspect that looks for references in answers.
 
-    Of several scorers its converter shows the answer of the last one.
+def list_searching(library: str | None, results: Sequence[Result]) -> Sequence[int]:
+    """Return the places of results whose rows are right only if the answer shows a reference.
+
+    Of several scorers the converter of Inspect shows the answer of the last one.
     """
-    scorers = {result.scorer for result in results}
-    is_alone = len(scorers) == 1 and SEARCHING_SCORERS.issuperset(scorers)
-    return is_alone and "inspect" in (library or "").casefold()
+    name, scorers = (library or "").casefold(), {result.scorer for result in results}
+    if "inspect" in name:
+        is_alone = len(scorers) == 1 and SEARCHING_SCORERS.issuperset(scorers)
+        return [result.place for result in results] if is_alone else []
+    if not is_by_lm_eval(name):
+        return []
+    return [result.place for result in results if result.metric == _EXACT_MATCH]
 
 
 def find_unshown(facts: RunFacts, place: int) -> Misjudged | None:

@@ -12,7 +12,7 @@ from rows import Row, aggregate_of, bytes_of, sound_rows
 
 import evalstream
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.rules.searched_answers import looks_for_references, shows_no_reference
+from evalstream.formats.eee.rules.searched_answers import list_searching, shows_no_reference
 
 
 def answered(output: Any, references: Any) -> Row:
@@ -57,15 +57,20 @@ def test_an_answer_shows_no_reference_only_where_that_is_sure(
     assert shows_no_reference(answered(output, references)) is expected
 
 
+def described(name: str, scorer: str) -> Row:
+    return {"evaluation_description": name if name == scorer else f"{name} from {scorer}"}
+
+
 def inspected(rows: list[Row], *scorers: str, library: str = "inspect_ai") -> Row:
     """Return an aggregate as the converter of Inspect writes it, with a result for each scorer."""
     document = aggregate_of("0.3.0", bytes_of(rows), len(rows))
     (result,) = document["evaluation_results"]
-    metric = {**result["metric_config"], "metric_name": "accuracy", "metric_id": "accuracy"}
+    metric = result["metric_config"]
     document["eval_library"] = {"name": library, "version": "0.3.285"}
     document["evaluation_results"] = [
-        result | {"metric_config": metric | {"evaluation_description": f"accuracy from {scorer}"}}
+        result | {"metric_config": metric | {"metric_name": name, **described(name, scorer)}}
         for scorer in scorers
+        for name in ("accuracy" if "scorer" in scorer else scorer,)
     ]
     return document
 
@@ -81,13 +86,16 @@ def inspected(rows: list[Row], *scorers: str, library: str = "inspect_ai") -> Ro
         (["scorer my_match"], "inspect_ai", False),
         (["match"], "inspect_ai", False),
         (["scorer match"], "lm_eval", False),
+        (["exact_match"], "lm_eval", True),
+        (["exact_match"], "helm", False),
+        (["acc"], "lm-evaluation-harness", False),
         ([], "inspect_ai", False),
     ],
 )
 def test_one_scorer_looks_for_references(scorers: list[str], library: str, expected: bool) -> None:
     aggregate = Aggregate(inspected([], *(scorers or ["match"]), library=library))
     results = aggregate.joinable if scorers else ()
-    assert looks_for_references(aggregate.library, results) is expected
+    assert bool(list_searching(aggregate.library, results)) is expected
 
 
 @pytest.mark.parametrize("engine", ["auto", "rust"])
@@ -122,7 +130,7 @@ def test_a_right_answer_shows_a_reference(
     shown = [(one.severity.name, one.pointer, one.message) for one in report.findings]
     message = (
         "is_correct is true though the answer shows no reference (first on line 1),"
-        f" and the scorer {scorer} looks for one"
+        f" and {scorer} looks for one"
     )
     found = [("WARNING", "/evaluation_results/0", message)]
     assert [one for one in shown if "shows no" in one[2]] == expected * found
