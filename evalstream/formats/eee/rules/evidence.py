@@ -12,6 +12,7 @@ from evalstream.formats.eee.aggregate import RESULTS, Result
 from evalstream.formats.eee.facts import RowContext, RunFacts
 from evalstream.formats.eee.row_view import has_error
 from evalstream.formats.eee.rules.answers import (
+    Misjudged,
     chooses_right,
     find_misjudged,
     is_by_lm_eval,
@@ -19,7 +20,7 @@ from evalstream.formats.eee.rules.answers import (
     matches_reference,
     read_exact_answer,
 )
-from evalstream.formats.eee.rules.searched_answers import find_unshown, list_searching
+from evalstream.formats.eee.rules.searched_answers import find_contradicted, list_searching
 from evalstream.formats.eee.score_scale import (
     is_extreme,
     is_of_correctness,
@@ -259,8 +260,9 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
     for result in facts.context.results:
         misjudged = list(find_misjudged(facts, result.place))
         if result.place in searching and _has_single_rows(result, facts):
-            misjudged = [found for found in misjudged if not found.is_right]
-            yield from _right_unshown(result, facts)
+            sure = {found.is_right: found for found in find_contradicted(facts, result.place)}
+            misjudged = [found for found in misjudged if found.is_right not in sure]
+            yield from (_contradicted(result, found, facts) for found in sure.values())
         for found in misjudged if misjudged and _is_of_single_answers(result, facts) else ():
             answer = "is no reference" if found.is_right else "is a reference"
             message = (
@@ -273,15 +275,14 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
             )
 
 
-def _right_unshown(result: Result, facts: RunFacts) -> Iterator[Violation]:
-    found = find_unshown(facts, result.place)
-    if found is not None:
-        message = (
-            f"is_correct is true though the answer shows no reference (first {facts.at(found.first)}),"
-            f" and {result.scorer or result.metric} looks for one"
-        )
-        pointer = f"{RESULTS}/{result.place}"
-        yield ES808.violation(message, pointer, severity=Severity.WARNING, count=found.rows)
+def _contradicted(result: Result, found: Misjudged, facts: RunFacts) -> Violation:
+    answer = "shows no reference" if found.is_right else "is the reference"
+    message = (
+        f"is_correct is {str(found.is_right).lower()} though the answer {answer} (first"
+        f" {facts.at(found.first)}), and {result.scorer or result.metric} looks for one"
+    )
+    pointer = f"{RESULTS}/{result.place}"
+    return ES808.violation(message, pointer, severity=Severity.WARNING, count=found.rows)
 
 
 def _has_single_rows(result: Result, facts: RunFacts) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from evalstream.formats.eee.aggregate import Result
@@ -10,6 +10,7 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.rules.answers import (
     ANSWER,
     LONGEST_ANSWER,
+    STRAINS,
     UNSHOWN,
     Misjudged,
     Row,
@@ -43,15 +44,20 @@ def list_searching(library: str | None, results: Sequence[Result]) -> Sequence[i
     return [result.place for result in results if result.metric == _EXACT_MATCH]
 
 
-def find_unshown(facts: RunFacts, place: int) -> Misjudged | None:
-    """Return the right answers of a result that surely are no reference, None if there are none."""
-    unlike = ((False, True), (UNSHOWN, True))
-    found = [
-        (line, rows)
-        for key, rows, line in facts.tally.habits.entries()
-        if key[:2] == (ANSWER, place) and key[3:] in unlike
-    ]
-    return Misjudged(True, sum_rows(found), found[0][0], 0) if found else None
+def find_contradicted(facts: RunFacts, place: int) -> Iterator[Misjudged]:
+    """Iterate over right answers of a result that surely are no reference, and wrong ones that are.
+
+    Of several references a scorer may want all.
+    """
+    entries = [one for one in facts.tally.habits.entries() if one[0][:2] == (ANSWER, place)]
+    for is_right, unlike in ((True, {False, UNSHOWN}), (False, {True})):
+        found = [
+            (line, rows)
+            for (_, _, strain, answered, judged), rows, line in entries
+            if judged == is_right and answered in unlike and (is_right or int(strain) < STRAINS)
+        ]
+        if found:
+            yield Misjudged(is_right, sum_rows(found), found[0][0], 0)
 
 
 def shows_no_reference(row: Row) -> bool:

@@ -99,6 +99,34 @@ def test_one_scorer_looks_for_references(scorers: list[str], library: str, expec
 
 
 @pytest.mark.parametrize("engine", ["auto", "rust"])
+@each(("references", "expected"), [(["5"], True), (["5", "6"], False), (["five"], False)])
+def test_a_wrong_answer_is_not_the_reference(
+    tmp_path: Path, references: list[str], expected: bool, engine: str
+) -> None:
+    rows = [answered("5", references)]
+    rows[0]["evaluation"] |= {"score": 0.0, "is_correct": False}
+    shown = found_in(tmp_path, rows, "scorer match", engine)
+    message = (
+        "is_correct is false though the answer is the reference (first on line 1),"
+        " and match looks for one"
+    )
+    assert shown == expected * [message]
+
+
+def found_in(folder: Path, rows: list[Row], scorer: str, engine: str) -> list[str]:
+    """Check rows with an aggregate of one scorer, and return what refutes their judgements."""
+    (folder / "rows.jsonl").write_bytes(bytes_of(rows))
+    (folder / "aggregate.json").write_text(json.dumps(inspected(rows, scorer)))
+    report = evalstream.check(
+        folder / "rows.jsonl", aggregate=folder / "aggregate.json", select=["ES808"], engine=engine
+    )
+    found = [one for one in report.findings if "looks for" in one.message]
+    places = {(one.severity.name, one.pointer) for one in found}
+    assert places <= {("WARNING", "/evaluation_results/0")}
+    return [one.message for one in found]
+
+
+@pytest.mark.parametrize("engine", ["auto", "rust"])
 @each(
     ("scorer", "output", "epochs", "expected"),
     [
@@ -118,19 +146,8 @@ def test_a_right_answer_shows_a_reference(
         | {"sample_id": str(place // epochs), "metadata": {"epoch": str(place % epochs)}}
         for place in range(6)
     ]
-    (tmp_path / "rows.jsonl").write_bytes(bytes_of(rows))
-    document = inspected(rows, f"scorer {scorer}")
-    (tmp_path / "aggregate.json").write_text(json.dumps(document))
-    report = evalstream.check(
-        tmp_path / "rows.jsonl",
-        aggregate=tmp_path / "aggregate.json",
-        select=["ES808"],
-        engine=engine,
-    )
-    shown = [(one.severity.name, one.pointer, one.message) for one in report.findings]
     message = (
         "is_correct is true though the answer shows no reference (first on line 1),"
         f" and {scorer} looks for one"
     )
-    found = [("WARNING", "/evaluation_results/0", message)]
-    assert [one for one in shown if "shows no" in one[2]] == expected * found
+    assert found_in(tmp_path, rows, f"scorer {scorer}", engine) == expected * [message]
