@@ -157,6 +157,12 @@ def is_packed_name(path: str) -> bool:
     return path.lower().endswith(PACKED_ENDINGS)
 
 
+def name_compression(path: str) -> str | None:
+    """Return the compression, a key of COMPRESSIONS, whose extension a name has, or None."""
+    found = (kind for kind, one in COMPRESSIONS.items() if path.lower().endswith(one.ending))
+    return next(found, None)
+
+
 def is_hidden(path: str) -> bool:
     """Tell whether the last part of a path is a hidden name."""
     return path.startswith(".", path.rfind("/") + 1)

@@ -27,6 +27,7 @@ class Staging:
     """
 
     def __init__(self, target: str | None) -> None:
+        self._made = [] if target is None else _missing_folders(target)
         with nullcontext(False) if target is None else lock_folder(target) as is_locked:
             if target is not None:
                 _remove_abandoned(target, is_locked=is_locked)
@@ -45,11 +46,17 @@ class Staging:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Make the names of placed files durable, and remove the folder and all in it."""
+        """Make the names of placed files durable, and remove the folder and all in it.
+
+        A target that did not exist before goes as well if it is empty.
+        """
         for folder in self._unsynced:
             sync_folder(folder)
         _remove(self.folder)
         os.close(self._lock)
+        with suppress(OSError):
+            for folder in self._made:
+                os.rmdir(folder)
 
     def path(self, relative: str) -> str:
         """Return the path of a file in it, and make the folders around it.
@@ -93,6 +100,15 @@ class Staging:
             with suppress(FileNotFoundError):
                 os.unlink(path)
         self._files.clear()
+
+
+def _missing_folders(path: str) -> list[str]:
+    """Return a folder and those above it, as far as they do not exist."""
+    missing, folder = [], os.path.abspath(path)
+    while not os.path.lexists(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    return missing
 
 
 def remove_leftovers(folder: str) -> None:
