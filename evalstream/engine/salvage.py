@@ -79,11 +79,13 @@ def salvage(
     """Write the whole rows of a file to `to`, and all other bytes but white space to `rest`.
 
     `path` may be compressed, remote, or `-` for standard input, and is never changed. `rest`
-    (default: `to` and `.rest.jsonl`, which appears only where there are such parts) gets a JSON object for each part that is not a whole row: its
-    `line`, `offset` and `length` in bytes of the unpacked file, the `reason`, and its bytes as
-    `text`, or as `base64` where they are not valid UTF-8. Rows are not checked. Raises UsageError
-    where `max_line_bytes` is above 256 MiB, or an output is the input or would replace a file that
-    evalstream did not write without `overwrite`; CannotWrite, OSError, MissingExtra, CannotCheck.
+    (default: `to` and `.rest.jsonl`, made only where there are such parts) gets a JSON object for
+    each part that is not a whole row: its `line`, `offset` and `length` in bytes of the unpacked
+    file, the `reason`, and its bytes as `text`, or as `base64` where they are not valid UTF-8. Both
+    files are compressed as their names say. Rows are not checked. Raises UsageError where
+    `max_line_bytes` is above 256 MiB, or an output is the input or would replace a file that
+    evalstream did not write without `overwrite`; CannotWrite, OSError, MissingExtra and
+    CannotCheck.
     """
     refuse_long_lines(max_line_bytes)
     source, target = os.fspath(path), os.fspath(to)
@@ -137,7 +139,7 @@ class _Target:
     def __init__(self, path: str, kind: OutputKind | None) -> None:
         self._path, self._kind = path, kind
         self._output: Output | None = None
-        self._compressor: CompressingWriter | None = None
+        self._writer: CompressingWriter | Output | None = None
 
     def __enter__(self) -> _Target:
         return self
@@ -148,25 +150,27 @@ class _Target:
             with writing(self._path):
                 self._output.__exit__(*error)
 
-    def open(self) -> None:
-        """Open the file before there are bytes for it."""
-        with writing(self._path):
-            self._output = output = Output(self._path, kind=self._kind)
-        codec = name_compression(self._path)
-        self._compressor = None if codec is None else CompressingWriter(output, codec)
+    def open(self) -> CompressingWriter | Output:
+        """Open the file, also before there are bytes for it, and return what writes it."""
+        if self._writer is None:
+            with writing(self._path):
+                self._output = self._writer = Output(self._path, kind=self._kind)
+            codec = name_compression(self._path)
+            if codec is not None:
+                self._writer = CompressingWriter(self._output, codec)
+        return self._writer
 
     def write(self, data: bytes) -> None:
-        if self._output is None:
-            self.open()
+        writer = self.open()
         with writing(self._path):
-            (self._compressor or self._output).write(data)
+            writer.write(data)
 
     def finish(self) -> None:
         """Write all bytes to the disk."""
         if self._output is not None:
             with writing(self._path):
-                if self._compressor is not None:
-                    self._compressor.finish()
+                if isinstance(self._writer, CompressingWriter):
+                    self._writer.finish()
                 self._output.flush()
 
 
