@@ -21,7 +21,7 @@ from evalstream.engine.open_rows import open_bytes
 from evalstream.formats.registry import MAIN
 from evalstream.io.names import printable
 from evalstream.io.readers import StoppableReader
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import UsageError, describe_error
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
@@ -188,8 +188,7 @@ def _describe_state(path: str) -> tuple[int, ...]:
     try:
         status = os.stat(path)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{printable(path)}: {reason}") from error
+        raise UsageError(f"{printable(path)}: {describe_error(error)}") from error
     if not stat.S_ISREG(status.st_mode):
         # Each worker reads it anew.
         raise UsageError(f"{printable(path)}: not a file, which can be read again")
@@ -201,4 +200,4 @@ def _read(path: str, trust: tuple[str, ...], _states: tuple[object, ...]) -> Att
     try:
         return AttestationFile(path, read_trusted_keys(trust))
     except OSError as error:
-        raise UsageError(f"{printable(path)}: {error.strerror or error}") from error
+        raise UsageError(f"{printable(path)}: {describe_error(error)}") from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from evalstream.batch.single import GuardedCheck, check_any
-from evalstream.engine.row_pass import describe_error
 from evalstream.engine.sealed_document import seal_diff, write
 from evalstream.formats.registry import FORMATS, MAIN
 from evalstream.io.inputs import document_bytes
@@ -13,7 +12,7 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.changes import SealedText
 from evalstream.model.data_class import replace
-from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.errors import CannotCheck, UsageError, describe_error
 from evalstream.model.finding import Show
 from evalstream.model.options import Options, Sealing
 from evalstream.model.run import STDIN, Run

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from evalstream.discovery.inputs import refuse_idle
 from evalstream.engine.collector import make_finding
 from evalstream.engine.result import Counts
-from evalstream.engine.row_pass import describe_error
 from evalstream.formats import registry
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
@@ -19,6 +18,7 @@ from evalstream.model.errors import (
     ExecutorLost,
     MissingExtra,
     UsageError,
+    describe_error,
     internal_error,
 )
 from evalstream.model.finding import Finding, Severity, Show, Violation

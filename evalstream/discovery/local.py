@@ -24,6 +24,7 @@ from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.names import Exclusion
 from evalstream.io.temporary import is_temporary_name
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.errors import describe_error
 from evalstream.model.run import NoInput
 
 _BATCH = 1000
@@ -67,7 +68,7 @@ def walk(base: str, tree: FileTable, *, enters: Enters, takes: Takes) -> Iterato
                     _select_entries((one for one in batch if one.sort is not Sort.FOLDER), takes)
                 )
         except OSError as error:
-            yield NoInput(path, f"{error.strerror}", readable=False)
+            yield NoInput(path, describe_error(error), readable=False)
 
 
 def _select_entries(met: Iterator[Met] | list[Met], takes: Takes) -> Iterator[FileEntry]:

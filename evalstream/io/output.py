@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Final, Protocol
 from evalstream.io.names import printable
 from evalstream.io.overwriting import OutputKind
 from evalstream.model.block import MEBIBYTE, Bytes
-from evalstream.model.errors import CannotWrite
+from evalstream.model.errors import CannotWrite, describe_error
 from evalstream.model.signals import STOPPING
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def is_full(error: OSError) -> bool:
 def unwritable(path: str, error: OSError) -> str:
     """Return the message for an output that cannot be written."""
     remedy = "; make room on its disk, or name a file on another" if is_full(error) else ""
-    return f"{printable(path)} cannot be written: {error.strerror or error}{remedy}"
+    return f"{printable(path)} cannot be written: {describe_error(error)}{remedy}"
 
 
 class Stream(Protocol):

@@ -221,6 +221,15 @@ class DescriptorReader:
             os.close(self._descriptor)
 
 
+def read_start(reader: ByteStream, size: int, *ignored: type[BaseException]) -> bytes:
+    """Return the first bytes, `size` or more; fewer at the end or after an `ignored` exception."""
+    start = b""
+    with suppress(*ignored):
+        while len(start) < size and (data := reader.read()):
+            start += data
+    return start
+
+
 class FileReader(ByteStream):
     """Reads a regular file, which has `size` bytes, from its start. Raises OSError."""
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from evalstream.formats.registry import CATALOGUE, has_needed, has_rules, main_format
 from evalstream.formats.registry import NAMES as FORMATS
 from evalstream.model.data_class import replace
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import UsageError, describe_error
 from evalstream.model.finding import Severity
 from evalstream.model.option_fields import refuse_small
 from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
@@ -133,7 +133,7 @@ def read_schema_text(path: str) -> str:
             text = file.read()
         compile_schema(json.fast(text.encode()))
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
+        raise UsageError(f"{path}: {describe_error(error)}") from error
     except ValueError as error:
         raise UsageError(f"{path}: not valid JSON: {error}") from error
     except UsageError as error:

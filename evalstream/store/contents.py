@@ -16,6 +16,7 @@ from evalstream.formats.registry import MAIN_CATALOGUE
 from evalstream.io.names import is_remote
 from evalstream.io.remote import Listed
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.errors import describe_error
 from evalstream.model.finding import Severity, SpilledList, Violation
 from evalstream.store import layout
 from evalstream.store.files import NOWHERE, FileMoved, StoreFiles, hash_file, read_small
@@ -86,7 +87,7 @@ def _check(files: StoreFiles, task: ContentTask) -> ContentResult:
         message = f"the file changed while it was read: {error}"
         found.append(MAIN_CATALOGUE["ES931"].violation(message))
     except OSError as error:
-        return ContentResult(path, found, unread=error.strerror or str(error))
+        return ContentResult(path, found, unread=describe_error(error))
     else:
         return result
     return ContentResult(path, found)
@@ -124,7 +125,7 @@ def _has_json_of(files: StoreFiles, path: str, sha256: str, other: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise OSError(f"its object cannot be read: {error.strerror or error}") from error
+        raise OSError(f"its object cannot be read: {describe_error(error)}") from error
     return is_sound and is_same_json(files, path, files, other)
 
 

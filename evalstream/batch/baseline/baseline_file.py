@@ -21,7 +21,7 @@ from evalstream.io.output import Output, writing
 from evalstream.io.overwriting import OutputKind
 from evalstream.io.spill_table import decode_name, encode_name
 from evalstream.model.data_class import replace
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import UsageError, describe_error
 from evalstream.model.finding import Finding, KnownFinding
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
@@ -260,7 +260,7 @@ def _values(path: str) -> Iterator[tuple[int, Any]]:
                 yield number, value
     except OSError as error:
         reason = "--write-baseline writes one" if isinstance(error, FileNotFoundError) else ""
-        message = f"the baseline {printable(path)} cannot be read: {error.strerror}"
+        message = f"the baseline {printable(path)} cannot be read: {describe_error(error)}"
         raise UsageError("; ".join(filter(None, (message, reason)))) from error
     if number == 0:
         raise _refuse_entry(path, 1, "it is empty")

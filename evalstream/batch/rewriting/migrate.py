@@ -25,7 +25,7 @@ from evalstream.io.progress import Progress
 from evalstream.io.readers import file_state
 from evalstream.io.temporary import move_to_free_name
 from evalstream.model.data_class import DataClass, field, replace
-from evalstream.model.errors import CannotCheck, CannotWrite
+from evalstream.model.errors import CannotCheck, CannotWrite, describe_error
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
@@ -252,7 +252,7 @@ def _place(
                 staging.sync_later(os.path.dirname(target))
                 return
     except OSError as error:
-        raise CannotWrite(f"{folder}: {error.strerror or error}") from error
+        raise CannotWrite(f"{folder}: {describe_error(error)}") from error
     raise FileExistsError(target)
 
 

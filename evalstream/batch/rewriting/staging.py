@@ -13,7 +13,7 @@ from typing import IO, Final
 from evalstream.io.names import printable
 from evalstream.io.output import begin_sync, sync_folder
 from evalstream.io.temporary import ENDING
-from evalstream.model.errors import CannotWrite
+from evalstream.model.errors import CannotWrite, describe_error
 
 PREFIX: Final = ".migrate-"
 LOCK: Final = "lock"
@@ -81,8 +81,7 @@ class Staging:
                 if self._is_beside_target:
                     begin_sync(file.fileno())
         except OSError as error:
-            reason = error.strerror or error
-            raise CannotWrite(f"{printable(self.folder)}: {reason}") from error
+            raise CannotWrite(f"{printable(self.folder)}: {describe_error(error)}") from error
 
     def write(self, relative: str, text: bytes) -> str:
         """Write a file in it and return its path. Raises CannotWrite."""
