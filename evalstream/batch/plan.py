@@ -269,10 +269,7 @@ class FolderPartition:
             yield NumberedRun(_number(pair, beside), owner == self._shard.number, one)
 
     def _find_alone(self) -> list[NumberedRun] | None:
-        """Return the runs of the shard's pairs, None if the folder must be searched.
-
-        It takes two to know that the call has several runs, which are compared with each other.
-        """
+        """Return the runs of the shard's pairs, two or more; None if all must be searched."""
         own = [at for at, owner in enumerate(self._owners) if owner == self._shard.number]
         found: list[NumberedRun] = []
         for index in own:

@@ -231,10 +231,7 @@ def read_digests(path: str) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _compare(path: str, digests: Iterable[SampleDigest]) -> tuple[list[Violation], int, Checked]:
-    """Report samples that another copy of the run has with another content, or does not have.
-
-    Returned are also the number of digests, and what was compared.
-    """
+    """Return how samples differ from another copy, how many there are, and what was compared."""
     # Number and first line of samples that are new, and of those with another content.
     times, first = [0, 0], [0, 0]
     equal = 0

@@ -14,7 +14,7 @@ from typing import Final
 from evalstream.discovery import peek
 from evalstream.io import names as file_names
 from evalstream.io.containment import FolderBoundary, OutsideFolder
-from evalstream.io.names import split_root
+from evalstream.io.names import split_path, split_root
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.run import Run
 
@@ -69,17 +69,13 @@ def _from_data(root: str, folder: str, declared: str) -> str | None:
     parts = [part for part in declared.split("/") if part not in ("", os.curdir)]
     if not file_names.ends_like_ours(declared) or any(part.startswith(".") for part in parts):
         return None
-    above = _parts(split_root(root)[1])
-    here = [*above, *_parts(folder)]
+    above = split_path(split_root(root)[1])
+    here = [*above, *split_path(folder)]
     at = _last_data(here)
     if at is None:
         return None
     place = [*here[:at], *parts]
     return "/".join(place[len(above) :]) if place[: len(above)] == above else None
-
-
-def _parts(path: str) -> list[str]:
-    return [part for part in path.split("/") if part]
 
 
 def _last_data(parts: list[str]) -> int | None:
@@ -169,10 +165,7 @@ _REMEMBERED: Final = 1024
 
 
 class _Near:
-    """The files near a named file that may be looked at.
-
-    Paths are as the user named them; `folder` is the folder of the files.
-    """
+    """The files near a named file that may be looked at, by paths as the user named them."""
 
     def __init__(self, folder: str) -> None:
         self._folder, own = folder, os.path.abspath(folder or os.curdir)
@@ -192,10 +185,7 @@ class _Near:
         return self._inside.has_file(self.below(name))
 
     def file_at(self, below: str) -> str | None:
-        """Return the path, as the folder was named, of a file below the root, or None.
-
-        Raises OutsideFolder if a link leaves the root.
-        """
+        """Return the path of a file below the root, or None. Raises OutsideFolder."""
         if self._inside.file_at(below) is None:
             return None
         from_own = os.path.relpath(os.path.join(self.root, below), self._own)

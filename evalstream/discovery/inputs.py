@@ -138,7 +138,8 @@ def _find_named_run(
     refuse_idle(options, name)
     runs = FORMATS[name].find(path, aggregate, more)
     if name == MAIN:
-        if more is None and is_many(path):
+        is_many = path.endswith("/") if is_remote(path) else is_pattern(path)
+        if more is None and is_many:
             raise UsageError(ONE_FILE)
         yield from runs
         return
@@ -246,11 +247,6 @@ def literal_folder(pattern: str) -> str:
     parts = pattern.split("/")
     first = next(at for at, part in enumerate([*parts, "*"]) if WILD.search(part))
     return "/".join(parts[:first]) or ("/" if pattern.startswith("/") else ".")
-
-
-def is_many(path: str) -> bool:
-    """Tell whether the name of an input stands for many files."""
-    return path.endswith("/") if is_remote(path) else is_pattern(path)
 
 
 def expand_patterns(

@@ -363,13 +363,8 @@ class Gathered:
 
     def _documents(self, name: str) -> Iterator[tuple[str, str]]:
         """Iterate over the kinds and paths of the documents of a format."""
-        last = 0
-        while found := self._kept.rows(
-            "SELECT number, kind, path FROM document WHERE format = ? AND number > ? "
-            "ORDER BY number LIMIT 500",
-            name,
-            last,
-        ):
-            for number, kind, path in found:
-                last = number
-                yield kind, decode_name(path)
+        query = (
+            "SELECT number, kind, path FROM document WHERE number > ? AND format = ? "
+            "ORDER BY number LIMIT 500"
+        )
+        return ((kind, decode_name(path)) for _, kind, path in self._kept.pages(query, name))

@@ -6,6 +6,7 @@ import base64
 import os
 import re
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import IO, Any, Final
 
 from evalstream.engine.array_rows import ArrayRemainder
@@ -130,7 +131,7 @@ def salvage_lines(saved: Salvage, to: str, rest: str) -> Iterator[str]:
         yield f"{saved.file}: the rest could not be read: {saved.incomplete_reason}"
 
 
-class _Target:
+class _Target(AbstractContextManager["_Target"]):
     """A file that salvaged bytes go to, compressed as its name says; opened by its first bytes.
 
     Raises CannotWrite where it cannot be written.
@@ -140,9 +141,6 @@ class _Target:
         self._path, self._kind = path, kind
         self._output: Output | None = None
         self._writer: CompressingWriter | Output | None = None
-
-    def __enter__(self) -> _Target:
-        return self
 
     def __exit__(self, *error: Any) -> None:
         """Put the file in its place, or remove it after an error."""

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from evalstream.io.codecs import detect_compression
 from evalstream.io.names import is_rows_name
-from evalstream.io.readers import PrefixedReader
+from evalstream.io.readers import PrefixedReader, split_lines
 from evalstream.model.block import ByteStream
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
@@ -217,19 +217,7 @@ def iterate_lines(path: str) -> Iterator[bytes]:
 
     A line of more than MOST_DOCUMENT_BYTES ends the iteration; only its beginning is yielded.
     """
-    pending: list[bytes] = []
-    size = 0
-    for piece in _decompress_head(path, sys.maxsize):
-        *lines, rest = piece.split(b"\n")
-        if lines:
-            yield b"".join([*pending, lines[0]])
-            yield from lines[1:]
-            pending, size = [], 0
-        pending.append(rest)
-        size += len(rest)
-        if size > MOST_DOCUMENT_BYTES:
-            break
-    yield b"".join(pending)
+    return split_lines(_decompress_head(path, sys.maxsize), MOST_DOCUMENT_BYTES)
 
 
 def _whole(path: str) -> Any:

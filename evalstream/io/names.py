@@ -66,6 +66,19 @@ def printable(path: str) -> str:
         return path.encode(errors="replace").decode()
 
 
+def split_path(path: str) -> list[str]:
+    """Return the parts of a path between its slashes, without empty ones."""
+    return [part for part in path.split("/") if part]
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """Iterate over the folders above a file, by their paths, the highest first."""
+    end = path.find("/")
+    while end >= 0:
+        yield path[:end]
+        end = path.find("/", end + 1)
+
+
 def split_root(path: str) -> tuple[str, str]:
     """Split a URL after its server or bucket, such as `s3://bucket/`; a path is not split."""
     if not is_remote(path):

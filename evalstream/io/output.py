@@ -68,7 +68,7 @@ def _is_special(path: str) -> bool:
     return os.path.exists(path) and not os.path.isfile(path)
 
 
-class Output:
+class Output(contextlib.AbstractContextManager["Output"]):
     """The destination of a report, or of rows.
 
     A file is written next to its final name, flushed to disk and renamed when it is complete; after
@@ -122,10 +122,6 @@ class Output:
             if error.errno != errno.EINVAL:  # pipes and terminals cannot be synced
                 self._name(error)
                 raise
-
-    def __enter__(self) -> Output:
-        """Return itself."""
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Finish: rename the complete file, or remove the incomplete one."""

@@ -196,18 +196,6 @@ def _is_equal(written: str, node: Node, constant: str | None) -> bool:
     return both and bool(json.loads(written) == json.loads(constant))
 
 
-def _write_list(splices: Splices, node: Node) -> str:
-    return f"[{splices.of(node)}]"
-
-
-def _write_text(splices: Splices, node: Node) -> str:
-    return quote_text(compact(splices.text, node))
-
-
-def _write_number(splices: Splices, node: Node) -> str:
-    return "1" if splices.of(node) == "true" else "0"
-
-
 def _rename_turn(splices: Splices, node: Node) -> str | None:
     written = splices.of(node)
     is_turn = written.startswith(TRANSCRIPT_TURN)
@@ -228,9 +216,13 @@ class Replacement(NamedTuple):
 
 
 REPLACEMENTS: Final[Mapping[Action, Replacement]] = {
-    Action.LIST: Replacement(TO_LIST, _write_list),
-    Action.TEXT: Replacement(TO_TEXT, _write_text),
-    Action.NUMBER: Replacement(TO_NUMBER, _write_number),
+    Action.LIST: Replacement(TO_LIST, lambda splices, node: f"[{splices.of(node)}]"),
+    Action.TEXT: Replacement(
+        TO_TEXT, lambda splices, node: quote_text(compact(splices.text, node))
+    ),
+    Action.NUMBER: Replacement(
+        TO_NUMBER, lambda splices, node: "1" if splices.of(node) == "true" else "0"
+    ),
     Action.TURN: Replacement(RENAMED, _rename_turn),
     Action.DIGEST: Replacement(DIGEST, _write_digest),
 }

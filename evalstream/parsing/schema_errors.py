@@ -146,11 +146,8 @@ def error_parts(validator: Validator, value: Any) -> Iterator[list[SchemaError]]
         for start in range(PART, len(inner), PART):
             STOPPING.check()
             errors = validator.errors({key: inner[start : start + PART]})
-            yield [_shift(error, start) for error in errors if _is_inside(error, key)]
-
-
-def _is_inside(error: SchemaError, key: str) -> bool:
-    return len(error.path) > 1 and error.path[0] == key
+            inside = (one for one in errors if len(one.path) > 1 and one.path[0] == key)
+            yield [_shift(error, start) for error in inside]
 
 
 def _shift(error: SchemaError, by: int) -> SchemaError:

@@ -97,11 +97,12 @@ def may_have_settings(file: str | None, *, isolated: bool) -> bool:
 
     Raises UsageError for a file that cannot be read.
     """
-    return file is not None or not (isolated or not any(map(_may_set, settings_files())))
-
-
-def _may_set(file: str) -> bool:
-    return os.path.basename(file) != PROJECT_NAME or read_project(file) is not None
+    if file is not None or isolated:
+        return file is not None
+    return any(
+        os.path.basename(one) != PROJECT_NAME or read_project(one) is not None
+        for one in settings_files()
+    )
 
 
 def read_project(file: str) -> bytes | None:

@@ -135,10 +135,7 @@ class Baseline:
         return vanished
 
     def _has_room(self, finding: Finding) -> bool:
-        """Tell whether one more finding may be shown, by its file and code, and reserve its place.
-
-        The first of each severity has room in any case.
-        """
+        """Reserve a place for a finding, by file and code or as the first of its severity."""
         key, graded = (finding.file, finding.code), (finding.file, finding.code, finding.severity)
         most, shown = self._options.max_findings, self._shown.get(key, 0)
         if most and shown >= most and graded in self._severities:

@@ -120,10 +120,7 @@ def add_matrices(
 def _light_pair(
     a: CheckedRun, b: CheckedRun, request: Request, known: JoinedPair | None
 ) -> tuple[MetricMatch, PairTally, Mapping[int, str]]:
-    """Return the tally of two runs, and conflicts of their scores by the number of the metric.
-
-    Those that were compared with the reference have both.
-    """
+    """Return the match and tally of two runs, and conflicts of scores by number of the metric."""
     if known is not None:
         return known.match, known.tally, known.conflicts
     match = request.match(a, b)

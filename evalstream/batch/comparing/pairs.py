@@ -153,10 +153,7 @@ def _same_answers(
 def _under_two_names(
     a: CheckedRun, b: CheckedRun, tally: PairTally, options: Options
 ) -> Iterator[str]:
-    """Say that runs of two models have equal scores and equal answers, as copies of one run have.
-
-    The answers of the first samples by identity are compared.
-    """
+    """Say that the first samples of runs of two models have equal scores and equal answers."""
     models = a.shown.model, b.shown.model
     scored = [one.paired for one in tally.metrics if one.paired.n]
     if None in models or models[0] == models[1] or not scored:

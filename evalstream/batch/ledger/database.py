@@ -80,10 +80,7 @@ _Returned = TypeVar("_Returned")
 
 
 class _BoundedConnection(sqlite3.Connection):
-    """A connection that ends a statement after MOST_STEPS, as the pages of a file may form a loop.
-
-    The statement then raises sqlite3.OperationalError (SQLITE_INTERRUPT).
-    """
+    """A connection that interrupts a statement after MOST_STEPS, as pages may form a loop."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)

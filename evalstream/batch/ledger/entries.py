@@ -242,11 +242,7 @@ def _csv(entries: Iterable[LedgerEntry], output: Output) -> None:
 
 
 def _cell(value: Any) -> Any:
-    """Return a cell on one line that spreadsheets do not treat as a formula.
-
-    File names may contain anything; an apostrophe marks such a cell as text. The other forms keep
-    all names unchanged.
-    """
+    """Return a cell on one line; an apostrophe marks what spreadsheets take as a formula."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
@@ -94,7 +94,7 @@ class _Pending(NamedTuple):
     links: records.ByteStore | None
 
 
-class Ledger:
+class Ledger(AbstractContextManager["Ledger"]):
     """Stores results of runs in a SQLite file, which other processes may use at the same time.
 
     A run has one record: its last check, whatever the options were. Records are written in groups,
@@ -221,9 +221,6 @@ class Ledger:
             self.flush()
         finally:
             self._connection.close()
-
-    def __enter__(self) -> Ledger:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Close, also after an error, which takes precedence over an error of closing."""

@@ -130,10 +130,7 @@ def _rewrite(
 def _rows(
     run: Run, migration: RunMigration, job: MigrationJob, outcome: Outcome
 ) -> RewrittenRows | None:
-    """Write the new rows into the staging folder; None for a run without rows.
-
-    Raises ValueError where a row cannot be migrated, or where the seal of the source is wrong.
-    """
+    """Write the new rows, if there are some. Raises ValueError for a wrong row or seal."""
     inline = migration.inline_rows()
     if inline is not None:
         if run.rows is not None:

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import IO, Final
 
 from evalstream.io.names import printable
@@ -19,7 +19,7 @@ PREFIX: Final = ".migrate-"
 LOCK: Final = "lock"
 
 
-class Staging:
+class Staging(AbstractContextManager["Staging"]):
     """A folder for runs that are not complete, below the target or among temporary files.
 
     It is locked as long as its process lives. Those that killed calls left in the same place are
@@ -41,9 +41,6 @@ class Staging:
         self._files: list[str] = []
         self._folders = {self.folder}
         self._unsynced: set[str] = set()
-
-    def __enter__(self) -> Staging:
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Make the names of placed files durable, and remove the folder and all in it.

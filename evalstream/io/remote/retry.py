@@ -4,9 +4,10 @@ import os
 import random
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from http import HTTPStatus
 from threading import Event, Thread
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import NamedTuple
@@ -177,34 +178,23 @@ _REASONS_BY_NAME: Final = {
 _Returned = TypeVar("_Returned")
 
 
-class BackgroundCall(Generic[_Returned]):
+class BackgroundCall(Future[_Returned]):
     """A call in its own daemon thread, which does not delay the end of the process."""
 
     def __init__(self, call: Callable[[], _Returned]) -> None:
-        self._call = call
-        self._ended = Event()
-        self._returned: list[_Returned] = []
-        self._error: BaseException | None = None
-        Thread(target=self._run, name="evalstream-remote", daemon=True).start()
+        super().__init__()
+        thread = Thread(target=self._run, args=(call,), name="evalstream-remote", daemon=True)
+        thread.start()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Tell whether the call returns or raises within some seconds."""
-        return self._ended.wait(seconds)
+        return bool(wait([self], seconds).done)
 
-    def result(self, seconds: float | None = None) -> _Returned:
-        """Return what the call returned. Raises what it raised, and TimeoutError."""
-        if not self.wait(seconds):
-            raise TimeoutError
-        if self._error is not None:
-            raise self._error
-        return self._returned[0]
-
-    def _run(self) -> None:
+    def _run(self, call: Callable[[], _Returned]) -> None:
         try:
-            self._returned.append(self._call())
+            self.set_result(call())
         except BaseException as error:  # noqa: BLE001 - raised where the result is taken
-            self._error = error
-        self._ended.set()
+            self.set_exception(error)
 
 
 class Patience:
