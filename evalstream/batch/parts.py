@@ -101,10 +101,14 @@ class PartReporter(Recognized):
 
 def is_part(path: str) -> bool:
     """Tell by its end whether a file is a part, also a damaged one. Raises OSError."""
+    lines = _read_tail(path).splitlines()
+    return bool(lines) and lines[-1].startswith(b'{"part":')
+
+
+def _read_tail(path: str) -> bytes:
     with open(path, "rb") as file:
         file.seek(max(0, file.seek(0, 2) - TRAILER_BYTES))
-        lines = file.read().splitlines()
-    return bool(lines) and lines[-1].startswith(b'{"part":')
+        return file.read()
 
 
 class PartFile:
@@ -180,10 +184,7 @@ class PartFile:
                 before = line
 
     def _read_trailer(self) -> PartTrailer:
-        with open(self.path, "rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - TRAILER_BYTES))
-            tail = file.read()
+        tail = _read_tail(self.path)
         if not tail.endswith(b"\n"):
             raise self._error("it is truncated")
         line = tail[tail.rfind(b"\n", 0, -1) + 1 :]

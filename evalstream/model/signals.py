@@ -118,15 +118,14 @@ def pause_interruptions() -> Iterator[None]:
     Signals are delivered then: an interrupted extension module may crash. The objects that imports
     make live as long as the process, so collections among them find nothing, and take 0.01 s.
     """
-    collects = gc.isenabled()
-    with signals_blocked():
-        gc.disable()
+    with signals_blocked(), without_collector():
         try:
             yield
         finally:
-            if collects:
-                _age()
-                gc.enable()
+            # As if all objects were old: the next collection does not look through them.
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
 
 
 @contextmanager
@@ -149,10 +148,3 @@ def without_collector() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
-
-
-def _age() -> None:
-    """Count all objects as old, so that the next collection does not look through them."""
-    if not gc.get_freeze_count():
-        gc.freeze()
-        gc.unfreeze()

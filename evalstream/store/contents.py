@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice, zip_longest
@@ -14,6 +15,7 @@ from evalstream.executors import threads
 from evalstream.executors.base import run_in_order
 from evalstream.formats.registry import MAIN_CATALOGUE
 from evalstream.io.names import is_remote
+from evalstream.io.readers import split_lines
 from evalstream.io.remote import Listed
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import describe_error
@@ -157,12 +159,8 @@ def _documents(files: StoreFiles, path: str) -> Iterator[str]:
     if path.endswith(layout.RECORD):
         yield _normalize(read_small(files, path))
         return
-    rest = b""
-    for piece in files.read(path):
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from (_normalize(line) for line in lines if line.strip())
-    if rest.strip():
-        yield _normalize(rest)
+    lines = split_lines(files.read(path), sys.maxsize)
+    yield from (_normalize(line) for line in lines if line.strip())
 
 
 def _normalize(text: bytes) -> str:

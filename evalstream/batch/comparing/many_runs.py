@@ -12,7 +12,7 @@ import numpy as np
 
 from evalstream.batch.comparing.metrics import UNIT, MetricMatch
 from evalstream.batch.comparing.pairs import JoinedPair, Request, open_samples, scale_conflicts
-from evalstream.batch.comparing.runs import CheckedRun, reason_left_out
+from evalstream.batch.comparing.runs import CheckedRun, split_usable
 from evalstream.batch.comparing.tallies import PairTally
 from evalstream.model.comparison import (
     DRIFT,
@@ -42,13 +42,7 @@ def compare_samples(
 
     Runs that do not pass their check take part only if that is asked for. Raises OSError.
     """
-    used, left = [], []
-    for run in runs:
-        reason = reason_left_out(run, settings, metric)
-        if reason is None:
-            used.append(run)
-        else:
-            left.append(f"{run.shown.label} {reason}")
+    used, left = split_usable(runs, settings, metric)
     found = pairwise([run.samples.store for run in used if run.samples is not None])
     for run in runs:
         run.count_samples()
