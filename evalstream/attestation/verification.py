@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -17,10 +16,9 @@ from evalstream.attestation.envelope import (
     read_trusted_keys,
 )
 from evalstream.attestation.statement import Statement, read_statement
-from evalstream.engine.open_rows import open_bytes
 from evalstream.formats.registry import MAIN
+from evalstream.io.digest import hash_stored
 from evalstream.io.names import printable
-from evalstream.io.readers import StoppableReader
 from evalstream.model.errors import UsageError, describe_error
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
@@ -116,7 +114,7 @@ def verify_run(run: RunSummary, options: Options) -> list[Violation]:
     return found
 
 
-def digest_run(run: Run, options: Options) -> RunSummary:
+def digest_run(run: Run) -> RunSummary:
     """Return the summary of a run of which only the digests of its files are known.
 
     Raises OSError, CannotCheck and Stopped.
@@ -126,23 +124,13 @@ def digest_run(run: Run, options: Options) -> RunSummary:
         None if run.rows is None else printable(run.rows),
         None if run.aggregate is None else printable(run.aggregate),
         run.format,
-        digests={path: _digest_file(path, options) for path in paths if path is not None},
+        digests={path: hash_stored(path) for path in paths if path is not None},
     )
     summary.judge({})
     summary.remark = ROWS_UNCHECKED
     if run.missing is not None:
         summary.leave_open(run.missing)
     return summary
-
-
-def _digest_file(path: str, options: Options) -> str:
-    digest, reader = hashlib.sha256(), StoppableReader(open_bytes(path, options))
-    try:
-        while data := reader.read():
-            digest.update(data)
-    finally:
-        reader.close()
-    return digest.hexdigest()
 
 
 def _differences(

@@ -58,7 +58,7 @@ def check_any(run: Run, options: Options, show: Show, progress: Progress) -> Run
         elif chosen.attestation_only:
             from evalstream.attestation.verification import digest_run
 
-            guarded.summary = _complete(digest_run(found, chosen), found, chosen, shown)
+            guarded.summary = _complete(digest_run(found), found, chosen, shown)
         else:
             one = registry.FORMATS[found.format]
             summary = one.check(found, chosen, shown, progress, registry.detect_kind)

@@ -16,6 +16,7 @@ from evalstream.io import names as file_names
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.names import split_path, split_root
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.run import Run
 
 DATA: Final = "data"
@@ -45,6 +46,33 @@ def places(root: str, aggregate: str, declared: str) -> Iterator[str]:
     # The rows may be compressed although the aggregate declares them without the ending.
     for packed in ("", *file_names.PACKED_ENDINGS) if name else ():
         yield os.path.join(folder, name + packed)
+
+
+class PermittedRows(NamedTuple):
+    """A permitted place where declared rows are, and what they are there, or what leads out."""
+
+    place: str | None = None
+    found: str | None = None
+    leads_out: str | None = None
+
+
+def find_rows(
+    root: str, aggregate: str, declared: str | None, find: Callable[[str], str | None]
+) -> PermittedRows:
+    """Return the first place of declared rows where `find` finds them.
+
+    `find` returns None where there are none, and raises OutsideFolder where a link leads out.
+    """
+    leads_out = declared if declared and is_outside(declared) else None
+    for place in places(root, aggregate, declared) if declared else ():
+        try:
+            found = find(place)
+        except OutsideFolder:
+            leads_out = declared
+            continue
+        if found is not None:
+            return PermittedRows(place, found)
+    return PermittedRows(leads_out=leads_out)
 
 
 def allowed_folder(path: str) -> str:
@@ -218,13 +246,13 @@ class Neighbourhood:
 
     def find_run(self, aggregate: str, declared: str | None) -> Run:
         """Find the rows of an aggregate in its own folder and above the nearest `data`."""
-        leads_out = declared if declared and is_outside(declared) else None
-        try:
-            rows = self._declared_rows(aggregate, declared) if declared else None
-        except OutsideFolder:
-            rows, leads_out = None, declared
-        rows = rows or self._rows_named_like(aggregate)
-        return Run(rows, aggregate) if rows else without_rows(aggregate, declared, leads_out)
+        folder, name = os.path.split(aggregate)
+        near = self._near(folder)
+        declares = find_rows(near.root, near.below(name), declared, near.file_at)
+        rows = declares.found or self._rows_named_like(aggregate)
+        if rows:
+            return Run(rows, aggregate)
+        return without_rows(aggregate, declared, declares.leads_out)
 
     def has_samples(self, path: str) -> bool:
         """Tell whether rows lie beside a JSON file under its name and `_samples`."""
@@ -232,23 +260,6 @@ class Neighbourhood:
         return rows is not None and rows.startswith(
             f"{file_names.without_ending(path)}{file_names.SAMPLES}."
         )
-
-    def _declared_rows(self, aggregate: str, declared: str) -> str | None:
-        """Return the declared rows, or None. Raises OutsideFolder."""
-        folder, name = os.path.split(aggregate)
-        near = self._near(folder)
-        leads_out = None
-        for place in places(near.root, near.below(name), declared):
-            try:
-                found = near.file_at(place)
-            except OutsideFolder as error:
-                leads_out = error
-                continue
-            if found is not None:
-                return found
-        if leads_out is not None:
-            raise leads_out
-        return None
 
     def _rows_named_like(self, aggregate: str) -> str | None:
         """Return the rows beside an aggregate that have its name, the nearest first."""

@@ -17,6 +17,7 @@ from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.formats.registry import main_format
 from evalstream.formats.rewriting import Migrator, RunMigration
 from evalstream.io.codecs import COMPRESSIONS
+from evalstream.io.digest import hash_stored
 from evalstream.io.file import DigestedFile
 from evalstream.io.inputs import document_bytes
 from evalstream.io.names import is_remote, printable
@@ -35,7 +36,6 @@ from evalstream.parsing.json import canonical
 
 STAGED_ROWS: Final = "rows"
 NO_AGGREGATE: Final = "rows without an aggregate cannot be migrated; --aggregate names it"
-CHUNK_BYTES: Final = 1 << 20
 
 
 class MigrationJob(DataClass):
@@ -83,7 +83,7 @@ def _migrate(run: Run, job: MigrationJob, outcome: Outcome) -> None:
         raise ValueError(count_noun(len(migration.needs), "value") + " must be supplied")
     digest = hashlib.sha256(text).hexdigest()
     if _is_file(run.rows) and _may_be_there(migration, job):
-        name = migration.name(digest, _sha256(run.rows))
+        name = migration.name(digest, hash_stored(run.rows))
         if _is_there(migration, name, job, outcome):
             return
     _rewrite(run, migration, digest, job, outcome)
@@ -269,16 +269,6 @@ def _move(rows: tuple[str | None, str], aggregate: tuple[str, str]) -> None:
         if staged is not None:
             os.unlink(target)
         raise
-
-
-def _sha256(path: str) -> str:
-    """Return the digest of a file's bytes. Raises OSError."""
-    digest = hashlib.sha256()
-    with open(path, "rb", buffering=0) as file:
-        while chunk := file.read(CHUNK_BYTES):
-            STOPPING.check()
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 _FIND: Final = "SELECT target, target_state FROM migration WHERE key=? AND settings=? AND state=?"
