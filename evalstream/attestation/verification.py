@@ -34,10 +34,7 @@ ROWS_UNCHECKED: Final = "the attestation alone was verified, and no row was chec
 
 
 class AttestationFile:
-    """The statements in a file, found by the digests of the files that they are about.
-
-    Only the places of the lines are kept. Raises OSError.
-    """
+    """The statements in a file, kept as places by digest of their files. Raises OSError."""
 
     def __init__(self, path: str, keys: tuple[TrustedKey, ...]) -> None:
         self._path, self._keys = path, keys
@@ -56,10 +53,7 @@ class AttestationFile:
                 offset += len(line)
 
     def verify(self, run: RunSummary, options: Options) -> tuple[list[Violation], str]:
-        """Return what is wrong with the statement about a run, and who signed it.
-
-        Of several statements it is the first that holds, else the first.
-        """
+        """Return what is wrong with the first statement about a run that holds, and its signer."""
         first: list[Violation] | None = None
         for envelope, statement in self._about(run.digests):
             signer = find_signer(envelope, self._keys)
@@ -115,10 +109,7 @@ def verify_run(run: RunSummary, options: Options) -> list[Violation]:
 
 
 def digest_run(run: Run) -> RunSummary:
-    """Return the summary of a run of which only the digests of its files are known.
-
-    Raises OSError, CannotCheck and Stopped.
-    """
+    """Return a summary of the digests of files alone. Raises OSError, CannotCheck, Stopped."""
     paths = (run.rows, run.aggregate) if run.format == MAIN else ()
     summary = RunSummary(
         None if run.rows is None else printable(run.rows),
@@ -163,10 +154,7 @@ def _read_line(line: bytes) -> tuple[Envelope, Statement]:
 
 
 def open_attestation(options: Options) -> AttestationFile:
-    """Return the file of statements.
-
-    Raises UsageError, or MissingExtra, where keys or statements cannot be read.
-    """
+    """Return the file of statements. Raises UsageError for unreadable ones, and MissingExtra."""
     path = options.attestation or ""
     return _read(path, options.trust, tuple(map(_describe_state, (path, *options.trust))))
 

@@ -112,10 +112,7 @@ def _read_tail(path: str) -> bytes:
 
 
 class PartFile:
-    """A part in a file. Raises CannotCheck where it is not a complete part; OSError.
-
-    `numbers` are those of its runs, once it is verified.
-    """
+    """A part in a file, with `numbers` of its runs once verified. Raises CannotCheck, OSError."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -29,11 +29,7 @@ FAILS: Final = "the check has findings that fail it (--seal-anyway seals it)"
 def seal_run(
     run: Run, request: Sealing, options: Options, show: Show, progress: Progress
 ) -> RunSummary:
-    """Check a run as it will be when sealed, pass its findings to `show`, and seal it.
-
-    Raises UsageError for a run that has no document for its seal, CannotWrite, and what the check
-    raises.
-    """
+    """Check a run as it will be when sealed, and seal it. Raises UsageError and CannotWrite."""
     refuse_sealing(run)
     with GuardedCheck(run, options, show) as guarded:
         guarded.summary = _seal_run(run, request, options, guarded.shown, progress)

@@ -52,10 +52,7 @@ class _Flag(NamedTuple):
 
 
 def read_plain(command: Command, given: Sequence[str]) -> dict[str, Any] | None:
-    """Return the values of a command line by parameter, or None if typer must read it.
-
-    `given` is what follows the name of the command.
-    """
+    """Return the values after the name of a command, or None if typer must read them."""
     flags = _flags(command.options, given)
     values: dict[str, Any] = {one.name: initial_value(one) for one in command.options}
     named: list[str] = []

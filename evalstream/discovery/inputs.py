@@ -55,10 +55,7 @@ def find_runs(
 
 
 def checked_inputs(inputs: Iterable[str | NoInput]) -> Iterator[str | NoInput]:
-    """Iterate over inputs. Raises UsageError if standard input is named twice.
-
-    For a sequence the error comes at once, else when the second one is reached.
-    """
+    """Iterate over inputs. Raises UsageError if standard input is named twice, as soon as known."""
     if isinstance(inputs, Sequence) and list(inputs).count(STDIN) > 1:
         raise UsageError(_TWICE)
     return _with_stdin_once(inputs)
@@ -228,10 +225,7 @@ _WEB: Final = ("http://", "https://")
 
 
 def is_pattern(path: str) -> bool:
-    """Tell whether an input is a pattern: it has wildcards, and no file has this name.
-
-    Raises OSError, or CannotCheck, if a store cannot be asked.
-    """
+    """Tell whether an input has wildcards and is no file. Raises OSError, or CannotCheck."""
     if not is_remote(path):
         return WILD.search(path) is not None and not os.path.lexists(path)
     if path.lower().startswith(_WEB):

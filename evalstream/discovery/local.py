@@ -125,10 +125,7 @@ class LocalFolder:
         self._base = plain if os.path.realpath(plain) == self.root else path
 
     def fill(self, tree: FileTable, left: unrecognised.Leftovers) -> Iterator[NoInput]:
-        """List files that may be data below the folder, and report folders that cannot be listed.
-
-        All other files are counted in `left`.
-        """
+        """List files that may be data, count others in `left`; report unlisted folders."""
 
         def takes(met: Met) -> FileEntry | None:
             if self._exclusion.covers(met.path):
@@ -151,10 +148,7 @@ class LocalFolder:
         return f"{self.root.rstrip('/')}/{below}"
 
     def find_unlisted(self, below: str) -> str | None:
-        """Return the path of a file that was not listed, as it is hidden or behind a link.
-
-        None if the file does not exist. Raises OutsideFolder if a link leaves the folder.
-        """
+        """Return the path of a hidden or linked file, None for none. Raises OutsideFolder."""
         found = self._inside.file_at(below)
         return None if found is None or self._exclusion.covers_any(found) else found
 

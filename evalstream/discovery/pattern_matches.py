@@ -30,10 +30,7 @@ _ANY_DEPTH: Final = "**"
 
 
 def matches(pattern: str, exclude: Sequence[str]) -> Iterator[str | NoInput]:
-    """Iterate over the matches of a pattern, in the order of a folder's listing.
-
-    Names that match one of `exclude` never match.
-    """
+    """Iterate over the matches of a pattern, in listing order, but those of `exclude`."""
     base, parts = _split_pattern(pattern)
     if not parts:
         yield base

@@ -335,10 +335,7 @@ class Gathered:
                 yield from self._pair_without_faulty(one, named=named)
 
     def _pair_without_faulty(self, one: PairedFormat, *, named: bool) -> Iterator[Run | NoInput]:
-        """Pair the documents of a format but those that cannot be paired even alone.
-
-        Runs may come that came before.
-        """
+        """Pair documents but those that fail even alone; runs may come that came before."""
         faults: dict[str, str] = {}
         for document in self._documents(one.name):
             try:

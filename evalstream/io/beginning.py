@@ -128,10 +128,7 @@ class Beginning:
 
     @cached_property
     def document(self) -> Any:
-        """Return the whole file as parsed by a fast parser, or None if it is not JSON.
-
-        Numbers may be NaN: what is wrong with a document does not tell which one it is.
-        """
+        """Return the whole file from a fast parser, which takes NaN; None if it is not JSON."""
         text = self.whole()
         try:
             return None if text is None else fast_with_nan(text.removeprefix(UTF8_MARK))
@@ -147,10 +144,7 @@ MOST_DOCUMENT_BYTES: Final = 64 << 20
 
 
 class Outlined(NamedTuple):
-    """A JSON document without most items of its lists, its size in bytes, and whether it is valid.
-
-    The text is empty for a document that is not valid.
-    """
+    """A JSON document without most items of its lists, empty if not valid, and its size."""
 
     text: bytes
     size: int
@@ -213,10 +207,7 @@ def read_beginning(path: str) -> Beginning:
 
 
 def iterate_lines(path: str) -> Iterator[bytes]:
-    """Iterate over the lines of a local file, decompressed. Raises OSError, CannotCheck.
-
-    A line of more than MOST_DOCUMENT_BYTES ends the iteration; only its beginning is yielded.
-    """
+    """Iterate over unpacked lines, up to MOST_DOCUMENT_BYTES each. Raises OSError, CannotCheck."""
     return split_lines(_decompress_head(path, sys.maxsize), MOST_DOCUMENT_BYTES)
 
 

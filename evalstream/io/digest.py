@@ -24,10 +24,7 @@ _OTHER_SEED: Final = 0x27D4EB2F165667C5
 
 
 def digest128(data: Bytes, seed: int = 0, other: int | None = None) -> bytes:
-    """Return a 128-bit digest made of two XXH64, not safe against an attacker.
-
-    The second half has its own seed where `other` is given.
-    """
+    """Return a digest of two XXH64, not safe against an attacker; the second may have a seed."""
     second = seed if other is None else other
     return xxh64_digest(data, seed) + xxh64_digest(data, second ^ _OTHER_SEED)
 

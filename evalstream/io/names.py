@@ -94,10 +94,7 @@ def find_folders(inputs: Iterable[str]) -> list[str]:
 
 
 def name_below(path: str, folders: Sequence[str]) -> str:
-    """Return a path or URL for display, relative to the first folder that it lies below.
-
-    Below none it is the last part of its name.
-    """
+    """Return a path or URL relative to the first folder above it, else the last part of it."""
     shown = printable(path)
     for folder in folders:
         if is_remote(folder):

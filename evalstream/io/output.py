@@ -289,10 +289,7 @@ def _wait_until_writable(poller: select.poll) -> None:
 
 
 class PollingWriter:
-    """Buffered writer to a descriptor; an `owned` one is closed at the end.
-
-    After an error, the buffered bytes are discarded.
-    """
+    """Buffered writer to a descriptor, closed if `owned`; an error discards the buffer."""
 
     def __init__(self, descriptor: int, *, owned: bool = False) -> None:
         self._descriptor, self._owned = descriptor, owned

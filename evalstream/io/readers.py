@@ -222,10 +222,7 @@ class DescriptorReader:
 
 
 def split_lines(pieces: Iterable[bytes], longest: int) -> Iterator[bytes]:
-    """Iterate over the lines of pieces, without their ends.
-
-    A line of more than `longest` bytes ends the iteration; of it at least so many are yielded.
-    """
+    """Iterate over lines without their ends; one of over `longest` bytes, cut, is the last."""
     pending: list[bytes] = []
     size = 0
     for piece in pieces:

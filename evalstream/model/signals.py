@@ -14,10 +14,7 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(BaseException):
-    """A signal asked this process to stop; `signal` is its number.
-
-    It is not an Exception, so that handlers of errors do not catch it.
-    """
+    """A signal, by number, asked this process to stop; handlers of Exception do not catch it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -48,10 +45,7 @@ class Stopping:
         return self._received
 
     def listen(self) -> None:
-        """Install the signal handlers; call this from the main thread only.
-
-        A hangup that the caller ignores, as nohup does, stays ignored.
-        """
+        """Install the handlers, from the main thread; a hangup that nohup ignores stays ignored."""
         self._installed = True
         for number in SIGNALS:
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:

@@ -57,10 +57,7 @@ def linear_search(pattern: str) -> Search:
 
 @lru_cache(maxsize=256)
 def bounded_search(pattern: str) -> Search:
-    """Return a function that searches for any pattern of ECMA 262.
-
-    The function raises Undecided above a number of steps. Raises UsageError for an invalid pattern.
-    """
+    """Return a search for a pattern of ECMA 262, which raises Undecided. Raises UsageError."""
     try:
         return linear_search(pattern)
     except UsageError:

@@ -136,10 +136,7 @@ RENAMED_TURN: Final = '"messages['
 
 
 def reshape(splices: Splices, place: Place) -> list[Applied]:
-    """Reshape a whole text, and return the changes in the order of the text.
-
-    Members that were dropped from its outermost object before are left out.
-    """
+    """Reshape a text, and return its changes in order, without members dropped before."""
     return list(_reshape_node(splices, splices.tree, place, ()))
 
 

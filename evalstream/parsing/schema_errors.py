@@ -118,10 +118,7 @@ class Validator(Protocol):
         """The fast check of a value."""
 
     def fits(self, value: Any) -> bool:
-        """Tell whether a value without infinite numbers is valid.
-
-        Raises RecursionError for a value that is nested too deeply.
-        """
+        """Tell whether a value without infinite numbers is valid. Raises RecursionError."""
 
     def errors(self, value: Any) -> Iterable[SchemaError]:
         """Return all errors of `value`. Raises RecursionError as above."""

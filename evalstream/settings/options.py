@@ -164,20 +164,14 @@ def checked_options(options: Options, *, has_store: bool = False) -> Options:
 
 
 def kept_options(options: Options | None) -> Options:
-    """Return workers and limits; what selects rules or schemas would hide what results violate.
-
-    Raises UsageError for values that make no sense.
-    """
+    """Return workers and limits: what selects would hide violations. Raises UsageError."""
     given = options or Options()
     kept = {name: getattr(given, name) for name in KEPT_OPTIONS}
     return checked_options(Options(max_findings=0, **kept))
 
 
 def whole_check(options: Options) -> Options:
-    """Return the options of a check that leaves nothing out, for what is made of its files.
-
-    Raises UsageError for others.
-    """
+    """Return the options of a check that leaves nothing out. Raises UsageError for others."""
     for name in CHECKS_LESS:
         if _value(options, name) != OPTIONS[name].default:
             raise UsageError(f"{_flag(name)} does not go with a command that needs a whole check")

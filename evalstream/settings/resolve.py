@@ -93,10 +93,7 @@ def settings_files() -> Iterator[str]:
 
 
 def may_have_settings(file: str | None, *, isolated: bool) -> bool:
-    """Tell whether a call may have settings: of a file that it names, or of one that is found.
-
-    Raises UsageError for a file that cannot be read.
-    """
+    """Tell whether a call may have settings, named or found. Raises UsageError."""
     if file is not None or isolated:
         return file is not None
     return any(

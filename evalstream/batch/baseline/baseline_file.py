@@ -165,10 +165,9 @@ _REQUIRED: Final = frozenset({"code", "file", "count"})
 
 
 def read_secret(path: str | None, target: str | None) -> bytes:
-    """Return the key of a baseline, else that of the one to be replaced, else a new one.
+    """Return the key of a baseline or of the one to be replaced, else a new one.
 
-    A file that keeps its key has the same digests when it is written again. Raises UsageError where
-    the baseline is damaged.
+    Files that keep their key keep their digests. Raises UsageError for a damaged baseline.
     """
     if path is not None:
         return _secret(path)

@@ -85,10 +85,7 @@ def add_matrices(
     request: Request,
     report: ComparisonReport,
 ) -> None:
-    """Add the differences and overlaps of each two runs to a report.
-
-    Scores that mean different things have no difference.
-    """
+    """Add the differences, if scores mean one thing, and overlaps of each two runs."""
     labels = [run.shown.label for run in runs]
     known = {(pair.a.shown.label, pair.b.shown.label): pair for pair in pairs}
     cells: dict[str, dict[tuple[str, str], tuple[float | None, float]]] = {}

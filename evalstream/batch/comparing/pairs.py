@@ -214,10 +214,7 @@ def list_drifts(
     options: Options,
     report: ComparisonReport,
 ) -> None:
-    """Add the first samples that drifted or were relabelled to a report, and count all.
-
-    They are those that do not meet, and those that meet by their ids with other inputs.
-    """
+    """Add to a report the first samples that drifted or were relabelled, and count all."""
     report.drifts_in_all += finder.drifted + finder.relabelled + tally.drifted
     found = nsmallest(MOST_DRIFTS - len(report.drifts), [*finder.first, *tally.drifts])
     if not found:

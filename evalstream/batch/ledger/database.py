@@ -140,11 +140,7 @@ def open_for_writing(
 
 @contextmanager
 def open_for_reading(path: str) -> Iterator[sqlite3.Connection]:
-    """Open a ledger without changing it.
-
-    SQLite rolls back what a killed process left incomplete. Raises CannotCheck where the file is
-    not a ledger or cannot be read.
-    """
+    """Open a ledger, which only SQLite's roll-back changes. Raises CannotCheck for another file."""
     refuse_other_files(path, CannotCheck, may_begin=False)
     with translate_sqlite_errors(path, CannotCheck), closing(_connect(path, "rw")) as connection:
         connection.execute("PRAGMA query_only = ON")

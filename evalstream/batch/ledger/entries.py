@@ -179,10 +179,7 @@ _BEGINS_A_FORMULA: Final = ("=", "+", "-", "@")
 
 
 def export_entries(entries: Iterable[LedgerEntry], form: str, output: Output) -> None:
-    """Write entries in one of `FORMS`, in constant memory.
-
-    Raises UsageError for an unknown form, OSError where the output cannot be written.
-    """
+    """Write entries in one of `FORMS`, in constant memory. Raises UsageError and OSError."""
     if form not in FORMS:
         raise UsageError(describe_unknown("format", form, FORMS))
     FORMS[form](entries, output)

@@ -138,11 +138,7 @@ class Ledger(AbstractContextManager["Ledger"]):
             )
 
     def find_gone(self) -> GoneRuns:
-        """Return the runs that the ledger remembers and whose first file is gone.
-
-        It looks below the folder that the runs of this call have in common; none is gone where
-        there is no such folder.
-        """
+        """Return the runs below the common folder of this call whose first file is gone."""
         folder = self._folder.prefix
         if not folder:
             return GoneRuns()
@@ -153,10 +149,9 @@ class Ledger(AbstractContextManager["Ledger"]):
             )
 
     def begin(self, run: Run) -> RunState | None:
-        """Return the state of a run's files; call this before its check begins.
+        """Return the state of a run's files before its check, None for one such as a stream.
 
-        The state is that of the last `find_each`, once, if that was just now. None where
-        a run cannot be identified later, such as a stream.
+        The state is that of the last `find_each`, once, if that was just now.
         """
         if self._is_due():
             self.flush()

@@ -73,10 +73,7 @@ class FixJob(DataClass):
             self._staging = None
 
     def staging(self, place: str | None) -> Staging:
-        """Return the folder for new files at a place, which all runs share that follow there.
-
-        Raises CannotWrite.
-        """
+        """Return the folder for new files at a place, shared by later runs. Raises CannotWrite."""
         if self._staging is None or self._staging[0] != place:
             self.__exit__()
             with writing(place or "a temporary folder"):
@@ -84,10 +81,7 @@ class FixJob(DataClass):
         return self._staging[1]
 
     def targets(self, run: Run) -> list[str]:
-        """Return where the repaired rows and the repaired aggregate of a run go, "" for none.
-
-        Raises ValueError for no place.
-        """
+        """Return where rows and aggregate go, "" for none. Raises ValueError for no place."""
         return [self.target(path) if path else "" for path in (run.rows, run.aggregate)]
 
     def clean(self, target: str) -> None:

@@ -56,10 +56,7 @@ class Staging(AbstractContextManager["Staging"]):
                 os.rmdir(folder)
 
     def path(self, relative: str) -> str:
-        """Return the path of a file in it, and make the folders around it.
-
-        A path from the root, which has an empty first part, is one in the folder, too.
-        """
+        """Return the path of a file in it, also for a path from the root, and make its folders."""
         path = f"{self.folder}/{relative.removeprefix('/')}"
         folder = os.path.dirname(path)
         if folder not in self._folders:

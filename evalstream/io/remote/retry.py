@@ -220,10 +220,7 @@ def with_timeout(call: Callable[[], _Returned], seconds: float | None = None) ->
 def with_retries(
     call: Callable[[], _Returned], closed: Event, *, tries: int | None = None, name: str = ""
 ) -> _Returned:
-    """Return what a call returns, with retries and pauses, of which people are told.
-
-    `name` is the object in the notices. Raises OSError.
-    """
+    """Return what a call returns, with retries, notices of `name`, pauses. Raises OSError."""
     count = stalls = 0
     while True:
         count += 1
