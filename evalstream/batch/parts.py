@@ -203,11 +203,7 @@ MOST_NAMED: Final = 10
 
 
 def open_parts(paths: Sequence[str]) -> list[PartFile]:
-    """Open parts and check that together they are one complete report.
-
-    Raises CannotCheck that names the part which is missing, repeated, truncated, damaged, or of
-    another batch; UsageError where no part is given; OSError.
-    """
+    """Open the parts of one whole report. Raises CannotCheck with its part; UsageError; OSError."""
     if not paths:
         raise UsageError("no part given")
     parts = [PartFile(path) for path in paths]

@@ -93,11 +93,7 @@ class Place(DataClass, frozen=True):
 
 
 class Test(StrEnum):
-    """A test of a member of a row.
-
-    It is there; it is there and not null; it is null or not there; it is a certain text; or it is
-    not that text (another value of any type, or not there).
-    """
+    """A test of a member of a row; DIFFERS holds for a value of any other type, and for none."""
 
     PRESENT = "present"
     NOT_NULL = "not null"

@@ -46,11 +46,7 @@ class SchemaError(NamedTuple):
 
 
 def instance_path(route: Path_) -> Path_ | None:
-    """Return the path of the values that a route validates, with 0 for indices.
-
-    None where the route leads to values at different paths, or through other keywords than
-    properties, items and conditions.
-    """
+    """Return the path of the values that a route validates, 0 for indices, None for several."""
     path: list[str | int] = []
     steps = iter(route[:-1])
     for step in steps:

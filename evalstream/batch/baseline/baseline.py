@@ -117,10 +117,7 @@ class Baseline:
         self._table.change(_CHECK, ((encode_name(self._places.of(name)), *how) for name in named))
 
     def finish(self, totals: Totals) -> SpilledList[KnownFinding]:
-        """Return the findings that vanished, count them, and write the new baseline.
-
-        It is not written if a signal stopped the check. Raises CannotWrite.
-        """
+        """Return and count what vanished; write the new baseline. Raises CannotWrite."""
         vanished = SpilledList(KnownFinding)
         for key, known, found, _ in self._entries():
             if known > found and self._was_checked(key):

@@ -231,11 +231,7 @@ def group_ranks(ranking: Ranking, comparisons: Sequence[Comparison]) -> Ranking:
 def _iterate_shared(
     runs: Sequence[CheckedRun], matches: Sequence[MetricMatch], place: int
 ) -> Iterator[tuple[Array, Array]]:
-    """Iterate over the samples that all runs have and score, by the identities of the first.
-
-    `matches` are those of the first run with the others, and `place` is that of a metric in the
-    first. Each time these are their clusters, and a row with the scores in all runs for each.
-    """
+    """Iterate over samples that all runs score: their clusters, and a row of the scores of all."""
     for a, *rest in read_samples([open_samples(run) for run in runs]):
         joined = [
             pairs[pairs["metric"] == match.groups_a[place]]

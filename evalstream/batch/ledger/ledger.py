@@ -121,12 +121,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         self._connection = database.open_for_writing(path, overwrite=overwrite)
 
     def find_each(self, runs: Sequence[Run]) -> list[CachedRun | None]:
-        """Return the stored results of some runs, None for those that must be checked.
-
-        A run must be checked where it was not checked by this version under these options, its
-        files changed, something could not be read then, a sketch of its rows is asked for and was
-        not made, or its record is damaged. The file is locked once for all.
-        """
+        """Return the stored results of runs, None where one must be checked, under one lock."""
         states = [read_state(run, self._companions) for run in runs]
         for state in states:
             if state is not None:
@@ -167,11 +162,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         findings: Iterable[Finding],
         links: Iterable[dict[str, Any]] | None = None,
     ) -> None:
-        """Store the result of a run, with the state from before its check.
-
-        `findings` are those that were shown; `links` are JSON, None where none were collected. Does
-        nothing for a run without a state. Raises CannotWrite.
-        """
+        """Store the result of a run under its state before the check. Raises CannotWrite."""
         if state is None:
             return
         key = state.key

@@ -282,11 +282,7 @@ def _put_in_place(
     *,
     is_copy: bool,
 ) -> None:
-    """Give the repaired files their places, and those beside them in a copy, rows first.
-
-    Both are complete and on the disk before one is moved. Raises Stopped before anything is moved,
-    ValueError where another file is in the way, and CannotWrite.
-    """
+    """Put repaired files in place, rows first. Raises Stopped before, ValueError, CannotWrite."""
     STOPPING.check()
     moves: list[tuple[str, str]] = []
     target = targets[0]

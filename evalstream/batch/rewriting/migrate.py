@@ -231,11 +231,7 @@ def _is_there(migration: RunMigration, name: str, job: MigrationJob, outcome: Ou
 def _place(
     folder: str, staging: Staging, rows: tuple[str | None, str], aggregate: tuple[str, str]
 ) -> None:
-    """Move a complete run to its place, rows first: a run is there once its aggregate is.
-
-    Both are given by the staged file and the path in the folder. Raises Stopped before anything is
-    moved, CannotWrite, and FileExistsError if the aggregate is there, whose rows then stay.
-    """
+    """Move a run to its place, rows first. Raises Stopped, CannotWrite, FileExistsError."""
     STOPPING.check()
     target, rows_target = (os.path.join(folder, path) for _, path in (aggregate, rows))
     try:

@@ -143,34 +143,21 @@ _LASTING: Final = (
 )
 
 _REASONS_BY_NAME: Final = {
-    "FileNotFoundError": _NOT_FOUND,
-    "PermissionError": _DENIED,
-    "IsADirectoryError": FOLDER,
-    "NoCredentialsError": _NO_CREDENTIALS,
-    "PartialCredentialsError": _NO_CREDENTIALS,
-    "CredentialRetrievalError": _NO_CREDENTIALS,
-    "TokenRetrievalError": _NO_CREDENTIALS,
-    "ProfileNotFound": _NO_CREDENTIALS,
-    "GoogleAuthError": _NO_CREDENTIALS,
-    "SSLError": _NOT_SECURE,
-    "ClientSSLError": _NOT_SECURE,
-    "ClientConnectorCertificateError": _NOT_SECURE,
-    "InvalidURL": _NO_SENSE,
-    "ParamValidationError": _NO_SENSE,
-    "TimeoutError": _TIMED_OUT,
-    "ReadTimeoutError": _TIMED_OUT,
-    "ConnectTimeoutError": _TIMED_OUT,
-    "TimeoutException": _TIMED_OUT,
-    "ClientConnectorError": _UNREACHABLE,
-    "EndpointConnectionError": _UNREACHABLE,
-    "ConnectError": _UNREACHABLE,
-    "ClientPayloadError": _BROKEN,
-    "ClientOSError": _BROKEN,
-    "ServerDisconnectedError": _BROKEN,
-    "HTTPClientError": _BROKEN,
-    "IncompleteReadError": _BROKEN,
-    "IncompleteRead": _BROKEN,
-    "ConnectionError": _BROKEN,
+    name: reason
+    for reason, names in (
+        (_NOT_FOUND, "FileNotFoundError"),
+        (_DENIED, "PermissionError"),
+        (FOLDER, "IsADirectoryError"),
+        (_NO_CREDENTIALS, "NoCredentialsError PartialCredentialsError CredentialRetrievalError"),
+        (_NO_CREDENTIALS, "TokenRetrievalError ProfileNotFound GoogleAuthError"),
+        (_NOT_SECURE, "SSLError ClientSSLError ClientConnectorCertificateError"),
+        (_NO_SENSE, "InvalidURL ParamValidationError"),
+        (_TIMED_OUT, "TimeoutError ReadTimeoutError ConnectTimeoutError TimeoutException"),
+        (_UNREACHABLE, "ClientConnectorError EndpointConnectionError ConnectError"),
+        (_BROKEN, "ClientPayloadError ClientOSError ServerDisconnectedError HTTPClientError"),
+        (_BROKEN, "IncompleteReadError IncompleteRead ConnectionError"),
+    )
+    for name in names.split()
 }
 """Reasons by name of the exception, because its package may not be installed."""
 
