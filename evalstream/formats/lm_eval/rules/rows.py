@@ -185,13 +185,18 @@ _SHOWN: Final = {DOC: "doc", PROMPT: "the first argument of the first request", 
 def row_scores(
     row: Mapping[str, Any], plan: ScoringPlan, count: Callable[[str], None]
 ) -> Iterator[Violation]:
-    """Return the violations of the answers and the metrics of a row; `count` takes what is derived."""
+    """Return the violations of the answers and the metrics of a row; `count` takes what is derived.
+
+    A function of the task may give other scores than the harness does.
+    """
     yield from _check_filtered(row, plan)
     listed = dict(iterate_metrics(row))
     for derived in derive_scores(row, plan):
         if derived.metric in listed:
-            count(derived.metric)
-            yield from _check_derived(derived, listed[derived.metric])
+            found = list(_check_derived(derived, listed[derived.metric]))
+            if not (plan.is_own and found):
+                count(derived.metric)
+                yield from found
 
 
 def _check_filtered(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:

@@ -450,6 +450,34 @@ def test_no_word_of_the_configuration_hides_a_raised_score(name: str, log: Log) 
     assert not errors(log.check("any_of")).isdisjoint({"LME106", "LME210", "LME306"})
 
 
+FUNCTION = "def process_results(doc, results):\n    return {'acc': 1.0}\n"
+
+
+def test_a_function_of_a_task_hides_no_single_raised_score(log: Log) -> None:
+    """Its scores are those of the harness in all rows, or in few of them by chance."""
+    log.config("quads")["process_results"] = FUNCTION
+    (run,) = log.check("quads").runs
+    assert (run.verdict, [one.text for one in run.checked if "derived" in one.text]) == (
+        "passed",
+        [],
+    )
+    raise_score(log, "quads", "acc")
+    (run,) = log.check("quads").runs
+    assert run.verdict == "unconfirmed"
+    assert (
+        run.remark == "acc of filter none cannot be derived from 1 row, and can be from all others"
+    )
+
+
+def test_a_function_of_a_task_may_give_other_scores(log: Log) -> None:
+    log.config("quads")["process_results"] = FUNCTION
+    for row in log.of("quads"):
+        row["acc"] = 0.5
+    set_mean(log, "quads", "acc")
+    report = log.check("quads")
+    assert (report.runs[0].verdict, errors(report)) == ("passed", set())
+
+
 @each("delimiter", [None, " x", "A:"])
 def test_another_delimiter_hides_no_raised_score(delimiter: str | None, log: Log) -> None:
     raise_score(log, "pairs", "acc")
