@@ -542,10 +542,18 @@ def test_a_task_without_a_configuration_is_unconfirmed(log: Log) -> None:
 
 
 def test_answers_of_an_unknown_filter_are_not_verified(log: Log) -> None:
-    told = "filtered answers of none not verified"
+    told = "filtered answers not verified in 6 of 6 rows"
     assert told not in [one.text for one in log.check("any_of").runs[0].checked]
     log.config("any_of")["filter_list"] = [{"name": "none", "filter": [{"function": "<class>"}]}]
     assert told in [one.text for one in log.check("any_of").runs[0].checked]
+
+
+def test_an_answer_that_takes_too_long_to_filter_is_not_verified(log: Log) -> None:
+    steps = [{"function": "regex", "regex_pattern": "[0-9]+x"}, {"function": "take_first"}]
+    log.config("any_of")["filter_list"] = [{"name": "none", "filter": steps}]
+    log.of("any_of")[0]["resps"] = [["1" * 10_000]]
+    told = [one.text for one in log.check("any_of").runs[0].checked]
+    assert "filtered answers not verified in 1 of 6 rows" in told
 
 
 @each("answer", ["5", "5.0", "five"])
