@@ -368,8 +368,8 @@ def _describe_rows(facts: TaskFacts, rows: int) -> Iterator[Checked]:
     elif facts.results is not None:
         yield Checked("nothing of the results verified", None)
     if totals.unfollowed:
-        number = f"{totals.unfollowed:,} of {count_noun(rows, 'row')}"
-        yield Checked(f"filtered answers not verified in {number}", None)
+        of_all = f"{totals.unfollowed:,} of {count_noun(rows, 'row')}"
+        yield Checked(f"filtered answers not verified in {of_all}", None)
     hashed = f"doc, prompt and target hashes ok in {totals.hashed:,} of {count_noun(rows, 'row')}"
     yield Checked(hashed, True if totals.hashed == rows else None)
     scores = [values for one in totals.filters.values() for values in one.metrics.values()]

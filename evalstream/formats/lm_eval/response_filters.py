@@ -103,7 +103,8 @@ class PatternCost(NamedTuple):
         places = range(1, len(opening) + 1)
         period = next((one for one in places if opening.startswith(opening[one:])), 1)
         starts = text.count(opening) * -(-len(opening) // period) if opening else size + 1
-        return size * max(len(opening), 1) + starts * self.ways * size**self.degree
+        each: int = self.ways * size**self.degree
+        return size * max(len(opening), 1) + starts * each
 
 
 ONE_WAY: Final = PatternCost()
@@ -141,11 +142,11 @@ Parsed = tuple[Any, Any]
 
 def _alternatives(parsed: Iterable[Parsed]) -> Iterator[list[Parsed]]:
     items = list(parsed)
-    operation, argument = items[0] if len(items) == 1 else (None, None)
-    if str(operation) == "BRANCH":
+    operation, argument = items[0] if len(items) == 1 else ("", None)
+    if argument is not None and str(operation) == "BRANCH":
         for one in argument[1]:
             yield from _alternatives(one)
-    elif str(operation) == "SUBPATTERN" and not (argument[1] or argument[2]):
+    elif argument is not None and str(operation) == "SUBPATTERN" and not any(argument[1:3]):
         yield from _alternatives(argument[-1])
     else:
         yield items
