@@ -82,6 +82,16 @@ def as_code(text: str) -> str:
     return f"<code>{escape_markup(text)}</code>"
 
 
+def markdown_text(text: str, most: int) -> str:
+    """Return a text on one line, cut to so many characters, that Markdown shows as it is."""
+    return escape_markup(cut_text(visible(text), most))
+
+
+def markdown_code(text: str, most: int) -> str:
+    """Return a text on one line, cut to so many characters, as code."""
+    return as_code(cut_text(visible(text), most))
+
+
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 _STRAY_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")

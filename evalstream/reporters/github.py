@@ -27,6 +27,8 @@ from evalstream.reporters.describe import (
     describe_values,
     escape_markup,
     file_name,
+    markdown_code,
+    markdown_text,
     run_name,
     visible,
 )
@@ -204,8 +206,8 @@ def _lines(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
 def _few_runs(report: Report) -> Iterator[str]:
     yield "| run | verdict |\n| --- | --- |"
     for _, run in sort_runs(report):
-        name, line = cut_text(run_name(run), CELL), cut_text(visible(outcome_line(run)), CELL)
-        yield f"| {as_code(name)} | {escape_markup(line)} |"
+        name = as_code(cut_text(run_name(run), CELL))
+        yield f"| {name} | {markdown_text(outcome_line(run), CELL)} |"
     yield ""
 
 
@@ -215,13 +217,13 @@ def _many_runs(report: Report, firsts: FirstFindings) -> Iterator[str]:
     reasons = firsts.reasons(listed, report)
     if listed:
         if overview.folder:
-            yield f"All paths are below {as_code(cut_text(visible(overview.folder), CELL))}\n"
+            yield f"All paths are below {markdown_code(overview.folder, CELL)}\n"
         yield "| run | verdict | why |\n| --- | --- | --- |"
         for number, run in listed:
             paths = [visible(relative(path, overview.folder)) for path in run_paths(run)]
-            name = cut_text(join_names(paths) or " with ".join(paths), CELL)
-            verdict, why = format_verdict(run.verdict), cut_text(visible(reasons[number]), CELL)
-            yield f"| {as_code(name)} | {escape_markup(verdict)} | {escape_markup(why)} |"
+            name = as_code(cut_text(join_names(paths) or " with ".join(paths), CELL))
+            why = markdown_text(reasons[number], CELL)
+            yield f"| {name} | {escape_markup(format_verdict(run.verdict))} | {why} |"
         yield ""
     beyond = {one: overview.beyond(one) for one in WORST_FIRST}
     more = [f"{count:,} {format_verdict(one)}" for one, count in beyond.items() if count]
@@ -249,7 +251,7 @@ def _claims(report: Report) -> Iterator[str]:
     for run, claim in first:
         recomputed = "" if claim.recomputed is None else format_value(claim.recomputed)
         shown = (claim.label, format_value(claim.claimed), recomputed, describe_state(claim))
-        cells = (escape_markup(cut_text(visible(text), CLAIM_CELL)) for text in shown)
+        cells = (markdown_text(text, CLAIM_CELL) for text in shown)
         name = file_name(run.aggregate or run.file or run.inputs or "")
         yield f"| {as_code(cut_text(name, CLAIM_CELL))} | {' | '.join(cells)} |"
     yield ""
@@ -280,16 +282,8 @@ def _findings(report: Report, first: list[Finding]) -> Iterator[str]:
     yield "| rule | where | what |\n| --- | --- | --- |"
     for finding in first:
         rule = f"{finding.severity.label} {escape_markup(finding.code)}"
-        yield f"| {rule} | {_place(finding)} | {_what(finding)} |"
+        place = f"{file_name(finding.file)}{finding.position} {finding.pointer or ''}".rstrip()
+        values = describe_values(finding)
+        what = f"{finding.message}{occurrences(finding)}{f'; {values}' if values else ''}"
+        yield f"| {rule} | {markdown_code(place, CELL)} | {markdown_text(what, CELL)} |"
     yield "\n</details>"
-
-
-def _place(finding: Finding) -> str:
-    place = f"{file_name(finding.file)}{finding.position}"
-    return as_code(cut_text(visible(f"{place} {finding.pointer or ''}".rstrip()), CELL))
-
-
-def _what(finding: Finding) -> str:
-    values = describe_values(finding)
-    text = f"{finding.message}{occurrences(finding)}{f'; {values}' if values else ''}"
-    return escape_markup(cut_text(visible(text), CELL))

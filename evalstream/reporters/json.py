@@ -7,7 +7,7 @@ so does `--format jsonl`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
@@ -46,10 +46,10 @@ class JsonReporter(Recognized):
         head = {"schema": SCHEMA, "tool": dict(TOOL), "rules": rules}
         self._output.write(dumps_visible(head).removesuffix(b"}"))
         lists_all = report.options.get("max_findings") == 0
-        listed = None if lists_all else _listed_runs(report)
-        runs = (
-            run for number, run in enumerate(report.runs, 1) if listed is None or number in listed
-        )
+        runs: Iterable[RunSummary] = report.runs
+        if not lists_all and report.totals.runs > MOST_RUNS:
+            listed = {number for number, _ in islice(sort_runs(report), MOST_RUNS)}
+            runs = (run for number, run in enumerate(report.runs, 1) if number in listed)
         if unlisted := report.totals.runs - self._write_array(b"runs", runs):
             self._output.write(b',"unlisted_runs":%d' % unlisted)
         findings = self._findings if lists_all else self._most_severe()
@@ -80,9 +80,3 @@ class JsonReporter(Recognized):
             if room[finding.severity]:
                 room[finding.severity] -= 1
                 yield finding
-
-
-def _listed_runs(report: Report) -> Set[int] | None:
-    if report.totals.runs <= MOST_RUNS:
-        return None
-    return {number for number, _ in islice(sort_runs(report), MOST_RUNS)}

@@ -17,7 +17,12 @@ from evalstream.model.run_summary import NOT_CHECKED, UNPROVED, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.reporters.describe import cut_text, describe_values, file_name, visible
 from evalstream.reporters.run_lines import describe_claim, run_line, sort_claims
-from evalstream.reporters.summary import describe_doubt, fails_by_verdict, occurrences
+from evalstream.reporters.summary import (
+    describe_doubt,
+    describe_hashes,
+    fails_by_verdict,
+    occurrences,
+)
 
 MOST_FINDINGS: Final = 20
 """How many findings one test lists."""
@@ -84,7 +89,12 @@ def _verified_tests(run: RunSummary) -> Iterator[TestCase]:
         reason = "no checksum to verify" if run.declared is None else "checksum not verified"
         yield _declared_test("checksum", verified.checksum, run, reason)
         yield _declared_test("row count", verified.row_count, run, "row count not verified")
-        yield _hashes(run)
+        text, is_ok = describe_hashes(verified, run.recipe)
+        yield (
+            TestCase("sample hashes", text=text)
+            if is_ok
+            else TestCase("sample hashes", SKIPPED, text)
+        )
     elif run.format == MAIN_FORMAT:
         reason = run.incomplete_reason or "no rows were checked"
         for name in ("checksum", "row count", "sample hashes"):
@@ -101,17 +111,6 @@ def _declared_test(name: str, is_right: bool | None, run: RunSummary, reason: st
     if run.verdict == "failed":
         return TestCase(name, FAILURE, f"{name} not ok")
     return TestCase(name, SKIPPED, f"{name} not ok; it does not fail this check")
-
-
-def _hashes(run: RunSummary) -> TestCase:
-    verified = run.verified
-    if verified is None or not verified.hashes:
-        return TestCase("sample hashes", SKIPPED, "no sample_hash verified")
-    recipe = f" ({run.recipe})" if run.recipe else ""
-    of = f"sample_hash ok in {verified.hashes:,} of {count_noun(verified.rows, 'row')}{recipe}"
-    if verified.hashes == verified.rows:
-        return TestCase("sample hashes", text=of)
-    return TestCase("sample hashes", SKIPPED, of)
 
 
 def _claim_tests(run: RunSummary) -> Iterator[TestCase]:
@@ -244,12 +243,9 @@ class FindingsByFile:
         """Return the files that belong to no run, in the order of their findings."""
         query = """SELECT file FROM findings WHERE file NOT IN (SELECT file FROM claimed)
             GROUP BY file ORDER BY min(number)"""
-        return [_name(key) for (key,) in self._base.execute(query)]
+        found = self._base.execute(query)
+        return [key.decode(errors="surrogatepass") for (key,) in found]
 
 
 def _key(file: str) -> bytes:
     return file.encode(errors="surrogatepass")
-
-
-def _name(key: bytes) -> str:
-    return key.decode(errors="surrogatepass")

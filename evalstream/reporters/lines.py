@@ -181,7 +181,9 @@ def _wrap_line(spans: list[Span], first: int, other: int) -> list[list[Span]]:
     lines: list[list[Span]] = [[]]
     room = first
     for word in _words(spans):
-        pieces = [word] if columns(word) - _trailing(word) <= other else _letters(word)
+        pieces = [word]
+        if columns(word) - _trailing(word) > other:
+            pieces = [[span._replace(text=letter)] for span in word for letter in span.text]
         for piece in pieces:
             taken = columns(piece)
             if lines[-1] and taken - _trailing(piece) > room:
@@ -196,10 +198,6 @@ def _without_last_spaces(line: list[Span]) -> list[Span]:
     while line and not line[-1].text.strip(" "):
         line = line[:-1]
     return line and [*line[:-1], line[-1]._replace(text=line[-1].text.rstrip(" "))]
-
-
-def _letters(spans: list[Span]) -> list[list[Span]]:
-    return [[span._replace(text=letter)] for span in spans for letter in span.text]
 
 
 def _words(spans: list[Span]) -> list[list[Span]]:

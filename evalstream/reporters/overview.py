@@ -260,7 +260,5 @@ def _is_word_end(prefix: str, rest: str) -> bool:
 
 def describe_severities(run: RunSummary) -> str:
     """Say how many errors and warnings a run has, or else how many infos."""
-    grave: dict[Severity, int] = {
-        one: times for one, times in run.severities.items() if one > Severity.INFO
-    }
+    grave = {one: times for one, times in run.severities.items() if one > Severity.INFO}
     return ", ".join(summary.severities(grave or run.severities, known=run.known))

@@ -254,15 +254,10 @@ def _message(finding: Finding) -> str:
 
 def _properties(finding: Finding) -> dict[str, Any]:
     """Return what SARIF has no place for; an offset counts unpacked bytes, so a region cannot."""
-    named = {
-        "keyword": "keyword",
-        "offset": "offset",
-        "sample_id": "sampleId",
-        "expected": "expected",
-        "found": "found",
-    }
     shown = finding.as_dict()
-    properties = {name: shown[key] for key, name in named.items() if key in shown}
+    keys = ("keyword", "offset", "sample_id", "expected", "found")
+    names = {"sample_id": "sampleId"}
+    properties = {names.get(key, key): shown[key] for key in keys if key in shown}
     return {"properties": properties} if properties else {}
 
 

@@ -13,7 +13,7 @@ from evalstream.model.exit_codes import ExitCode
 from evalstream.model.finding import MORE, SAFE, Finding, Severity
 from evalstream.model.report import Report, Totals
 from evalstream.model.run import MAIN_FORMAT
-from evalstream.model.run_summary import UNPROVED, Checked, RunSummary
+from evalstream.model.run_summary import UNPROVED, Checked, RunSummary, Verified
 from evalstream.model.text import count_noun
 
 SCHEMA: Final = 2
@@ -213,16 +213,11 @@ def join_limits(limits: Iterable[str]) -> str:
 def list_verified(run: RunSummary) -> list[Checked]:
     """Say what was verified of a run, and what was not."""
     parts = [*_seal_parts(run), *run.checked]
-    claims = describe_states(count_states(run.claims))
-    if claims:
-        parts.append(Checked(f"claims: {claims}", _claims_hold(run)))
+    if claims := describe_states(count_states(run.claims)):
+        states = {claim.state for claim in run.claims}
+        is_ok = False if State.REFUTED in states else None if State.OPEN in states else True
+        parts.append(Checked(f"claims: {claims}", is_ok))
     return parts
-
-
-def _claims_hold(run: RunSummary) -> bool | None:
-    """Return whether all claims hold: False if one is refuted, None if one is open."""
-    states = {claim.state for claim in run.claims}
-    return False if State.REFUTED in states else None if State.OPEN in states else True
 
 
 def _seal_parts(run: RunSummary) -> list[Checked]:
@@ -233,14 +228,16 @@ def _seal_parts(run: RunSummary) -> list[Checked]:
         parts.append(
             Checked("row count ok" if said.row_count else "row count not ok", said.row_count)
         )
-    if said.hashes:
-        recipe = f" ({run.recipe})" if run.recipe else ""
-        of = f"{said.hashes:,} of {count_noun(said.rows, 'row')}"
-        is_all = True if said.hashes == said.rows else None
-        parts.append(Checked(f"sample_hash ok in {of}{recipe}", is_all))
-    else:
-        parts.append(Checked("no sample_hash verified", None))
-    return parts
+    return [*parts, describe_hashes(said, run.recipe)]
+
+
+def describe_hashes(said: Verified, recipe: str | None) -> Checked:
+    """Say how many sample hashes were verified; it is only ok if they are those of all rows."""
+    if not said.hashes:
+        return Checked("no sample_hash verified", None)
+    by = f" ({recipe})" if recipe else ""
+    text = f"sample_hash ok in {said.hashes:,} of {count_noun(said.rows, 'row')}{by}"
+    return Checked(text, True if said.hashes == said.rows else None)
 
 
 def severities(

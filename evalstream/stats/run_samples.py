@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from evalstream.model.comparison import RunDescription
-from evalstream.model.options import SampleRequest
-from evalstream.model.sample_record import BlockSamples, GroupLabel
-
-if TYPE_CHECKING:
-    from evalstream.stats.samples.sample_store import SampleStore
-
-
 import math
 import struct
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalstream.io.spill_table import SpillTable
-from evalstream.model.sample_record import sample_rows
+from evalstream.model.comparison import RunDescription
+from evalstream.model.options import SampleRequest
+from evalstream.model.sample_record import BlockSamples, GroupLabel, sample_rows
+
+if TYPE_CHECKING:
+    from evalstream.stats.samples.sample_store import SampleStore
 
 
 class RunSamples:
     """The samples of a run, and the labels of its groups in the order of their numbers.
 
     `counts` has the rows of each sample where the request asks for no more, and `places` where they
-    stand if it asks for that. `description` is set
-    when the run is read. `unidentified` is the number of records without an identity, set by
-    formats whose records are several rows here.
+    stand if it asks for that. `description` is set when the run is read. `unidentified` is the
+    number of records without an identity, set by formats whose records are several rows here.
     """
 
     def __init__(self, request: SampleRequest) -> None:

@@ -133,11 +133,6 @@ def sample_text(sample: Any) -> bytes:
     return b"" if sample is None else json.canonical(sample)
 
 
-def cluster_digest(value: Any) -> int:
-    """Return the digest of the value by which samples are clustered, UNKNOWN for null."""
-    return UNKNOWN if value is None else bytes_digest(json.canonical(value))
-
-
 def id_digest(sample: Any) -> int:
     """Return the digest of a sample id, of any JSON type, UNKNOWN for none."""
     text = sample_text(sample)
@@ -151,7 +146,8 @@ def read_cluster(request: SampleRequest, record: Any, shown: InputDigests | None
     """
     if request.cluster is None:
         return UNKNOWN if shown is None else shown.folded
-    return cluster_digest(json.resolve_pointer(record, request.cluster))
+    value = json.resolve_pointer(record, request.cluster)
+    return UNKNOWN if value is None else bytes_digest(json.canonical(value))
 
 
 def encode_text(text: str) -> bytes:
@@ -160,12 +156,17 @@ def encode_text(text: str) -> bytes:
 
 
 def record_sample(
-    request: SampleRequest, sample: Any, shown: InputDigests | None, line: int, offset: int
+    request: SampleRequest,
+    sample: Any,
+    shown: InputDigests | None,
+    line: int,
+    offset: int,
+    record: Any = None,
 ) -> SampleRow:
-    """Return the sample of a record, which has no score and flags yet, nor a wanted cluster.
+    """Return the sample of a record, which has no score and flags yet.
 
     `sample` is its sample id, of any JSON type, and `shown` its input, None if it is not known.
-    These records have no sample_hash, so that samples have no identity by it.
+    Without the `record` it has no wanted cluster. It has no identity by sample_hash.
     """
     text = sample_text(sample)
     high = low = UNKNOWN
@@ -185,7 +186,7 @@ def record_sample(
         UNKNOWN if shown is None else shown.question,
         UNKNOWN if shown is None else shown.input,
         UNKNOWN,
-        read_cluster(request, None, shown),
+        read_cluster(request, record, shown),
     )
 
 

@@ -283,7 +283,7 @@ class SketchTotal:
         if not self._has_blocks:
             return None
         rows, scored, scores, errors, warnings, infos = map(tuple, self._columns)
-        sums = tuple(map(_round_sum, scores))
+        sums = tuple(float(f"{one / (1 << FRACTION_BITS):.{DIGITS}g}") for one in scores)
         width, total = 1 << self._doublings, self.lines
         strip = Strip(width, rows, scored, sums, errors, warnings, infos, total)
         shown = {name: bins.histogram() for name, bins in self._bins.items()}
@@ -317,7 +317,3 @@ _COLUMNS: Final = ("rows", "scored", "scores", "errors", "warnings", "infos")
 _ROWS, _SCORED, _SUMS = range(3)
 _OF: Final = {Severity.ERROR: 3, Severity.WARNING: 4, Severity.INFO: 5}
 """The places of the columns of a strip."""
-
-
-def _round_sum(units: int) -> float:
-    return float(f"{units / (1 << FRACTION_BITS):.{DIGITS}g}")

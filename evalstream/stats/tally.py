@@ -73,7 +73,11 @@ class ScoreSums(DataClass):
         self.rows += times
         self.total += total
         self.squares += squares
-        self._add_value(score, times)
+        if abs(score) > _LARGEST:
+            # No formula can compute with it; its bounds then refute nothing.
+            score, self.values = (math.inf if score > 0 else -math.inf), None
+        self._add_extremes(score, score)
+        self._count_values({score: times})
         if not failed:
             self.sound_rows += times
             self.sound_total += total
@@ -130,13 +134,6 @@ class ScoreSums(DataClass):
     def variance_without_errors(self, *, sample: bool) -> Fraction | None:
         """Return the variance of the scores of rows without an error."""
         return _variance(self.sound_rows, self.sound_total, self.sound_squares, is_sample=sample)
-
-    def _add_value(self, value: float, times: int) -> None:
-        if abs(value) > _LARGEST:
-            # No formula can compute with it; its bounds then refute nothing.
-            value, self.values = (math.inf if value > 0 else -math.inf), None
-        self._add_extremes(value, value)
-        self._count_values({value: times})
 
     def _add_extremes(self, least: float | None, most: float | None) -> None:
         if least is not None and (self.least is None or least < self.least):
@@ -215,16 +212,16 @@ class FirstSeenCounter(dict[Key, list[int]]):
     def merge(self, later: FirstSeenCounter[Key], shift: int) -> None:
         """Add the counts of rows that come `shift` lines later."""
         for key, (count, line) in later.items():
-            entry = self.get(key)
-            if entry is None:
-                self[key] = [count, line + shift]
-            else:
-                entry[0] += count
+            self.add(key, line + shift, count)
 
     def count(self, key: Key) -> int:
         """Return the number of occurrences of `key`."""
         entry = self.get(key)
         return entry[0] if entry else 0
+
+    def first(self, key: Key) -> int:
+        """Return the line of the first occurrence of `key`. Raises KeyError if it has none."""
+        return self[key][1]
 
     def total(self) -> int:
         """Return the number of occurrences of all keys."""

@@ -18,16 +18,14 @@ from evalstream.formats.eee.versions import nearest_version
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import Run
-from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRow
+from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRow
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import flatten_settings, setting_text
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.sample_digests import (
     InputDigests,
     encode_text,
-    id_digest,
-    read_cluster,
-    sample_text,
+    record_sample,
     text_digest,
     text_identity,
 )
@@ -175,8 +173,6 @@ Bounds and direction are compared by themselves; `score_type` and the descriptio
 _NOT_SETTINGS: Final = ("/sample_ids", "/samples_number")
 """What a dataset says that is known better from the rows."""
 
-_NO_IDENTITY: Final = (UNKNOWN, UNKNOWN)
-
 
 def sample_row(
     row: Mapping[str, Any], request: SampleRequest, number: int, offset: int, *, is_scored: bool
@@ -185,24 +181,16 @@ def sample_row(
 
     `is_scored` tells whether its score can be relied on.
     """
+    judged, declared = row.get("evaluation"), row.get("sample_hash")
     shown = _input_digests(row)
-    sample = sample_text(row.get("sample_id"))
-    evaluation = row.get("evaluation")
-    judged = evaluation if isinstance(evaluation, dict) else {}
-    holder = row.get("input")
-    prompt = holder.get("formatted") if isinstance(holder, dict) else None
-    return SampleRow(
-        *_identity(row, request.by, shown, sample),
-        id_digest(row.get("sample_id")),
-        0,
-        number,
-        offset,
-        to_double(judged.get("score")) if is_scored else math.nan,
-        _flags(judged.get("is_correct"), failed=has_error(row)),
-        UNKNOWN if shown is None else shown.question,
-        UNKNOWN if shown is None else shown.input,
-        text_digest(prompt),
-        read_cluster(request, row, shown),
+    found = record_sample(request, row.get("sample_id"), shown, number, offset, row)
+    if request.by not in {"input", "sample_id"} and declared and isinstance(declared, str):
+        high, low = text_identity(encode_text(declared))
+        found = found._replace(high=high, low=low)
+    return found._replace(
+        score=to_double(member(judged, "score")) if is_scored else math.nan,
+        flags=_flags(member(judged, "is_correct"), failed=has_error(row)),
+        prompt=text_digest(member(row.get("input"), "formatted")),
     )
 
 
@@ -212,26 +200,9 @@ def _input_digests(row: Mapping[str, Any]) -> InputDigests | None:
         return None
     raw, reference = covered
     references = [reference] if isinstance(reference, str) else reference
-    return InputDigests(raw, references, _choices(row))
-
-
-def _choices(row: Mapping[str, Any]) -> list[str]:
     choices = row["input"].get("choices")
-    texts = choices if isinstance(choices, list) else []
-    return [text if isinstance(text, str) else f"{text}" for text in texts]
-
-
-def _identity(
-    row: Mapping[str, Any], by: str, shown: InputDigests | None, sample: bytes
-) -> tuple[int, int]:
-    if by == "input":
-        return _NO_IDENTITY if shown is None else (shown.high, shown.low)
-    if by == "sample_id":
-        return text_identity(sample) if sample else _NO_IDENTITY
-    declared = row.get("sample_hash")
-    if not declared or not isinstance(declared, str):
-        return _NO_IDENTITY
-    return text_identity(encode_text(declared))
+    texts = [f"{text}" for text in choices] if isinstance(choices, list) else []
+    return InputDigests(raw, references, texts)
 
 
 def _flags(correct: Any, *, failed: bool) -> int:

@@ -136,15 +136,12 @@ def derive_address(identity: str, developer: str | None) -> Address | Unaddressa
     It follows the format's publisher: the part before the first slash is the developer, the others
     are joined by underscores, and a colon becomes an underscore.
     """
-    first, *rest = identity.strip().split("/")
-    if rest:
-        problem = _problem((first, *rest), "a part of it")
-        if problem:
-            return Unaddressable("id", problem)
-        return Address(_directory(first), "_".join(map(_directory, rest)))
-    problem = _problem((first,), "it")
+    first, *rest = parts = identity.strip().split("/")
+    problem = _problem(parts, "a part of it" if rest else "it")
     if problem:
         return Unaddressable("id", problem)
+    if rest:
+        return Address(_directory(first), "_".join(map(_directory, rest)))
     if developer is None:
         return Unaddressable(
             "developer", "it is missing, and model_info.id has no developer before a slash"

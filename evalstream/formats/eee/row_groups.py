@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import xxhash
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.aggregate import Join, Result
+from evalstream.formats.eee.aggregate import Join
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.row_view import (
@@ -89,7 +89,10 @@ class RowGroup:
         if context.links:
             from evalstream.stats.run_links import make_link_key
 
-            self.link_key = make_link_key(row, claimed, self.result, _dataset_members(joined))
+            data = (
+                (None,) * 3 if joined is None else (joined.dataset, joined.repository, joined.split)
+            )
+            self.link_key = make_link_key(row, claimed, self.result, data)
         self.links: list[int] | None = None if self.link_key is None else []
 
     @property
@@ -261,12 +264,6 @@ def notice_key(violation: Violation) -> tuple[str, str, str]:
 
 
 _PLAIN: Final = frozenset({str, type(None)})
-
-
-def _dataset_members(joined: Result | None) -> tuple[str | None, str | None, str | None]:
-    return (
-        (None, None, None) if joined is None else (joined.dataset, joined.repository, joined.split)
-    )
 
 
 def group_label(group: RowGroup, name: Any, result: Any) -> GroupLabel:

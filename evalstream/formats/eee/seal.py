@@ -103,7 +103,7 @@ def judge_sealed(checked: CheckedRows, read: ReadAggregate, seal: Seal) -> Judge
         refusal = None if stopped is None else Refusal(incomplete_reason=stopped)
     judged = JudgedRun(facts, violations, after, printable(seal.text.path))
     if refusal is not None:
-        return judged._replace(refusal=refusal.beside(failing))
+        return judged._replace(refusal=refusal._replace(others=tuple(failing)))
     lacking = () if seal.text.before else missing_members(sealed)
     return judged._replace(seal=seal, missing_members=lacking)
 

@@ -53,10 +53,6 @@ class Refusal(NamedTuple):
     refutes: bool = False
     others: tuple[Violation, ...] = ()
 
-    def beside(self, failing: Iterable[Violation]) -> Refusal:
-        """Return the refusal with the violations that would fail in the sealed aggregate."""
-        return self._replace(others=tuple(failing))
-
     def keep_reasons(self, violations: FileViolations) -> FileViolations:
         """Add the reasons to the violations of the files that are sealed all the same."""
         keys = violations.keys()
@@ -211,7 +207,8 @@ def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
     if 0 < samples < rows:
         message += f", of {count_noun(samples, 'sample')}"
     pointer = f"{RESULTS}/{result.place}/score_details/uncertainty/num_samples"
-    yield _error(ES802.violation(message, pointer, expected=rows, found=claimed))
+    at: dict[str, Any] = {"pointer": pointer, "severity": Severity.ERROR}
+    yield ES802.violation(message, expected=rows, found=claimed, **at)
 
 
 def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
@@ -235,7 +232,8 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     )
     if unlisted:
         message += f"; {count_noun(unlisted, 'row')} score others"
-    yield _error(ES609.violation(message, f"{RESULTS}/{result.place}/source_data/sample_ids"))
+    pointer = f"{RESULTS}/{result.place}/source_data/sample_ids"
+    yield ES609.violation(message, pointer, severity=Severity.ERROR)
 
 
 def _row_counts(facts: RunFacts, scores: ScoreSums | None) -> tuple[int, ...]:
@@ -255,10 +253,6 @@ def _samples(facts: RunFacts, result: Result) -> int:
     if result.place in facts.tally.scores:
         return facts.coverage.of(result.place).samples
     return count_samples_beside(facts, result) + facts.unjoined_samples
-
-
-def _error(violation: Violation) -> Violation:
-    return violation._replace(severity=Severity.ERROR)
 
 
 def _path_wanted(violation: Violation) -> Violation:

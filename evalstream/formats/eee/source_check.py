@@ -285,11 +285,8 @@ def _differs(violation: Violation) -> bool:
 
 
 def _share(agreeing: int, total: int, noun: str) -> str:
-    return (
-        count_noun(total, noun)
-        if agreeing == total
-        else f"{agreeing:,} of {count_noun(total, noun)}"
-    )
+    whole = count_noun(total, noun)
+    return whole if agreeing == total else f"{agreeing:,} of {whole}"
 
 
 def _part(row: Mapping[str, Any], log: SourceLog) -> str | None:

@@ -171,7 +171,7 @@ def _compare_result(
         **source.stated,
         **stated,
     }
-    compared = {place for place, values in _figures(source, samples) if values}
+    compared = {place for _, place, values in _figures(source, samples) if values}
     found = _compare_members(result, known, at, compared | {"evaluation_result_id"})
     return found._replace(
         violations=figures + found.violations, names=found.names | frozenset({FIGURES})
@@ -180,24 +180,21 @@ def _compare_result(
 
 def _figures(
     source: SourceResult, samples: int | None
-) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """Return the values that the log has for the figures of a result, by their places."""
+) -> tuple[tuple[str, str, tuple[float, ...]], ...]:
+    """Return the figures of a result: name, place, and the values that the log has for it."""
     counts = source.counts if samples is None else source.counts | {samples}
     return (
-        (_SCORE, (source.score,)),
-        (f"{_UNCERTAINTY}/standard_error/value", source.standard_errors),
-        (f"{_UNCERTAINTY}/standard_deviation", source.standard_deviations),
-        (f"{_UNCERTAINTY}/num_samples", tuple(sorted(counts))),
+        ("score", _SCORE, (source.score,)),
+        ("standard error", f"{_UNCERTAINTY}/standard_error/value", source.standard_errors),
+        ("standard deviation", f"{_UNCERTAINTY}/standard_deviation", source.standard_deviations),
+        ("number of samples", f"{_UNCERTAINTY}/num_samples", tuple(sorted(counts))),
     )
-
-
-_NOUNS: Final = ("score", "standard error", "standard deviation", "number of samples")
 
 
 def _compare_figures(
     at: str, result: Mapping[str, Any], source: SourceResult, samples: int | None
 ) -> Iterator[Violation]:
-    for noun, (place, known) in zip(_NOUNS, _figures(source, samples), strict=True):
+    for noun, place, known in _figures(source, samples):
         found = resolve(result, place.split("/"))
         if (found is None and place != _SCORE) or not known:
             continue

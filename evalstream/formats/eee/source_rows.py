@@ -270,11 +270,9 @@ def _compare_score(
     is_own, is_reduced = is_same_figure(found, score.own), is_same_figure(found, score.reduced)
     if score.own is None and score.reduced is None:
         return _report_unscored(row, found, given)
+    if (is_own or score.own is None) and (is_reduced or score.reduced is None):
+        return ComparedScore([], 0)
     if is_own or is_reduced:
-        if is_own and (is_reduced or score.reduced is None):
-            return ComparedScore([], 0)
-        if is_reduced and score.own is None:
-            return ComparedScore([], 0)
         bit = SampleState.REDUCED_DIFFERS if is_own else SampleState.OWN_DIFFERS
         expected = score.reduced if is_own else score.own
         return ComparedScore([(_differs(expected, given), bit)], bit)

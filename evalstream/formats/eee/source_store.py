@@ -32,9 +32,7 @@ _TABLES: Final = """
 """
 
 
-_FIELDS: Final = "SELECT number, id, part, place, seen, state, data FROM sample WHERE id = ?"
-_IN_ANY_PART: Final = f"{_FIELDS} ORDER BY number LIMIT 10000"
-_IN_PART: Final = f"{_FIELDS} AND part = ? ORDER BY number LIMIT 10000"
+_OF_ID: Final = "SELECT number, id, part, place, seen, state, data FROM sample WHERE id = ?"
 
 
 class SampleState:
@@ -120,16 +118,19 @@ class SourceStore:
         """Keep a sample; `due` has a bit for each result that a row of it should score."""
         self.count += 1
         names = encode_name(sample.id), encode_name(sample.part), encode_name(sample.place)
-        row = (self.count, *names, _bits(due), b"", 0, _pack_sample(sample))
+        messages = [
+            _packed_members({"role": (one.role,), **one.members}) for one in sample.messages
+        ]
+        packed = [_packed_members(sample.members), messages, sample.scores, sample.default]
+        row = (self.count, *names, _bits(due), b"", 0, json.dumps(packed))
         self._table.add("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
 
     def samples(self, identity: str, part: str | None) -> Iterator[KnownSample]:
         """Iterate over the samples of an id and a part, or of all parts, in the log's order."""
-        among = _IN_PART if part is not None else _IN_ANY_PART
-        values = (
-            [encode_name(identity)] if part is None else [encode_name(identity), encode_name(part)]
-        )
-        yield from map(_unpack_sample, self._table.rows(among, *values))
+        in_part = "" if part is None else " AND part = ?"
+        names = [encode_name(one) for one in (identity, part) if one is not None]
+        query = f"{_OF_ID}{in_part} ORDER BY number LIMIT 10000"
+        yield from map(_unpack_sample, self._table.rows(query, *names))
 
     def mark(self, sample: KnownSample, bit: int, state: int) -> None:
         """Note that a row has a sample, and how it differs."""
@@ -188,11 +189,6 @@ class SourceStore:
 
 def _bits(value: int) -> bytes:
     return value.to_bytes((value.bit_length() + 7) // 8, "little")
-
-
-def _pack_sample(sample: SourceSample) -> str:
-    messages = [_packed_members({"role": (one.role,), **one.members}) for one in sample.messages]
-    return json.dumps([_packed_members(sample.members), messages, sample.scores, sample.default])
 
 
 def _packed_members(stated: Stated) -> dict[str, list[Any]]:

@@ -14,7 +14,7 @@ from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.comparison import wording
 from evalstream.reporters.comparison.wording import join_groups, percent
-from evalstream.reporters.describe import as_code, cut_text, escape_markup, visible
+from evalstream.reporters.describe import markdown_code, markdown_text
 
 MOST_BYTES: Final = 65_536
 """GitHub takes no comment that has more characters."""
@@ -91,7 +91,7 @@ class MarkdownComparison(Recognized):
     def _runs(self, report: comparison.ComparisonReport) -> None:
         rows = [
             f"| {_text(run.label)}{' (reference)' if run.label == report.reference else ''} "
-            f"| {_file(run)} | {_text(run.model or '')} "
+            f"| {markdown_code(run.file or run.aggregate or '', PATH)} | {_text(run.model or '')} "
             f"| {_text('; '.join([run.verdict, *run.reasons]))} "
             f"| {run.rows:,} | {run.samples:,} |\n"
             for run in report.runs
@@ -117,7 +117,7 @@ class MarkdownComparison(Recognized):
                 f"| {_text(name)} | {_text(text, 600)} |\n"
                 for name, text in wording.iterate_figures(one)
             )
-            title = escape_markup(_short(f"{one.a} and {one.b}, {one.metric.label}"))
+            title = _text(f"{one.a} and {one.b}, {one.metric.label}")
             self._add(
                 f"{_text(one.sentence, 1_000)}\n\n<details><summary>Figures: {title}</summary>\n\n"
                 f"| figure | |\n{_rule(2)}{figures}\n</details>\n\n"
@@ -188,7 +188,7 @@ class MarkdownComparison(Recognized):
 def _flip_line(flip: comparison.Flip) -> str:
     places = f"{flip.a} {flip.line_a:,}, {flip.b} {flip.line_b:,}"
     values = (flip.sample_id, flip.answer_a, flip.answer_b)
-    cells = ["" if one is None else as_code(_short(dumps(one).decode())) for one in values]
+    cells = ["" if one is None else markdown_code(dumps(one).decode(), CELL) for one in values]
     what = f"{flip.direction} ({flip.metric})"
     return f"| {_text(what)} | {cells[0]} | {_text(places)} | {cells[1]} | {cells[2]} |\n"
 
@@ -199,12 +199,4 @@ def _rule(left: int, right: int = 0) -> str:
 
 
 def _text(text: str, most: int = CELL) -> str:
-    return escape_markup(cut_text(visible(text), most))
-
-
-def _file(run: comparison.ComparedRun) -> str:
-    return as_code(cut_text(visible(run.file or run.aggregate or ""), PATH))
-
-
-def _short(text: str) -> str:
-    return cut_text(visible(text), CELL)
+    return markdown_text(text, most)

@@ -21,6 +21,7 @@ from evalstream.reporters.comparison.wording import (
     run_names,
 )
 from evalstream.reporters.markup import (
+    Child,
     Markup,
     Tick,
     axis,
@@ -241,13 +242,12 @@ def confounders(report: ComparisonReport) -> Markup | None:
 def drifts_table(report: ComparisonReport) -> Markup | None:
     """Return samples with another input or other references, None without any."""
     rows = [
-        tag(
-            "tr",
-            tag("td", one.kind),
-            tag("td", _value(one.sample_id_a)),
-            tag("td", f"{one.a} {one.line_a:,}"),
-            tag("td", _value(one.sample_id_b)),
-            tag("td", f"{one.b} {one.line_b:,}"),
+        _plain_row(
+            one.kind,
+            _value(one.sample_id_a),
+            f"{one.a} {one.line_a:,}",
+            _value(one.sample_id_b),
+            f"{one.b} {one.line_b:,}",
         )
         for one in report.drifts[:MOST_LISTED]
     ]
@@ -268,15 +268,14 @@ def listing(title: str, texts: Sequence[str]) -> Markup | None:
 
 def flip_row(one: Flip) -> Markup:
     """Return the row of a flip."""
-    return tag(
-        "tr",
-        tag("td", one.direction),
-        tag("td", cut_visible(one.metric, NAME)),
-        tag("td", _value(one.sample_id)),
-        tag("td", f"{one.a} {one.line_a:,}, {one.b} {one.line_b:,}"),
-        tag("td", _value(one.answer_a)),
-        tag("td", _value(one.answer_b)),
-    )
+    lines = f"{one.a} {one.line_a:,}, {one.b} {one.line_b:,}"
+    values = map(_value, (one.answer_a, one.answer_b))
+    metric = cut_visible(one.metric, NAME)
+    return _plain_row(one.direction, metric, _value(one.sample_id), lines, *values)
+
+
+def _plain_row(*cells: Child) -> Markup:
+    return tag("tr", [tag("td", cell) for cell in cells])
 
 
 def _value(value: object) -> Markup | None:

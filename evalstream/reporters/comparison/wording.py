@@ -37,11 +37,12 @@ def iterate_figures(one: comparison.Comparison) -> Iterator[tuple[str, str]]:
         gain = _pairing(found)
         kind = "paired" if found.clustered is None else "paired and clustered"
         yield "error", f"{show_number(error, error)} {kind}{gain}"
-    tests = [_test(test) for test in (found.test, *found.tests) if test is not None]
-    if tests:
-        adjusted = found.adjusted_p
-        more = "" if adjusted is None else f"after Holm {p_value(adjusted)}"
-        yield "tests", join_texts([*tests, more])
+    known = [one for one in (found.test, *found.tests) if one is not None]
+    if known:
+        tests = [f"{one.method} {p_value(one.p)}" for one in known]
+        if found.adjusted_p is not None:
+            tests.append(f"after Holm {p_value(found.adjusted_p)}")
+        yield "tests", "; ".join(tests)
     if found.clustered is not None:
         few = ", too few for a reliable error" if found.clustered.is_few else ""
         yield "clusters", f"{found.clustered.clusters:,}{few}"
@@ -126,7 +127,7 @@ def _samples(one: comparison.Comparison, found: comparison.Alignment) -> str:
         (found.repeated_b, f"repeated in {one.b}"),
         (found.same_input, "with the input of another one"),
     )
-    return join_texts([*texts, *(f"{count:,} {text}" for count, text in optional if count)])
+    return "; ".join([*texts, *(f"{count:,} {text}" for count, text in optional if count)])
 
 
 def iterate_lists(report: comparison.ComparisonReport) -> Iterator[tuple[str, Sequence[str]]]:
@@ -225,10 +226,6 @@ def _pairing(found: estimate.Estimate) -> str:
     return text
 
 
-def _test(test: estimate.PValue) -> str:
-    return f"{test.method} {p_value(test.p)}"
-
-
 def cell_text(value: float | int | None) -> str:
     """Write a cell of a matrix; what is not 0 or 1 does not look so."""
     if value is None:
@@ -270,8 +267,3 @@ def percent(share: float) -> str:
     if text == "100.0" and share < 1:
         text = "99.9"
     return f"{text.removesuffix('.0')} %"
-
-
-def join_texts(texts: Sequence[str]) -> str:
-    """Return texts as one list."""
-    return "; ".join(text for text in texts if text)

@@ -316,7 +316,10 @@ def _flags(options: Mapping[str, Any], *, only_rules: bool = False) -> Iterator[
     """Yield the words of options; where asked to, those that change what a rule finds."""
     for key, value in options.items():
         option = OPTIONS.get(key)
-        if option is None or (only_rules and not _is_repeated(key)):
+        if option is None:
+            continue
+        is_repeated = key not in NOT_REPEATED and option.text.group in {Group.RULES, Group.INPUT}
+        if only_rules and not is_repeated:
             continue
         flag = next(iter(option.text.flags), f"--{key.replace('_', '-')}")
         if isinstance(value, bool):
@@ -326,8 +329,3 @@ def _flags(options: Mapping[str, Any], *, only_rules: bool = False) -> Iterator[
         else:
             for one in value if isinstance(value, list) else [value]:
                 yield from (flag, "FILE" if key == "schema" else str(one))
-
-
-def _is_repeated(name: str) -> bool:
-    group = OPTIONS[name].text.group
-    return name not in NOT_REPEATED and group in {Group.RULES, Group.INPUT}

@@ -91,21 +91,20 @@ def _summary(report: Report, verdict: str, folder: str) -> Iterator[Child]:
     yield tag("h1", _badge(verdict, limits))
     runs = count_noun(totals.runs, "run")
     yield tag("p", alone or [runs, [" below ", name(folder)] if folder else None], class_="subject")
-    found = _severity_counts(totals.severities) or [tag("span", "no findings")]
+    found = [
+        tag("span", count_noun(totals.severities[one], one.label), class_=one.label)
+        for one in COUNTED
+        if totals.severities.get(one)
+    ] or [tag("span", "no findings")]
+    verdicts = filter(totals.verdicts.get, WORST_FIRST) if totals.runs > 1 else ()
     facts: list[Child] = [
-        *(tag("span", f"{totals.verdicts[one]:,} {one}", class_=one) for one in _verdicts(report)),
+        *(tag("span", f"{totals.verdicts[one]:,} {one}", class_=one) for one in verdicts),
         tag("span", count_noun(totals.rows, "row")),
         *found,
     ]
     yield tag("p", facts, class_="facts")
     yield tag("p", " ".join(_sentences(report, verdict, limits)))
     yield (tag("p", cut_visible(line, TITLE)) for line in summary.gone_lines(totals))
-
-
-def _verdicts(report: Report) -> list[str]:
-    if report.totals.runs < 2:
-        return []
-    return list(filter(report.totals.verdicts.get, summary.WORST_FIRST))
 
 
 def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
@@ -235,7 +234,7 @@ def _table(report: Report, rows: list[Markup]) -> Markup:
     heads = ("Verdict", "Run", "Rows", "Errors", "Warnings", "Infos", "Why")
     left = report.totals.runs - len(rows)
     rest = f"{count_noun(left, 'more run')} not shown; --format jsonl lists all."
-    verdicts = [one for one in WORST_FIRST if report.totals.verdicts.get(one)]
+    verdicts = filter(report.totals.verdicts.get, WORST_FIRST)
     options = [tag("option", one.capitalize(), value=one) for one in verdicts]
     choice = tag("select", tag("option", "every verdict", value=""), options)
     filters = tag(
@@ -325,15 +324,3 @@ def _badge(verdict: str, limits: str = "") -> Markup:
 
 def _describe_limits(runs: Iterable[RunSummary]) -> str:
     return cut_visible(summary.join_limits(map(summary.rule_limits, runs)), NAME)
-
-
-def _severity_counts(counts: dict[Severity, int]) -> list[Markup]:
-    return [
-        tag(
-            "span",
-            f"{counts[one]:,} {one.label}{'' if counts[one] == 1 else 's'}",
-            class_=one.label,
-        )
-        for one in sorted(Severity, reverse=True)
-        if counts.get(one)
-    ]

@@ -236,9 +236,9 @@ def _provenance(run: RunSummary) -> Markup:
         facts.append(("Recipe", tag("code", cut_visible(run.recipe, 40))))
     if run.algorithm:
         facts.append(("Checksum", f"{cut_visible(run.algorithm, 40)}{COVERED[run.covers]}"))
-    for label, digest in (("declared", run.declared), ("actual", run.actual)):
+    for label, digest in (("Declared", run.declared), ("Actual", run.actual)):
         if digest:
-            facts.append((label.capitalize(), tag("code", cut_visible(digest, DIGEST))))
+            facts.append((label, tag("code", cut_visible(digest, DIGEST))))
     if run.sealed:
         facts.append(("Sealed by", name(run.sealed)))
     return tag("dl", ([tag("dt", label), tag("dd", said)] for label, said in facts))
@@ -270,8 +270,7 @@ def _no_pictures(run: RunSummary) -> str:
 
 def size(count: int) -> str:
     """Return a number of bytes, and what it is in a larger unit."""
-    exact = f"{count:,} {'byte' if count == 1 else 'bytes'}"
-    amount, unit = float(count), ""
+    exact, amount, unit = count_noun(count, "byte"), float(count), ""
     for larger in _UNITS:
         if amount < 1024:
             break

@@ -43,11 +43,16 @@ def histogram(key: str, title: str, unit: str, values: Histogram) -> Markup:
     scale = f"{unit}, logarithmic" if values.scale == "log" else unit
     return markup.figure(
         [title, " ", tag("span", count_noun(total, "value"), class_="note")],
-        tag("div", tag("span", f"{most:,}", class_="top"), class_="yaxis", aria_hidden="true"),
+        _top_label(most),
         markup.drawing(key, title, description, shapes, len(bars), HEIGHT, 110),
         markup.axis(_value_ticks(values, bars)),
         tag("div", scale, class_="unit"),
     )
+
+
+def _top_label(most: int) -> Markup:
+    top = tag("span", f"{most:,}", class_="top")
+    return tag("div", top, class_="yaxis", aria_hidden="true")
 
 
 Bar = tuple[float, float, int]
@@ -146,30 +151,25 @@ def _findings(key: str, strip: Strip) -> Markup:
     kinds = {"error": strip.errors, "warning": strip.warnings, "info": strip.infos}
     most = max(map(sum, zip(*kinds.values(), strict=True)))
     each = f"each column stands for {count_noun(strip.lines, 'line')}"
-    if not most:
-        return markup.figure(
-            [title, " ", tag("span", each, class_="note")],
-            markup.drawing(key, title, "No line has a finding.", [], len(strip.rows), HEIGHT, 14),
-            markup.axis(_ticks(strip)),
-            tag("div", "No line has a finding.", class_="unit"),
-            class_="wide",
-        )
     shapes = [
         shape for place in range(len(strip.rows)) for shape in _column(strip, place, kinds, most)
     ]
-    totals = [count_noun(sum(numbers), kind) for kind, numbers in kinds.items() if sum(numbers)]
-    description = f"{', '.join(totals)}; the highest column has {most:,}."
-    keys = [
-        tag("span", tag("i", class_=f"key fill-{kind}"), count_noun(sum(numbers), kind))
-        for kind, numbers in kinds.items()
-        if sum(numbers)
-    ]
+    totals = {kind: count_noun(sum(some), kind) for kind, some in kinds.items() if sum(some)}
+    description, below, pixels = "No line has a finding.", "No line has a finding.", 14
+    legend, top = tag("span", each, class_="note"), None
+    if most:
+        description = f"{', '.join(totals.values())}; the highest column has {most:,}."
+        below, pixels, top = each, 72, _top_label(most)
+        keys = [
+            tag("span", tag("i", class_=f"key fill-{kind}"), text) for kind, text in totals.items()
+        ]
+        legend = tag("span", keys, class_="note legend")
     return markup.figure(
-        [title, " ", tag("span", keys, class_="note legend")],
-        tag("div", tag("span", f"{most:,}", class_="top"), class_="yaxis", aria_hidden="true"),
-        markup.drawing(key, title, description, shapes, len(strip.rows), HEIGHT, 72),
+        [title, " ", legend],
+        top,
+        markup.drawing(key, title, description, shapes, len(strip.rows), HEIGHT, pixels),
         markup.axis(_ticks(strip)),
-        tag("div", each, class_="unit"),
+        tag("div", below, class_="unit"),
         class_="wide",
     )
 

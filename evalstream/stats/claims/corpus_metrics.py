@@ -254,7 +254,7 @@ def _midpoints(counts: Mapping[Any, int]) -> dict[Any, float]:
 
 def _nominal(counts: Mapping[Any, int]) -> float:
     number = sum(counts.values())
-    return float(number * number - sum(times * times for times in counts.values()))
+    return float(number * number - _squares(counts))
 
 
 def _squared_error(counts: Mapping[Any, int]) -> float:

@@ -180,11 +180,12 @@ def _open_reason(
     method = find_method(claim, evidence)
     # It may be that of means of repeats, or of rows without an error.
     is_partial = evidence.is_repeated or evidence.sums.sound_rows != evidence.sums.rows
+    is_cut = claim.kind.needs_values and evidence.values is None
     conditions = (
         (evidence.missing > 0, Reason.MISSING),
         (method is Method.UNKNOWN, Reason.METHOD),
         (method is Method.CLUSTERED and not evidence.clusters, Reason.CLUSTERS),
-        (not figures, _without_figures(claim, evidence)),
+        (not figures, Reason.TOO_MANY if is_cut else Reason.EVIDENCE),
         (not claim.kind.is_exact, Reason.FORMULA),
         (_explain(claim, value, figures, evidence) is not Agreement.NONE, Reason.UNSURE),
         (_is_of_uneven_repeats(claim, value, evidence), Reason.UNEVEN),
@@ -212,11 +213,6 @@ def _is_mode(value: Decimal, evidence: Evidence) -> bool:
 
 _SPREADS: Final = (kinds.ERROR, kinds.DEVIATION, kinds.VARIANCE)
 _OF_ORDER: Final = (kinds.LEAST, kinds.GREATEST, kinds.MEDIAN, kinds.MODE)
-
-
-def _without_figures(claim: Claim, evidence: Evidence) -> Reason:
-    is_cut = claim.kind.needs_values and evidence.values is None
-    return Reason.TOO_MANY if is_cut else Reason.EVIDENCE
 
 
 def is_outside_bounds(value: Decimal, bounds: Bounds) -> bool:

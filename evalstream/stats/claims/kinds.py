@@ -210,10 +210,6 @@ def _right_answers(evidence: Evidence) -> Iterator[Figure]:
         yield Figure("the number of right answers", evidence.values.get(1, 0))
 
 
-def _number_of_rows(evidence: Evidence) -> Bounds:
-    return 0, evidence.sums.joined_rows or None
-
-
 def words(text: str) -> frozenset[str]:
     """Return the words of a text that lists them."""
     return frozenset(text.split())
@@ -224,7 +220,7 @@ CORRECT: Final = ClaimKind(
     "number of right answers",
     words("n_correct num_correct number_correct correct_count"),
     _right_answers,
-    _number_of_rows,
+    lambda evidence: (0, evidence.sums.joined_rows or None),
     power=0,
 )
 MEAN: Final = ClaimKind(

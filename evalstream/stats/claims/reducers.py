@@ -101,12 +101,8 @@ def _pass_k(total: int, right: int, number: int) -> float:
     return math.nan if total < number else math.comb(right, number) / math.comb(total, number)
 
 
-def _at_least(_total: int, right: int, number: int) -> int:
-    return int(right >= number)
-
-
 _COUNTING: Final[Mapping[str, Callable[[int, int, int], float]]] = {
-    "at_least": _at_least,
+    "at_least": lambda _total, right, number: int(right >= number),
     "pass_at": _pass_at,
     "pass_k": _pass_k,
 }
@@ -124,17 +120,9 @@ def _median(values: Sequence[Any], _all: int, to_float: ToFloat) -> float:
     return median(map(to_float, values))
 
 
-def _mode(values: Sequence[Any], _all: int, _to_float: ToFloat) -> Any:
-    return Counter(values).most_common(1)[0][0]
-
-
 def _majority(values: Sequence[Any], total: int, _to_float: ToFloat) -> Any:
     value, count = Counter(values).most_common(1)[0]
     return value if 2 * count > total else math.nan
-
-
-def _greatest(values: Sequence[Any], _all: int, to_float: ToFloat) -> Any:
-    return max(values, key=to_float)
 
 
 def _collect(values: Sequence[Any], _all: int, _to_float: ToFloat) -> list[Any]:
@@ -144,8 +132,8 @@ def _collect(values: Sequence[Any], _all: int, _to_float: ToFloat) -> list[Any]:
 _REDUCERS: Final[Mapping[str, Reducer]] = {
     "mean": _mean,
     "median": _median,
-    "mode": _mode,
+    "mode": lambda values, _all, _to_float: Counter(values).most_common(1)[0][0],
     "majority": _majority,
-    "max": _greatest,
+    "max": lambda values, _all, to_float: max(values, key=to_float),
     "collect": _collect,
 }

@@ -91,7 +91,8 @@ def agreement(claim: Decimal, exact: Fraction | float, nothing: Decimal = NOTHIN
         unit = scale * last_unit(claim)
         is_truncated = 0 <= abs(value) - abs(claimed) < unit and claimed * value >= 0
         half = unit * HALF + min(stray, unit * TIE)
-        if difference <= half or (is_truncated and _shows_truncation(claim)):
+        decimals = -int(claim.as_tuple().exponent)
+        if difference <= half or (is_truncated and decimals >= CERTAIN_DIGITS):
             return Agreement.FULL if _digits(claim) >= CERTAIN_DIGITS else Agreement.ROUGH
         return Agreement.NONE
 
@@ -132,10 +133,6 @@ def _digits(claim: Decimal) -> int:
         return max(0, -int(exponent))
     written = "".join(map(str, digits)).lstrip("0")
     return len(written if int(exponent) < 0 else written.rstrip("0"))
-
-
-def _shows_truncation(claim: Decimal) -> bool:
-    return -int(claim.as_tuple().exponent) >= CERTAIN_DIGITS
 
 
 def is_small_whole(claim: Decimal) -> bool:

@@ -16,8 +16,6 @@ from evalstream.formats.eee.changes.supplied import (
     ALGORITHM,
     DEVELOPER,
     FILE_PATH,
-    KEPT,
-    MIGRATED,
     MOVED,
     PROVENANCE,
     SEAL,
@@ -186,11 +184,8 @@ class AggregateMigration:
         self, holder: Node, member: JsonMember, where: moves.Path, target: moves.Path
     ) -> None:
         """Move a member to an object of texts, under a name that says so."""
-        before, after = self._splices.of(member.value), self._splices.as_text(member.value)
-        self._additions.keep(target, MIGRATED + member.name, after)
+        self._applied.append(self._additions.keep(where, member.value, target, is_unknown=True))
         self._splices.drop(holder, member.name)
-        pattern = pointer([*("*" if isinstance(key, int) else key for key in where[:-1]), "*"])
-        self._applied.append(make_applied(KEPT, pointer(where), before, after, pattern))
 
     def _set_developer(self) -> None:
         supplied = self._new_developer()
@@ -198,16 +193,12 @@ class AggregateMigration:
             return
         text = encode_string(supplied, ascii_only=self.text.isascii())
         self._additions.set(("model_info",), "developer", text)
-        where = "/model_info/developer"
-        before = self._tree.value("model_info", "developer")
-        written = self._read_written("model_info", "developer")
+        where = ("model_info", "developer")
+        before, written = self._tree.value(*where), self._read_written(*where)
         if before is not None and before.type is not JsonType.NULL:
-            after = self._splices.as_text(before)
-            self._additions.keep(
-                ("model_info", "additional_details"), f"{MIGRATED}developer", after
-            )
-            self._applied.append(make_applied(KEPT, where, written, after))
-        self._applied.append(make_applied(DEVELOPER, where, written, text))
+            target = ("model_info", "additional_details")
+            self._applied.append(self._additions.keep(where, before, target))
+        self._applied.append(make_applied(DEVELOPER, pointer(where), written, text))
 
     def _new_developer(self) -> str | None:
         """Return the supplied developer of a model whose own gives no folder, else None."""

@@ -51,13 +51,20 @@ class Additions:
         """Give an object a member with a JSON text, in place of one of that name."""
         self._members.setdefault(path, {})[name] = value
 
-    def keep(self, path: Path, name: str, value: str) -> None:
-        """Give an object a new member. Raises AggregateRefused if it has one of that name."""
-        holder = value_at(self._splices.tree, path)
+    def keep(self, where: Path, value: Node, target: Path, *, is_unknown: bool = False) -> Applied:
+        """Keep the value at a path as a text of an object, and return that change.
+
+        The pattern of the change names the member unless that `is_unknown` to the version. Raises
+        AggregateRefused if the object has a member of that name.
+        """
+        name, holder = MIGRATED + str(where[-1]), value_at(self._splices.tree, target)
         has_it = holder is not None and holder.member(name) is not None
-        if has_it or name in self._members.get(path, {}):
-            raise AggregateRefused(f"{pointer(path)} already has a member {name}")
-        self.set(path, name, value)
+        if has_it or name in self._members.get(target, {}):
+            raise AggregateRefused(f"{pointer(target)} already has a member {name}")
+        before, after = self._splices.of(value), self._splices.as_text(value)
+        self.set(target, name, after)
+        pattern = path_pattern((*where[:-1], 0) if is_unknown else where)
+        return make_applied(KEPT, pointer(where), before, after, pattern)
 
     def check(self) -> None:
         """Raise AggregateRefused where an object around new members is missing."""
@@ -96,6 +103,11 @@ def _write_member(splices: Splices, holder: Node, name: str, value: str) -> None
         splices.add(holder, name, value)
     else:
         splices.replace(known.value, value)
+
+
+def path_pattern(path: Path) -> str:
+    """Return the JSON Pointer of a path with `*` for each index."""
+    return pointer("*" if isinstance(key, int) else key for key in path)
 
 
 def value_at(node: Node | None, path: Sequence[str | int]) -> Node | None:
@@ -148,9 +160,8 @@ def _open_details(splices: Splices, additions: Additions, applied: list[Applied]
         splices.drop(config, DETAILS)
         path = ("evaluation_results", index, "generation_config", DETAILS)
         additions.set(path, name, before)
-        pattern = f"/evaluation_results/*/generation_config/{DETAILS}"
         after = f'{{"{name}": {before}}}'
-        applied.append(make_applied(MOVED, pointer(path), before, after, pattern))
+        applied.append(make_applied(MOVED, pointer(path), before, after, path_pattern(path)))
 
 
 def _share_source_data(
@@ -261,10 +272,7 @@ class Required:
         node = value_at(self._splices.tree, (*holder, name))
         if node is None or node.type is JsonType.NULL:
             return
-        before = self._splices.of(node)
-        after = self._splices.as_text(node)
-        self._additions.keep(target, MIGRATED + name, after)
-        self._apply(KEPT, (*holder, name), before, after)
+        self.applied.append(self._additions.keep((*holder, name), node, target))
 
     def _supply(
         self, kind: ChangeKind, holder: Path, name: str, value: str | None, options: str
@@ -275,9 +283,10 @@ class Required:
             return
         text = encode_string(value or UNKNOWN, ascii_only=self._splices.ascii_only)
         self._additions.set(holder, name, text)
-        before = value_at(self._splices.tree, (*holder, name))
+        path = (*holder, name)
+        before = value_at(self._splices.tree, path)
         written = None if before is None else self._splices.of(before)
-        self._apply(kind, (*holder, name), written, text)
+        self.applied.append(make_applied(kind, pointer(path), written, text, path_pattern(path)))
 
     def _judges(self) -> Iterator[Path]:
         results = self._splices.tree.value("evaluation_results")
@@ -291,7 +300,3 @@ class Required:
 
     def _text(self, path: Path) -> str | None:
         return read_string(self._splices.text, value_at(self._splices.tree, path))
-
-    def _apply(self, kind: ChangeKind, path: Path, before: str | None, after: str) -> None:
-        pattern = pointer("*" if isinstance(key, int) else key for key in path)
-        self.applied.append(make_applied(kind, pointer(path), before, after, pattern))

@@ -11,6 +11,7 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.changes.supplied import EVALUATION_ID, MIGRATED, VERSION
 from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_TYPES
 from evalstream.model.data_class import replace
+from evalstream.parsing.json import resolve
 from evalstream.parsing.json_tree import JsonType
 from evalstream.parsing.reshape import Action, Place, Probe, RowPlace, Test
 from evalstream.parsing.schema_files import builtin_schema
@@ -27,69 +28,47 @@ IN_MAP: Final[Mapping[JsonType, Action]] = {**TO_TEXT, JsonType.NULL: Action.DRO
 Schema = Mapping[str, Any]
 
 
-class SchemaPlaces:
-    """Derives places from a schema.
+def _derive_place(name: str) -> Place:
+    """Return the place of a whole document, from the name of its schema."""
+    schema = builtin_schema(name)
+    return _place_of(schema, schema, "", optional=False)
+
+
+def _place_of(whole: Schema, schema: Schema, pointer: str, *, optional: bool) -> Place:
+    """Return the place of a value that a part of a whole schema describes.
 
     Null in an optional member that may not be null is dropped, and so is null in a map of strings;
     other values in such a map become text.
     """
-
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-
-    def place(self, schema: Schema, pointer: str, *, optional: bool) -> Place:
-        """Return the place of a value that a part of the schema describes."""
-        variants = list(self._variants(schema))
-        actions: dict[JsonType, Action] = {}
-        if optional and not any(map(_allows_null, variants)):
-            actions[JsonType.NULL] = Action.DROP
-        members: dict[str, Place] = {}
-        others = items = None
-        for variant in variants:
-            members = self._members(variant, pointer) | members
-            others = others or self._others(variant, pointer)
-            items = items or self._items(variant, pointer)
-        closed = any(variant.get("additionalProperties") is False for variant in variants)
-        return Place(pointer, actions, members, others, items, closed=closed)
-
-    def _variants(self, schema: Schema) -> Iterator[Schema]:
-        reference = schema.get("$ref")
-        if reference is not None:
-            node: Any = self._schema
-            for key in reference.removeprefix("#/").split("/"):
-                node = node[key]
-            schema = node
-        alternatives = schema.get("oneOf")
-        if alternatives is None:
-            yield schema
-            return
-        for alternative in alternatives:
-            yield from self._variants(alternative)
-
-    def _members(self, schema: Schema, pointer: str) -> dict[str, Place]:
-        required = schema.get("required", ())
-        return {
-            name: self.place(inner, f"{pointer}/{name}", optional=name not in required)
-            for name, inner in schema.get("properties", {}).items()
+    variants = list(_iterate_variants(whole, schema))
+    actions: dict[JsonType, Action] = {}
+    if optional and not any(map(_allows_null, variants)):
+        actions[JsonType.NULL] = Action.DROP
+    members: dict[str, Place] = {}
+    others = items = None
+    for variant in variants:
+        required, below = variant.get("required", ()), f"{pointer}/*"
+        own = {
+            name: _place_of(whole, inner, f"{pointer}/{name}", optional=name not in required)
+            for name, inner in variant.get("properties", {}).items()
         }
-
-    def _others(self, schema: Schema, pointer: str) -> Place | None:
-        others = schema.get("additionalProperties")
-        if not isinstance(others, Mapping) or _types(others) != ["string"]:
-            return None
-        return Place(f"{pointer}/*", IN_MAP)
-
-    def _items(self, schema: Schema, pointer: str) -> Place | None:
-        items = schema.get("items")
-        if not isinstance(items, Mapping):
-            return None
-        return self.place(items, f"{pointer}/*", optional=False)
+        members = own | members
+        more, listed = variant.get("additionalProperties"), variant.get("items")
+        if others is None and isinstance(more, Mapping) and _types(more) == ["string"]:
+            others = Place(below, IN_MAP)
+        if items is None and isinstance(listed, Mapping):
+            items = _place_of(whole, listed, below, optional=False)
+    closed = any(variant.get("additionalProperties") is False for variant in variants)
+    return Place(pointer, actions, members, others, items, closed=closed)
 
 
-def _derive_place(name: str) -> Place:
-    """Return the place of a whole document, from the name of its schema."""
-    schema = builtin_schema(name)
-    return SchemaPlaces(schema).place(schema, "", optional=False)
+def _iterate_variants(whole: Schema, schema: Schema) -> Iterator[Schema]:
+    if "$ref" in schema:
+        schema = resolve(whole, schema["$ref"].removeprefix("#/").split("/"))
+    if "oneOf" not in schema:
+        yield schema
+    for alternative in schema.get("oneOf", ()):
+        yield from _iterate_variants(whole, alternative)
 
 
 def _allows_null(schema: Schema) -> bool:
@@ -142,24 +121,32 @@ def migration_place(
 @lru_cache(maxsize=8)
 def _schema_place(target: str, *, keeps_hash: bool) -> Place:
     place = _derive_place(versions.instance_schema_name(target))
-    members = dict(place.members)
-    members["schema_version"] = _set_version(place, target)
-    members["sample_id"] = _acting(members["sample_id"], {JsonType.NUMBER: Action.TEXT})
-    members["input"] = _with_lists(members["input"], "reference")
-    members["output"] = _with_lists(members["output"], "raw", "reasoning_trace")
-    score = members["evaluation"].members["score"]
-    members["evaluation"] = _with_members(
-        members["evaluation"], {"score": _acting(score, {JsonType.BOOLEAN: Action.NUMBER})}
-    )
-    members[NEW_TRANSCRIPT] = _transcript(members[NEW_TRANSCRIPT])
+    for path, kind, action in _ROW_ACTIONS:
+        if keeps_hash or action is not Action.DIGEST:
+            place = _acting_below(place, path, {kind: action})
     # Turns are alike under both keys.
-    turns = members[NEW_TRANSCRIPT]
+    turns = place.members[NEW_TRANSCRIPT]
     moved = _move_place(turns, turns.pointer, f"/{OLD_TRANSCRIPT}")
-    members[OLD_TRANSCRIPT] = replace(moved, name=NEW_TRANSCRIPT)
-    members["answer_attribution"] = _rename_sources(members["answer_attribution"])
-    if keeps_hash:
-        members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
-    return replace(place, members=members)
+    return _with_members(
+        place,
+        {
+            "schema_version": _set_version(place, target),
+            OLD_TRANSCRIPT: replace(moved, name=NEW_TRANSCRIPT),
+        },
+    )
+
+
+_ROW_ACTIONS: Final = (
+    (("sample_id",), JsonType.NUMBER, Action.TEXT),
+    (("input", "reference"), JsonType.TEXT, Action.LIST),
+    (("output", "raw"), JsonType.TEXT, Action.LIST),
+    (("output", "reasoning_trace"), JsonType.TEXT, Action.LIST),
+    (("evaluation", "score"), JsonType.BOOLEAN, Action.NUMBER),
+    ((NEW_TRANSCRIPT, "*", "tool_call_id"), JsonType.TEXT, Action.LIST),
+    (("answer_attribution", "*", "source"), JsonType.TEXT, Action.TURN),
+    (("sample_hash",), JsonType.TEXT, Action.DIGEST),
+)
+"""Actions on values of a type in the rows of a migration, beside those that its schema gives."""
 
 
 _MISPLACED: Final[tuple[tuple[Probe, ...], ...]] = (
@@ -258,17 +245,6 @@ def _with_members(place: Place, members: Mapping[str, Place]) -> Place:
     return replace(place, members={**place.members, **members})
 
 
-def _with_lists(place: Place, *names: str) -> Place:
-    lists = {JsonType.TEXT: Action.LIST}
-    return _with_members(place, {name: _acting(place.members[name], lists) for name in names})
-
-
-def _transcript(place: Place) -> Place:
-    """Let the ids of tool calls that a turn answers become lists."""
-    items = place.items or Place()
-    return replace(place, items=_with_lists(items, "tool_call_id"))
-
-
 def _move_place(place: Place, old: str, new: str) -> Place:
     def move_inner(inner: Place | None) -> Place | None:
         return inner and _move_place(inner, old, new)
@@ -282,13 +258,6 @@ def _move_place(place: Place, old: str, new: str) -> Place:
     )
 
 
-def _rename_sources(place: Place) -> Place:
-    """Let the sources of answers name the transcript by its new name."""
-    items = place.items or Place()
-    source = _acting(items.members["source"], {JsonType.TEXT: Action.TURN})
-    return replace(place, items=_with_members(items, {"source": source}))
-
-
 RESULT: Final = ("evaluation_results", "*")
 SAMPLE_IDS: Final = (*RESULT, "source_data", "sample_ids", "*")
 STEPS: Final = (*RESULT, "generation_config", "generation_args", "eval_plan", "steps", "*")
@@ -298,10 +267,7 @@ STEPS: Final = (*RESULT, "generation_config", "generation_args", "eval_plan", "s
 def aggregate_migration_place(target: str) -> Place:
     """Return the place of an aggregate that is migrated to a version."""
     place = _derive_place(versions.aggregate_schema_name(target))
-    number = Place(
-        "/schema_version", dict.fromkeys(JsonType, Action.SET), constant=f'"{target}"', kind=VERSION
-    )
-    place = replace(place, members={**place.members, "schema_version": number})
+    place = _with_members(place, {"schema_version": _set_version(place, target)})
     place = _acting_below(place, SAMPLE_IDS, {JsonType.NUMBER: Action.TEXT})
     return _acting_below(place, STEPS, TO_TEXT)
 

@@ -77,7 +77,8 @@ class RowRewriter:
             other = found.get(change)
             found[change] = here if other is None else _add_changes(here, other)
         tally = ChangeTally()
-        for change, (_, seen) in sorted(found.items(), key=_by_first):
+        in_order = sorted(found.items(), key=lambda one: (one[1][1].lines[0], one[1][0]))
+        for change, (_, seen) in in_order:
             tally.add(change, seen.shown, lines=seen.lines, times=seen.times)
         return tally
 
@@ -126,12 +127,6 @@ def _add_changes(one: _Placed, other: _Placed) -> _Placed:
     order, first = min(one, other, key=lambda placed: placed[1].lines[0])
     lines = tuple(sorted((*one[1].lines, *other[1].lines)))[:MOST_PLACES]
     return order, Occurrences(one[1].times + other[1].times, lines, first.shown)
-
-
-def _by_first(found: tuple[Change, _Placed]) -> tuple[int, int]:
-    """Sort by the first line, and then by the order in it."""
-    order, seen = found[1]
-    return seen.lines[0], order
 
 
 @lru_cache(maxsize=2)
@@ -186,18 +181,13 @@ class RowRepairer:
         tree = parse_tree(text)
         if tree.type is not JsonType.OBJECT:
             raise ValueError("the line is not a JSON object")
-        self._refuse_another_id(text, tree)
+        wanted, foreign = self._repairs.evaluation_id, self._repairs.foreign_id
+        if wanted is not None:
+            refuse_another_id(read_string(text, tree.value("evaluation_id")), wanted, foreign)
         splices = Splices(text, tree)
         applied = reshape(splices, self._place(*self._version(text, tree)))
         keep_in_metadata(splices, replaced_id(splices, applied))
         return splices.apply(), applied
-
-    def _refuse_another_id(self, text: str, tree: Node) -> None:
-        wanted = self._repairs.evaluation_id
-        if wanted is None:
-            return
-        found = read_string(text, tree.value("evaluation_id"))
-        refuse_another_id(found, wanted, self._repairs.foreign_id)
 
     def _version(self, text: str, tree: Node) -> tuple[str, bool]:
         """Return the version that a row is checked by, and whether it is in annotation form."""

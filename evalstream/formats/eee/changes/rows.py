@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from evalstream.formats.eee.changes import places, supplied
@@ -126,7 +126,8 @@ class _Row:
             return
         written = json_tree.encode_string(found, ascii_only=self.splices.ascii_only)
         self.splices.add(self.tree, "evaluation_result_id", written)
-        self._apply(supplied.RESULT_ID, "/evaluation_result_id", None, written)
+        change = make_applied(supplied.RESULT_ID, "/evaluation_result_id", None, written)
+        self.applied.append(change)
 
     def hash_again(self) -> None:
         """Replace the hash of the input, if that is decided and the row has one."""
@@ -137,12 +138,12 @@ class _Row:
         texts = None if references is None else self._texts(references)
         if raw is None or raw.type is not json_tree.JsonType.TEXT or texts is None:
             raise RowRefused("sample_hash cannot be computed: the input is not text")
-        digest = new_hash(self._decode_string(raw), texts)
+        digest = hashlib.sha256(json_list(self._decode_string(raw), texts)).hexdigest()
         if self._decode_string(known) != digest:
             before, after = self.splices.of(known), json_tree.quote_text(digest)
             self._kept[f"{supplied.MIGRATED}sample_hash"] = before
             self.splices.replace(known, after)
-            self._apply(supplied.REHASH, "/sample_hash", before, after)
+            self.applied.append(make_applied(supplied.REHASH, "/sample_hash", before, after))
 
     def write_kept(self) -> None:
         """Add to the metadata what was dropped."""
@@ -164,7 +165,7 @@ class _Row:
         if self._text("evaluation_id") != wanted:
             raise RowRefused(
                 "evaluation_id is not that of the aggregate; "
-                f"{_decide(supplied.EVALUATION_ID)} writes that of the aggregate"
+                f"--decide {supplied.EVALUATION_ID.name} writes that of the aggregate"
             )
 
     def _keep_one_transcript(self) -> None:
@@ -185,7 +186,7 @@ class _Row:
             return
         empty = other if self._is_set(own) or not self._is_set(other) else own
         self.splices.drop(self.tree, empty)
-        self._apply(NULL_DROPPED, f"/{empty}", "null", None)
+        self.applied.append(make_applied(NULL_DROPPED, f"/{empty}", "null", None))
 
     def _is_set(self, name: str) -> bool:
         value = self.tree.value(name)
@@ -203,17 +204,13 @@ class _Row:
     def _keep(self, member: json_tree.JsonMember, kind: ChangeKind) -> None:
         """Drop a member, to be kept as text in the metadata. Raises RowRefused if undecided."""
         if kind is not supplied.KEPT and kind.name not in self._migration.decisions:
-            what = _MISPLACED[kind]
-            raise RowRefused(f"{what}; {_decide(kind)} keeps it in metadata")
+            raise RowRefused(f"{_MISPLACED[kind]}; --decide {kind.name} keeps it in metadata")
         before = self.splices.of(member.value)
         after = self.splices.as_text(member.value)
         self._kept[supplied.MIGRATED + member.name] = after
         self.splices.drop(self.tree, member.name)
         place = "/*" if kind is supplied.KEPT else f"/{member.name}"
         self.applied.append(make_applied(kind, pointer((member.name,)), before, after, place))
-
-    def _apply(self, kind: ChangeKind, where: str, before: str | None, after: str | None) -> None:
-        self.applied.append(make_applied(kind, where, before, after))
 
     def _text(self, name: str) -> str | None:
         return json_tree.read_string(self.splices.text, self.tree.value(name))
@@ -272,15 +269,6 @@ def refuse_another_id(found: str | None, wanted: str, foreign: str | None) -> No
             "evaluation_id is neither that of the aggregate nor that of the first row; rows of "
             "several runs cannot get one id"
         )
-
-
-def new_hash(raw: str, references: Sequence[str]) -> str:
-    """Return the hash of an input by the recipe that the newest version prefers."""
-    return hashlib.sha256(json_list(raw, references)).hexdigest()
-
-
-def _decide(kind: ChangeKind) -> str:
-    return f"--decide {kind.name}"
 
 
 _MISPLACED: Final = {

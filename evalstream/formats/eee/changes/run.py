@@ -67,13 +67,9 @@ class EeeMigration:
         if collection is None:
             needs.append(Need("the collection is not known from the path", "--collection NAME"))
         self.needs = tuple(needs)
-        self._place: TargetPlace | None = None
-        self.refusal: str | None = None
         place = None if collection is None else self._aggregate.place(collection)
-        if isinstance(place, str):
-            self.refusal = place
-        else:
-            self._place = place
+        self.refusal = place if isinstance(place, str) else None
+        self._place = place if isinstance(place, TargetPlace) else None
 
     @property
     def is_migrated(self) -> bool:
@@ -146,15 +142,10 @@ class EeeMigration:
         `source` is the name of the old file; `seal` has the path of the new rows, their SHA-256 and
         their number. Raises ValueError.
         """
-        if seal is None:
-            return self._aggregate.migrate(Source(source, sha256, rows_sha256), None)
-        origin = Source(source, sha256, rows_sha256, self._is_sealed)
-        return self._aggregate.migrate(origin, NewSeal(*seal))
-
-    @property
-    def _is_sealed(self) -> bool:
-        """Whether the source has a seal, which is right: `wrong_seal` has compared it."""
-        return None not in (self._document.checksum, self._document.claim("total_rows"))
+        # A seal of the source is right: `wrong_seal` has compared it.
+        has_seal = None not in (self._document.checksum, self._document.claim("total_rows"))
+        origin = Source(source, sha256, rows_sha256, None if seal is None else has_seal)
+        return self._aggregate.migrate(origin, None if seal is None else NewSeal(*seal))
 
     @cached_property
     def _document(self) -> Aggregate:
@@ -222,8 +213,7 @@ class EeeRepair:
         self._document: Aggregate | None = None
         if text is not None:
             self._splices = Splices(*parsed_aggregate(text.removeprefix(UTF8_MARK)))
-            document: Any = json.loads(text.removeprefix(UTF8_MARK))
-            self._document = Aggregate(document)
+            self._document = Aggregate(json.loads(text.removeprefix(UTF8_MARK)))
 
     @property
     def algorithms(self) -> Sequence[str]:

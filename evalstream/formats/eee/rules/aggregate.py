@@ -183,16 +183,13 @@ def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
                 yield ES705.violation(
                     f"{member} is not positive", pointer, found=uncertainty[member]
                 )
+        held = map(uncertainty.get, ("standard_error", "confidence_interval"))
+        methods = [object_or_empty(one).get("method") for one in held]
         if uncertainty.get("num_bootstrap_samples") is None and any(
-            isinstance(name, str) and "bootstrap" in name.lower() for name in _methods(uncertainty)
+            isinstance(name, str) and "bootstrap" in name.lower() for name in methods
         ):
             message = "num_bootstrap_samples is missing, though the method is a bootstrap"
             yield ES705.violation(message, _uncertainty_pointer(figures))
-
-
-def _methods(uncertainty: Mapping[str, Any]) -> Iterator[Any]:
-    for member in ("standard_error", "confidence_interval"):
-        yield object_or_empty(uncertainty.get(member)).get("method")
 
 
 def _deployment(facts: RunFacts) -> Iterator[Violation]:

@@ -16,7 +16,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import Repair, RepairAction, RowCheck, Rule, declare_rule
-from evalstream.stats.coverage import MOST_MARKS, ResultCoverage
+from evalstream.stats.coverage import MOST_MARKS
 
 
 def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
@@ -26,11 +26,8 @@ def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
         return
     lacking = facts.tally.without_result.total()
     if lacking:
-        first = next(line for _, _, line in facts.tally.without_result.entries())
-        message = (
-            "evaluation_result_id is missing from rows, though the results have ids "
-            f"(first {facts.at(first)})"
-        )
+        first = facts.at(facts.tally.without_result.first(None))
+        message = f"evaluation_result_id is missing from rows, though the results have ids (first {first})"
         yield ES604.violation(message, count=lacking)
     for result in identified:
         if result.place in facts.rowless:
@@ -77,22 +74,17 @@ def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
 def _uneven_repeats(facts: RunFacts) -> Iterator[Violation]:
     for result in facts.context.results if facts.tally.is_whole else ():
         cover = facts.coverage.of(result.place)
-        if result.place in facts.tally.scores and not cover.is_even:
+        marks, message = cover.marks or {}, None
+        # No repeat of a sample may come twice.
+        if cover.is_even and any(marks) and sum(marks.values()) == cover.repeats:
+            message = _chosen_repeats(cover.samples, marks)
+        elif not cover.is_even:
             message = (
                 f"{count_noun(cover.samples, 'sample')} of this result have {cover.repeats:,} repeats, "
                 "not all equally many; a sample with more repeats counts more"
             )
+        if message and result.place in facts.tally.scores:
             yield ES610.violation(message, f"{RESULTS}/{result.place}")
-        elif result.place in facts.tally.scores and _are_judged(cover):
-            chosen = _chosen_repeats(cover.samples, cover.marks or {})
-            if chosen:
-                yield ES610.violation(chosen, f"{RESULTS}/{result.place}")
-
-
-def _are_judged(cover: ResultCoverage) -> bool:
-    """Tell whether rows are marked as repeats, and no repeat of a sample comes twice."""
-    marks = cover.marks or {}
-    return any(marks) and sum(marks.values()) == cover.repeats
 
 
 def _chosen_repeats(samples: int, marks: Mapping[int, int]) -> str | None:
@@ -185,7 +177,8 @@ def _samples_number(facts: RunFacts, result: Result) -> Iterator[Violation]:
     A num_samples that the rows confirm shows that the run covers a part of the dataset.
     """
     declared, claims = result.samples_number, facts.aggregate.claims if facts.aggregate else {}
-    samples, joined = _samples(facts, result), facts.tally.scores[result.place].joined_rows
+    samples = facts.coverage.of(result.place).samples
+    joined = facts.tally.scores[result.place].joined_rows
     if declared is None or declared in (samples, joined, count_samples_beside(facts, result)):
         return
     if samples < declared and claims[result.place].num_samples in (samples, joined):
@@ -200,7 +193,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     if result.sample_ids is None:
         return
     pointer = f"{RESULTS}/{result.place}/{result.data_in}/sample_ids"
-    samples, listed = _samples(facts, result), len(result.sample_ids)
+    samples, listed = facts.coverage.of(result.place).samples, len(result.sample_ids)
     unlisted = [
         (count, line)
         for place, count, line in facts.tally.unlisted.entries()
@@ -213,10 +206,6 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
         number = count_noun(listed, "sample")
         message = f"sample_ids lists {number}, but the rows score {samples:,} of them"
         yield ES609.violation(message, pointer)
-
-
-def _samples(facts: RunFacts, result: Result) -> int:
-    return facts.coverage.of(result.place).samples
 
 
 def _foreign_evaluation(context: RowContext) -> RowCheck | None:

@@ -88,15 +88,16 @@ def _orphan(facts: RunFacts) -> Iterator[Violation]:
             yield ES902.violation("these rows have no aggregate, neither by name nor by file_path")
         else:
             message = "the aggregate does not declare the rows file that was checked with it"
-            yield ES902.violation(message, found=_name(facts.path or ""))
+            yield ES902.violation(message, found=printable(os.path.basename(facts.path or "")))
     if facts.aggregate is None:
         return
     known = {os.path.basename(facts.aggregate.file_path or "")}
     checked = None if facts.path is None else os.path.realpath(facts.path)
     for path in facts.beside:
-        if os.path.basename(path) not in known and _target(path) != checked:
+        name = os.path.basename(path)
+        if name not in known and _target(path) != checked:
             message = "a rows file with the name of the aggregate is next to it, but not declared"
-            yield ES902.violation(message, found=_name(path))
+            yield ES902.violation(message, found=printable(name))
 
 
 def are_undeclared(facts: RunFacts) -> bool:
@@ -187,10 +188,6 @@ def _target(path: str) -> str:
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
 
-def _name(path: str) -> str:
-    return printable(os.path.basename(path))
-
-
 _OF_STORES: Final = range(920, 932)
 """The numbers of the rules about a public store, which it reports by their codes."""
 
@@ -255,15 +252,19 @@ def drifted_sample(
 
 def drifted_log(samples: int, earlier: str) -> Violation:
     """Return the violation for a log of which samples have other inputs in an earlier one."""
-    which = "input of 1 sample differs" if samples == 1 else f"inputs of {samples:,} samples differ"
-    return ES905.violation(f"the {which} from those of the same ids in {earlier}", count=samples)
+    text = f"{_describe_drift(samples)} from those of the same ids in {earlier}"
+    return ES905.violation(text, count=samples)
 
 
 def drifted_like(samples: int, earlier: str) -> Violation:
     """Return the violation for a run with the same inputs as an earlier run that drifted."""
-    which = "input of 1 sample differs" if samples == 1 else f"inputs of {samples:,} samples differ"
-    message = f"the {which} from an earlier run in the same way as in {earlier}"
-    return ES905.violation(message, count=samples)
+    text = f"{_describe_drift(samples)} from an earlier run in the same way as in {earlier}"
+    return ES905.violation(text, count=samples)
+
+
+def _describe_drift(samples: int) -> str:
+    several = f"the inputs of {samples:,} samples differ"
+    return "the input of 1 sample differs" if samples == 1 else several
 
 
 def codes() -> Mapping[str, str]:

@@ -225,7 +225,7 @@ def _check_evaluated(
     at: dict[str, Any] = {"pointer": f"{where}/evaluation_timestamp", "found": value}
     yield from _long_ago(holder, "evaluation_timestamp", where)
     seconds = read_seconds(value)
-    if seconds is None and not _is_a_time(value):
+    if seconds is None and not _is_a_number(value) and _YEAR.search(value) is None:
         yield ES710.violation("evaluation_timestamp is no time", **at)
         return
     seconds = parse_date(value.strip()) if seconds is None else seconds
@@ -233,11 +233,6 @@ def _check_evaluated(
         yield from _beyond_today(holder, "evaluation_timestamp", where)
     elif seconds is not None and seconds > retrieved + DAY:
         yield ES710.violation("evaluation_timestamp is later than retrieved_timestamp", **at)
-
-
-def _is_a_time(value: str) -> bool:
-    """Tell whether a text may be a time: a number, or any text with a year."""
-    return _is_a_number(value) or _YEAR.search(value) is not None
 
 
 def _is_a_number(value: str) -> bool:

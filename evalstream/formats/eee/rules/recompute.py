@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
@@ -171,21 +172,13 @@ def _read_names(result: Mapping[str, Any]) -> tuple[list[str], str | None]:
     return identity.split(":") if identity else [], name
 
 
-ES801: Final = declare_rule(
-    "ES801", run=_score_refuted, about_aggregate=True, needed_fact="unconfirmed"
-)
-ES802: Final = declare_rule(
-    "ES802", run=_sample_count_refuted, about_aggregate=True, needed_fact="unconfirmed"
-)
-ES803: Final = declare_rule(
-    "ES803", run=_uncertainty_refuted, about_aggregate=True, needed_fact="unconfirmed"
-)
-ES804: Final = declare_rule(
-    "ES804", run=_claim_open, about_aggregate=True, needed_fact="unconfirmed"
-)
-ES806: Final = declare_rule(
-    "ES806", run=_claim_rounded, about_aggregate=True, needed_fact="unconfirmed"
-)
+_declare = partial(declare_rule, about_aggregate=True, needed_fact="unconfirmed")
+
+ES801: Final = _declare("ES801", run=_score_refuted)
+ES802: Final = _declare("ES802", run=_sample_count_refuted)
+ES803: Final = _declare("ES803", run=_uncertainty_refuted)
+ES804: Final = _declare("ES804", run=_claim_open)
+ES806: Final = _declare("ES806", run=_claim_rounded)
 ES807: Final = declare_rule("ES807", aggregate=_declaration_contradicted)
 
 RULES: Final = (ES801, ES802, ES803, ES804, ES806, ES807)

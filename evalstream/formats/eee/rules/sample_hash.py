@@ -197,7 +197,8 @@ def _unverifiable_hash(facts: RunFacts) -> Iterator[Violation]:
         return
     if tally.recipes.total() == unexplained and options.recipe == "auto":
         message = (
-            f"no known recipe gives any of the hashes (first {facts.at(_first_unexplained(tally))}), "
+            "no known recipe gives any of the hashes "
+            f"(first {facts.at(tally.recipes.first(UNEXPLAINED))}), "
             "so they could not be verified"
         )
         yield ES404.violation(message, count=unexplained)
@@ -211,14 +212,11 @@ def _unexplained_hashes(facts: RunFacts) -> Iterator[Violation]:
         return
     if tally.recipes.total() != unexplained or options.recipe != "auto":
         message = (
-            f"no known recipe gives these hashes (first {facts.at(_first_unexplained(tally))}), "
+            "no known recipe gives these hashes "
+            f"(first {facts.at(tally.recipes.first(UNEXPLAINED))}), "
             "but one gives other hashes; name it with --recipe to list the lines"
         )
         yield ES401.violation(message, count=unexplained)
-
-
-def _first_unexplained(tally: Tally) -> int:
-    return next(line for names, _, line in tally.recipes.entries() if not names)
 
 
 def _malformed_hash(facts: RunFacts) -> Iterator[Violation]:
@@ -243,10 +241,10 @@ def _malformed_hash(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _hash_absent(facts: RunFacts) -> Iterator[Violation]:
-    absent = facts.tally.hash_forms.count("absent")
+    forms = facts.tally.hash_forms
+    absent = forms.count("absent")
     if not absent:
         return
-    first = next(line for form, _, line in facts.tally.hash_forms.entries() if form == "absent")
     algorithm = facts.aggregate.claim("hash_algorithm") if facts.aggregate else None
     if absent == facts.tally.rows - facts.tally.unread:
         if algorithm is None:
@@ -258,7 +256,8 @@ def _hash_absent(facts: RunFacts) -> Iterator[Violation]:
             )
             yield ES406.violation(message, count=absent, severity=Severity.WARNING)
     else:
-        message = f"sample_hash is missing from some rows, but not all (first {facts.at(first)})"
+        first = facts.at(forms.first("absent"))
+        message = f"sample_hash is missing from some rows, but not all (first {first})"
         yield ES406.violation(message, count=absent, severity=Severity.WARNING)
 
 

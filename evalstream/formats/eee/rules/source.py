@@ -14,24 +14,9 @@ from evalstream.model.text import count_noun, is_hex_digest
 from evalstream.parsing.json import member
 from evalstream.rules.base import declare_rule
 
-ES650: Final = declare_rule("ES650")
-ES651: Final = declare_rule("ES651")
-ES652: Final = declare_rule("ES652")
-ES653: Final = declare_rule("ES653")
-ES654: Final = declare_rule("ES654")
-ES655: Final = declare_rule("ES655")
-ES656: Final = declare_rule("ES656")
-ES657: Final = declare_rule("ES657")
-ES658: Final = declare_rule("ES658")
-ES659: Final = declare_rule("ES659")
-ES660: Final = declare_rule("ES660")
-ES661: Final = declare_rule("ES661")
-ES662: Final = declare_rule("ES662")
-
-SOURCE_RULES: Final = (
-    *(ES650, ES651, ES652, ES653, ES654, ES655, ES656, ES657, ES658, ES659, ES660, ES661),
-    ES662,
-)
+SOURCE_RULES: Final = tuple(declare_rule(f"ES{number}") for number in range(650, 663))
+ES650, ES651, ES652, ES653, ES654, ES655, ES656, ES657, ES658, ES659, *_ = SOURCE_RULES
+ES660, ES661, ES662 = SOURCE_RULES[10:]
 
 LIKE_LOG: Final = "like the log"
 UNLIKE_LOG: Final = "unlike the log"
@@ -91,10 +76,9 @@ def _unlike_the_log(facts: RunFacts) -> Iterator[Violation]:
     forms = facts.tally.hash_forms
     count = forms.count(UNLIKE_LOG)
     if count:
-        first = next(line for form, _, line in forms.entries() if form == UNLIKE_LOG)
         message = (
             "input.raw or the reference has another hash than the prompt_hash or target_hash of"
-            f" the harness in metadata (first {facts.at(first)})"
+            f" the harness in metadata (first {facts.at(forms.first(UNLIKE_LOG))})"
         )
         severity = None if forms.count(LIKE_LOG) else Severity.WARNING
         yield ES410.violation(message, count=count, severity=severity)

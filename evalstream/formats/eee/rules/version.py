@@ -153,7 +153,7 @@ def fits_another(
     """
     if fitting:
         way = _way_to(fitting[0], version, can_migrate=can_migrate)
-        message = f"fits {_list_names(fitting)}, but not {version}; {way}"
+        message = f"fits {' and '.join(fitting)}, but not {version}; {way}"
         yield ES216.violation(message, "/schema_version", expected=expect_one(fitting))
 
 
@@ -166,12 +166,8 @@ def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
     names = [name for name in versions.INSTANCE_VERSIONS if name in common]
     declared = next((name for name, _, _ in facts.tally.versions.entries()), "")
     way = _way_to(names[0], declared, can_migrate=facts.aggregate is not None)
-    message = f"every row fits {_list_names(names)}, but not its own version; {way}"
+    message = f"every row fits {' and '.join(names)}, but not its own version; {way}"
     yield ES216.violation(message, expected=expect_one(names), severity=Severity.WARNING)
-
-
-def _list_names(names: Sequence[str]) -> str:
-    return " and ".join(names)
 
 
 def _way_to(fitting: str, declared: str, *, can_migrate: bool) -> str:
