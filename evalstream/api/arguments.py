@@ -58,10 +58,7 @@ def optional_path(value: Any, name: str) -> str | None:
 
 
 def require_paths(inputs: Input | Iterable[Input]) -> Iterable[str]:
-    """Return one path, or many, as texts. Raises TypeError for anything else.
-
-    Of an iterator, each path is looked at when it is reached.
-    """
+    """Return one path, or many, as texts, those of an iterator one by one. Raises TypeError."""
     if isinstance(inputs, (str, os.PathLike)):
         return [require_path(inputs, "the input")]
     is_other = isinstance(inputs, (bytes, bytearray, Mapping)) or hasattr(inputs, "read")
@@ -77,10 +74,7 @@ def _is_row(text: str) -> bool:
 
 
 def chosen_arguments(options: Options | None, given: Mapping[str, Any]) -> Options:
-    """Return the options object, or one with the arguments of a call.
-
-    Raises TypeError for a wrong type, and UsageError for both.
-    """
+    """Return the options, as an object or arguments. Raises TypeError, and UsageError for both."""
     if options is not None and not isinstance(options, Options):
         raise TypeError(f"options is {describe_type(options)}; it takes an evalstream.Options")
     return chosen_options(options, typed_arguments(given))

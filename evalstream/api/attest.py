@@ -112,7 +112,11 @@ def attest(
     refusals = {} if report.exit_code else _list_refusals(report, allow_open=allow_open)
     if report.exit_code or refusals:
         return Attestation(report, 0, refusals)
-    accepted = _read_store(store)
+    accepted: AcceptedRuns | None = None
+    if store is not None:
+        from evalstream.store.snapshot import AcceptedRuns
+
+        accepted = AcceptedRuns(os.fspath(store))
     folders = find_folders(paths)
     policies = digest_policies(reported_options(chosen))
     with writing(target), Output(target, kind=None if overwrite else ATTESTATION) as file:
@@ -123,14 +127,6 @@ def attest(
             payload = write_statement(statement, policies, created)
             file.write((payload if signing is None else write_envelope(payload, signing)) + b"\n")
     return Attestation(report, len(report.runs), {})
-
-
-def _read_store(store: Input | None) -> AcceptedRuns | None:
-    if store is None:
-        return None
-    from evalstream.store.snapshot import AcceptedRuns
-
-    return AcceptedRuns(os.fspath(store))
 
 
 def _list_refusals(report: Report, *, allow_open: bool) -> dict[str, str]:

@@ -201,10 +201,7 @@ def _with_former(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def pair_to_seal(named: str, aggregate: str | None, options: Options) -> tuple[str, str | None]:
-    """Return the rows and the aggregate to seal: those named, or the only pair that `check` finds.
-
-    Returns what was named where no pair is found, or several.
-    """
+    """Return the rows and aggregate to seal: the only pair that `check` finds, or those named."""
     if aggregate is not None or named == STDIN:
         return named, aggregate
     found = find_all([named], None, None, checked_options(Options(exclude=options.exclude)))
@@ -217,10 +214,7 @@ def pair_to_seal(named: str, aggregate: str | None, options: Options) -> tuple[s
 
 
 def sealing(options: Options, rows: str, aggregate: str | None) -> Options:
-    """Return the options of a check that seals rows in an aggregate, or documents of their own.
-
-    Raises UsageError for options that go with rows alone.
-    """
+    """Return the options of a check that seals. Raises UsageError for those of rows alone."""
     routing = options.routing
     if aggregate is not None and not FORMATS[format_shown_by(rows)].seals_itself:
         return replace(options, routing=replace(routing, seal_to=aggregate))

@@ -26,7 +26,7 @@ from evalstream.batch.comparing.runs import (
     checked_run,
     make_labels,
     one_run,
-    reason_left_out,
+    split_usable,
 )
 from evalstream.discovery.inputs import find_all, without_overlap
 from evalstream.io.names import printable
@@ -241,7 +241,7 @@ def compare(
         _join_names(checked, named)
         _check_metric(checked, metric)
         request = Request(settings, metric, flips)
-        used, left = _usable(checked, settings, metric) if leaderboard else (checked, [])
+        used, left = split_usable(checked, settings, metric) if leaderboard else (checked, [])
         compared = compare_runs(used, _reference(used, names, reference), request, chosen)
         stack.callback(compared.close)
         if left:
@@ -278,21 +278,10 @@ def _join_names(runs: Sequence[CheckedRun], texts: Sequence[str]) -> None:
             run.describe(description)
 
 
-def _usable(
-    runs: Sequence[CheckedRun], settings: CompareSettings, metric: str | None
-) -> tuple[Sequence[CheckedRun], Sequence[str]]:
-    reasons = [reason_left_out(run, settings, metric) for run in runs]
-    used = [run for run, reason in zip(runs, reasons, strict=True) if reason is None]
-    if len(used) < 2:
-        raise CannotCheck("fewer than two runs can be compared")
-    left = zip(runs, reasons, strict=True)
-    return used, [f"left out: {run.shown.label} {reason}" for run, reason in left if reason]
-
-
 def _add_left_out(report: Outcome, runs: Sequence[CheckedRun], left: Sequence[str]) -> None:
     report.runs = [run.shown for run in runs]
     report.first_line += f"; {count_noun(len(left), 'run')} left out"
-    report.warnings = [*left, *report.warnings]
+    report.warnings = [*(f"left out: {reason}" for reason in left), *report.warnings]
     report.exit_code = int(ExitCode.UNCHECKED)
 
 
@@ -377,7 +366,9 @@ def _all_runs(names: Sequence[str], options: Options) -> list[Run]:
 
 
 def _reference(runs: Sequence[CheckedRun], names: Sequence[str], wanted: str | None) -> CheckedRun:
-    """Return the run that a label or an input names, the first one for None."""
+    """Return the run that a label or an input names, the first one for None; of two or more."""
+    if len(runs) < 2:
+        raise CannotCheck("fewer than two runs can be compared")
     if wanted is None:
         return runs[0]
     for run, name in zip(runs, names, strict=True):

@@ -19,7 +19,13 @@ from evalstream.io.names import find_folders, is_remote, name_below, printable
 from evalstream.io.output import sync_file, sync_folder, writing
 from evalstream.model.block import group_by_size
 from evalstream.model.data_class import DataClass, NamedTuple
-from evalstream.model.errors import CannotCheck, MissingExtra, UsageError, install_command
+from evalstream.model.errors import (
+    CannotCheck,
+    MissingExtra,
+    UsageError,
+    describe_error,
+    install_command,
+)
 from evalstream.model.exit_codes import ExitCode, is_of_signal
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
@@ -142,7 +148,7 @@ def _read(path: str, options: Options, read: dict[str, str]) -> Iterator[tuple[i
     try:
         yield from every_row(path, options, read)
     except OSError as error:
-        raise CannotCheck(f"{printable(path)} cannot be read: {error.strerror or error}") from error
+        raise CannotCheck(f"{printable(path)} cannot be read: {describe_error(error)}") from error
 
 
 GROUP_BYTES: Final = 16 << 20

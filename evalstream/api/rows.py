@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Final
 
@@ -89,7 +90,7 @@ def check_rows(
     return report
 
 
-class Checker:
+class Checker(AbstractContextManager["Checker"]):
     """Checks rows one by one, while another program makes them.
 
     `add` returns the findings of a row at once, and `report` has the outcome after the end of the
@@ -174,9 +175,6 @@ class Checker:
         if self._report is None:
             raise UsageError("the report exists when the rows have ended: after the with block")
         return self._report
-
-    def __enter__(self) -> Checker:
-        return self
 
     def __exit__(
         self,

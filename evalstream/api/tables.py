@@ -119,10 +119,7 @@ def pandas_frame(records: Iterable[Record], columns: Columns) -> pd.DataFrame:
 
 
 def polars_frame(records: Iterable[Record], columns: Columns) -> pl.DataFrame:
-    """Return records as a frame of polars. Raises MissingExtra without that library.
-
-    A column has one type there: ids are texts, and of other values there is the JSON text alone.
-    """
+    """Return records as a frame of polars: ids as texts, values as JSON. Raises MissingExtra."""
     library = _library("polars")
     schema = {
         name: kind if kind is not object else str

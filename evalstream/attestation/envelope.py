@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import MissingExtra, UsageError, install_command
+from evalstream.model.errors import MissingExtra, UsageError, describe_error, install_command
 from evalstream.model.finding import Violation
 from evalstream.parsing import json
 from evalstream.rules.inputs import ES940, ES942
@@ -259,8 +259,7 @@ def _read(path: str, flag: str) -> bytes:
         with open(path, "rb") as file:
             return file.read(MOST_BYTES)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{flag} {printable(path)}: {reason}") from error
+        raise UsageError(f"{flag} {printable(path)}: {describe_error(error)}") from error
 
 
 def _load_library() -> tuple[Any, Any]:

@@ -92,10 +92,7 @@ def read_statement(payload: bytes) -> Statement:
 
 
 def find_refusal(run: RunSummary, *, allow_open: bool) -> str | None:
-    """Return why a run gets no statement, None if it gets one.
-
-    With `allow_open` claims may be open, or confirmed with fewer digits than three.
-    """
+    """Return why a run gets no statement, or None; with `allow_open` claims may be open."""
     if run.verdict != "passed":
         return f"the verdict is {run.verdict}"
     if run.format != MAIN or len(run.digests) < 2:

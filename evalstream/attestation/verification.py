@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -17,11 +16,10 @@ from evalstream.attestation.envelope import (
     read_trusted_keys,
 )
 from evalstream.attestation.statement import Statement, read_statement
-from evalstream.engine.open_rows import open_bytes
 from evalstream.formats.registry import MAIN
+from evalstream.io.digest import hash_stored
 from evalstream.io.names import printable
-from evalstream.io.readers import StoppableReader
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import UsageError, describe_error
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
@@ -36,10 +34,7 @@ ROWS_UNCHECKED: Final = "the attestation alone was verified, and no row was chec
 
 
 class AttestationFile:
-    """The statements in a file, found by the digests of the files that they are about.
-
-    Only the places of the lines are kept. Raises OSError.
-    """
+    """The statements in a file, kept as places by digest of their files. Raises OSError."""
 
     def __init__(self, path: str, keys: tuple[TrustedKey, ...]) -> None:
         self._path, self._keys = path, keys
@@ -58,10 +53,7 @@ class AttestationFile:
                 offset += len(line)
 
     def verify(self, run: RunSummary, options: Options) -> tuple[list[Violation], str]:
-        """Return what is wrong with the statement about a run, and who signed it.
-
-        Of several statements it is the first that holds, else the first.
-        """
+        """Return what is wrong with the first statement about a run that holds, and its signer."""
         first: list[Violation] | None = None
         for envelope, statement in self._about(run.digests):
             signer = find_signer(envelope, self._keys)
@@ -116,33 +108,20 @@ def verify_run(run: RunSummary, options: Options) -> list[Violation]:
     return found
 
 
-def digest_run(run: Run, options: Options) -> RunSummary:
-    """Return the summary of a run of which only the digests of its files are known.
-
-    Raises OSError, CannotCheck and Stopped.
-    """
+def digest_run(run: Run) -> RunSummary:
+    """Return a summary of the digests of files alone. Raises OSError, CannotCheck, Stopped."""
     paths = (run.rows, run.aggregate) if run.format == MAIN else ()
     summary = RunSummary(
         None if run.rows is None else printable(run.rows),
         None if run.aggregate is None else printable(run.aggregate),
         run.format,
-        digests={path: _digest_file(path, options) for path in paths if path is not None},
+        digests={path: hash_stored(path) for path in paths if path is not None},
     )
     summary.judge({})
     summary.remark = ROWS_UNCHECKED
     if run.missing is not None:
         summary.leave_open(run.missing)
     return summary
-
-
-def _digest_file(path: str, options: Options) -> str:
-    digest, reader = hashlib.sha256(), StoppableReader(open_bytes(path, options))
-    try:
-        while data := reader.read():
-            digest.update(data)
-    finally:
-        reader.close()
-    return digest.hexdigest()
 
 
 def _differences(
@@ -175,10 +154,7 @@ def _read_line(line: bytes) -> tuple[Envelope, Statement]:
 
 
 def open_attestation(options: Options) -> AttestationFile:
-    """Return the file of statements.
-
-    Raises UsageError, or MissingExtra, where keys or statements cannot be read.
-    """
+    """Return the file of statements. Raises UsageError for unreadable ones, and MissingExtra."""
     path = options.attestation or ""
     return _read(path, options.trust, tuple(map(_describe_state, (path, *options.trust))))
 
@@ -188,8 +164,7 @@ def _describe_state(path: str) -> tuple[int, ...]:
     try:
         status = os.stat(path)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{printable(path)}: {reason}") from error
+        raise UsageError(f"{printable(path)}: {describe_error(error)}") from error
     if not stat.S_ISREG(status.st_mode):
         # Each worker reads it anew.
         raise UsageError(f"{printable(path)}: not a file, which can be read again")
@@ -201,4 +176,4 @@ def _read(path: str, trust: tuple[str, ...], _states: tuple[object, ...]) -> Att
     try:
         return AttestationFile(path, read_trusted_keys(trust))
     except OSError as error:
-        raise UsageError(f"{printable(path)}: {error.strerror or error}") from error
+        raise UsageError(f"{printable(path)}: {describe_error(error)}") from error

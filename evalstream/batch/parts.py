@@ -101,17 +101,18 @@ class PartReporter(Recognized):
 
 def is_part(path: str) -> bool:
     """Tell by its end whether a file is a part, also a damaged one. Raises OSError."""
-    with open(path, "rb") as file:
-        file.seek(max(0, file.seek(0, 2) - TRAILER_BYTES))
-        lines = file.read().splitlines()
+    lines = _read_tail(path).splitlines()
     return bool(lines) and lines[-1].startswith(b'{"part":')
 
 
-class PartFile:
-    """A part in a file. Raises CannotCheck where it is not a complete part; OSError.
+def _read_tail(path: str) -> bytes:
+    with open(path, "rb") as file:
+        file.seek(max(0, file.seek(0, 2) - TRAILER_BYTES))
+        return file.read()
 
-    `numbers` are those of its runs, once it is verified.
-    """
+
+class PartFile:
+    """A part in a file, with `numbers` of its runs once verified. Raises CannotCheck, OSError."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -180,10 +181,7 @@ class PartFile:
                 before = line
 
     def _read_trailer(self) -> PartTrailer:
-        with open(self.path, "rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - TRAILER_BYTES))
-            tail = file.read()
+        tail = _read_tail(self.path)
         if not tail.endswith(b"\n"):
             raise self._error("it is truncated")
         line = tail[tail.rfind(b"\n", 0, -1) + 1 :]
@@ -205,11 +203,7 @@ MOST_NAMED: Final = 10
 
 
 def open_parts(paths: Sequence[str]) -> list[PartFile]:
-    """Open parts and check that together they are one complete report.
-
-    Raises CannotCheck that names the part which is missing, repeated, truncated, damaged, or of
-    another batch; UsageError where no part is given; OSError.
-    """
+    """Open the parts of one whole report. Raises CannotCheck with its part; UsageError; OSError."""
     if not paths:
         raise UsageError("no part given")
     parts = [PartFile(path) for path in paths]

@@ -9,7 +9,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Final
 
-from evalstream.io.names import is_remote, printable
+from evalstream.io.names import is_remote, printable, split_path
 from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
@@ -66,8 +66,7 @@ class _Matcher:
         is_whole = self._is_name or is_remote(pattern)
         text = pattern if is_whole else os.path.normpath(os.path.join(folder, pattern))
         self._parts = [
-            None if part == _ANY_DEPTH else re.compile(translate(part))
-            for part in _split_path(text)
+            None if part == _ANY_DEPTH else re.compile(translate(part)) for part in split_path(text)
         ]
 
     def covers(self, file: str) -> bool:
@@ -76,8 +75,8 @@ class _Matcher:
             return self._is_stdin and file == STDIN
         shown = printable(file)
         if self._is_name:
-            return self._fits(_split_path(shown)[-1:])
-        return self._fits(_split_path(shown if is_remote(file) else os.path.abspath(shown)))
+            return self._fits(split_path(shown)[-1:])
+        return self._fits(split_path(shown if is_remote(file) else os.path.abspath(shown)))
 
     def _fits(self, names: Sequence[str]) -> bool:
         """Tell whether the pattern matches these names, or the first of them as a folder."""
@@ -86,13 +85,9 @@ class _Matcher:
             if len(self._parts) in reached:
                 return True
             stay = {at for at in reached if self._parts[at] is None}
-            on = {at + 1 for at in reached if self._is_name_at(at, name)}
+            on = {at + 1 for at in reached if (part := self._parts[at]) and part.match(name)}
             reached = self._with_empty(stay | on)
         return len(self._parts) in reached
-
-    def _is_name_at(self, at: int, name: str) -> bool:
-        part = self._parts[at]
-        return part is not None and part.match(name) is not None
 
     def _with_empty(self, reached: set[int]) -> set[int]:
         """Add the positions that are reached if `**` matches zero folders."""
@@ -106,7 +101,3 @@ class _Matcher:
 def _compile_pattern(text: str, folder: str) -> tuple[_Matcher, tuple[str, ...]]:
     pattern, codes = parse_per_file_ignore(text)
     return _Matcher(pattern, folder), codes
-
-
-def _split_path(path: str) -> list[str]:
-    return [part for part in path.split("/") if part]

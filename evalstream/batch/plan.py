@@ -31,10 +31,7 @@ _RUNS: Final = (
 
 
 class PlannedRun(NamedTuple):
-    """A run, or an input without one, with its number in the order of the inputs.
-
-    `size` is the size of its rows in bytes, 0 where it is not known or the rows are a stream.
-    """
+    """A run, or an input without one: its number, and the bytes of its rows, 0 if not known."""
 
     number: int
     found: Run | NoInput
@@ -169,10 +166,7 @@ class Shard(NamedTuple):
 
 
 def parse_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard:
-    """Parse `3/100`, `slurm/100` (the number is the task of the job array) or `slurm`.
-
-    The variables are those of sbatch(1), "OUTPUT ENVIRONMENT VARIABLES". Raises UsageError.
-    """
+    """Parse `3/100`, `slurm/100` or `slurm` by the variables of sbatch(1). Raises UsageError."""
     number, slash, of = text.partition("/")
     if number == SLURM:
         return _make_shard(*_slurm(of if slash else None, environment))
@@ -269,10 +263,7 @@ class FolderPartition:
             yield NumberedRun(_number(pair, beside), owner == self._shard.number, one)
 
     def _find_alone(self) -> list[NumberedRun] | None:
-        """Return the runs of the shard's pairs, None if the folder must be searched.
-
-        It takes two to know that the call has several runs, which are compared with each other.
-        """
+        """Return the runs of the shard's pairs, two or more; None if all must be searched."""
         own = [at for at, owner in enumerate(self._owners) if owner == self._shard.number]
         found: list[NumberedRun] = []
         for index in own:

@@ -142,10 +142,7 @@ class ResultStore:
 
 
 class Runs(RunSequence):
-    """The summaries of a check in order, read from disk on access.
-
-    They are part of the report, so the table is deleted when they are no longer used.
-    """
+    """The summaries of a check in order, on disk until no report uses them any more."""
 
     def __init__(self, table: SpillTable) -> None:
         self._table = table

@@ -12,14 +12,13 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any, Final
 
-from evalstream.engine.row_pass import describe_error
 from evalstream.formats.registry import FORMATS
 from evalstream.io.names import printable
 from evalstream.io.output import Output, writing
 from evalstream.io.overwriting import OutputKind
 from evalstream.io.spill_table import SpillTable
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.errors import CannotCheck, UsageError, describe_error
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
@@ -103,10 +102,8 @@ def read_expected_ids(path: str) -> Mapping[Identity, ExpectedSample]:
     try:
         state = os.stat(path)
         return _read(path, state.st_mtime_ns, state.st_size)
-    except OSError as error:
-        reason = error.strerror or str(error)
-    except ValueError as error:
-        reason = str(error)
+    except (OSError, ValueError) as error:
+        reason = describe_error(error)
     raise UsageError(f"--expect-ids {printable(path)}: {reason}")
 
 
@@ -228,16 +225,13 @@ def read_digests(path: str) -> Iterator[tuple[bytes, bytes]]:
                     raise UsageError(f"{name}: line {number:,} holds no digests")
                 yield bytes.fromhex(found[1].decode()), bytes.fromhex(found[2].decode())
     except OSError as error:
-        raise UsageError(f"{name}: {error.strerror or error}") from error
+        raise UsageError(f"{name}: {describe_error(error)}") from error
     if not number:
         raise UsageError(f"{name}: the file holds no digests")
 
 
 def _compare(path: str, digests: Iterable[SampleDigest]) -> tuple[list[Violation], int, Checked]:
-    """Report samples that another copy of the run has with another content, or does not have.
-
-    Returned are also the number of digests, and what was compared.
-    """
+    """Return how samples differ from another copy, how many there are, and what was compared."""
     # Number and first line of samples that are new, and of those with another content.
     times, first = [0, 0], [0, 0]
     equal = 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from evalstream.batch.single import GuardedCheck, check_any
-from evalstream.engine.row_pass import describe_error
 from evalstream.engine.sealed_document import seal_diff, write
 from evalstream.formats.registry import FORMATS, MAIN
 from evalstream.io.inputs import document_bytes
@@ -13,7 +12,7 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.changes import SealedText
 from evalstream.model.data_class import replace
-from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.errors import CannotCheck, UsageError, describe_error
 from evalstream.model.finding import Show
 from evalstream.model.options import Options, Sealing
 from evalstream.model.run import STDIN, Run
@@ -30,11 +29,7 @@ FAILS: Final = "the check has findings that fail it (--seal-anyway seals it)"
 def seal_run(
     run: Run, request: Sealing, options: Options, show: Show, progress: Progress
 ) -> RunSummary:
-    """Check a run as it will be when sealed, pass its findings to `show`, and seal it.
-
-    Raises UsageError for a run that has no document for its seal, CannotWrite, and what the check
-    raises.
-    """
+    """Check a run as it will be when sealed, and seal it. Raises UsageError and CannotWrite."""
     refuse_sealing(run)
     with GuardedCheck(run, options, show) as guarded:
         guarded.summary = _seal_run(run, request, options, guarded.shown, progress)

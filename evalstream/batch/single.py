@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from evalstream.discovery.inputs import refuse_idle
 from evalstream.engine.collector import make_finding
 from evalstream.engine.result import Counts
-from evalstream.engine.row_pass import describe_error
 from evalstream.formats import registry
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
@@ -19,6 +18,7 @@ from evalstream.model.errors import (
     ExecutorLost,
     MissingExtra,
     UsageError,
+    describe_error,
     internal_error,
 )
 from evalstream.model.finding import Finding, Severity, Show, Violation
@@ -58,7 +58,7 @@ def check_any(run: Run, options: Options, show: Show, progress: Progress) -> Run
         elif chosen.attestation_only:
             from evalstream.attestation.verification import digest_run
 
-            guarded.summary = _complete(digest_run(found, chosen), found, chosen, shown)
+            guarded.summary = _complete(digest_run(found), found, chosen, shown)
         else:
             one = registry.FORMATS[found.format]
             summary = one.check(found, chosen, shown, progress, registry.detect_kind)

@@ -16,7 +16,7 @@ from evalstream.batch.serialize import LEFT_OUT, decode_known, decode_run, decod
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.inputs import StandardInput
 from evalstream.io.names import printable
-from evalstream.io.readers import DescriptorReader
+from evalstream.io.readers import DescriptorReader, split_lines
 from evalstream.model.block import MEBIBYTE, ByteStream
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import check_exit_code, is_of_signal, of_signal
@@ -226,7 +226,7 @@ def _pieces(reader: ByteStream) -> Iterator[bytes]:
 
 def _read_lines(contents: StoredContents, pieces: Iterable[bytes]) -> Report:
     number, summary, latest = 0, None, KINDS[0]
-    for number, text in enumerate(_lines(contents, pieces), 1):
+    for number, text in enumerate(split_lines(pieces, LONGEST), 1):
         value = _parse_part(contents, text, number)
         kind = next((one for one in KINDS if isinstance(value, dict) and one in value), None)
         if kind is None:
@@ -253,24 +253,6 @@ def _read_lines(contents: StoredContents, pieces: Iterable[bytes]) -> Report:
     if summary is None:
         contents.refuse(number, "it ends here without a summary")
     return contents.report(summary, number)
-
-
-def _lines(contents: StoredContents, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    begun: list[bytes] = []
-    number, size = 1, 0
-    for piece in pieces:
-        first, *others = piece.split(b"\n")
-        begun.append(first)
-        size += len(first)
-        if size > LONGEST:
-            contents.refuse(number, f"it is longer than {LONGEST // MEBIBYTE} MiB")
-        if others:
-            yield b"".join(begun)
-            yield from others[:-1]
-            number += len(others)
-            begun, size = [others[-1]], len(others[-1])
-    if size:
-        yield b"".join(begun)
 
 
 def _read_document(contents: StoredContents, pieces: Iterable[bytes]) -> Report:
@@ -306,6 +288,8 @@ def _rule_text(code: str, encoded: Mapping[str, str]) -> RuleText:
 
 
 def _parse_part(contents: StoredContents, text: bytes, line: int | None) -> Any:
+    if len(text) > LONGEST:
+        contents.refuse(line, f"it is longer than {LONGEST // MEBIBYTE} MiB")
     try:
         return fast(text)
     except ValueError:

@@ -60,10 +60,7 @@ class _SentResult(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 def remote_check(options: Options) -> RemoteFunction[RunBundle, list[RunResult]]:
-    """Return the check of bundles as a function that travels as data.
-
-    Its results have a run as not checked, with the reason, whose answer is not valid.
-    """
+    """Return the check of bundles as data; runs without a valid answer are not checked."""
     return RemoteFunction(
         answer_task, partial(encode_task, options), partial(decode_answer, options)
     )
@@ -77,10 +74,7 @@ def encode_task(options: Options, bundle: RunBundle) -> bytes:
 
 
 def answer_task(task: bytes) -> bytes:
-    """Check the runs of a task, and return the bytes of their results; workers run this.
-
-    Raises ValueError, KeyError or TypeError for bytes that are no task.
-    """
+    """Check the runs of a task; workers run this. Raises ValueError, KeyError or TypeError."""
     sent = msgspec.msgpack.decode(task, type=_SentTask)
     options = replace(restore_options(loads_exactly(sent.options)), jobs=1, executor="serial")
     return msgspec.msgpack.encode([_check(one, options) for one in sent.runs])

@@ -160,10 +160,7 @@ def allowed_choices(one: Argument | Option) -> tuple[str, ...]:
 
 
 def option_spellings(option: Option) -> tuple[str, ...]:
-    """Return the flags of an option with those that help does not list.
-
-    A switch that a settings file can turn on has a flag that turns it off.
-    """
+    """Return all flags of an option; what settings turn on, a hidden flag turns off."""
     first, *rest = option_flags(option)
     if option.type is not bool or not is_setting(option):
         return first, *rest

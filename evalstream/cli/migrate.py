@@ -20,7 +20,7 @@ from evalstream.cli.options import (
 from evalstream.cli.terminal import announce_terminal
 from evalstream.formats.registry import main_format
 from evalstream.io.overwriting import STDOUT, ledger_files, refuse_overwriting
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import UsageError, describe_error
 from evalstream.model.option_fields import Group, OptionText
 from evalstream.model.options import Options
 
@@ -173,4 +173,4 @@ def _tables(path: str) -> Mapping[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
+        raise UsageError(f"{path}: {describe_error(error)}") from error

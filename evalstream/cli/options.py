@@ -78,10 +78,7 @@ WHOLE_CHECK = [one.text for name, one in OPTIONS.items() if name not in CHECKS_L
 
 
 def named_inputs(inputs: list[str] | None, files_from: str | None, missing: str) -> Iterable[str]:
-    """Return the inputs that are named on the command line or in a list.
-
-    Raises UsageError, which says what is `missing`, if neither is there.
-    """
+    """Return the inputs of the command line or a list. Raises UsageError for what is `missing`."""
     if files_from is None:
         if not inputs:
             raise UsageError(missing)

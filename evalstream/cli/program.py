@@ -24,7 +24,7 @@ from evalstream.cli.terminal import PipeClosed
 from evalstream.io.inputs import protect_standard_streams
 from evalstream.io.output import is_full, unwritable
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
+from evalstream.model.errors import CannotCheck, CannotWrite, UsageError, describe_error
 from evalstream.model.exit_codes import EEE, OWN, PIPE_CLOSED, ExitCode, error_exit_code, of_signal
 from evalstream.model.option_fields import Option
 from evalstream.model.signals import STOPPING, Stopped
@@ -52,10 +52,7 @@ class _Flag(NamedTuple):
 
 
 def read_plain(command: Command, given: Sequence[str]) -> dict[str, Any] | None:
-    """Return the values of a command line by parameter, or None if typer must read it.
-
-    `given` is what follows the name of the command.
-    """
+    """Return the values after the name of a command, or None if typer must read them."""
     flags = _flags(command.options, given)
     values: dict[str, Any] = {one.name: initial_value(one) for one in command.options}
     named: list[str] = []
@@ -166,7 +163,8 @@ def main() -> NoReturn:
         sys.exit(PIPE_CLOSED)
     except OSError as error:
         name = error.filename or "the report"
-        stop(unwritable(name, error) if is_full(error) else f"{name}: {error.strerror}", unchecked)
+        text = unwritable(name, error) if is_full(error) else f"{name}: {describe_error(error)}"
+        stop(text, unchecked)
     except Exception:  # noqa: BLE001 - an internal error must not look like a verdict
         import traceback
 

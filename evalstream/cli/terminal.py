@@ -51,10 +51,7 @@ DUMB: Final = "dumb"
 
 
 def choose_style(options: ReportOptions, standard: str) -> Style:
-    """Return the style of a report that goes to a file or to a standard stream.
-
-    Raises UsageError for options that contradict each other.
-    """
+    """Return the style of a report for a file or stream. Raises UsageError for contradictions."""
     stream = sys.stderr if standard == STDERR else sys.stdout
     is_shown = options.output is None and stream is not None and stream.isatty()
     shared = REPORT_OPTIONS.keys() & Style.__data_fields__.keys()

@@ -11,7 +11,6 @@ from evalstream.cli.options import ArgumentText, ForceReport, ShowProgress
 from evalstream.cli.terminal import guard_output
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, UNMARKED, refuse_overwriting
-from evalstream.model.errors import MissingExtra, install_command
 from evalstream.model.option_fields import Group, OptionText
 from evalstream.model.options import OPTIONS, Options
 
@@ -86,14 +85,10 @@ def thresholds(
 
 
 def _text(answer: dict[str, Any], form: str) -> str:
-    """Return an answer as text. Raises MissingExtra without the library of YAML."""
+    """Return an answer as text."""
     if form == "json":
         return json.dumps(answer, indent=2) + "\n"
-    try:
-        import yaml
-    except ImportError as error:
-        raise MissingExtra(
-            f"YAML needs PyYAML; install it with: {install_command('yaml')}"
-        ) from error
+    import yaml
+
     text: str = yaml.safe_dump(answer, sort_keys=False, allow_unicode=True)
     return text

@@ -91,10 +91,7 @@ def _as_flag(given: Sequence[str]) -> list[str]:
 def read_by_typer(
     commands: Iterable[Command], words: Sequence[str]
 ) -> list[tuple[Command, dict[str, Any]]]:
-    """Return the command of a line with its values; none for help, the version and completions.
-
-    Raises UsageError for a line with a mistake.
-    """
+    """Return the command of a line with its values; none for help. Raises UsageError."""
     lines: list[tuple[Command, dict[str, Any]]] = []
     app = make_app(commands, lambda *line: lines.append(line))
     completion_init()

@@ -14,8 +14,9 @@ from typing import Final
 from evalstream.discovery import peek
 from evalstream.io import names as file_names
 from evalstream.io.containment import FolderBoundary, OutsideFolder
-from evalstream.io.names import split_root
+from evalstream.io.names import split_path, split_root
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.run import Run
 
 DATA: Final = "data"
@@ -47,6 +48,33 @@ def places(root: str, aggregate: str, declared: str) -> Iterator[str]:
         yield os.path.join(folder, name + packed)
 
 
+class PermittedRows(NamedTuple):
+    """A permitted place where declared rows are, and what they are there, or what leads out."""
+
+    place: str | None = None
+    found: str | None = None
+    leads_out: str | None = None
+
+
+def find_rows(
+    root: str, aggregate: str, declared: str | None, find: Callable[[str], str | None]
+) -> PermittedRows:
+    """Return the first place of declared rows where `find` finds them.
+
+    `find` returns None where there are none, and raises OutsideFolder where a link leads out.
+    """
+    leads_out = declared if declared and is_outside(declared) else None
+    for place in places(root, aggregate, declared) if declared else ():
+        try:
+            found = find(place)
+        except OutsideFolder:
+            leads_out = declared
+            continue
+        if found is not None:
+            return PermittedRows(place, found)
+    return PermittedRows(leads_out=leads_out)
+
+
 def allowed_folder(path: str) -> str:
     """Return the folder in which the other half of a named file may be, as an absolute path.
 
@@ -69,17 +97,13 @@ def _from_data(root: str, folder: str, declared: str) -> str | None:
     parts = [part for part in declared.split("/") if part not in ("", os.curdir)]
     if not file_names.ends_like_ours(declared) or any(part.startswith(".") for part in parts):
         return None
-    above = _parts(split_root(root)[1])
-    here = [*above, *_parts(folder)]
+    above = split_path(split_root(root)[1])
+    here = [*above, *split_path(folder)]
     at = _last_data(here)
     if at is None:
         return None
     place = [*here[:at], *parts]
     return "/".join(place[len(above) :]) if place[: len(above)] == above else None
-
-
-def _parts(path: str) -> list[str]:
-    return [part for part in path.split("/") if part]
 
 
 def _last_data(parts: list[str]) -> int | None:
@@ -169,10 +193,7 @@ _REMEMBERED: Final = 1024
 
 
 class _Near:
-    """The files near a named file that may be looked at.
-
-    Paths are as the user named them; `folder` is the folder of the files.
-    """
+    """The files near a named file that may be looked at, by paths as the user named them."""
 
     def __init__(self, folder: str) -> None:
         self._folder, own = folder, os.path.abspath(folder or os.curdir)
@@ -192,10 +213,7 @@ class _Near:
         return self._inside.has_file(self.below(name))
 
     def file_at(self, below: str) -> str | None:
-        """Return the path, as the folder was named, of a file below the root, or None.
-
-        Raises OutsideFolder if a link leaves the root.
-        """
+        """Return the path of a file below the root, or None. Raises OutsideFolder."""
         if self._inside.file_at(below) is None:
             return None
         from_own = os.path.relpath(os.path.join(self.root, below), self._own)
@@ -228,13 +246,13 @@ class Neighbourhood:
 
     def find_run(self, aggregate: str, declared: str | None) -> Run:
         """Find the rows of an aggregate in its own folder and above the nearest `data`."""
-        leads_out = declared if declared and is_outside(declared) else None
-        try:
-            rows = self._declared_rows(aggregate, declared) if declared else None
-        except OutsideFolder:
-            rows, leads_out = None, declared
-        rows = rows or self._rows_named_like(aggregate)
-        return Run(rows, aggregate) if rows else without_rows(aggregate, declared, leads_out)
+        folder, name = os.path.split(aggregate)
+        near = self._near(folder)
+        declares = find_rows(near.root, near.below(name), declared, near.file_at)
+        rows = declares.found or self._rows_named_like(aggregate)
+        if rows:
+            return Run(rows, aggregate)
+        return without_rows(aggregate, declared, declares.leads_out)
 
     def has_samples(self, path: str) -> bool:
         """Tell whether rows lie beside a JSON file under its name and `_samples`."""
@@ -242,23 +260,6 @@ class Neighbourhood:
         return rows is not None and rows.startswith(
             f"{file_names.without_ending(path)}{file_names.SAMPLES}."
         )
-
-    def _declared_rows(self, aggregate: str, declared: str) -> str | None:
-        """Return the declared rows, or None. Raises OutsideFolder."""
-        folder, name = os.path.split(aggregate)
-        near = self._near(folder)
-        leads_out = None
-        for place in places(near.root, near.below(name), declared):
-            try:
-                found = near.file_at(place)
-            except OutsideFolder as error:
-                leads_out = error
-                continue
-            if found is not None:
-                return found
-        if leads_out is not None:
-            raise leads_out
-        return None
 
     def _rows_named_like(self, aggregate: str) -> str | None:
         """Return the rows beside an aggregate that have its name, the nearest first."""

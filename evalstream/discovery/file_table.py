@@ -85,10 +85,7 @@ class FileTable:
         self._has_entered = bool(folders) or self._has_entered
 
     def folders(self) -> Iterator[str]:
-        """Iterate over the folders to list in order; the caller enters those that it finds.
-
-        They are read in pages; folders entered below one of a page come before the rest of it.
-        """
+        """Iterate over the folders to list, in order, also those entered meanwhile."""
         while page := self._kept.rows("SELECT key FROM folder ORDER BY key LIMIT ?", PAGE):
             self._has_entered = False
             for (key,) in page:
@@ -145,10 +142,7 @@ class FileTable:
         return _make_known_file(found[0]) if found else None
 
     def find_listed_file(self, path: str) -> KnownFile | None:
-        """Return what the listing says about a file; its kind and its rows may be older.
-
-        Files that belong together are mostly on the page of `pages` that was read last.
-        """
+        """Return what the listing says about a file, mostly of the last page; rows may be older."""
         return self._page.get(path) or self.find_file(path)
 
     def files(self) -> Iterator[KnownFile]:
@@ -210,10 +204,7 @@ class FileTable:
 
 
 def listing_key(path: str, *, is_folder: bool = False) -> bytes:
-    """Return the bytes by which paths are sorted in listing order.
-
-    Within a folder its files come first; UTF-8 bytes sort like the characters.
-    """
+    """Return the bytes that sort paths, as UTF-8 does; in a folder its files come first."""
     folder, slash, name = encode_name(path).rpartition(b"/")
     above = _FOLDER + folder.replace(b"/", _END + _FOLDER) + _END if slash else b""
     return above + (_FOLDER + name + _END if is_folder else _FILE + name)

@@ -53,10 +53,7 @@ class FolderPairs:
         return (self._folder.join_path(aggregate) for aggregate, _ in self._names)
 
     def find_run(self, index: int) -> Run | None:
-        """Return the run of a pair as a search of the folder finds it.
-
-        None if the pair is another run, or none, or if other files decide what it is.
-        """
+        """Return the run of a pair as a search finds it, None if other files decide it."""
         aggregate, rows = self._names[index]
         path = self._folder.join_path(aggregate)
         look = peek_safely(partial(peek_aggregate, path))

@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 
 from evalstream.discovery.unrecognised import Leftovers, Unrecognised
 from evalstream.io.names import printable
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import UsageError, describe_error
 from evalstream.model.run import STDIN
 from evalstream.parsing.json import UTF8_MARK
 
@@ -135,5 +135,4 @@ def _standard_input() -> BinaryIO:
 
 
 def _unreadable(shown: str, error: Exception) -> UsageError:
-    reason = (error.strerror if isinstance(error, OSError) else None) or error
-    return UsageError(f"{shown} cannot be read: {reason}")
+    return UsageError(f"{shown} cannot be read: {describe_error(error)}")

@@ -55,10 +55,7 @@ def find_runs(
 
 
 def checked_inputs(inputs: Iterable[str | NoInput]) -> Iterator[str | NoInput]:
-    """Iterate over inputs. Raises UsageError if standard input is named twice.
-
-    For a sequence the error comes at once, else when the second one is reached.
-    """
+    """Iterate over inputs. Raises UsageError if standard input is named twice, as soon as known."""
     if isinstance(inputs, Sequence) and list(inputs).count(STDIN) > 1:
         raise UsageError(_TWICE)
     return _with_stdin_once(inputs)
@@ -138,7 +135,8 @@ def _find_named_run(
     refuse_idle(options, name)
     runs = FORMATS[name].find(path, aggregate, more)
     if name == MAIN:
-        if more is None and is_many(path):
+        is_many = path.endswith("/") if is_remote(path) else is_pattern(path)
+        if more is None and is_many:
             raise UsageError(ONE_FILE)
         yield from runs
         return
@@ -227,10 +225,7 @@ _WEB: Final = ("http://", "https://")
 
 
 def is_pattern(path: str) -> bool:
-    """Tell whether an input is a pattern: it has wildcards, and no file has this name.
-
-    Raises OSError, or CannotCheck, if a store cannot be asked.
-    """
+    """Tell whether an input has wildcards and is no file. Raises OSError, or CannotCheck."""
     if not is_remote(path):
         return WILD.search(path) is not None and not os.path.lexists(path)
     if path.lower().startswith(_WEB):
@@ -246,11 +241,6 @@ def literal_folder(pattern: str) -> str:
     parts = pattern.split("/")
     first = next(at for at, part in enumerate([*parts, "*"]) if WILD.search(part))
     return "/".join(parts[:first]) or ("/" if pattern.startswith("/") else ".")
-
-
-def is_many(path: str) -> bool:
-    """Tell whether the name of an input stands for many files."""
-    return path.endswith("/") if is_remote(path) else is_pattern(path)
 
 
 def expand_patterns(

@@ -24,6 +24,7 @@ from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.names import Exclusion
 from evalstream.io.temporary import is_temporary_name
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.errors import describe_error
 from evalstream.model.run import NoInput
 
 _BATCH = 1000
@@ -67,7 +68,7 @@ def walk(base: str, tree: FileTable, *, enters: Enters, takes: Takes) -> Iterato
                     _select_entries((one for one in batch if one.sort is not Sort.FOLDER), takes)
                 )
         except OSError as error:
-            yield NoInput(path, f"{error.strerror}", readable=False)
+            yield NoInput(path, describe_error(error), readable=False)
 
 
 def _select_entries(met: Iterator[Met] | list[Met], takes: Takes) -> Iterator[FileEntry]:
@@ -124,10 +125,7 @@ class LocalFolder:
         self._base = plain if os.path.realpath(plain) == self.root else path
 
     def fill(self, tree: FileTable, left: unrecognised.Leftovers) -> Iterator[NoInput]:
-        """List files that may be data below the folder, and report folders that cannot be listed.
-
-        All other files are counted in `left`.
-        """
+        """List files that may be data, count others in `left`; report unlisted folders."""
 
         def takes(met: Met) -> FileEntry | None:
             if self._exclusion.covers(met.path):
@@ -150,10 +148,7 @@ class LocalFolder:
         return f"{self.root.rstrip('/')}/{below}"
 
     def find_unlisted(self, below: str) -> str | None:
-        """Return the path of a file that was not listed, as it is hidden or behind a link.
-
-        None if the file does not exist. Raises OutsideFolder if a link leaves the folder.
-        """
+        """Return the path of a hidden or linked file, None for none. Raises OutsideFolder."""
         found = self._inside.file_at(below)
         return None if found is None or self._exclusion.covers_any(found) else found
 

@@ -118,7 +118,7 @@ class _Coupling:
         """Put a run in the position of the first of its documents."""
         numbers = [
             number
-            for name in found.row_records or (stored_name(found),)
+            for name in found.row_records or (getattr(found.what, "path", ""),)
             for (number,) in self._items.rows(
                 "SELECT number FROM item WHERE name = ? AND lacks = 'document'", encode_name(name)
             )
@@ -176,15 +176,11 @@ class _Coupling:
         return pickle.loads(what)  # noqa: S301 - our own temporary database
 
     def _column(self, column: str, which: str) -> Iterator[Any]:
-        last = 0
         query = (
             f"SELECT number, {column} FROM item WHERE number > ? AND {which} "  # noqa: S608 - ours
             "ORDER BY number LIMIT 500"
         )
-        while found := self._items.rows(query, last):
-            for number, value in found:
-                last = number
-                yield value
+        return (value for _, value in self._items.pages(query))
 
 
 def list_unused(name: str, found: Iterable[Run | NoInput], *paths: str | None) -> Iterator[NoInput]:
@@ -203,11 +199,6 @@ def list_unused(name: str, found: Iterable[Run | NoInput], *paths: str | None) -
 def _unused(name: str, path: str) -> NoInput:
     reason = "the document belongs to no run, and nothing in it can be checked by itself"
     return NoInput(path, reason, format=name)
-
-
-def stored_name(found: FoundRuns) -> str:
-    """Return the path of an entry that is not a run."""
-    return found.what.path if isinstance(found.what, NoInput) else ""
 
 
 def _needs_no_rows(run: Run) -> bool:

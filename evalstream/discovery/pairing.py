@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Protocol
 
-from evalstream.discovery.counterpart import AggregateFinder, is_outside, places, without_rows
+from evalstream.discovery.counterpart import AggregateFinder, PermittedRows, find_rows, without_rows
 from evalstream.discovery.file_table import FileTable, KnownFile, Note
 from evalstream.discovery.peek import AGGREGATE, AGGREGATES, FAULTY, MAYBE_AGGREGATES, AggregatePeek
 from evalstream.discovery.unrecognised import Leftovers
-from evalstream.io.containment import OutsideFolder
 from evalstream.io.names import SAMPLES, is_json_name, rows_rank, without_ending
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import internal_error
@@ -53,14 +53,6 @@ class FoundRuns(NamedTuple):
     what: Run | NoInput
     row_records: tuple[str, ...] = ()
     is_named: bool = False
-
-
-class _Rows(NamedTuple):
-    """The rows of an aggregate: their name, their place, and the path that leads out."""
-
-    path: str | None = None
-    true_path: str | None = None
-    leads_out: str | None = None
 
 
 class Pairing:
@@ -141,8 +133,8 @@ class Pairing:
         if not (pairs and look.kind in (*AGGREGATES, FAULTY) and self.speaks(file)):
             return note, ()
         rows = self._find_rows(file.path, look.declared)
-        claims = {path for path in (rows.path, rows.true_path) if path is not None}
-        return note._replace(rows=rows.path, leads_out=rows.leads_out), tuple(claims)
+        claims = {path for path in (rows.place, rows.found) if path is not None}
+        return note._replace(rows=rows.place, leads_out=rows.leads_out), tuple(claims)
 
     def _has_samples(self, path: str) -> bool:
         """Tell whether `NAME_samples` rows are beside the JSON file `NAME`."""
@@ -150,19 +142,11 @@ class Pairing:
         beside = self._tree.beginning(f"{stem}{SAMPLES}.")
         return any(rows_rank(stem, file.path) is not None for file in beside)
 
-    def _find_rows(self, aggregate: str, declared: str | None) -> _Rows:
+    def _find_rows(self, aggregate: str, declared: str | None) -> PermittedRows:
         """Find the rows of an aggregate at the permitted places."""
-        leads_out = declared if declared and is_outside(declared) else None
-        for place in places(self._place.root, aggregate, declared) if declared else ():
-            try:
-                true_path = self._true_path(place)
-            except OutsideFolder:
-                leads_out = declared
-                continue
-            if true_path is not None:
-                return _Rows(place, true_path)
-        named = self._named_like(aggregate)
-        return _Rows(named.path, named.true_path) if named else _Rows(leads_out=leads_out)
+        rows = find_rows(self._place.root, aggregate, declared, self._true_path)
+        named = None if rows.place is not None else self._named_like(aggregate)
+        return rows if named is None else PermittedRows(named.path, named.true_path)
 
     def _true_path(self, below: str) -> str | None:
         """Return the path of a file with links resolved, or None. Raises OutsideFolder."""
@@ -172,14 +156,14 @@ class Pairing:
     def _named_like(self, aggregate: str) -> KnownFile | None:
         """Return the rows beside an aggregate that have its name, the nearest first."""
         stem = without_ending(aggregate)
-        nearest: tuple[int, str] | None = None
-        found = None
-        for begin in (f"{stem}{SAMPLES}.", f"{stem}."):
-            for file in self._tree.beginning(begin):
-                rank = rows_rank(stem, file.path)
-                if rank is not None and (nearest is None or (rank, file.path) < nearest):
-                    nearest, found = (rank, file.path), file
-        return found
+        ranked = (
+            (rank, file.path, file)
+            for begin in (f"{stem}{SAMPLES}.", f"{stem}.")
+            for file in self._tree.beginning(begin)
+            if (rank := rows_rank(stem, file.path)) is not None
+        )
+        found = min(ranked, key=itemgetter(0, 1), default=None)
+        return None if found is None else found[2]
 
     def _is_aggregate(self, below: str) -> bool:
         known = self._tree.find_file(below)

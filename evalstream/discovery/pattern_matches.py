@@ -13,7 +13,16 @@ from typing import Final
 from evalstream.discovery.file_table import FileEntry, FileTable
 from evalstream.discovery.local import Met, Sort, join_path, walk
 from evalstream.io import remote
-from evalstream.io.names import NO_ENDING, WILD, Exclusion, is_data_name, is_remote, split_root
+from evalstream.io.names import (
+    NO_ENDING,
+    WILD,
+    Exclusion,
+    folders_above,
+    is_data_name,
+    is_remote,
+    split_path,
+    split_root,
+)
 from evalstream.model.run import NoInput
 from evalstream.model.text import count_noun, join_words
 
@@ -21,10 +30,7 @@ _ANY_DEPTH: Final = "**"
 
 
 def matches(pattern: str, exclude: Sequence[str]) -> Iterator[str | NoInput]:
-    """Iterate over the matches of a pattern, in the order of a folder's listing.
-
-    Names that match one of `exclude` never match.
-    """
+    """Iterate over the matches of a pattern, in listing order, but those of `exclude`."""
     base, parts = _split_pattern(pattern)
     if not parts:
         yield base
@@ -73,7 +79,7 @@ def _split_pattern(pattern: str) -> tuple[str, list[str]]:
     """Split a pattern into its literal folder and the parts from the first wildcard on."""
     root, path = split_root(pattern)
     root = root or ("/" if path.startswith("/") else "")
-    parts = [part for part in path.split("/") if part]
+    parts = split_path(path)
     # A trailing `**` matches all files below a folder, so the folder itself stands for them.
     while parts and parts[-1] == _ANY_DEPTH:
         parts.pop()
@@ -90,16 +96,9 @@ def _list_matches(base: str, parts: _Parts, tree: FileTable) -> Iterator[NoInput
         return
     for page in remote.list_objects(base):
         tree.add(one for one in page if parts.matches(one.path, False))
-        folders = {folder for one in page for folder in _folders_above(one.path)}
+        folders = {folder for one in page for folder in folders_above(one.path)}
         matched = (FileEntry(folder) for folder in folders if parts.matches(folder, True))
         tree.add(matched, are_folders=True)
-
-
-def _folders_above(path: str) -> Iterator[str]:
-    end = path.find("/")
-    while end >= 0:
-        yield path[:end]
-        end = path.find("/", end + 1)
 
 
 class _Parts:

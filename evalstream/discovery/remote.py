@@ -125,10 +125,7 @@ _SIGNS_OF_URLS = ("?", "#", "::", "\0")
 
 
 def stands_for_prefix(url: str) -> bool:
-    """Tell whether a URL names no object but is the beginning of objects' names.
-
-    Raises OSError if the store cannot be asked, and MissingExtra.
-    """
+    """Tell whether a URL is the beginning of objects' names. Raises OSError, MissingExtra."""
     if url.lower().startswith(_WEB):
         return False
     if url.endswith("/"):

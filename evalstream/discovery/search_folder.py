@@ -35,7 +35,7 @@ TOO_LARGE_REASON: Final = "too large for an aggregate, and not a file of rows"
 
 
 def find_runs_in_folder(
-    place: FileTree, path: str, formats: Collection[str], *, any_rows: bool = False
+    place: FileTree, path: str, formats: Collection[str], *, any_rows: bool
 ) -> Iterator[FoundRuns]:
     """Find the runs of some formats in a folder or a prefix that the user named as `path`.
 
@@ -47,8 +47,7 @@ def find_runs_in_folder(
         gathered = stack.enter_context(closing(Gathered()))
         pairing = stack.enter_context(closing(Pairing(place, tree)))
         chosen = (MAIN,) if any_rows else formats
-        search = _Search(place, tree, pairing, gathered, chosen)
-        search.any_rows = any_rows
+        search = _Search(place, tree, pairing, gathered, chosen, any_rows=any_rows)
         found = False
         for one in search.find_runs(path):
             found = True
@@ -92,12 +91,14 @@ class _Search:
         pairing: Pairing,
         gathered: Gathered,
         formats: Collection[str],
+        *,
+        any_rows: bool,
     ) -> None:
         self._place, self._tree, self._pairing = place, tree, pairing
         self._gathered, self._formats = gathered, formats
         self._whole: FolderFormat | None = None
         self._paired: dict[PairedFormat, None] = {}
-        self.any_rows = False
+        self._any_rows = any_rows
         self._holds_any = lru_cache(maxsize=1)(tree.holds_any)
         self.left = unrecognised.Leftovers()
 
@@ -176,7 +177,7 @@ class _Search:
         if self._whole is not None and self._is_within(self._whole, file, look):
             return None
         log = self._find_log(look)
-        is_log = log is not None and not (self.any_rows and is_rows_name(file.path))
+        is_log = log is not None and not (self._any_rows and is_rows_name(file.path))
         found = self._log(file, log) if log and is_log else self._of_main(file, look)
         if found is None:
             self.left.add(self._kind_left(file, look), file.path)
@@ -186,7 +187,7 @@ class _Search:
         """Return the run of an aggregate or of rows, or None for another file."""
         if MAIN not in self._formats:
             return None
-        are_rows = is_rows_name(file.path) and (look.kind == peek.OTHER or self.any_rows)
+        are_rows = is_rows_name(file.path) and (look.kind == peek.OTHER or self._any_rows)
         if look.kind == peek.TOO_LARGE:
             return FoundRuns(NoInput(self._place.join_path(file.path), TOO_LARGE_REASON))
         if look.kind in peek.AGGREGATES:
@@ -210,7 +211,7 @@ class _Search:
             (run.rows and run.aggregate)
             or run.rivals
             or _OF_EVALUATIONS.search(name)
-            or self.any_rows
+            or self._any_rows
             or (is_json_name(name) and self._holds_any(folder, documents))
         )
 
@@ -334,10 +335,7 @@ class Gathered:
                 yield from self._pair_without_faulty(one, named=named)
 
     def _pair_without_faulty(self, one: PairedFormat, *, named: bool) -> Iterator[Run | NoInput]:
-        """Pair the documents of a format but those that cannot be paired even alone.
-
-        Runs may come that came before.
-        """
+        """Pair documents but those that fail even alone; runs may come that came before."""
         faults: dict[str, str] = {}
         for document in self._documents(one.name):
             try:
@@ -363,13 +361,8 @@ class Gathered:
 
     def _documents(self, name: str) -> Iterator[tuple[str, str]]:
         """Iterate over the kinds and paths of the documents of a format."""
-        last = 0
-        while found := self._kept.rows(
-            "SELECT number, kind, path FROM document WHERE format = ? AND number > ? "
-            "ORDER BY number LIMIT 500",
-            name,
-            last,
-        ):
-            for number, kind, path in found:
-                last = number
-                yield kind, decode_name(path)
+        query = (
+            "SELECT number, kind, path FROM document WHERE number > ? AND format = ? "
+            "ORDER BY number LIMIT 500"
+        )
+        return ((kind, decode_name(path)) for _, kind, path in self._kept.pages(query, name))

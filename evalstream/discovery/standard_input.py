@@ -18,10 +18,7 @@ LULL_SECONDS: Final = 0.005
 
 
 def run_on_stdin(run: Run, options: Options) -> Run | None:
-    """Return the run that standard input holds; rows if nothing shows another format.
-
-    None for a document of an unknown format. Raises Stopped.
-    """
+    """Return the run on standard input, rows by default, None if unknown. Raises Stopped."""
     stream, is_held = stream_at(run.rows or STDIN), isinstance(run.rows, HeldInput)
     # What a program holds are rows by its word, and it may wait for the findings of each.
     is_hurried = is_held or options.routing.is_interactive

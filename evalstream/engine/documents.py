@@ -11,7 +11,7 @@ from evalstream.engine.collector import Collector, LaterViolation
 from evalstream.engine.positions import json_locator, place_violations
 from evalstream.engine.result import CheckContext
 from evalstream.engine.routing import RowRouter
-from evalstream.engine.row_pass import RowPass, RowsRead, describe_error
+from evalstream.engine.row_pass import RowPass, RowsRead
 from evalstream.io.codecs import detect_compression
 from evalstream.io.digest import XXH3
 from evalstream.io.inputs import document_bytes
@@ -19,7 +19,7 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.readers import Watch
 from evalstream.model.claim import JudgedClaim
-from evalstream.model.errors import BrokenCompression, CannotCheck
+from evalstream.model.errors import BrokenCompression, CannotCheck, describe_error
 from evalstream.model.finding import Locator, PlacedViolation, Show, Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run

@@ -8,10 +8,10 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from evalstream.engine.positions import move_behind, place_in_part
 from evalstream.engine.row_pass import BREAKS
-from evalstream.io.codecs import detect_compression, refuse_pointer
+from evalstream.io.codecs import MAGIC_BYTES, detect_stored
 from evalstream.io.compression import DecompressingReader
 from evalstream.io.inputs import open_stored
-from evalstream.io.readers import FileReader, PrefixedReader, Watch
+from evalstream.io.readers import FileReader, PrefixedReader, Watch, read_start
 from evalstream.model.block import ByteStream
 from evalstream.model.finding import Position, Violation
 from evalstream.model.signals import STOPPING
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from evalstream.parsing.array_elements import ArrayError, Element
     from evalstream.parsing.array_splitter import ArraySplitter
     from evalstream.parsing.object_splitter import ObjectSplitter
-
-MAGIC_BYTES: Final = 6
-"""The number of bytes that show a compression."""
 
 Note = Callable[[Violation, Position | None], None]
 """Receives a violation and its position in the text, if it is known."""
@@ -146,22 +143,14 @@ def open_log(path: str, watch: Watch | None = None) -> tuple[ByteStream, int]:
 
 def begun(reader: ByteStream) -> tuple[bytes, ByteStream]:
     """Return the first bytes of a stream, decompressed if it is compressed, and the whole of it."""
-    start = _start(reader)
+    start = read_start(reader, MAGIC_BYTES)
     whole: ByteStream = PrefixedReader(start, reader)
-    refuse_pointer(start)
-    packed = detect_compression(start)
+    packed = detect_stored(start)
     if packed is None:
         return start, whole
     content = DecompressingReader(whole, packed)
-    start = _start(content)
+    start = read_start(content, MAGIC_BYTES)
     return start, PrefixedReader(start, content)
-
-
-def _start(reader: ByteStream) -> bytes:
-    start = b""
-    while len(start) < MAGIC_BYTES and (data := reader.read()):
-        start += data
-    return start
 
 
 def pieces(reader: ByteStream, most: int | None = None) -> Iterator[bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +12,7 @@ from evalstream.engine import layout
 from evalstream.engine.layout import Layout
 from evalstream.engine.routing import Sink
 from evalstream.io import readers
-from evalstream.io.codecs import detect_compression, refuse_pointer
+from evalstream.io.codecs import MAGIC_BYTES, detect_stored
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource, FollowedFile
 from evalstream.io.inputs import is_regular, open_stored
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
 
 LayoutOf = Callable[[bytes, int, str | None], Layout]
 """Recognises the layout of a file by its first bytes, its size in bytes and its path."""
-
-MAGIC_BYTES: Final = 6
-"""How many bytes show a compression; the longest signature is that of xz."""
 
 SAMPLE_BYTES: Final = 1 << 16
 """Size of a sample of rows; it has the first row in any case."""
@@ -233,11 +229,11 @@ def _opened_file(path: str, layout_of: LayoutOf, options: Options) -> OpenRows |
     try:
         head = _head(source)
         found = layout_of(head, source.size, path)
-        refuse_pointer(head)
+        packed = detect_stored(head)
     except BaseException:
         source.close()
         raise
-    if detect_compression(head) is None and found.kind != layout.JSON_ARRAY:
+    if packed is None and found.kind != layout.JSON_ARRAY:
         return OpenRows(source, head, found, origin=source)
     source.close()
     return None
@@ -273,9 +269,10 @@ def _open_stream(
     for tap in taps:
         reader = readers.TappedReader(reader, tap)
     # Who feeds rows waits for the findings of each, and cannot wait for more bytes.
-    start = b"" if hasattr(origin, "answer") else _start(reader)
-    refuse_pointer(start)
-    packed, stored = detect_compression(start), None
+    is_fed = hasattr(origin, "answer")
+    # A reader that stops raises again when the rows are read; the bytes before count.
+    start = b"" if is_fed else readers.read_start(reader, MAGIC_BYTES, Stopped)
+    packed, stored = detect_stored(start), None
     reader = readers.PrefixedReader(start, reader)
     if packed is not None:
         from evalstream.io.compression import DecompressingReader
@@ -300,16 +297,6 @@ def _open_stream(
         head = b""  # released before the lines are joined: it may have 8 MiB
         head = b"\n".join(lines)
     return OpenRows(source, head, found, packed, stored, origin=origin)
-
-
-def _start(reader: ByteStream) -> bytes:
-    """Read until the first bytes show whether the input is compressed."""
-    start = b""
-    # These bytes count; a reader that stops raises again when the rows are read.
-    with suppress(Stopped):
-        while len(start) < MAGIC_BYTES and (data := reader.read()):
-            start += data
-    return start
 
 
 def _head(source: Source) -> bytes:

@@ -18,14 +18,14 @@ from evalstream.engine.block_rewriting import (
     rewrite_block,
 )
 from evalstream.engine.open_rows import OpenRows, open_rows
-from evalstream.engine.row_pass import describe_error, plan_blocks, run_blocks, usable_cores
+from evalstream.engine.row_pass import plan_blocks, run_blocks, usable_cores
 from evalstream.io.compressors import ByteSink, DigestedTarget
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.changes import ARRAY_TO_LINES, Change, ChangeTally
 from evalstream.model.data_class import DataClass, field
-from evalstream.model.errors import BrokenCompression, CannotCheck
+from evalstream.model.errors import BrokenCompression, CannotCheck, describe_error
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
 

@@ -27,7 +27,13 @@ from evalstream.io.names import is_remote
 from evalstream.io.progress import Progress
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import BrokenCompression, CannotCheck, ExecutorLost, MissingExtra
+from evalstream.model.errors import (
+    BrokenCompression,
+    CannotCheck,
+    ExecutorLost,
+    MissingExtra,
+    describe_error,
+)
 from evalstream.model.finding import CountKey, PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.signals import STOPPING, Stopped
@@ -371,11 +377,6 @@ def check_block(
     the task shares the driver's memory; the result then has fewer violations, and all counts.
     """
     return context.checker().run(block.lines(unshown))
-
-
-def describe_error(error: Exception) -> str:
-    """Return the text of an error, in the operating system's words if it is a system error."""
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _how_far(opened: OpenRows, collector: Collector[Any]) -> str:

@@ -6,12 +6,14 @@ import base64
 import os
 import re
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import IO, Any, Final
 
 from evalstream.engine.array_rows import ArrayRemainder
 from evalstream.engine.open_rows import OpenRows, open_rows
 from evalstream.engine.routing import line_ends
-from evalstream.io.names import printable
+from evalstream.io.compressors import CompressingWriter
+from evalstream.io.names import name_compression, printable
 from evalstream.io.output import Output, writing
 from evalstream.io.overwriting import UNMARKED, OutputKind, refuse_overwriting
 from evalstream.io.stream import StreamSource
@@ -78,11 +80,13 @@ def salvage(
     """Write the whole rows of a file to `to`, and all other bytes but white space to `rest`.
 
     `path` may be compressed, remote, or `-` for standard input, and is never changed. `rest`
-    (default: `to` and `.rest.jsonl`) gets a JSON object for each part that is not a whole row: its
-    `line`, `offset` and `length` in bytes of the unpacked file, the `reason`, and its bytes as
-    `text`, or as `base64` where they are not valid UTF-8. Rows are not checked. Raises UsageError
-    where `max_line_bytes` is above 256 MiB, or an output is the input or would replace a file that
-    evalstream did not write without `overwrite`; CannotWrite, OSError, and CannotCheck.
+    (default: `to` and `.rest.jsonl`, made only where there are such parts) gets a JSON object for
+    each part that is not a whole row: its `line`, `offset` and `length` in bytes of the unpacked
+    file, the `reason`, and its bytes as `text`, or as `base64` where they are not valid UTF-8. Both
+    files are compressed as their names say. Rows are not checked. Raises UsageError where
+    `max_line_bytes` is above 256 MiB, or an output is the input or would replace a file that
+    evalstream did not write without `overwrite`; CannotWrite, OSError, MissingExtra and
+    CannotCheck.
     """
     refuse_long_lines(max_line_bytes)
     source, target = os.fspath(path), os.fspath(to)
@@ -96,14 +100,18 @@ def salvage(
     opened = open_rows(source, printable(source), options, (), streamed=True)
     try:
         with _Target(target, kinds[0]) as rows, _Target(rest_path, kinds[1]) as rest_file:
+            rows.open()
+            if rest is not None or os.path.lexists(rest_path):
+                rest_file.open()
             salvager = _Salvager(Salvage(printable(source)), rows, rest_file, max_line_bytes)
             try:
                 salvager.take_all(opened)
             except (OSError, CannotCheck) as error:
                 salvager.take_unfinished(opened.stream)
                 salvager.outcome.incomplete_reason = str(error)
-            # The other file is named only where this one has room.
-            rows.flush()
+            # One file gets its name only where the other has room.
+            rows.finish()
+            rest_file.finish()
         return salvager.outcome
     finally:
         opened.source.close()
@@ -123,30 +131,45 @@ def salvage_lines(saved: Salvage, to: str, rest: str) -> Iterator[str]:
         yield f"{saved.file}: the rest could not be read: {saved.incomplete_reason}"
 
 
-class _Target:
-    """A file that salvaged bytes go to. Raises CannotWrite where it cannot be written."""
+class _Target(AbstractContextManager["_Target"]):
+    """A file that salvaged bytes go to, compressed as its name says; opened by its first bytes.
+
+    Raises CannotWrite where it cannot be written.
+    """
 
     def __init__(self, path: str, kind: OutputKind | None) -> None:
-        self._path = path
-        with writing(path):
-            self._output = Output(path, kind=kind)
-
-    def __enter__(self) -> _Target:
-        return self
+        self._path, self._kind = path, kind
+        self._output: Output | None = None
+        self._writer: CompressingWriter | Output | None = None
 
     def __exit__(self, *error: Any) -> None:
-        """Complete the file, or remove it after an error."""
-        with writing(self._path):
-            self._output.__exit__(*error)
+        """Put the file in its place, or remove it after an error."""
+        if self._output is not None:
+            with writing(self._path):
+                self._output.__exit__(*error)
+
+    def open(self) -> CompressingWriter | Output:
+        """Open the file, also before there are bytes for it, and return what writes it."""
+        if self._writer is None:
+            with writing(self._path):
+                self._output = self._writer = Output(self._path, kind=self._kind)
+            codec = name_compression(self._path)
+            if codec is not None:
+                self._writer = CompressingWriter(self._output, codec)
+        return self._writer
 
     def write(self, data: bytes) -> None:
+        writer = self.open()
         with writing(self._path):
-            self._output.write(data)
+            writer.write(data)
 
-    def flush(self) -> None:
-        """Write the bytes so far to the disk."""
-        with writing(self._path):
-            self._output.flush()
+    def finish(self) -> None:
+        """Write all bytes to the disk."""
+        if self._output is not None:
+            with writing(self._path):
+                if isinstance(self._writer, CompressingWriter):
+                    self._writer.finish()
+                self._output.flush()
 
 
 class _Salvager:

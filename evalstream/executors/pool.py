@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from warnings import catch_warnings, simplefilter
 
 from evalstream.executors.base import Backend, Executor, SerialExecutor, TaskFuture
-from evalstream.model.errors import internal_error
+from evalstream.model.errors import describe_error, internal_error
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.text import notify
 
@@ -112,7 +112,7 @@ def _start(workers: int) -> Executor:
 
 
 def _without_workers(error: Exception, hint: str = "") -> SerialExecutor:
-    _warn((getattr(error, "strerror", None) or str(error)) + hint)
+    _warn(describe_error(error) + hint)
     return SerialExecutor()
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from evalstream.io.codecs import detect_compression
 from evalstream.io.names import is_rows_name
-from evalstream.io.readers import PrefixedReader
+from evalstream.io.readers import PrefixedReader, split_lines
 from evalstream.model.block import ByteStream
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
@@ -128,10 +128,7 @@ class Beginning:
 
     @cached_property
     def document(self) -> Any:
-        """Return the whole file as parsed by a fast parser, or None if it is not JSON.
-
-        Numbers may be NaN: what is wrong with a document does not tell which one it is.
-        """
+        """Return the whole file from a fast parser, which takes NaN; None if it is not JSON."""
         text = self.whole()
         try:
             return None if text is None else fast_with_nan(text.removeprefix(UTF8_MARK))
@@ -147,10 +144,7 @@ MOST_DOCUMENT_BYTES: Final = 64 << 20
 
 
 class Outlined(NamedTuple):
-    """A JSON document without most items of its lists, its size in bytes, and whether it is valid.
-
-    The text is empty for a document that is not valid.
-    """
+    """A JSON document without most items of its lists, empty if not valid, and its size."""
 
     text: bytes
     size: int
@@ -213,23 +207,8 @@ def read_beginning(path: str) -> Beginning:
 
 
 def iterate_lines(path: str) -> Iterator[bytes]:
-    """Iterate over the lines of a local file, decompressed. Raises OSError, CannotCheck.
-
-    A line of more than MOST_DOCUMENT_BYTES ends the iteration; only its beginning is yielded.
-    """
-    pending: list[bytes] = []
-    size = 0
-    for piece in _decompress_head(path, sys.maxsize):
-        *lines, rest = piece.split(b"\n")
-        if lines:
-            yield b"".join([*pending, lines[0]])
-            yield from lines[1:]
-            pending, size = [], 0
-        pending.append(rest)
-        size += len(rest)
-        if size > MOST_DOCUMENT_BYTES:
-            break
-    yield b"".join(pending)
+    """Iterate over unpacked lines, up to MOST_DOCUMENT_BYTES each. Raises OSError, CannotCheck."""
+    return split_lines(_decompress_head(path, sys.maxsize), MOST_DOCUMENT_BYTES)
 
 
 def _whole(path: str) -> Any:

@@ -178,6 +178,16 @@ def refuse_pointer(head: bytes) -> None:
             raise CannotCheck(f"a pointer of {owner} is in its place; {command} fetches the file")
 
 
+MAGIC_BYTES: Final = 6
+"""How many first bytes show a compression; the longest signature is that of xz."""
+
+
+def detect_stored(head: bytes) -> str | None:
+    """Return the compression of a stored file as below. Raises CannotCheck for a pointer."""
+    refuse_pointer(head)
+    return detect_compression(head)
+
+
 def detect_compression(head: bytes) -> str | None:
     """Return the compression of an input from its first six bytes or more, or None."""
     for kind, compression in COMPRESSIONS.items():

@@ -187,10 +187,7 @@ class _Member:
         return self._decompressor.unused_data
 
     def decompress(self, data: Bytes) -> bytes:
-        """Return at most `STEP_BYTES` decompressed from `data` and earlier input.
-
-        Raises the codec's exceptions.
-        """
+        """Return at most `STEP_BYTES` decompressed. Raises the codec's exceptions."""
         if self._replay is not None:
             self._replay += data
         output = self._decompressor.decompress(data, STEP_BYTES)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from evalstream.io.codecs import zstandard_library
 from evalstream.io.digest import BackgroundDigest, RunningDigest
 from evalstream.model.block import MEBIBYTE, Bytes
-from evalstream.model.errors import CannotWrite
+from evalstream.model.errors import CannotWrite, describe_error
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -251,4 +251,4 @@ class _StoredBytes:
             if self._target is not None:
                 self._target.write(data)
         except OSError as error:
-            raise CannotWrite(f"the rows cannot be written: {error.strerror or error}") from error
+            raise CannotWrite(f"the rows cannot be written: {describe_error(error)}") from error

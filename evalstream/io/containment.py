@@ -132,10 +132,7 @@ _SNAPSHOT: Final = LazyPattern(r"(.*/(?:datasets|models|spaces)--[^/]+)/snapshot
 
 
 def files_inside(folder: str, names: Iterable[str]) -> list[str]:
-    """Return the names of regular files in a folder, without links that lead out of it.
-
-    `names` are those of files in the folder itself, without slashes.
-    """
+    """Return those names, without slashes, of regular files in a folder; no link may lead out."""
     boundary = cache(lambda: FolderBoundary(folder))  # few folders have links
     modes = ((name, _read_own_mode(os.path.join(folder, name))) for name in names)
     return [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from xxhash import xxh3_64, xxh64_digest
 
+from evalstream.io.inputs import open_stored
 from evalstream.io.readers import StoppableReader
 from evalstream.model.block import MEBIBYTE, Bytes, ByteStream
 from evalstream.model.errors import CannotCheck
@@ -23,10 +24,7 @@ _OTHER_SEED: Final = 0x27D4EB2F165667C5
 
 
 def digest128(data: Bytes, seed: int = 0, other: int | None = None) -> bytes:
-    """Return a 128-bit digest made of two XXH64, not safe against an attacker.
-
-    The second half has its own seed where `other` is given.
-    """
+    """Return a digest of two XXH64, not safe against an attacker; the second may have a seed."""
     second = seed if other is None else other
     return xxh64_digest(data, seed) + xxh64_digest(data, second ^ _OTHER_SEED)
 
@@ -142,6 +140,15 @@ class BackgroundDigest:
             with self._changed:
                 self._done += 1
                 self._changed.notify()
+
+
+def hash_stored(path: str) -> str:
+    """Return the SHA-256 of the stored bytes of a file. Raises OSError, CannotCheck, Stopped."""
+    digest = RunningDigest(["sha256"])
+    with closing(StoppableReader(open_stored(path))) as reader:
+        while data := reader.read():
+            digest.update(data)
+    return digest.result()["sha256"]
 
 
 LINE_ENDS_BYTES: Final = 64 * MEBIBYTE

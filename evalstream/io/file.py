@@ -78,10 +78,7 @@ class FileSource:
         return self._head
 
     def blocks(self, length: int) -> Iterator[Block]:
-        """Iterate over blocks of whole lines, about `length` bytes each. Raises OSError.
-
-        The head is not read again.
-        """
+        """Iterate over blocks of whole lines, about `length` bytes each. Raises OSError."""
         pending: list[bytes | memoryview] = []
         size = offset = 0
         for piece, final in self._pieces(length):
@@ -245,10 +242,7 @@ class FollowedFile(ByteStream):
         return True
 
     def describe_change(self) -> str | None:
-        """Return a message if the path no longer has the bytes that were read, else None.
-
-        They are read again, as the times of a file that grows say nothing of its beginning.
-        """
+        """Return a message if the bytes read are not there any more: they are read again."""
         try:
             now, followed = os.stat(self._path), os.fstat(self._file.fileno())
         except OSError:

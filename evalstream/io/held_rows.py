@@ -35,10 +35,7 @@ class RowLines:
         self._is_open = False
 
     def line_of(self, row: Any) -> bytes:
-        """Return what a row adds to its file: its line, after the end of the line before it.
-
-        Raises TypeError, and UsageError for several lines.
-        """
+        """Return what a row adds to its file. Raises TypeError, and UsageError for lines."""
         line = self._text_of(row)
         if NEWLINE in line[:-1]:
             raise UsageError(f"{self._name} has a line break inside: give one row at a time")
@@ -87,10 +84,7 @@ def _plain(value: Any) -> Any:
 
 
 class HeldRows(ByteStream):
-    """Reads rows of an iterable as the lines of a file.
-
-    What the iterable raises ends the rows, and is the `error` of the caller.
-    """
+    """Reads rows of an iterable as lines of a file; `error` is what the iterable raised."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.lines = RowLines()

@@ -78,10 +78,7 @@ def _document_bytes(path: str, watch: Watch | None, most: int) -> bytes:
 
 
 class StandardInput:
-    """The standard input of the process; its reader also gets the peeked bytes.
-
-    With `opened` it is another stream that is read once.
-    """
+    """Standard input, or another `opened` stream; its reader also gets the peeked bytes."""
 
     def __init__(self, opened: Callable[[], ByteStream] | None = None) -> None:
         self._open = opened or _open_standard_input
@@ -94,10 +91,7 @@ class StandardInput:
         return bytes(self._seen)
 
     def peek(self) -> bytes | None:
-        """Wait for more bytes, and return all bytes so far; None at the end.
-
-        Raises OSError where standard input is closed or cannot be read.
-        """
+        """Wait for more bytes; return all so far, None at the end. Raises OSError."""
         data = self._open_stream().read()
         self._seen += data
         return bytes(self._seen) if data else None

@@ -66,6 +66,19 @@ def printable(path: str) -> str:
         return path.encode(errors="replace").decode()
 
 
+def split_path(path: str) -> list[str]:
+    """Return the parts of a path between its slashes, without empty ones."""
+    return [part for part in path.split("/") if part]
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """Iterate over the folders above a file, by their paths, the highest first."""
+    end = path.find("/")
+    while end >= 0:
+        yield path[:end]
+        end = path.find("/", end + 1)
+
+
 def split_root(path: str) -> tuple[str, str]:
     """Split a URL after its server or bucket, such as `s3://bucket/`; a path is not split."""
     if not is_remote(path):
@@ -81,10 +94,7 @@ def find_folders(inputs: Iterable[str]) -> list[str]:
 
 
 def name_below(path: str, folders: Sequence[str]) -> str:
-    """Return a path or URL for display, relative to the first folder that it lies below.
-
-    Below none it is the last part of its name.
-    """
+    """Return a path or URL relative to the first folder above it, else the last part of it."""
     shown = printable(path)
     for folder in folders:
         if is_remote(folder):
@@ -155,6 +165,12 @@ def ends_like_ours(path: str) -> bool:
 def is_packed_name(path: str) -> bool:
     """Tell whether a name has an extension of a compression."""
     return path.lower().endswith(PACKED_ENDINGS)
+
+
+def name_compression(path: str) -> str | None:
+    """Return the compression, a key of COMPRESSIONS, whose extension a name has, or None."""
+    found = (kind for kind, one in COMPRESSIONS.items() if path.lower().endswith(one.ending))
+    return next(found, None)
 
 
 def is_hidden(path: str) -> bool:

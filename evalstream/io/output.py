@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Final, Protocol
 from evalstream.io.names import printable
 from evalstream.io.overwriting import OutputKind
 from evalstream.model.block import MEBIBYTE, Bytes
-from evalstream.model.errors import CannotWrite
+from evalstream.model.errors import CannotWrite, describe_error
 from evalstream.model.signals import STOPPING
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def is_full(error: OSError) -> bool:
 def unwritable(path: str, error: OSError) -> str:
     """Return the message for an output that cannot be written."""
     remedy = "; make room on its disk, or name a file on another" if is_full(error) else ""
-    return f"{printable(path)} cannot be written: {error.strerror or error}{remedy}"
+    return f"{printable(path)} cannot be written: {describe_error(error)}{remedy}"
 
 
 class Stream(Protocol):
@@ -68,7 +68,7 @@ def _is_special(path: str) -> bool:
     return os.path.exists(path) and not os.path.isfile(path)
 
 
-class Output:
+class Output(contextlib.AbstractContextManager["Output"]):
     """The destination of a report, or of rows.
 
     A file is written next to its final name, flushed to disk and renamed when it is complete; after
@@ -122,10 +122,6 @@ class Output:
             if error.errno != errno.EINVAL:  # pipes and terminals cannot be synced
                 self._name(error)
                 raise
-
-    def __enter__(self) -> Output:
-        """Return itself."""
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Finish: rename the complete file, or remove the incomplete one."""
@@ -293,10 +289,7 @@ def _wait_until_writable(poller: select.poll) -> None:
 
 
 class PollingWriter:
-    """Buffered writer to a descriptor; an `owned` one is closed at the end.
-
-    After an error, the buffered bytes are discarded.
-    """
+    """Buffered writer to a descriptor, closed if `owned`; an error discards the buffer."""
 
     def __init__(self, descriptor: int, *, owned: bool = False) -> None:
         self._descriptor, self._owned = descriptor, owned

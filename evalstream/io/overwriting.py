@@ -10,7 +10,7 @@ from typing import Final
 
 from evalstream.io.names import is_remote, printable
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import UsageError, describe_error
 from evalstream.model.run import STDIN, HeldInput
 
 STDOUT: Final = "/dev/stdout"
@@ -42,7 +42,7 @@ class OutputKind(NamedTuple):
         except FileNotFoundError:
             return
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
+            reason = describe_error(error)
             raise UsageError(f"{printable(path)} cannot be written: {reason}") from error
         if head and not self.wrote(head):
             raise UsageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from evalstream.model.text import on_one_line
@@ -15,7 +16,7 @@ DELAY_SECONDS: Final = 0.5
 """How long a run takes before a terminal shows its bar; short runs show none."""
 
 
-class Progress:
+class Progress(AbstractContextManager["Progress"]):
     """Displays bytes, runs, rows and errors so far; does nothing unless `shown`."""
 
     def __init__(self, *, shown: bool) -> None:
@@ -72,10 +73,6 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-
-    def __enter__(self) -> Progress:
-        """Return itself."""
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Close the bar."""

@@ -6,7 +6,7 @@ import fcntl
 import os
 import select
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from operator import attrgetter
 from typing import Any, Final
@@ -219,6 +219,33 @@ class DescriptorReader:
         """Close the descriptor, unless it belongs to the caller."""
         if self._owned:
             os.close(self._descriptor)
+
+
+def split_lines(pieces: Iterable[bytes], longest: int) -> Iterator[bytes]:
+    """Iterate over lines without their ends; one of over `longest` bytes, cut, is the last."""
+    pending: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        *lines, rest = piece.split(b"\n")
+        if lines:
+            yield b"".join([*pending, lines[0]])
+            yield from lines[1:]
+            pending, size = [], 0
+        pending.append(rest)
+        size += len(rest)
+        if size > longest:
+            break
+    if size:
+        yield b"".join(pending)
+
+
+def read_start(reader: ByteStream, size: int, *ignored: type[BaseException]) -> bytes:
+    """Return the first bytes, `size` or more; fewer at the end or after an `ignored` exception."""
+    start = b""
+    with suppress(*ignored):
+        while len(start) < size and (data := reader.read()):
+            start += data
+    return start
 
 
 class FileReader(ByteStream):

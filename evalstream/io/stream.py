@@ -130,10 +130,7 @@ class StreamSource:
         self._digest = BackgroundDigest(RunningDigest(algorithms))
 
     def checksums(self, *, without_newline: bool = False) -> dict[str, str]:
-        """Return the digests of all bytes, once they were yielded, by algorithm.
-
-        `without_newline` leaves the last byte out, if it is a newline.
-        """
+        """Return the digests of all yielded bytes, perhaps `without_newline` at their end."""
         if self._digest is None:
             return {}
         return self._digest.finish().without_newline() if without_newline else self._digest.result()

@@ -172,10 +172,7 @@ def _lock(descriptor: int) -> bool | None:
 
 
 def _is_ours(descriptor: int, name: str) -> bool:
-    """Tell whether an open file still has its name, has no other, and belongs to this user.
-
-    Its owner may have renamed it while it was opened.
-    """
+    """Tell whether an open file still has its name alone, and belongs to this user."""
     status = os.fstat(descriptor)
     try:
         now = os.stat(name, follow_symlinks=False)

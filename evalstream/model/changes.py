@@ -25,10 +25,7 @@ class ChangeClass(str, Enum):
 
 
 class ChangeKind(NamedTuple):
-    """A kind of change: its name, its class, and a title that says what becomes of a value.
-
-    `unit` is what is counted of it in a file of rows.
-    """
+    """A kind of change: name, class, a title of what becomes of a value, and what is counted."""
 
     name: str
     change_class: ChangeClass

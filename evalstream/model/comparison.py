@@ -25,10 +25,7 @@ class CompareVerdict(StrEnum):
 
 
 class MetricName(NamedTuple):
-    """What is compared: a result by its evaluation_name, and a metric, None if it has no name.
-
-    `minimum` and `maximum` bound the scores, None where a run does not say it.
-    """
+    """A result by its evaluation_name, and a metric, if named; bounds are None if unknown."""
 
     result: str
     metric: str | None = None

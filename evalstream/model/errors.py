@@ -119,6 +119,11 @@ _PANIC: Final = "PanicException"
 """What a library in Rust raises where it panics; it is no Exception."""
 
 
+def describe_error(error: BaseException) -> str:
+    """Return the text of an error, in the operating system's words if it is a system error."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 def internal_error(error: BaseException) -> InternalError:
     """Return an exception as an internal error.
 

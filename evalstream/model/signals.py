@@ -14,10 +14,7 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(BaseException):
-    """A signal asked this process to stop; `signal` is its number.
-
-    It is not an Exception, so that handlers of errors do not catch it.
-    """
+    """A signal, by number, asked this process to stop; handlers of Exception do not catch it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -48,10 +45,7 @@ class Stopping:
         return self._received
 
     def listen(self) -> None:
-        """Install the signal handlers; call this from the main thread only.
-
-        A hangup that the caller ignores, as nohup does, stays ignored.
-        """
+        """Install the handlers, from the main thread; a hangup that nohup ignores stays ignored."""
         self._installed = True
         for number in SIGNALS:
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
@@ -118,15 +112,14 @@ def pause_interruptions() -> Iterator[None]:
     Signals are delivered then: an interrupted extension module may crash. The objects that imports
     make live as long as the process, so collections among them find nothing, and take 0.01 s.
     """
-    collects = gc.isenabled()
-    with signals_blocked():
-        gc.disable()
+    with signals_blocked(), without_collector():
         try:
             yield
         finally:
-            if collects:
-                _age()
-                gc.enable()
+            # As if all objects were old: the next collection does not look through them.
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
 
 
 @contextmanager
@@ -149,10 +142,3 @@ def without_collector() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
-
-
-def _age() -> None:
-    """Count all objects as old, so that the next collection does not look through them."""
-    if not gc.get_freeze_count():
-        gc.freeze()
-        gc.unfreeze()

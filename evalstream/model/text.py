@@ -92,10 +92,7 @@ def suggestion(given: str, known: Iterable[str]) -> str:
 
 
 def nearest_words(given: str, known: Iterable[str]) -> list[str]:
-    """Return the words that differ least from a mistyped one, or those that begin with it.
-
-    Returns none if all differ too much.
-    """
+    """Return the words least unlike a mistyped one, or that begin with it; none if all differ."""
     if not given or len(given) > LONGEST:
         return []
     wanted, limit = given.lower(), len(given) // LETTERS

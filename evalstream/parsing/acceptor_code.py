@@ -49,10 +49,7 @@ def acceptor_code(schema: Any) -> str:
 
 
 def ecma(pattern: str) -> str:
-    """Make a final `$` match only at the very end, as in ECMA 262.
-
-    In Python it also matches before a final newline.
-    """
+    """Make a final `$` match only at the very end, as in ECMA 262, not before a newline."""
     escaped = len(pattern) - len(pattern.rstrip("$").rstrip("\\")) - 1
     return pattern if not pattern.endswith("$") or escaped % 2 else pattern[:-1] + r"\Z"
 

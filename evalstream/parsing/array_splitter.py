@@ -120,10 +120,7 @@ class ArraySplitter:
         return self._line - 1 + pending + self._in_line
 
     def feed(self, data: bytes) -> list[Element]:
-        """Add the next bytes and return the elements that are now known to be complete.
-
-        A long element may be returned only with a later piece or at the end.
-        """
+        """Add bytes; return elements known to be complete, a long one perhaps with later bytes."""
         if data:
             self._in_line = not data.endswith(b"\n")
         if self._first_wide is None and (wide := None if data.isascii() else _WIDE.search(data)):
@@ -137,10 +134,7 @@ class ArraySplitter:
         return self._split_buffer() if self._buffered >= self._needed else []
 
     def end(self) -> list[Element]:
-        """End the input and return the remaining elements.
-
-        The last one is not whole if the array ends inside it.
-        """
+        """End the input; return the remaining elements, the last cut where the array ends in it."""
         self._ended = True
         found = self._split_buffer()
         if self._expected is _Expected.ARRAY:

@@ -158,10 +158,7 @@ def replace_value(document: Any, pointer: str, value: Any) -> bool:
 
 
 def blank_values(document: Any, pointers: Iterable[str | None]) -> None:
-    """Put null in place of the values at some JSON Pointers below the root.
-
-    The value of a repeated key may be gone.
-    """
+    """Put null in place of the values at JSON Pointers below the root that still exist."""
     for place in filter(None, pointers):
         replace_value(document, place, None)
 
@@ -286,10 +283,7 @@ def read_back(text: bytes) -> Any:
 
 
 def dumps_exactly(value: Any) -> str:
-    """Encode JSON in ASCII that `loads_exactly` decodes to the same value.
-
-    Lone surrogates, infinities and integers of any size are kept.
-    """
+    """Encode JSON in ASCII for `loads_exactly`: lone surrogates, infinities, any integer stay."""
     return _exact_encoder()(value)
 
 

@@ -42,10 +42,7 @@ def set_members(text: bytes, name: str, members: Mapping[str, Any]) -> bytes:
 
 
 def set_member(text: bytes, name: str, value: Any) -> bytes:
-    """Return a JSON object's text with one member set to a value, as `set_members` sets others.
-
-    Raises ValueError as it does.
-    """
+    """Return a JSON object's text with one member set. Raises ValueError as `set_members` does."""
     return _edit_text(
         text,
         lambda splices: _set_member(

@@ -32,19 +32,11 @@ def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = False) 
     `trusted` schemas are those of the package, for which tests prove that fastjsonschema accepts
     nothing that the specification refuses. Raises UsageError for an invalid schema.
     """
-    if engine == "portable" or (engine == "auto" and not _has_rust()):
+    if engine == "portable":
         from evalstream.parsing.json_schema_portable import PortableValidator
 
         return PortableValidator(schema, trusted=trusted)
     return _RustValidator(schema, trusted=trusted)
-
-
-def _has_rust() -> bool:
-    try:
-        import jsonschema_rs  # noqa: F401 - only tests whether it is installed
-    except ImportError:
-        return False
-    return True
 
 
 class _RustValidator:

@@ -22,10 +22,7 @@ def parse_or_none(text: bytes) -> Any:
 
 
 def read_decimals(text: bytes) -> Any:
-    """Read a text whose numbers become Decimal, as they are written; None for one that is not JSON.
-
-    A number whose exponent no Decimal has becomes None.
-    """
+    """Read a text with numbers as Decimal, None where none has the exponent; None if no JSON."""
     import json
 
     try:

@@ -65,10 +65,7 @@ class LinePiece(NamedTuple):
 
 
 def find_row_start(line: bytes) -> bytes | None:
-    """Return the start of a row: brace, first key and colon, without white space between them.
-
-    None where the line does not begin with an object that has a key.
-    """
+    """Return the brace, first key and colon of a row without spaces, None without a key."""
     found = _FIRST_KEY.match(line)
     return b"{%b:" % found[1] if found else None
 

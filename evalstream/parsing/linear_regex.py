@@ -29,7 +29,9 @@ def describe_undecided(pattern: str) -> str:
 
 def backtracking_options() -> Any:
     """Return the options with which jsonschema-rs counts steps; most patterns take none."""
-    return _library().FancyRegexOptions(backtrack_limit=MOST_STEPS)
+    import jsonschema_rs
+
+    return jsonschema_rs.FancyRegexOptions(backtrack_limit=MOST_STEPS)
 
 
 @lru_cache(maxsize=64)
@@ -39,7 +41,9 @@ def linear_search(pattern: str) -> Search:
     Digits, letters and anchors are those of ECMA 262. Raises UsageError, with the reason, for a
     pattern that is invalid or cannot be searched in linear time.
     """
-    compiled = _compile_pattern(pattern, _library().RegexOptions())
+    import jsonschema_rs
+
+    compiled = _compile_pattern(pattern, jsonschema_rs.RegexOptions())
     if compiled is not None:
         search: Search = compiled.is_valid
         return search
@@ -53,10 +57,7 @@ def linear_search(pattern: str) -> Search:
 
 @lru_cache(maxsize=256)
 def bounded_search(pattern: str) -> Search:
-    """Return a function that searches for any pattern of ECMA 262.
-
-    The function raises Undecided above a number of steps. Raises UsageError for an invalid pattern.
-    """
+    """Return a search for a pattern of ECMA 262, which raises Undecided. Raises UsageError."""
     try:
         return linear_search(pattern)
     except UsageError:
@@ -75,16 +76,10 @@ def bounded_search(pattern: str) -> Search:
 
 
 def _compile_pattern(pattern: str, options: Any) -> Any:
+    import jsonschema_rs
+
     schema = {"type": "string", "pattern": pattern}
     try:
-        return _library().validator_for(schema, pattern_options=options)
+        return jsonschema_rs.validator_for(schema, pattern_options=options)
     except ValueError:
         return None
-
-
-def _library() -> Any:
-    try:
-        import jsonschema_rs
-    except ImportError as error:
-        raise UsageError("custom patterns need: pip install jsonschema-rs") from error
-    return jsonschema_rs

@@ -93,11 +93,7 @@ class Place(DataClass, frozen=True):
 
 
 class Test(StrEnum):
-    """A test of a member of a row.
-
-    It is there; it is there and not null; it is null or not there; it is a certain text; or it is
-    not that text (another value of any type, or not there).
-    """
+    """A test of a member of a row; DIFFERS holds for a value of any other type, and for none."""
 
     PRESENT = "present"
     NOT_NULL = "not null"
@@ -136,10 +132,7 @@ RENAMED_TURN: Final = '"messages['
 
 
 def reshape(splices: Splices, place: Place) -> list[Applied]:
-    """Reshape a whole text, and return the changes in the order of the text.
-
-    Members that were dropped from its outermost object before are left out.
-    """
+    """Reshape a text, and return its changes in order, without members dropped before."""
     return list(_reshape_node(splices, splices.tree, place, ()))
 
 
@@ -196,18 +189,6 @@ def _is_equal(written: str, node: Node, constant: str | None) -> bool:
     return both and bool(json.loads(written) == json.loads(constant))
 
 
-def _write_list(splices: Splices, node: Node) -> str:
-    return f"[{splices.of(node)}]"
-
-
-def _write_text(splices: Splices, node: Node) -> str:
-    return quote_text(compact(splices.text, node))
-
-
-def _write_number(splices: Splices, node: Node) -> str:
-    return "1" if splices.of(node) == "true" else "0"
-
-
 def _rename_turn(splices: Splices, node: Node) -> str | None:
     written = splices.of(node)
     is_turn = written.startswith(TRANSCRIPT_TURN)
@@ -228,9 +209,13 @@ class Replacement(NamedTuple):
 
 
 REPLACEMENTS: Final[Mapping[Action, Replacement]] = {
-    Action.LIST: Replacement(TO_LIST, _write_list),
-    Action.TEXT: Replacement(TO_TEXT, _write_text),
-    Action.NUMBER: Replacement(TO_NUMBER, _write_number),
+    Action.LIST: Replacement(TO_LIST, lambda splices, node: f"[{splices.of(node)}]"),
+    Action.TEXT: Replacement(
+        TO_TEXT, lambda splices, node: quote_text(compact(splices.text, node))
+    ),
+    Action.NUMBER: Replacement(
+        TO_NUMBER, lambda splices, node: "1" if splices.of(node) == "true" else "0"
+    ),
     Action.TURN: Replacement(RENAMED, _rename_turn),
     Action.DIGEST: Replacement(DIGEST, _write_digest),
 }

@@ -46,11 +46,7 @@ class SchemaError(NamedTuple):
 
 
 def instance_path(route: Path_) -> Path_ | None:
-    """Return the path of the values that a route validates, with 0 for indices.
-
-    None where the route leads to values at different paths, or through other keywords than
-    properties, items and conditions.
-    """
+    """Return the path of the values that a route validates, 0 for indices, None for several."""
     path: list[str | int] = []
     steps = iter(route[:-1])
     for step in steps:
@@ -118,10 +114,7 @@ class Validator(Protocol):
         """The fast check of a value."""
 
     def fits(self, value: Any) -> bool:
-        """Tell whether a value without infinite numbers is valid.
-
-        Raises RecursionError for a value that is nested too deeply.
-        """
+        """Tell whether a value without infinite numbers is valid. Raises RecursionError."""
 
     def errors(self, value: Any) -> Iterable[SchemaError]:
         """Return all errors of `value`. Raises RecursionError as above."""
@@ -146,11 +139,8 @@ def error_parts(validator: Validator, value: Any) -> Iterator[list[SchemaError]]
         for start in range(PART, len(inner), PART):
             STOPPING.check()
             errors = validator.errors({key: inner[start : start + PART]})
-            yield [_shift(error, start) for error in errors if _is_inside(error, key)]
-
-
-def _is_inside(error: SchemaError, key: str) -> bool:
-    return len(error.path) > 1 and error.path[0] == key
+            inside = (one for one in errors if len(one.path) > 1 and one.path[0] == key)
+            yield [_shift(error, start) for error in inside]
 
 
 def _shift(error: SchemaError, by: int) -> SchemaError:

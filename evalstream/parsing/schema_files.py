@@ -27,10 +27,7 @@ _ANNOTATIONS: Final = ("$id", "$comment", "title", "description", "version")
 
 @lru_cache(maxsize=64)
 def builtin_schema(name: str) -> Any:
-    """Return a schema of the package by name, such as `eee/0.2.0/instance`, from JSON or YAML.
-
-    Raises MissingExtra for a schema in YAML where PyYAML is not installed.
-    """
+    """Return a schema of the package by name, such as `eee/0.2.0/instance`, from JSON or YAML."""
     import json
 
     try:

@@ -49,10 +49,7 @@ NOWHERE: Final = Mark(0, 0)
 
 
 class Yaml(NamedTuple):
-    """The result of parsing: the value, the mark of its root, and all issues.
-
-    Unless `readable`, there is no value that other rules could check.
-    """
+    """A value, unless not `readable`, with the mark of its root, and all issues."""
 
     value: Any
     mark: Mark

@@ -61,11 +61,7 @@ def resolve_plain(text: str) -> Any:
 
 
 def resolve_tagged(text: str, tag: str) -> Any:
-    """Return the value of a scalar with a tag of the core schema.
-
-    Raises ValueError for another tag, where the text has another type, and for a number that is not
-    finite.
-    """
+    """Return the value of a scalar with a tag of the core schema. Raises ValueError for others."""
     if tag in TEXT_TAGS:
         return text
     kind, value = tag.removeprefix(CORE_TAGS), resolve_plain(text)

@@ -261,10 +261,7 @@ def _pattern_below(folder: str, pattern: str) -> str:
 
 
 def find_settings(file: str | None = None, *, isolated: bool = False) -> resolve.Settings:
-    """Return the settings of a file, else those of the working directory unless `isolated`.
-
-    Raises UsageError for settings that are not valid.
-    """
+    """Return the settings of a file, else of the folder unless `isolated`. Raises UsageError."""
     if not resolve.may_have_settings(file, isolated=isolated):
         return resolve.NO_SETTINGS
     table = find_table() if file is None else read_table(file)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from evalstream.formats.registry import CATALOGUE, has_needed, has_rules, main_format
 from evalstream.formats.registry import NAMES as FORMATS
 from evalstream.model.data_class import replace
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import UsageError, describe_error
 from evalstream.model.finding import Severity
 from evalstream.model.option_fields import refuse_small
 from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
@@ -133,7 +133,7 @@ def read_schema_text(path: str) -> str:
             text = file.read()
         compile_schema(json.fast(text.encode()))
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
+        raise UsageError(f"{path}: {describe_error(error)}") from error
     except ValueError as error:
         raise UsageError(f"{path}: not valid JSON: {error}") from error
     except UsageError as error:
@@ -164,20 +164,14 @@ def checked_options(options: Options, *, has_store: bool = False) -> Options:
 
 
 def kept_options(options: Options | None) -> Options:
-    """Return workers and limits; what selects rules or schemas would hide what results violate.
-
-    Raises UsageError for values that make no sense.
-    """
+    """Return workers and limits: what selects would hide violations. Raises UsageError."""
     given = options or Options()
     kept = {name: getattr(given, name) for name in KEPT_OPTIONS}
     return checked_options(Options(max_findings=0, **kept))
 
 
 def whole_check(options: Options) -> Options:
-    """Return the options of a check that leaves nothing out, for what is made of its files.
-
-    Raises UsageError for others.
-    """
+    """Return the options of a check that leaves nothing out. Raises UsageError for others."""
     for name in CHECKS_LESS:
         if _value(options, name) != OPTIONS[name].default:
             raise UsageError(f"{_flag(name)} does not go with a command that needs a whole check")

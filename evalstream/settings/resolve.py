@@ -93,15 +93,13 @@ def settings_files() -> Iterator[str]:
 
 
 def may_have_settings(file: str | None, *, isolated: bool) -> bool:
-    """Tell whether a call may have settings: of a file that it names, or of one that is found.
-
-    Raises UsageError for a file that cannot be read.
-    """
-    return file is not None or not (isolated or not any(map(_may_set, settings_files())))
-
-
-def _may_set(file: str) -> bool:
-    return os.path.basename(file) != PROJECT_NAME or read_project(file) is not None
+    """Tell whether a call may have settings, named or found. Raises UsageError."""
+    if file is not None or isolated:
+        return file is not None
+    return any(
+        os.path.basename(one) != PROJECT_NAME or read_project(one) is not None
+        for one in settings_files()
+    )
 
 
 def read_project(file: str) -> bytes | None:

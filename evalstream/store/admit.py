@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from evalstream.formats.registry import main_format
+from evalstream.io.names import folders_above
 from evalstream.io.remote import Listed
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity
@@ -117,7 +118,7 @@ class Admission:
 
     def _compare_case(self, name: str, spellings: dict[str, set[str]]) -> None:
         """Report the first folder of a path, or the path, that the store has in other case only."""
-        for part in _iterate_paths(name):
+        for part in (*folders_above(name), name):
             others = spellings.get(part.casefold(), {part})
             if part not in others:
                 if part not in self._respelled:
@@ -169,7 +170,7 @@ class Admission:
         self, names: list[str], gone: set[str], uuids: set[str], accepted: _Accepted
     ) -> None:
         asked = set(names)
-        folded = {part.casefold() for name in names for part in _iterate_paths(name)}
+        folded = {part.casefold() for name in names for part in (*folders_above(name), name)}
         for one in self._listing:
             named = split_object(one.path)
             if named is not None and named[0] in uuids:
@@ -180,7 +181,7 @@ class Admission:
             if one.path in asked or (named is not None and named[0] in uuids):
                 accepted.data.add(one.path)
             if one.path not in gone:
-                for part in _iterate_paths(one.path):
+                for part in (*folders_above(one.path), one.path):
                     if part.casefold() in folded:
                         accepted.spellings.setdefault(part.casefold(), set()).add(part)
 
@@ -330,15 +331,6 @@ class Admission:
         names = count_noun(len(self._judged), "name")
         checked = count_noun(len(self.to_check), "new file")
         return f"{names} compared with the store, {checked} checked"
-
-
-def _iterate_paths(name: str) -> Iterator[str]:
-    """Iterate over the folders above a file, the highest first, and itself."""
-    end = name.find("/")
-    while end >= 0:
-        yield name[:end]
-        end = name.find("/", end + 1)
-    yield name
 
 
 def _group_names(names: Iterable[str]) -> _Names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice, zip_longest
@@ -14,8 +15,10 @@ from evalstream.executors import threads
 from evalstream.executors.base import run_in_order
 from evalstream.formats.registry import MAIN_CATALOGUE
 from evalstream.io.names import is_remote
+from evalstream.io.readers import split_lines
 from evalstream.io.remote import Listed
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.errors import describe_error
 from evalstream.model.finding import Severity, SpilledList, Violation
 from evalstream.store import layout
 from evalstream.store.files import NOWHERE, FileMoved, StoreFiles, hash_file, read_small
@@ -86,7 +89,7 @@ def _check(files: StoreFiles, task: ContentTask) -> ContentResult:
         message = f"the file changed while it was read: {error}"
         found.append(MAIN_CATALOGUE["ES931"].violation(message))
     except OSError as error:
-        return ContentResult(path, found, unread=error.strerror or str(error))
+        return ContentResult(path, found, unread=describe_error(error))
     else:
         return result
     return ContentResult(path, found)
@@ -124,7 +127,7 @@ def _has_json_of(files: StoreFiles, path: str, sha256: str, other: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise OSError(f"its object cannot be read: {error.strerror or error}") from error
+        raise OSError(f"its object cannot be read: {describe_error(error)}") from error
     return is_sound and is_same_json(files, path, files, other)
 
 
@@ -156,12 +159,8 @@ def _documents(files: StoreFiles, path: str) -> Iterator[str]:
     if path.endswith(layout.RECORD):
         yield _normalize(read_small(files, path))
         return
-    rest = b""
-    for piece in files.read(path):
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from (_normalize(line) for line in lines if line.strip())
-    if rest.strip():
-        yield _normalize(rest)
+    lines = split_lines(files.read(path), sys.maxsize)
+    yield from (_normalize(line) for line in lines if line.strip())
 
 
 def _normalize(text: bytes) -> str:

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import Final, Protocol
 
 from evalstream.discovery.local import join_path
-from evalstream.engine.row_pass import describe_error
 from evalstream.io.names import HUB, is_remote, printable, url_scheme
 from evalstream.io.readers import describe_change, file_state, is_settled
 from evalstream.io.remote import Listed, RemoteReader, as_prefix, list_objects
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.errors import describe_error
 from evalstream.model.finding import SpilledList
 from evalstream.model.signals import STOPPING
 from evalstream.store.layout import DATA

@@ -125,10 +125,7 @@ class Entries:
         return self._digest.hexdigest()
 
     def __iter__(self) -> Iterator[tuple[int, layout.Entry]]:
-        """Iterate over the entries that can be followed, each with the number of its line.
-
-        Raises OSError, and CannotCheck for a file that is no list of entries.
-        """
+        """Iterate over entries, with the number of their line. Raises OSError, CannotCheck."""
         last = ""
         for number, line in enumerate(self._lines(), 1):
             entry = layout.parse_entry(line)
@@ -231,20 +228,14 @@ def read_snapshot(manifest: str) -> Snapshot:
 
 
 class AcceptedRuns:
-    """The records that the latest snapshot of a store lists.
-
-    Raises CannotCheck for a store whose manifest or entries do not match their digests.
-    """
+    """The records of the latest snapshot. Raises CannotCheck where digests do not match."""
 
     def __init__(self, root: str) -> None:
         snapshot = read_snapshot(f"{root.rstrip('/')}/{layout.LATEST}")
         self._core, self._table = snapshot.core, snapshot.table
 
     def find_core(self, digests: Mapping[str, str]) -> str | None:
-        """Return the digest of the manifest if it lists all files of a run, as those of one record.
-
-        `digests` has their SHA-256 by path.
-        """
+        """Return the digest of the manifest if files, by SHA-256, are those of one record."""
         uuids = set()
         for path, digest in digests.items():
             uuid, ending = layout.split_data(path) or ("", "")

@@ -10,10 +10,10 @@ from contextlib import ExitStack
 from typing import Final
 
 from evalstream.batch.plan import Shard
-from evalstream.engine.row_pass import describe_error, usable_cores
+from evalstream.engine.row_pass import usable_cores
 from evalstream.io.names import is_remote, printable
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import CannotCheck
+from evalstream.model.errors import CannotCheck, describe_error
 from evalstream.model.finding import Severity, Show
 from evalstream.model.options import Options
 from evalstream.model.run_summary import Checked, RunSummary

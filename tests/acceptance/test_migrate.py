@@ -186,6 +186,7 @@ def test_decisions_are_asked_for(tmp_path: Path) -> None:
     old, new = source(tmp_path / "old", evaluation_id="another"), tmp_path / "new"
     refused = only(migrated(old, new))
     assert refused.status is ChangeStatus.REFUSED
+    assert not new.exists()
     assert "--decide evaluation-id" in refused.reasons[0]
     assert "8 rows" in refused.reasons[0]
     outcome = only(migrated(old, new, decide=["evaluation-id"]))

@@ -3,6 +3,7 @@
 import random
 from typing import Any
 
+import pytest
 from depth import some
 from each import each
 from fast_rows import SINGLE, agreed, claiming, context, sound, written
@@ -25,6 +26,7 @@ VALUES = (
         "26",
         "27",
     ),
+    *("the long way", "5 * 2", "x" * 33, "way/home", "\x7f B\x00", "...", "1,200.0"),
     *("105", "100", "invalid", "red", "blue", " 5", "5 ", "AB", "A.", "7", "\u00e9"),
 )
 OUTPUTS = (
@@ -84,9 +86,18 @@ def drawn_row(draw: random.Random, number: int) -> Any:
     }
 
 
+def searching() -> Any:
+    """Return an aggregate of one scorer of Inspect, which looks for references in answers."""
+    document = claiming("0.3.0") | {"eval_library": {"name": "inspect_ai", "version": "0.3.285"}}
+    for result in document["evaluation_results"]:
+        result["metric_config"] |= {"evaluation_description": "accuracy from scorer match"}
+    return document
+
+
+@pytest.mark.parametrize("aggregate", [claiming("0.3.0"), searching()], ids=["usual", "searched"])
 @each("seed", some(range(200), 40))
-def test_habits_are_flagged_alike(seed: int) -> None:
+def test_habits_are_flagged_alike(seed: int, aggregate: Any) -> None:
     draw = random.Random(seed)
-    within = context("0.3.0", "json-list", aggregate=claiming("0.3.0"))
+    within = context("0.3.0", "json-list", aggregate=aggregate)
     rows = [drawn_row(draw, number) for number in range(8)]
     agreed(within, *(written(row, ensure_ascii=seed % 2 == 0) for row in rows))

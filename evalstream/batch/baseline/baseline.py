@@ -117,10 +117,7 @@ class Baseline:
         self._table.change(_CHECK, ((encode_name(self._places.of(name)), *how) for name in named))
 
     def finish(self, totals: Totals) -> SpilledList[KnownFinding]:
-        """Return the findings that vanished, count them, and write the new baseline.
-
-        It is not written if a signal stopped the check. Raises CannotWrite.
-        """
+        """Return and count what vanished; write the new baseline. Raises CannotWrite."""
         vanished = SpilledList(KnownFinding)
         for key, known, found, _ in self._entries():
             if known > found and self._was_checked(key):
@@ -135,10 +132,7 @@ class Baseline:
         return vanished
 
     def _has_room(self, finding: Finding) -> bool:
-        """Tell whether one more finding may be shown, by its file and code, and reserve its place.
-
-        The first of each severity has room in any case.
-        """
+        """Reserve a place for a finding, by file and code or as the first of its severity."""
         key, graded = (finding.file, finding.code), (finding.file, finding.code, finding.severity)
         most, shown = self._options.max_findings, self._shown.get(key, 0)
         if most and shown >= most and graded in self._severities:

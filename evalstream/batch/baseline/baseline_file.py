@@ -21,7 +21,7 @@ from evalstream.io.output import Output, writing
 from evalstream.io.overwriting import OutputKind
 from evalstream.io.spill_table import decode_name, encode_name
 from evalstream.model.data_class import replace
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import UsageError, describe_error
 from evalstream.model.finding import Finding, KnownFinding
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
@@ -165,10 +165,9 @@ _REQUIRED: Final = frozenset({"code", "file", "count"})
 
 
 def read_secret(path: str | None, target: str | None) -> bytes:
-    """Return the key of a baseline, else that of the one to be replaced, else a new one.
+    """Return the key of a baseline or of the one to be replaced, else a new one.
 
-    A file that keeps its key has the same digests when it is written again. Raises UsageError where
-    the baseline is damaged.
+    Files that keep their key keep their digests. Raises UsageError for a damaged baseline.
     """
     if path is not None:
         return _secret(path)
@@ -260,7 +259,7 @@ def _values(path: str) -> Iterator[tuple[int, Any]]:
                 yield number, value
     except OSError as error:
         reason = "--write-baseline writes one" if isinstance(error, FileNotFoundError) else ""
-        message = f"the baseline {printable(path)} cannot be read: {error.strerror}"
+        message = f"the baseline {printable(path)} cannot be read: {describe_error(error)}"
         raise UsageError("; ".join(filter(None, (message, reason)))) from error
     if number == 0:
         raise _refuse_entry(path, 1, "it is empty")

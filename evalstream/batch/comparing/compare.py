@@ -127,10 +127,7 @@ def _refusal(runs: Sequence[CheckedRun], settings: CompareSettings) -> str | Non
 def _comparisons(
     pairs: Sequence[JoinedPair], settings: CompareSettings, seed: int
 ) -> list[Comparison]:
-    """Estimate and judge each metric of each pair of runs.
-
-    Those without a verdict do not count for Holm's method.
-    """
+    """Estimate and judge each metric of each pair; Holm's method counts those with a verdict."""
     entries = [
         (pair, number, _estimate(pair, number, settings, seed))
         for pair in pairs
@@ -146,10 +143,7 @@ def _comparisons(
 def _estimate(
     pair: JoinedPair, number: int, settings: CompareSettings, seed: int
 ) -> Estimate | None:
-    """Return the statistics of a metric, None for scores that mean different things.
-
-    Where too few samples meet for a verdict, they have no test and no interval.
-    """
+    """Return the statistics of a metric, without a test where few samples meet, or None."""
     tally, alignment = pair.tally.metrics[number], pair.alignments[number]
     if _conflict(pair, number, settings) is not None:
         return None
@@ -209,10 +203,7 @@ def lacks_clusters(compared: ComparedRuns) -> bool:
 
 
 def _lacking(pair: JoinedPair, settings: CompareSettings) -> str | None:
-    """Return why too many rows of a run cannot be paired for a verdict, None if they are few.
-
-    Rows without an identity are in no overlap.
-    """
+    """Return why too many rows of a run have no identity, so that no overlap counts them."""
     for run in (pair.a.shown, pair.b.shown):
         if run.without_identity > (1 - settings.min_overlap) * run.rows:
             of = f"{count_noun(run.rows, run.noun)} in {run.label}"

@@ -75,10 +75,7 @@ NO_LIMIT: Final = 1 << 63
 
 
 class SameAnswers(NamedTuple):
-    """How many of the flips whose answers were compared have one answer in both runs.
-
-    `line` is that of the first one in the reference.
-    """
+    """How many of the compared flips have one answer in both runs, and the first line of such."""
 
     same: int
     compared: int
@@ -124,18 +121,12 @@ class FlipStore:
         return warnings
 
     def flips(self, a: str, b: str, metrics: Sequence[str], *, show_values: bool) -> Iterator[Flip]:
-        """Iterate over the flips by the lines of the reference, with the answers that were read.
-
-        `a` and `b` are labels, and `metrics` are names by number.
-        """
+        """Iterate over the flips by lines of the reference `a`; `metrics` are names by number."""
         for row in self._table.iterate(_IN_ORDER, self._shown):
             yield _flip(row, a, b, metrics, show_values=show_values)
 
     def same_answers(self) -> dict[int, SameAnswers]:
-        """Return by the number of the metric how many flips have one answer, where any has.
-
-        An answer counts that was read, says something, and is all that the scorer saw.
-        """
+        """Return by metric how many flips have one answer, which says all that the scorer saw."""
         return {
             metric: SameAnswers(same, compared, line)
             for metric, compared, same, line in self._table.rows(_SAME)

@@ -12,7 +12,7 @@ import numpy as np
 
 from evalstream.batch.comparing.metrics import UNIT, MetricMatch
 from evalstream.batch.comparing.pairs import JoinedPair, Request, open_samples, scale_conflicts
-from evalstream.batch.comparing.runs import CheckedRun, reason_left_out
+from evalstream.batch.comparing.runs import CheckedRun, split_usable
 from evalstream.batch.comparing.tallies import PairTally
 from evalstream.model.comparison import (
     DRIFT,
@@ -42,13 +42,7 @@ def compare_samples(
 
     Runs that do not pass their check take part only if that is asked for. Raises OSError.
     """
-    used, left = [], []
-    for run in runs:
-        reason = reason_left_out(run, settings, metric)
-        if reason is None:
-            used.append(run)
-        else:
-            left.append(f"{run.shown.label} {reason}")
+    used, left = split_usable(runs, settings, metric)
     found = pairwise([run.samples.store for run in used if run.samples is not None])
     for run in runs:
         run.count_samples()
@@ -91,10 +85,7 @@ def add_matrices(
     request: Request,
     report: ComparisonReport,
 ) -> None:
-    """Add the differences and overlaps of each two runs to a report.
-
-    Scores that mean different things have no difference.
-    """
+    """Add the differences, if scores mean one thing, and overlaps of each two runs."""
     labels = [run.shown.label for run in runs]
     known = {(pair.a.shown.label, pair.b.shown.label): pair for pair in pairs}
     cells: dict[str, dict[tuple[str, str], tuple[float | None, float]]] = {}
@@ -120,10 +111,7 @@ def add_matrices(
 def _light_pair(
     a: CheckedRun, b: CheckedRun, request: Request, known: JoinedPair | None
 ) -> tuple[MetricMatch, PairTally, Mapping[int, str]]:
-    """Return the tally of two runs, and conflicts of their scores by the number of the metric.
-
-    Those that were compared with the reference have both.
-    """
+    """Return the match and tally of two runs, and conflicts of scores by number of the metric."""
     if known is not None:
         return known.match, known.tally, known.conflicts
     match = request.match(a, b)
@@ -243,11 +231,7 @@ def group_ranks(ranking: Ranking, comparisons: Sequence[Comparison]) -> Ranking:
 def _iterate_shared(
     runs: Sequence[CheckedRun], matches: Sequence[MetricMatch], place: int
 ) -> Iterator[tuple[Array, Array]]:
-    """Iterate over the samples that all runs have and score, by the identities of the first.
-
-    `matches` are those of the first run with the others, and `place` is that of a metric in the
-    first. Each time these are their clusters, and a row with the scores in all runs for each.
-    """
+    """Iterate over samples that all runs score: their clusters, and a row of the scores of all."""
     for a, *rest in read_samples([open_samples(run) for run in runs]):
         joined = [
             pairs[pairs["metric"] == match.groups_a[place]]

@@ -190,10 +190,7 @@ def _is_judged(metric: MetricName, scoring: Mapping[str, set[str]]) -> bool:
 def _different_scoring(
     one: Mapping[str, set[str]], other: Mapping[str, set[str]]
 ) -> dict[str, str]:
-    """Return the settings of scoring that differ, each with its values.
-
-    A setting that only one run states is no difference.
-    """
+    """Return the settings of scoring that both runs state and that differ, with their values."""
     found = {}
     for name in sorted({*one, *other}):
         values = one.get(name), other.get(name)

@@ -153,10 +153,7 @@ def _same_answers(
 def _under_two_names(
     a: CheckedRun, b: CheckedRun, tally: PairTally, options: Options
 ) -> Iterator[str]:
-    """Say that runs of two models have equal scores and equal answers, as copies of one run have.
-
-    The answers of the first samples by identity are compared.
-    """
+    """Say that the first samples of runs of two models have equal scores and equal answers."""
     models = a.shown.model, b.shown.model
     scored = [one.paired for one in tally.metrics if one.paired.n]
     if None in models or models[0] == models[1] or not scored:
@@ -217,10 +214,7 @@ def list_drifts(
     options: Options,
     report: ComparisonReport,
 ) -> None:
-    """Add the first samples that drifted or were relabelled to a report, and count all.
-
-    They are those that do not meet, and those that meet by their ids with other inputs.
-    """
+    """Add to a report the first samples that drifted or were relabelled, and count all."""
     report.drifts_in_all += finder.drifted + finder.relabelled + tally.drifted
     found = nsmallest(MOST_DRIFTS - len(report.drifts), [*finder.first, *tally.drifts])
     if not found:

@@ -136,6 +136,15 @@ def reason_left_out(run: CheckedRun, settings: CompareSettings, metric: str | No
     return None
 
 
+def split_usable(
+    runs: Iterable[CheckedRun], settings: CompareSettings, metric: str | None
+) -> tuple[list[CheckedRun], list[str]]:
+    """Return the runs that take part, and why each other one does not."""
+    reasons = [(run, reason_left_out(run, settings, metric)) for run in runs]
+    used = [run for run, reason in reasons if reason is None]
+    return used, [f"{run.shown.label} {reason}" for run, reason in reasons if reason is not None]
+
+
 def _describe_run(summary: RunSummary, samples: RunSamples | None, label: str) -> ComparedRun:
     described = None if samples is None else samples.description
     reason = summary.incomplete_reason or summary.remark

@@ -82,10 +82,7 @@ def leading_folder(beginning: str) -> RunFolder:
 
 
 def without_case(name: str) -> str:
-    """Return a text that is the same for names that differ only in case.
-
-    It works letter by letter, as file systems do: `ß` is not `ss`.
-    """
+    """Return a text equal for names that differ in case, letter by letter: `ß` is not `ss`."""
     if name.isascii():
         return name.lower()
     folded = ((letter, letter.casefold()) for letter in name)
@@ -93,10 +90,7 @@ def without_case(name: str) -> str:
 
 
 def _names(base: sqlite3.Connection) -> Iterator[tuple[str, str, str, int, int]]:
-    """Iterate over the names of all files in the order of their runs, and of their folders.
-
-    Folders that were returned recently are not repeated.
-    """
+    """Iterate over the names of files by run, and of their folders, unless just returned."""
     known: dict[str, RunFolder] = {}
     returned: set[str] = set()
     for run, is_aggregate, path in base.execute(_PATHS):

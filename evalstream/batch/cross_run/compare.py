@@ -307,11 +307,7 @@ def find_matches(base: sqlite3.Connection, wanted: Collection[str]) -> Iterator[
 
 
 def _benchmarks_with_shared_samples(base: sqlite3.Connection) -> list[tuple[int]]:
-    """Return the benchmarks of which several runs may have the same samples.
-
-    Without shared samples no input can differ; this check takes a tenth of the time of the full
-    comparison.
-    """
+    """Return the benchmarks of which several runs may share samples: only those can drift."""
     several = base.execute(
         "SELECT benchmark, SUM(rows) FROM sets GROUP BY benchmark HAVING COUNT(DISTINCT run) > 1"
     ).fetchall()

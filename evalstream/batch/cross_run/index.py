@@ -79,11 +79,7 @@ class CrossRunIndex:
                         self._add_words(set_id, part, words)
 
     def violations(self, enabled: Collection[str]) -> Iterator[CrossRunFinding]:
-        """Compare all runs, and return the violations of the enabled codes.
-
-        They are ordered by run, and within a run as in a report: the rows by their lines, the rows
-        file as a whole, the aggregate.
-        """
+        """Compare all runs; return the violations of enabled codes by run, as in a report."""
         with self._translate_errors():
             codes = self._rules.codes().items()
             wanted = {compared for compared, code in codes if code in enabled}
@@ -109,10 +105,7 @@ class CrossRunIndex:
                     yield {"of": [number, place, part], "words": encode_words(words)}
 
     def add_part(self, part: Mapping[str, Any]) -> None:
-        """Add what `parts` returned, in its order.
-
-        Raises KeyError, TypeError or ValueError for anything else.
-        """
+        """Add what `parts` returned, in order. Raises KeyError, TypeError or ValueError."""
         try:
             with self._translate_errors():
                 if "run" in part:

@@ -80,10 +80,7 @@ _Returned = TypeVar("_Returned")
 
 
 class _BoundedConnection(sqlite3.Connection):
-    """A connection that ends a statement after MOST_STEPS, as the pages of a file may form a loop.
-
-    The statement then raises sqlite3.OperationalError (SQLITE_INTERRUPT).
-    """
+    """A connection that interrupts a statement after MOST_STEPS, as pages may form a loop."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -143,11 +140,7 @@ def open_for_writing(
 
 @contextmanager
 def open_for_reading(path: str) -> Iterator[sqlite3.Connection]:
-    """Open a ledger without changing it.
-
-    SQLite rolls back what a killed process left incomplete. Raises CannotCheck where the file is
-    not a ledger or cannot be read.
-    """
+    """Open a ledger, which only SQLite's roll-back changes. Raises CannotCheck for another file."""
     refuse_other_files(path, CannotCheck, may_begin=False)
     with translate_sqlite_errors(path, CannotCheck), closing(_connect(path, "rw")) as connection:
         connection.execute("PRAGMA query_only = ON")

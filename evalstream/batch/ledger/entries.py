@@ -179,10 +179,7 @@ _BEGINS_A_FORMULA: Final = ("=", "+", "-", "@")
 
 
 def export_entries(entries: Iterable[LedgerEntry], form: str, output: Output) -> None:
-    """Write entries in one of `FORMS`, in constant memory.
-
-    Raises UsageError for an unknown form, OSError where the output cannot be written.
-    """
+    """Write entries in one of `FORMS`, in constant memory. Raises UsageError and OSError."""
     if form not in FORMS:
         raise UsageError(describe_unknown("format", form, FORMS))
     FORMS[form](entries, output)
@@ -242,11 +239,7 @@ def _csv(entries: Iterable[LedgerEntry], output: Output) -> None:
 
 
 def _cell(value: Any) -> Any:
-    """Return a cell on one line that spreadsheets do not treat as a formula.
-
-    File names may contain anything; an apostrophe marks such a cell as text. The other forms keep
-    all names unchanged.
-    """
+    """Return a cell on one line; an apostrophe marks what spreadsheets take as a formula."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):

@@ -7,7 +7,7 @@ import stat
 from typing import Final
 
 from evalstream.io.names import printable
-from evalstream.model.errors import CannotWrite, EvalstreamError, UsageError
+from evalstream.model.errors import CannotWrite, EvalstreamError, UsageError, describe_error
 
 APPLICATION_ID: Final = int.from_bytes(b"EVLG")
 """The application_id of a ledger in the SQLite header (sqlite.org/fileformat2.html)."""
@@ -35,10 +35,8 @@ def refuse_other_files(path: str, kind: type[EvalstreamError], *, may_begin: boo
             _refuse_journal(path, kind)
             return
         raise kind(f"{name}: ledger not found") from error
-    except OSError as error:
-        raise kind(f"{name}: cannot open the ledger: {error.strerror}") from error
-    except ValueError as error:
-        raise kind(f"{name}: cannot open the ledger: {error}") from error
+    except (OSError, ValueError) as error:
+        raise kind(f"{name}: cannot open the ledger: {describe_error(error)}") from error
     # Empty or incomplete; SQLite rolls the latter back with its journal.
     is_blank = not head or (not head.strip(b"\0") and os.path.exists(_journal_path(path)))
     if is_blank and may_begin:
@@ -133,7 +131,7 @@ def remove_other_file(path: str) -> None:
             if has_journal:
                 os.unlink(journal)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
+        reason = describe_error(error)
         raise CannotWrite(f"{printable(path)}: cannot replace the file: {reason}") from error
 
 

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
@@ -94,7 +94,7 @@ class _Pending(NamedTuple):
     links: records.ByteStore | None
 
 
-class Ledger:
+class Ledger(AbstractContextManager["Ledger"]):
     """Stores results of runs in a SQLite file, which other processes may use at the same time.
 
     A run has one record: its last check, whatever the options were. Records are written in groups,
@@ -121,12 +121,7 @@ class Ledger:
         self._connection = database.open_for_writing(path, overwrite=overwrite)
 
     def find_each(self, runs: Sequence[Run]) -> list[CachedRun | None]:
-        """Return the stored results of some runs, None for those that must be checked.
-
-        A run must be checked where it was not checked by this version under these options, its
-        files changed, something could not be read then, a sketch of its rows is asked for and was
-        not made, or its record is damaged. The file is locked once for all.
-        """
+        """Return the stored results of runs, None where one must be checked, under one lock."""
         states = [read_state(run, self._companions) for run in runs]
         for state in states:
             if state is not None:
@@ -138,11 +133,7 @@ class Ledger:
             )
 
     def find_gone(self) -> GoneRuns:
-        """Return the runs that the ledger remembers and whose first file is gone.
-
-        It looks below the folder that the runs of this call have in common; none is gone where
-        there is no such folder.
-        """
+        """Return the runs below the common folder of this call whose first file is gone."""
         folder = self._folder.prefix
         if not folder:
             return GoneRuns()
@@ -153,10 +144,9 @@ class Ledger:
             )
 
     def begin(self, run: Run) -> RunState | None:
-        """Return the state of a run's files; call this before its check begins.
+        """Return the state of a run's files before its check, None for one such as a stream.
 
-        The state is that of the last `find_each`, once, if that was just now. None where
-        a run cannot be identified later, such as a stream.
+        The state is that of the last `find_each`, once, if that was just now.
         """
         if self._is_due():
             self.flush()
@@ -172,11 +162,7 @@ class Ledger:
         findings: Iterable[Finding],
         links: Iterable[dict[str, Any]] | None = None,
     ) -> None:
-        """Store the result of a run, with the state from before its check.
-
-        `findings` are those that were shown; `links` are JSON, None where none were collected. Does
-        nothing for a run without a state. Raises CannotWrite.
-        """
+        """Store the result of a run under its state before the check. Raises CannotWrite."""
         if state is None:
             return
         key = state.key
@@ -221,9 +207,6 @@ class Ledger:
             self.flush()
         finally:
             self._connection.close()
-
-    def __enter__(self) -> Ledger:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Close, also after an error, which takes precedence over an error of closing."""

@@ -35,10 +35,7 @@ _Value = TypeVar("_Value")
 
 
 class CallMemory:
-    """What a ledger remembers of a call: its report, and the state of all files in its folders.
-
-    A call is known by its inputs, all of which are folders, and by the working directory.
-    """
+    """What a ledger knows of a call, by folders and working directory: report, state of files."""
 
     def __init__(self, ledger: str, inputs: Sequence[str], options: Options) -> None:
         self._path, self._inputs = ledger, inputs

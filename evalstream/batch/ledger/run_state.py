@@ -175,10 +175,7 @@ _ENDINGS: Final = tuple(rows_named_like(""))
 
 
 class _Listing(NamedTuple):
-    """The names in a folder in lower case, and the state of the folder when they were listed.
-
-    `names` is None for a folder with too many names.
-    """
+    """The names in a folder in lower case, None for too many, and its state at that time."""
 
     state: tuple[int, ...]
     names: frozenset[str] | None

@@ -73,10 +73,7 @@ class FixJob(DataClass):
             self._staging = None
 
     def staging(self, place: str | None) -> Staging:
-        """Return the folder for new files at a place, which all runs share that follow there.
-
-        Raises CannotWrite.
-        """
+        """Return the folder for new files at a place, shared by later runs. Raises CannotWrite."""
         if self._staging is None or self._staging[0] != place:
             self.__exit__()
             with writing(place or "a temporary folder"):
@@ -84,10 +81,7 @@ class FixJob(DataClass):
         return self._staging[1]
 
     def targets(self, run: Run) -> list[str]:
-        """Return where the repaired rows and the repaired aggregate of a run go, "" for none.
-
-        Raises ValueError for no place.
-        """
+        """Return where rows and aggregate go, "" for none. Raises ValueError for no place."""
         return [self.target(path) if path else "" for path in (run.rows, run.aggregate)]
 
     def clean(self, target: str) -> None:
@@ -157,7 +151,7 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
         outcome.target = targets[0] or targets[1]
         _judge(Run(*parts), before, job, staging, outcome)
         if job.writes:
-            if _have_changed(states, run):
+            if _states(run) != states:
                 raise CannotCheck("the files changed while they were repaired")
             _put_in_place(run, parts, targets, staging, is_copy=job.folder is not None)
     finally:
@@ -194,10 +188,7 @@ def _write_repaired(
     staging: Staging,
     outcome: Outcome,
 ) -> tuple[str | None, str | None]:
-    """Write the repaired rows and the repaired aggregate; what needs no repair stays in place.
-
-    Returns the paths of both.
-    """
+    """Write what needs a repair, and return the paths of the rows and the aggregate."""
     text, actions = source
     rows, digests = run.rows, None
     if run.rows is not None:
@@ -217,10 +208,7 @@ def _write_repaired(
 def _judge(
     staged: Run, before: RunSummary, job: FixJob, staging: Staging, outcome: Outcome
 ) -> None:
-    """Check the result. What repairs do not mend is reported; that it fails anew is refused.
-
-    Raises ValueError, and CannotCheck.
-    """
+    """Check the result. Raises ValueError for one that fails anew, and CannotCheck."""
     after, reasons = check_with_reasons(staged, job.options, staging.folder, job.progress)
     outcome.checked = after
     new = {code: n for code, n in after.failing.items() if n > before.failing.get(code, 0)}
@@ -294,11 +282,7 @@ def _put_in_place(
     *,
     is_copy: bool,
 ) -> None:
-    """Give the repaired files their places, and those beside them in a copy, rows first.
-
-    Both are complete and on the disk before one is moved. Raises Stopped before anything is moved,
-    ValueError where another file is in the way, and CannotWrite.
-    """
+    """Put repaired files in place, rows first. Raises Stopped before, ValueError, CannotWrite."""
     STOPPING.check()
     moves: list[tuple[str, str]] = []
     target = targets[0]
@@ -334,14 +318,10 @@ def _complete(path: str, source: str, staging: Staging) -> str:
     return path
 
 
-def _states(run: Run) -> list[os.stat_result]:
-    return [os.stat(path) for path in (run.rows, run.aggregate) if path is not None]
-
-
-def _have_changed(states: Sequence[os.stat_result], run: Run) -> bool:
-    """Tell whether the files of a run changed. Raises OSError."""
+def _states(run: Run) -> list[tuple[int, ...]]:
+    """Return what changes with the files of a run. Raises OSError."""
     version = attrgetter("st_dev", "st_ino", "st_size", "st_mtime_ns")
-    return [*map(version, states)] != [*map(version, _states(run))]
+    return [version(os.stat(path)) for path in (run.rows, run.aggregate) if path is not None]
 
 
 def _staging_name(path: str) -> str:

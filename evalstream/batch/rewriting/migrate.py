@@ -17,6 +17,7 @@ from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.formats.registry import main_format
 from evalstream.formats.rewriting import Migrator, RunMigration
 from evalstream.io.codecs import COMPRESSIONS
+from evalstream.io.digest import hash_stored
 from evalstream.io.file import DigestedFile
 from evalstream.io.inputs import document_bytes
 from evalstream.io.names import is_remote, printable
@@ -25,7 +26,7 @@ from evalstream.io.progress import Progress
 from evalstream.io.readers import file_state
 from evalstream.io.temporary import move_to_free_name
 from evalstream.model.data_class import DataClass, field, replace
-from evalstream.model.errors import CannotCheck, CannotWrite
+from evalstream.model.errors import CannotCheck, CannotWrite, describe_error
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
@@ -35,7 +36,6 @@ from evalstream.parsing.json import canonical
 
 STAGED_ROWS: Final = "rows"
 NO_AGGREGATE: Final = "rows without an aggregate cannot be migrated; --aggregate names it"
-CHUNK_BYTES: Final = 1 << 20
 
 
 class MigrationJob(DataClass):
@@ -83,7 +83,7 @@ def _migrate(run: Run, job: MigrationJob, outcome: Outcome) -> None:
         raise ValueError(count_noun(len(migration.needs), "value") + " must be supplied")
     digest = hashlib.sha256(text).hexdigest()
     if _is_file(run.rows) and _may_be_there(migration, job):
-        name = migration.name(digest, _sha256(run.rows))
+        name = migration.name(digest, hash_stored(run.rows))
         if _is_there(migration, name, job, outcome):
             return
     _rewrite(run, migration, digest, job, outcome)
@@ -130,10 +130,7 @@ def _rewrite(
 def _rows(
     run: Run, migration: RunMigration, job: MigrationJob, outcome: Outcome
 ) -> RewrittenRows | None:
-    """Write the new rows into the staging folder; None for a run without rows.
-
-    Raises ValueError where a row cannot be migrated, or where the seal of the source is wrong.
-    """
+    """Write the new rows, if there are some. Raises ValueError for a wrong row or seal."""
     inline = migration.inline_rows()
     if inline is not None:
         if run.rows is not None:
@@ -234,11 +231,7 @@ def _is_there(migration: RunMigration, name: str, job: MigrationJob, outcome: Ou
 def _place(
     folder: str, staging: Staging, rows: tuple[str | None, str], aggregate: tuple[str, str]
 ) -> None:
-    """Move a complete run to its place, rows first: a run is there once its aggregate is.
-
-    Both are given by the staged file and the path in the folder. Raises Stopped before anything is
-    moved, CannotWrite, and FileExistsError if the aggregate is there, whose rows then stay.
-    """
+    """Move a run to its place, rows first. Raises Stopped, CannotWrite, FileExistsError."""
     STOPPING.check()
     target, rows_target = (os.path.join(folder, path) for _, path in (aggregate, rows))
     try:
@@ -252,7 +245,7 @@ def _place(
                 staging.sync_later(os.path.dirname(target))
                 return
     except OSError as error:
-        raise CannotWrite(f"{folder}: {error.strerror or error}") from error
+        raise CannotWrite(f"{folder}: {describe_error(error)}") from error
     raise FileExistsError(target)
 
 
@@ -272,16 +265,6 @@ def _move(rows: tuple[str | None, str], aggregate: tuple[str, str]) -> None:
         if staged is not None:
             os.unlink(target)
         raise
-
-
-def _sha256(path: str) -> str:
-    """Return the digest of a file's bytes. Raises OSError."""
-    digest = hashlib.sha256()
-    with open(path, "rb", buffering=0) as file:
-        while chunk := file.read(CHUNK_BYTES):
-            STOPPING.check()
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 _FIND: Final = "SELECT target, target_state FROM migration WHERE key=? AND settings=? AND state=?"

@@ -7,19 +7,19 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import IO, Final
 
 from evalstream.io.names import printable
 from evalstream.io.output import begin_sync, sync_folder
 from evalstream.io.temporary import ENDING
-from evalstream.model.errors import CannotWrite
+from evalstream.model.errors import CannotWrite, describe_error
 
 PREFIX: Final = ".migrate-"
 LOCK: Final = "lock"
 
 
-class Staging:
+class Staging(AbstractContextManager["Staging"]):
     """A folder for runs that are not complete, below the target or among temporary files.
 
     It is locked as long as its process lives. Those that killed calls left in the same place are
@@ -27,6 +27,7 @@ class Staging:
     """
 
     def __init__(self, target: str | None) -> None:
+        self._made = [] if target is None else _missing_folders(target)
         with nullcontext(False) if target is None else lock_folder(target) as is_locked:
             if target is not None:
                 _remove_abandoned(target, is_locked=is_locked)
@@ -41,21 +42,21 @@ class Staging:
         self._folders = {self.folder}
         self._unsynced: set[str] = set()
 
-    def __enter__(self) -> Staging:
-        return self
-
     def __exit__(self, *_: object) -> None:
-        """Make the names of placed files durable, and remove the folder and all in it."""
+        """Make the names of placed files durable, and remove the folder and all in it.
+
+        A target that did not exist before goes as well if it is empty.
+        """
         for folder in self._unsynced:
             sync_folder(folder)
         _remove(self.folder)
         os.close(self._lock)
+        with suppress(OSError):
+            for folder in self._made:
+                os.rmdir(folder)
 
     def path(self, relative: str) -> str:
-        """Return the path of a file in it, and make the folders around it.
-
-        A path from the root, which has an empty first part, is one in the folder, too.
-        """
+        """Return the path of a file in it, also for a path from the root, and make its folders."""
         path = f"{self.folder}/{relative.removeprefix('/')}"
         folder = os.path.dirname(path)
         if folder not in self._folders:
@@ -74,8 +75,7 @@ class Staging:
                 if self._is_beside_target:
                     begin_sync(file.fileno())
         except OSError as error:
-            reason = error.strerror or error
-            raise CannotWrite(f"{printable(self.folder)}: {reason}") from error
+            raise CannotWrite(f"{printable(self.folder)}: {describe_error(error)}") from error
 
     def write(self, relative: str, text: bytes) -> str:
         """Write a file in it and return its path. Raises CannotWrite."""
@@ -93,6 +93,15 @@ class Staging:
             with suppress(FileNotFoundError):
                 os.unlink(path)
         self._files.clear()
+
+
+def _missing_folders(path: str) -> list[str]:
+    """Return a folder and those above it, as far as they do not exist."""
+    missing, folder = [], os.path.abspath(path)
+    while not os.path.lexists(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    return missing
 
 
 def remove_leftovers(folder: str) -> None:

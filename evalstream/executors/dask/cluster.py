@@ -60,10 +60,7 @@ class Cluster:
         return self._lost.done()
 
     def prepare(self, timeout: float) -> None:
-        """Wait up to `timeout` seconds for a worker, and check the versions of all workers.
-
-        Raises ExecutorLost.
-        """
+        """Wait some seconds for a worker, and check all versions. Raises ExecutorLost."""
         ready = asyncio.run_coroutine_threadsafe(self._prepare(timeout), self._loop)
         try:
             ready.result(timeout + ANSWER_TIMEOUT_SECONDS)
@@ -155,10 +152,7 @@ class Cluster:
         return decoded.answer
 
     async def _wait_unless_lost(self, future: asyncio.Future[Any], keep: bool = False) -> None:
-        """Wait until a future is done; cancel it at the end unless `keep` is set.
-
-        Raises ExecutorLost.
-        """
+        """Wait for a future; cancel it at the end unless `keep` is set. Raises ExecutorLost."""
         try:
             await asyncio.wait({future, self._lost}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:

@@ -9,7 +9,14 @@ from functools import cached_property
 from typing import Any, Final
 
 from evalstream.formats.eee.claims import Claims, read_claims
-from evalstream.formats.eee.metrics import is_qualified, list_names, metric_kind, own_name
+from evalstream.formats.eee.metrics import (
+    find_scorer,
+    is_qualified,
+    list_names,
+    metric_kind,
+    own_name,
+)
+from evalstream.formats.eee.used_samples import SOURCE_DATA, read_used_samples
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.row_record import UNJOINED
 from evalstream.model.text import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalise_digest
@@ -25,8 +32,6 @@ RESULTS: Final = "/evaluation_results"
 
 USUAL_ALGORITHMS: Final = ("sha256",)
 """The digests of a rows file whose aggregate declares none."""
-
-SOURCE_DATA: Final = "source_data"
 
 
 class Figures(NamedTuple):
@@ -52,6 +57,7 @@ class Result(NamedTuple):
     `is_qualified` says that its name has further words. `data_in` is the member that states
     samples_number and sample_ids, and `lists_evenly` says that the latter has each id as often.
     `most_tokens` limits the output of a model that does not reason, `most_turns` the transcript.
+    `scorer` is that of Inspect's converter.
     """
 
     place: int
@@ -76,6 +82,7 @@ class Result(NamedTuple):
     lists_evenly: bool = True
     most_tokens: float | None = None
     most_turns: float | None = None
+    scorer: str | None = None
 
     @property
     def kind(self) -> ClaimKind:
@@ -309,7 +316,7 @@ def _result(index: int, result: dict[str, Any]) -> Result:
     source = object_or_empty(result.get("source_data"))
     name, levels = text_or_none(result.get("evaluation_name")), metric.get("level_names")
     names = list_names(metric, name)
-    data, (most_tokens, most_turns) = _read_data(source), _read_limits(result)
+    data, (most_tokens, most_turns) = read_used_samples(source), _read_limits(result)
     return Result(
         place=index,
         id=text_or_none(result.get("evaluation_result_id")),
@@ -333,6 +340,7 @@ def _result(index: int, result: dict[str, Any]) -> Result:
         lists_evenly=data.lists_evenly,
         most_tokens=most_tokens,
         most_turns=most_turns,
+        scorer=find_scorer(metric, name),
     )
 
 
@@ -350,50 +358,3 @@ def _read_limits(result: Mapping[str, Any]) -> tuple[float | None, float | None]
         most *= tries
     turns = to_float(member(member(settings, "eval_limits"), "message_limit"))
     return None if member(settings, "reasoning") is True else most, turns
-
-
-class _Data(NamedTuple):
-    """The number of samples of a dataset, the used ones, and the member that says so.
-
-    `lists_evenly` says that the used ones are listed equally often.
-    """
-
-    number: int | None
-    ids: frozenset[str] | None
-    place: str = SOURCE_DATA
-    lists_evenly: bool = True
-
-
-def _read_data(source: Mapping[str, Any]) -> _Data:
-    """Read which samples there are.
-
-    For a dataset that is not one of Hugging Face, the converter of Inspect's logs writes them as
-    texts in additional_details, the ids with commas between them. If there seem to be more ids than
-    samples, they have commas themselves.
-    """
-    listed, details = source.get("sample_ids"), source.get(_DETAILS)
-    if isinstance(listed, list) or "samples_number" in source or not isinstance(details, dict):
-        number = _whole(source.get("samples_number"))
-        if not isinstance(listed, list):
-            return _Data(number, None)
-        known = frozenset(map(str, listed))
-        is_even = len(known) == len(listed) or len({*Counter(map(str, listed)).values()}) == 1
-        return _Data(number, known, lists_evenly=is_even)
-    number, texts = details.get("samples_number"), details.get("sample_ids")
-    if not (isinstance(number, str) and number.isdecimal() and len(number) < MOST_DIGITS):
-        return _Data(None, None)
-    parts = texts.split(",") if isinstance(texts, str) and texts else []
-    ids = frozenset(parts) if 0 < len(parts) <= int(number) else None
-    return _Data(int(number), ids, f"{SOURCE_DATA}/{_DETAILS}")
-
-
-_DETAILS: Final = "additional_details"
-
-MOST_DIGITS: Final = 16
-"""Numbers of samples have fewer digits."""
-
-
-def _whole(value: Any) -> int | None:
-    """Return a number that is an integer for JSON Schema, as 20.0 is, else None."""
-    known = to_float(value)
-    return int(value) if known is not None and known.is_integer() else None

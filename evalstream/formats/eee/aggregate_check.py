@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.engine.row_pass import describe_error
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.catalogue import CATALOGUE
@@ -25,7 +24,7 @@ from evalstream.io.inputs import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.readers import Watch
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import CannotCheck
+from evalstream.model.errors import CannotCheck, describe_error
 from evalstream.model.finding import PlacedViolation, Violation, expect_one
 from evalstream.model.options import Options
 from evalstream.model.run import Run

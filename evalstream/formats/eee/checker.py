@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.routing import RowRouter, refuse_rowless
-from evalstream.engine.row_pass import RowPass, RowsRead, describe_error
+from evalstream.engine.row_pass import RowPass, RowsRead
 from evalstream.formats.eee import AGGREGATE_SIGNS
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, in_order, open_aggregate
@@ -39,7 +39,7 @@ from evalstream.io.progress import Progress
 from evalstream.io.readers import Watch
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
-from evalstream.model.errors import CannotCheck
+from evalstream.model.errors import CannotCheck, describe_error
 from evalstream.model.finding import (
     Finding,
     FindingList,

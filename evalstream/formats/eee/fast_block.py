@@ -12,7 +12,15 @@ from evalstream.engine.result import BlockFindings, TakenRows
 from evalstream.formats.eee.fast_path import ScanPlan
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
 from evalstream.formats.eee.row_view import answer_digest
-from evalstream.formats.eee.rules.answers import ANSWER, LOG, PROMPT, SOURCE, STRAINS, judgement
+from evalstream.formats.eee.rules.answers import (
+    ANSWER,
+    LOG,
+    PROMPT,
+    SOURCE,
+    STRAINS,
+    UNSHOWN,
+    judgement,
+)
 from evalstream.formats.eee.rules.attribution import FOREIGN_SOURCE, NO_ANSWER
 from evalstream.formats.eee.rules.row import NOT_A_CHOICE
 from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
@@ -184,9 +192,10 @@ class FastBlock:
             )
             group.scores[key] = group.scores.get(key, 0) + kind.rows
             is_right = judgement(*key[:2], failed=key[2])
-            if is_right is not None and flags & (Flag.REFERRED | Flag.RIVAL):
+            if is_right is not None and flags & (Flag.REFERRED | Flag.RIVAL | Flag.UNSHOWN):
                 strain = STRAINS * bool(flags & Flag.ALIASED) + group.strain
-                judged = ANSWER, group.place, strain, bool(flags & Flag.REFERRED), is_right
+                answered = UNSHOWN if flags & Flag.UNSHOWN else bool(flags & Flag.REFERRED)
+                judged = ANSWER, group.place, strain, answered, is_right
                 tally.habits.add(judged, kind.first, kind.rows)
 
     def _count_hash(self, kind: RowKind) -> None:

@@ -21,6 +21,7 @@ from evalstream.formats.eee.rules.sample_hash import (
     tried_recipes,
     wrong_hash,
 )
+from evalstream.formats.eee.rules.searched_answers import list_searching
 from evalstream.formats.eee.rules.transcript import find_limits
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.formats.eee.score_scale import read_scale
@@ -240,6 +241,7 @@ def _setting(needs: _Needs) -> ScannerConfig | None:
         deviating=not needs.has_noise,
         judges_binary=judges_binary_scores(results),
         compares=len(results) > 1,
+        looks_for_references=bool(list_searching(needs.library, results)),
         counts_turns=needs.version not in versions.OLDEST,
         checks=_bits(known_checks(), needs.enabled),
         transcript=row_view.transcript_key(needs.version).encode(),

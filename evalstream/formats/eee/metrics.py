@@ -85,6 +85,15 @@ def list_names(metric: Mapping[str, Any], evaluation_name: str | None) -> list[s
     return names
 
 
+def find_scorer(metric: Mapping[str, Any], evaluation_name: str | None) -> str | None:
+    """Return the scorer of Inspect that a result is of, as its converter writes it in texts."""
+    for text in (text_or_none(metric.get("evaluation_description")), evaluation_name):
+        scorer = (text or "").rpartition(" scorer ")[2]
+        if text and scorer != text:
+            return scorer.rpartition("/")[2]
+    return None
+
+
 def metric_kinds(names: Iterable[str]) -> list[ClaimKind]:
     """Return the kinds that the names of a metric say, best first; empty if they say none.
 

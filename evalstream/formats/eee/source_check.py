@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from evalstream.engine.collector import LaterViolation
 from evalstream.engine.row_lookup import every_row
-from evalstream.engine.row_pass import describe_error
 from evalstream.formats.base import open_source
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.rules.source import ES650, ES651, ES660, ES662
@@ -21,7 +20,7 @@ from evalstream.formats.eee.source_rows import PARTS, compare_row, report_uncomp
 from evalstream.formats.eee.source_store import Difference, KnownSample, SampleState, SourceStore
 from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import CannotCheck
+from evalstream.model.errors import CannotCheck, describe_error
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.model.run_summary import Checked

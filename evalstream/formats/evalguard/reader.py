@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.engine.row_pass import describe_error
 from evalstream.formats.base import Detector, other_formats
 from evalstream.formats.evalguard import views
 from evalstream.formats.evalguard.document import (
@@ -39,7 +38,7 @@ from evalstream.formats.evalguard.rules.folder import SIGNS, check_schema, check
 from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import CannotCheck
+from evalstream.model.errors import CannotCheck, describe_error
 from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING

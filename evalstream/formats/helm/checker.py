@@ -9,7 +9,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.engine.row_pass import describe_error
 from evalstream.formats.base import load_catalogue
 from evalstream.formats.helm.adapter import asks_once
 from evalstream.formats.helm.claims import Instances, judge_statistics
@@ -32,7 +31,7 @@ from evalstream.formats.helm.store import InstanceFacts, InstanceStore
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import JudgedClaim
-from evalstream.model.errors import CannotCheck
+from evalstream.model.errors import CannotCheck, describe_error
 from evalstream.model.finding import Show, Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run

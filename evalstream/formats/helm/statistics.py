@@ -18,7 +18,7 @@ import msgspec
 
 from evalstream.io.spill_table import encode_name
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.json import canonical
+from evalstream.parsing.json import canonical, short_text
 from evalstream.parsing.native.items import SumTerms, ValueSums, entry_library
 
 NEAR: Final = 1e-9
@@ -45,8 +45,8 @@ class Name(NamedTuple):
         parts = [self.name, self.split, self.sub_split]
         if self.perturbation:
             said = json.loads(self.perturbation)
-            computed_on = said.get("computed_on", "perturbed")
-            parts.append(f"{said.get('name')} ({computed_on})")
+            name, computed_on = said.get("name"), said.get("computed_on", "perturbed")
+            parts.append(f"{short_text(name)} ({short_text(computed_on)})")
         return ":".join(str(part) for part in parts if part is not None)
 
 
@@ -78,7 +78,7 @@ class Instance(NamedTuple):
     def __str__(self) -> str:
         """Return the instance as people read it."""
         name = json.loads(self.perturbation).get("name") if self.perturbation else None
-        copy = "" if name is None else f" under {name}"
+        copy = "" if name is None else f" under {short_text(name)}"
         return f"{self.id}{copy}" + (f" in trial {self.trial:,}" if self.trial else "")
 
 

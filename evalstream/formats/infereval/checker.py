@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_locator, json_locator
-from evalstream.engine.row_pass import describe_error
 from evalstream.formats.base import load_catalogue, other_formats
 from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
 from evalstream.formats.infereval.compact import compact_benchmark
@@ -32,7 +31,7 @@ from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Evaluat
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import BrokenCompression, CannotCheck
+from evalstream.model.errors import BrokenCompression, CannotCheck, describe_error
 from evalstream.model.finding import Show, Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.engine.row_pass import describe_error
 from evalstream.formats.base import Documents
 from evalstream.formats.infereval.benchmark_hash import benchmark_hashes
 from evalstream.formats.infereval.files import outline, peek_file
@@ -17,7 +16,7 @@ from evalstream.formats.infereval.format import BENCHMARK, EVALUATION, NAME, kin
 from evalstream.io.containment import files_inside
 from evalstream.io.names import is_json_name, is_local, printable
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
-from evalstream.model.errors import CannotCheck
+from evalstream.model.errors import CannotCheck, describe_error
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json import canonical, text_or_none

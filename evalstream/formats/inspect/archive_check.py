@@ -13,10 +13,10 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.log_reading import UNREADABLE
 from evalstream.engine.row_pass import WORTH_A_POOL_BYTES, usable_cores
 from evalstream.formats.inspect.archive import ArchiveMember
+from evalstream.formats.inspect.format import HEADER
 from evalstream.formats.inspect.log_check import LogCheck
 from evalstream.formats.inspect.member_check import (
     BATCH_BYTES,
-    HEADER,
     JOURNAL,
     REDUCTIONS,
     SAMPLE,

@@ -23,12 +23,13 @@ from evalstream.engine.positions import envelope_locator, envelope_mover
 from evalstream.formats.base import load_catalogue, other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
 from evalstream.formats.inspect.claims import ClaimCheck
-from evalstream.formats.inspect.format import ENDING, NAME, SAMPLES, ZIP
+from evalstream.formats.inspect.format import ENDING, HEADER, NAME, SAMPLES, ZIP, is_member
 from evalstream.formats.inspect.log_check import LogCheck
-from evalstream.formats.inspect.member_check import HEADER, ArchiveSource
+from evalstream.formats.inspect.member_check import ArchiveSource
 from evalstream.formats.inspect.rules.coverage import find_other_model, may_lack_samples
 from evalstream.formats.inspect.views import LogView
-from evalstream.io.names import printable
+from evalstream.io.beginning import read_beginning
+from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import ByteStream
 from evalstream.model.claim import JudgedClaim
@@ -45,8 +46,8 @@ from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 
 UNPACKED: Final = (
-    "this is the header of an archive whose samples were unpacked beside it; "
-    "zip the folder's content to a file named .eval"
+    "this is a member of an archive that was unpacked; "
+    "zip the content of its folder to a file named .eval, and check that"
 )
 DRAINED: Final = "samples were not run, as the log says, or were removed"
 UNNAMED: Final = "the log does not say which figures some declared metrics gave"
@@ -74,7 +75,10 @@ class _Check:
         try:
             with self._documents.reading(lambda: count_noun(self._log.totals.samples, "sample")):
                 folder, name = os.path.split(path)
-                if name == HEADER and os.path.isdir(os.path.join(folder, SAMPLES)):
+                has_samples = name == HEADER and os.path.isdir(os.path.join(folder, SAMPLES))
+                if has_samples or (
+                    path != STDIN and is_local(path) and is_member(read_beginning(path))
+                ):
                     raise CannotCheck(UNPACKED)
                 reader, size = open_log(path, self._documents.watch)
                 with closing(reader):

@@ -18,7 +18,7 @@ from evalstream.model.claim import JudgedClaim, Reason, State, confirms_score
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import text_or_none
+from evalstream.parsing.json import short_text, text_or_none
 from evalstream.parsing.json_values import list_or_empty, objects
 from evalstream.rules.base import Rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
@@ -170,7 +170,7 @@ class ClaimCheck:
         found = list_or_empty(reduction.get("samples"))
         scorer, rows = results.scorer_in_samples(log, reduction.get("scorer")), log.store.count
         place = f"{log.reductions_at}/{index}/samples"
-        label = f"reduced scores of {reduction.get('scorer')} by {reducer or 'mean'}"
+        label = f"reduced scores of {short_text(reduction.get('scorer'))} by {reducer or 'mean'}"
         claim = Claim(place, label, _REDUCTION, None, len(found))
         if not log.samples_known or not rows:
             reason = Reason.NO_ROWS if log.samples_known else Reason.UNREAD

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from evalstream.formats.inspect.archive import Archive, ArchiveMember
+from evalstream.formats.inspect.format import HEADER
 from evalstream.formats.inspect.log_check import LogCheck, PartTotals
 from evalstream.formats.inspect.rules.log import INS101, INS102, INS104
 from evalstream.formats.inspect.store import SampleFacts
@@ -29,7 +30,6 @@ BATCH_BYTES: Final = MEBIBYTE
 """About so many unpacked bytes are one task of a worker."""
 
 START: Final = "_journal/start.json"
-HEADER: Final = "header.json"
 SUMMARIES: Final = "summaries.json"
 REDUCTIONS: Final = "reductions.json"
 

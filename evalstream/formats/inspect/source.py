@@ -22,8 +22,8 @@ from evalstream.engine.log_reading import (
     parse_text,
 )
 from evalstream.formats.inspect.archive import Archive
-from evalstream.formats.inspect.format import ENDING, FORMAT, SAMPLES, VERSIONS, ZIP
-from evalstream.formats.inspect.member_check import HEADER, REDUCTIONS, SAMPLE, START
+from evalstream.formats.inspect.format import ENDING, FORMAT, HEADER, SAMPLES, VERSIONS, ZIP
+from evalstream.formats.inspect.member_check import REDUCTIONS, SAMPLE, START
 from evalstream.formats.inspect.source_members import (
     iterate_task_names,
     list_messages,

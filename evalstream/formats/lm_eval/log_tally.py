@@ -66,7 +66,8 @@ class RowsTally(DataClass):
     rows without three valid ones, and `bare` those without any. `hashed` counts rows whose digests
     are all right, `replaced` those that may show digests in the place of images, and `lacking` the
     first ones whose prompts have one example too few. `unkeyed` counts
-    rows without a valid doc_id or filter. `ordered` names the metrics whose numbers are kept in
+    rows without a valid doc_id or filter, `unfollowed` those whose filter is not known or may take
+    too long. `ordered` names the metrics whose numbers are kept in
     order. `answers` has digests of the answers of some docs. Rows that name no filter stand in
     `parts`, too, with rising doc_ids in each.
     """
@@ -79,6 +80,7 @@ class RowsTally(DataClass):
     replaced: int = 0
     lacking: int = 0
     unkeyed: int = 0
+    unfollowed: int = 0
     filters: dict[str, FilterRows] = field(default_factory=dict)
     ordered: frozenset[str] = frozenset()
     answers: dict[int, int] = field(default_factory=dict)
@@ -145,7 +147,7 @@ class LogTotals:
     def __init__(self, *, has_docs: bool = False) -> None:
         self.docs = array("Q") if has_docs else None
         self.rows = self.undigested = self.bare = self.hashed = self.replaced = self.unkeyed = 0
-        self.lacking = 0
+        self.lacking = self.unfollowed = 0
         self.filters: dict[str, FilterTotals] = {}
         self.parts: list[FilterTotals] = []
         self.answers: dict[int, int] = {}
@@ -164,6 +166,7 @@ class LogTotals:
         self.replaced += block.replaced
         self.lacking += block.lacking
         self.unkeyed += block.unkeyed
+        self.unfollowed += block.unfollowed
         self._digest.update(block.digests.hex().encode())
         if len(self.answers) < MOST_ANSWERS:
             self.answers |= block.answers

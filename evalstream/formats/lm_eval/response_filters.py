@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
+from itertools import takewhile
 from operator import index
 from typing import Any, Final
 from warnings import catch_warnings, simplefilter
@@ -87,10 +88,23 @@ def as_texts(value: Any) -> Any:
 
 
 class PatternCost(NamedTuple):
-    """How a search grows with a text of n characters: at most `ways` times n to `degree` and 1."""
+    """The cost of a try in a text of n characters: at most `ways` times n to the power `degree`.
+
+    Before that, or at its start, the text has `opening`.
+    """
 
     degree: int = 0
     ways: int = 1
+    opening: str = ""
+
+    def count_steps(self, text: str) -> int:
+        """Return the most steps that all tries take together."""
+        opening, size = self.opening, len(text)
+        places = range(1, len(opening) + 1)
+        period = next((one for one in places if opening.startswith(opening[one:])), 1)
+        starts = text.count(opening) * -(-len(opening) // period) if opening else size + 1
+        each: int = self.ways * size**self.degree
+        return size * max(len(opening), 1) + starts * each
 
 
 ONE_WAY: Final = PatternCost()
@@ -98,13 +112,13 @@ ONE_WAY: Final = PatternCost()
 
 def is_bounded(pattern: str, text: str) -> bool:
     """Return whether a search takes few steps: it may be hostile, and `re` knows no limit."""
-    cost = pattern_cost(pattern)
-    return cost is not None and cost.ways * len(text) ** (cost.degree + 1) <= MOST_STEPS
+    costs = pattern_costs(pattern)
+    return costs is not None and sum(one.count_steps(text) for one in costs) <= MOST_STEPS
 
 
 @lru_cache(maxsize=256)
-def pattern_cost(pattern: str) -> PatternCost | None:
-    """Return what a search for a pattern costs; None without a bound.
+def pattern_costs(pattern: str) -> tuple[PatternCost, ...] | None:
+    """Return what a search for each alternative of a pattern costs; None without a bound.
 
     Raises what `re.compile` does; a later call of that gives no warning any more.
     """
@@ -112,41 +126,83 @@ def pattern_cost(pattern: str) -> PatternCost | None:
     parser = import_module("re._parser")
     with catch_warnings():
         simplefilter("ignore")
-        re.compile(pattern)
-        return _cost_of_all(parser.parse(pattern))
+        folds_case = re.compile(pattern).flags & re.IGNORECASE
+        found = []
+        for items in _alternatives(parser.parse(pattern)):
+            cost = _cost_of_all(items, is_last=True)
+            if cost is None:
+                return None
+            found.append(cost if folds_case else cost._replace(opening=_opening(items)))
+    return tuple(found)
 
 
-def _cost_of_all(parsed: Iterable[tuple[Any, Any]]) -> PatternCost | None:
+Parsed = tuple[Any, Any]
+"""An operation of a parsed pattern and its argument."""
+
+
+def _alternatives(parsed: Iterable[Parsed]) -> Iterator[list[Parsed]]:
+    items = list(parsed)
+    operation, argument = items[0] if len(items) == 1 else ("", None)
+    if argument is not None and str(operation) == "BRANCH":
+        for one in argument[1]:
+            yield from _alternatives(one)
+    elif argument is not None and str(operation) == "SUBPATTERN" and not any(argument[1:3]):
+        yield from _alternatives(argument[-1])
+    else:
+        yield items
+
+
+def _opening(items: list[Parsed]) -> str:
+    """Return the characters that all matches begin with, or that stand before them."""
+    if items and str(items[0][0]) == "ASSERT" and items[0][1][0] < 0:
+        items = list(items[0][1][1])
+    literals = takewhile(lambda one: str(one[0]) == "LITERAL", items)
+    return "".join(chr(character) for _, character in literals)
+
+
+_REPEATS: Final = {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}
+
+
+def _cost_of_all(items: Iterable[Parsed], *, is_last: bool = False) -> PatternCost | None:
+    """Return the cost of a sequence; after the last one of a pattern nothing more can fail."""
     degree, ways = 0, 1
-    for operation, argument in parsed:
-        cost = _pattern_cost(str(operation), argument)
+    for operation, argument in reversed(list(items)):
+        cost = _pattern_cost(str(operation), argument, is_last=is_last)
         if cost is None:
             return None
         degree, ways = degree + cost.degree, ways * cost.ways
+        is_last = is_last and str(operation) in _REPEATS and argument[0] == 0
     return PatternCost(degree, ways)
 
 
-def _pattern_cost(operation: str, argument: Any) -> PatternCost | None:
-    if operation in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
-        return _cost_of_repeat(*argument)
+def _pattern_cost(operation: str, argument: Any, *, is_last: bool) -> PatternCost | None:
+    if operation in _REPEATS:
+        return _cost_of_repeat(*argument, is_last=is_last)
     if operation == "BRANCH":
-        costs = [_cost_of_all(one) for one in argument[1]]
+        costs = [_cost_of_all(one, is_last=is_last) for one in argument[1]]
         known = [one for one in costs if one is not None]
         if len(known) < len(costs):
             return None
         return PatternCost(max(one.degree for one in known), sum(one.ways for one in known))
-    if operation in {"SUBPATTERN", "ASSERT", "ASSERT_NOT", "ATOMIC_GROUP"}:
+    if operation == "SUBPATTERN":
+        return _cost_of_all(argument[-1], is_last=is_last)
+    if operation in {"ASSERT", "ASSERT_NOT", "ATOMIC_GROUP"}:
         return _cost_of_all(argument if operation == "ATOMIC_GROUP" else argument[-1])
     return None if operation.startswith("GROUPREF") else ONE_WAY
 
 
-def _cost_of_repeat(least: int, most: int, inner: Any) -> PatternCost | None:
-    """Return the cost of repeats, None if the repeated pattern matches in several ways."""
-    cost = _cost_of_all(inner)
+def _cost_of_repeat(least: int, most: int, inner: Any, *, is_last: bool) -> PatternCost | None:
+    """Return the cost of repeats, None if the repeated pattern matches in several ways.
+
+    What the last repeat has read is in the match, so that no other try reads it again.
+    """
+    cost = _cost_of_all(inner, is_last=is_last and most <= 1)
     if cost is None or most <= 1:
         return None if cost is None else PatternCost(cost.degree, cost.ways + (least < most))
     if cost != ONE_WAY:
         return None
+    if is_last:
+        return PatternCost(ways=max(least, 1))
     return ONE_WAY if least == most else PatternCost(1)
 
 
@@ -157,7 +213,7 @@ def _each(change: Callable[[str], Any]) -> Apply:
 def _regex(
     regex_pattern: str = r"#### (\-?[0-9\.\,]+)", group_select: int = 0, fallback: str = "[invalid]"
 ) -> Apply:
-    pattern_cost(regex_pattern)
+    pattern_costs(regex_pattern)
     compiled, place = re.compile(regex_pattern), index(group_select)
 
     def extract(text: Any) -> str:

@@ -16,9 +16,11 @@ from evalstream.engine.record_engine import RecordEngine
 from evalstream.engine.result import BlockResult, CheckContext
 from evalstream.formats.lm_eval.doc_ids import IdRun
 from evalstream.formats.lm_eval.log_tally import LogTotals, RowsTally, common_filters
+from evalstream.formats.lm_eval.response_filters import NotFollowed
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
 from evalstream.formats.lm_eval.row_scores import brier_score
 from evalstream.formats.lm_eval.rules.rows import (
+    check_filtered,
     check_gold,
     find_request_contradictions,
     fitting_filters,
@@ -231,6 +233,10 @@ class SampleChecker:
         yield from found
         is_whole = certain and all(one.severity is Severity.WARNING for one in found)
         if is_whole and not self._plan.is_empty:
+            try:
+                yield from check_filtered(record, self._plan)
+            except NotFollowed:
+                self._tally.unfollowed += 1
             key = row_key(record).filter
             yield from row_scores(record, self._plan, partial(self._count_derived, key))
         if is_whole:

@@ -172,9 +172,10 @@ DEFAULT_FILTERS: Final = (("none", TAKE_FIRST),)
 class ScoringPlan(DataClass, frozen=True):
     """How the rows of a task were scored, by its configuration.
 
-    `metrics` are those that the harness itself scores, with the JSON of their options; `filters`
-    the chains by name, as JSON. `delimiter` stands before each choice, but not `is_chat`. `ordered`
-    names metrics whose numbers are added up in order. `question` is the template of the question.
+    `metrics` are those that the harness itself scores, with the JSON of their options; with
+    `is_own` a function of the task scored them. `filters` are the chains by name, as JSON.
+    `delimiter` stands before each choice, but not `is_chat`. `ordered` names metrics whose numbers
+    are added up in order. `question` is the template of the question.
     Where prompts have nothing else but `shots` examples, each has `separator` after it; one is
     missing where a doc was drawn for itself, which `draws_own` says may be.
     `generation` is the JSON of the arguments of the generation, `repeats` the number of answers.
@@ -202,6 +203,7 @@ class ScoringPlan(DataClass, frozen=True):
     gold: str | None = None
     is_gold_text: bool = False
     is_numbered: bool = False
+    is_own: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -222,8 +224,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         every = (ordered_metrics(results, name) for name in results.tasks)
         return ScoringPlan(ordered=frozenset().union(*every))
     config, listed = results.config(task), results.metric_list(task)
-    is_own = results.has_own_results(task) or listed is None
-    output_type = str(config.get("output_type"))
+    is_own, output_type = results.has_own_results(task), str(config.get("output_type"))
     is_chat = results.document.get("chat_template") is not None
     given, found = config.get("generation_kwargs"), config.get("doc_to_choice")
     found = list(found.values()) if isinstance(found, dict) else found
@@ -233,7 +234,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
     )
     return ScoringPlan(
         output_type,
-        () if is_own else tuple(_metrics(results, task)),
+        () if is_own and output_type != CHOICE else tuple(_metrics(results, task)),
         tuple(filter_steps(config)) if listed is not None else (),
         str(config.get("target_delimiter", " ")),
         is_chat,
@@ -249,6 +250,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         found if isinstance(found, str) and found.isidentifier() else None,
         *((None, False) if listed is None else _find_gold(config)),
         output_type == GENERATE and bool(found),
+        is_own,
     )
 
 

@@ -142,10 +142,7 @@ def _read_page(found: Any) -> Iterator[Listed]:
 
 
 def _find_listed(place: HubPath, commit: str) -> ObjectInfo | None:
-    """Return the properties of a file from a listing of this process; None without one.
-
-    Raises StoreError where the listing does not have the file.
-    """
+    """Return a listed file of this process, None without a listing. Raises StoreError."""
     with _KNOWN.lock:
         if _KNOWN.process != os.getpid():
             return None

@@ -4,9 +4,10 @@ import os
 import random
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from http import HTTPStatus
 from threading import Event, Thread
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import NamedTuple
@@ -142,34 +143,21 @@ _LASTING: Final = (
 )
 
 _REASONS_BY_NAME: Final = {
-    "FileNotFoundError": _NOT_FOUND,
-    "PermissionError": _DENIED,
-    "IsADirectoryError": FOLDER,
-    "NoCredentialsError": _NO_CREDENTIALS,
-    "PartialCredentialsError": _NO_CREDENTIALS,
-    "CredentialRetrievalError": _NO_CREDENTIALS,
-    "TokenRetrievalError": _NO_CREDENTIALS,
-    "ProfileNotFound": _NO_CREDENTIALS,
-    "GoogleAuthError": _NO_CREDENTIALS,
-    "SSLError": _NOT_SECURE,
-    "ClientSSLError": _NOT_SECURE,
-    "ClientConnectorCertificateError": _NOT_SECURE,
-    "InvalidURL": _NO_SENSE,
-    "ParamValidationError": _NO_SENSE,
-    "TimeoutError": _TIMED_OUT,
-    "ReadTimeoutError": _TIMED_OUT,
-    "ConnectTimeoutError": _TIMED_OUT,
-    "TimeoutException": _TIMED_OUT,
-    "ClientConnectorError": _UNREACHABLE,
-    "EndpointConnectionError": _UNREACHABLE,
-    "ConnectError": _UNREACHABLE,
-    "ClientPayloadError": _BROKEN,
-    "ClientOSError": _BROKEN,
-    "ServerDisconnectedError": _BROKEN,
-    "HTTPClientError": _BROKEN,
-    "IncompleteReadError": _BROKEN,
-    "IncompleteRead": _BROKEN,
-    "ConnectionError": _BROKEN,
+    name: reason
+    for reason, names in (
+        (_NOT_FOUND, "FileNotFoundError"),
+        (_DENIED, "PermissionError"),
+        (FOLDER, "IsADirectoryError"),
+        (_NO_CREDENTIALS, "NoCredentialsError PartialCredentialsError CredentialRetrievalError"),
+        (_NO_CREDENTIALS, "TokenRetrievalError ProfileNotFound GoogleAuthError"),
+        (_NOT_SECURE, "SSLError ClientSSLError ClientConnectorCertificateError"),
+        (_NO_SENSE, "InvalidURL ParamValidationError"),
+        (_TIMED_OUT, "TimeoutError ReadTimeoutError ConnectTimeoutError TimeoutException"),
+        (_UNREACHABLE, "ClientConnectorError EndpointConnectionError ConnectError"),
+        (_BROKEN, "ClientPayloadError ClientOSError ServerDisconnectedError HTTPClientError"),
+        (_BROKEN, "IncompleteReadError IncompleteRead ConnectionError"),
+    )
+    for name in names.split()
 }
 """Reasons by name of the exception, because its package may not be installed."""
 
@@ -177,34 +165,23 @@ _REASONS_BY_NAME: Final = {
 _Returned = TypeVar("_Returned")
 
 
-class BackgroundCall(Generic[_Returned]):
+class BackgroundCall(Future[_Returned]):
     """A call in its own daemon thread, which does not delay the end of the process."""
 
     def __init__(self, call: Callable[[], _Returned]) -> None:
-        self._call = call
-        self._ended = Event()
-        self._returned: list[_Returned] = []
-        self._error: BaseException | None = None
-        Thread(target=self._run, name="evalstream-remote", daemon=True).start()
+        super().__init__()
+        thread = Thread(target=self._run, args=(call,), name="evalstream-remote", daemon=True)
+        thread.start()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Tell whether the call returns or raises within some seconds."""
-        return self._ended.wait(seconds)
+        return bool(wait([self], seconds).done)
 
-    def result(self, seconds: float | None = None) -> _Returned:
-        """Return what the call returned. Raises what it raised, and TimeoutError."""
-        if not self.wait(seconds):
-            raise TimeoutError
-        if self._error is not None:
-            raise self._error
-        return self._returned[0]
-
-    def _run(self) -> None:
+    def _run(self, call: Callable[[], _Returned]) -> None:
         try:
-            self._returned.append(self._call())
+            self.set_result(call())
         except BaseException as error:  # noqa: BLE001 - raised where the result is taken
-            self._error = error
-        self._ended.set()
+            self.set_exception(error)
 
 
 class Patience:
@@ -230,10 +207,7 @@ def with_timeout(call: Callable[[], _Returned], seconds: float | None = None) ->
 def with_retries(
     call: Callable[[], _Returned], closed: Event, *, tries: int | None = None, name: str = ""
 ) -> _Returned:
-    """Return what a call returns, with retries and pauses, of which people are told.
-
-    `name` is the object in the notices. Raises OSError.
-    """
+    """Return what a call returns, with retries, notices of `name`, pauses. Raises OSError."""
     count = stalls = 0
     while True:
         count += 1

@@ -269,11 +269,7 @@ class S3Object(Store):
         return object_info(found)
 
     def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
-        """Request a byte range, only of the opened object.
-
-        The condition is its ETag, because requesting a version needs a permission that readers may
-        lack.
-        """
+        """Request a range, by ETag: readers may lack the permission to name a version."""
         request = {**self._names, "Range": f"bytes={start}-{end - 1}"}
         if ETAG in opened.marks:
             request["IfMatch"] = opened.marks[ETAG]

@@ -86,6 +86,7 @@ class Flag:
     REFERRED: Final = 4194304
     RIVAL: Final = 8388608
     ALIASED: Final = 16777216
+    UNSHOWN: Final = 134217728
 
 
 DOUBTFUL_HASH: Final = 1 << 30
@@ -141,6 +142,7 @@ class RowConstraints(Structure):
         ("compares", c_int32),
         ("identity", c_int32),
         ("counts_turns", c_int32),
+        ("looks_for_references", c_int32),
         ("checks", c_uint32),
         ("transcript", c_char * 16),
     )

@@ -182,7 +182,7 @@ bool eee_judge(
 ) {
     const enum interaction interaction = facts->interaction;
     const bool single = interaction == SINGLE_TURN;
-    if (!is_recordable(facts) || !eee_flag_habits(facts, demands->checks, flags))
+    if (!is_recordable(facts) || !eee_flag_habits(facts, demands, flags))
         return false;
     *doubts |= facts->doubts | doubts_of_score(facts, demands);
     *doubts |= doubts_of_values(facts, demands, flags) | doubts_of_kind(facts, interaction);

@@ -154,19 +154,43 @@ static bool are_rivals(
            (are_opposed(one, other) || (is_among(one, choices) && is_among(other, choices)));
 }
 
-/* Tell whether a text has digits, and no letters beyond ASCII; both not as escapes that hide ASCII. */
-static bool has_digits(const struct span *text) {
-    bool has_digit = false;
+/* Tell whether a text has no letters beyond ASCII; `has_digit` says whether it has digits, but for
+   escapes that hide ASCII. */
+static bool reads_ascii(const struct span *text, bool *has_digit) {
+    *has_digit = false;
     for (size_t place = 0; place < text->length; place++) {
         const byte *const at = text->start + place;
-        has_digit |= is_digit(*at);
+        *has_digit |= is_digit(*at);
         if (*at != '\\')
             continue;
         if (at[1] == 'u' && (memcmp(at + 2, "00", 2) || at[4] > '7'))
             return false;
         place += at[1] == 'u' ? 5 : 1;
     }
-    return has_digit && text->ascii;
+    return text->ascii;
+}
+
+/* Tell whether a text of ASCII shows nothing of a reference: no word of it, and no digit if it has one. */
+static bool shows_nothing(const struct span *text, const struct span *reference, bool has_digit) {
+    struct span word = {.start = reference->start};
+    size_t words = 0;
+    bool is_numeric;
+    if (!reads_ascii(reference, &is_numeric) || (is_numeric && has_digit))
+        return false;
+    for (size_t place = 0; place <= reference->length; place++) {
+        const byte *const at = reference->start + place;
+        if (place < reference->length && is_alphanumeric(*at)) {
+            word.start = word.length++ ? word.start : at;
+            continue;
+        }
+        if (word.length > LONGEST_ANSWER || (word.length && spells(text, &word)))
+            return false;
+        words += word.length > 0;
+        word.length = 0;
+        if (place < reference->length && *at == '\\')
+            place += at[1] == 'u' ? 5 : 1;
+    }
+    return words > 0;
 }
 
 /* Tell whether an output, as it is, shows another answer than a value, of the same kind: a letter at
@@ -183,7 +207,8 @@ static enum answer shows_another(const struct span *text, const struct span *val
     if (is_integer) {
         const bool has_zeros = value->length > 1 && !memcmp(value->start + value->length - 2, "00", 2);
         const bool may_be_choice = choices && integer >= 0 && integer <= (int64_t)choices;
-        return has_digits(text) && !may_be_choice && !has_zeros ? YES : NO;
+        bool has_digit;
+        return reads_ascii(text, &has_digit) && has_digit && !may_be_choice && !has_zeros ? YES : NO;
     }
     for (; inner.length && is_one_of(*inner.start, edges); inner.start++)
         inner.length--;
@@ -262,42 +287,70 @@ static bool flag_source(const struct facts *facts, uint64_t *flags) {
     return may_be_there || is_another != PERHAPS;
 }
 
-/* Flag whether the answer is a reference, or surely another one: the only one that is attributed,
-   or the output. Return false where that is for others to tell. */
-static bool flag_answer(const struct facts *facts, bool single, uint64_t *flags) {
-    const bool is_output = single && !facts->answers && facts->outputs.count == 1;
-    const struct span *const value = is_output ? facts->outputs.span : text_of(facts, ANSWER_VALUE);
-    const struct span answer = strip_span(value->start, value->length);
-    bool is_reference = false, is_rival = true, is_doubtful = false;
-    if (facts->slot[ANSWERS].kind != ARRAY || !(is_output || facts->answers == 1) ||
-        facts->odd_references)
-        return true;
-    if (hides_ascii(value) || eee_has_more(&facts->slot[REFERENCE], &facts->references))
+/* Tell whether a right answer shows nothing of any reference. */
+static bool is_unshown(const struct facts *facts, const struct span *answer) {
+    bool has_digit, is_shown = false;
+    if (!is_true(facts, CORRECT) || facts->slot[REFERENCE].kind != ARRAY ||
+        !reads_ascii(answer, &has_digit))
         return false;
-    if (!is_plain(value) || !answer.length || !facts->references.count)
-        return true;
+    for (size_t one = 0; one < facts->references.count && !is_shown; one++)
+        is_shown = !shows_nothing(answer, &facts->references.span[one], has_digit);
+    return !is_shown;
+}
+
+/* Flag whether a plain answer is a reference, or surely another one. Return false where that is for
+   others to tell. */
+static bool flag_plain_answer(
+    const struct facts *facts, const struct span *value, const struct span *answer, uint64_t *flags
+) {
+    bool is_reference = false, is_rival = true, is_doubtful = false;
     for (size_t one = 0; one < facts->choices.count; one++)
         if (hides_ascii(&facts->choices.span[one]))
             return false;
     for (size_t one = 0; one < facts->references.count; one++) {
         const struct span *const reference = &facts->references.span[one];
         const struct span known = strip_span(reference->start, reference->length);
-        if (hides_ascii(reference))
-            return false;
         is_reference |= same(value, reference);
         is_doubtful |= is_plain(reference) && may_mean_another(&known, &facts->choices);
-        is_rival &= is_plain(reference) && are_rivals(&answer, &known, &facts->choices);
+        is_rival &= is_plain(reference) && are_rivals(answer, &known, &facts->choices);
     }
-    if (!is_doubtful && !may_mean_another(&answer, &facts->choices))
+    if (!is_doubtful && !may_mean_another(answer, &facts->choices))
         *flags |= is_reference ? REFERRED : is_rival ? RIVAL : 0;
-    *flags |= *flags & (REFERRED | RIVAL) && facts->references.count > 1 ? ALIASED : 0;
     return true;
 }
 
-bool eee_flag_habits(const struct facts *facts, uint32_t checks, uint64_t *flags) {
+/* Flag what the answer is to the references: the only one that is attributed, or the output. Return
+   false where that is for others to tell. */
+static bool flag_answer(
+    const struct facts *facts, const struct demands *demands, bool single, uint64_t *flags
+) {
+    const bool is_output = single && !facts->answers && facts->outputs.count == 1;
+    const struct span *const value = is_output ? facts->outputs.span : text_of(facts, ANSWER_VALUE);
+    const struct span answer = strip_span(value->start, value->length);
+    if (facts->slot[ANSWERS].kind != ARRAY || !(is_output || facts->answers == 1) ||
+        facts->odd_references)
+        return true;
+    if (hides_ascii(value) || eee_has_more(&facts->slot[REFERENCE], &facts->references))
+        return false;
+    const bool is_judged = is_plain(value) || demands->looks_for_references;
+    if (!is_judged || !answer.length || !facts->references.count)
+        return true;
+    for (size_t one = 0; one < facts->references.count; one++)
+        if (hides_ascii(&facts->references.span[one]))
+            return false;
+    if (is_plain(value) && !flag_plain_answer(facts, value, &answer, flags))
+        return false;
+    if (demands->looks_for_references && !(*flags & (REFERRED | RIVAL)))
+        *flags |= is_unshown(facts, value) ? UNSHOWN : 0;
+    *flags |= *flags & (REFERRED | RIVAL | UNSHOWN) && facts->references.count > 1 ? ALIASED : 0;
+    return true;
+}
+
+bool eee_flag_habits(const struct facts *facts, const struct demands *demands, uint64_t *flags) {
     const bool single = facts->interaction == SINGLE_TURN;
+    const uint32_t checks = demands->checks;
     return !hides_ascii(text_of(facts, INTERACTION)) &&
            (!(checks & ES320) || flag_prompt(facts, flags)) &&
            (!(checks & ES303 && single) || flag_source(facts, flags)) &&
-           (!(checks & ES808) || flag_answer(facts, single, flags));
+           (!(checks & ES808) || flag_answer(facts, demands, single, flags));
 }

@@ -6,8 +6,8 @@
 #include "eee_row.h"
 
 /* Flag, for those of the rules ES303, ES320 and ES808 that are enabled, whether the prompt of a row
-   holds its question, its output its answer, and whether the answer is a reference. Return false for
-   a row that is for others to look at. */
-bool eee_flag_habits(const struct facts *facts, uint32_t checks, uint64_t *flags);
+   holds its question, its output its answer, and whether the answer is a reference, or shows one.
+   Return false for a row that is for others to look at. */
+bool eee_flag_habits(const struct facts *facts, const struct demands *demands, uint64_t *flags);
 
 #endif

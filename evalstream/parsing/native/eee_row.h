@@ -146,6 +146,7 @@ struct demands {
     int32_t compares;                /* whether rows of one sample are compared: their choices, too */
     int32_t identity;                /* how samples are identified, if they are wanted */
     int32_t counts_turns;            /* whether num_turns may not be null where turns are */
+    int32_t looks_for_references;    /* whether a right answer shows a reference */
     uint32_t checks;                 /* the rules that are enabled, as bits */
     char transcript[16];             /* what the transcript is called */
 };
@@ -178,6 +179,7 @@ enum flag {
     REFERRED = 4194304, /* the answer is a reference, or */
     RIVAL = 8388608, /* a letter, integer or word that none of them can stand for */
     ALIASED = 16777216, /* and there are several references */
+    UNSHOWN = 134217728, /* a right answer that shows nothing of any reference */
 };
 
 /* Where the texts of a row are: one behind the other, each ends where the next one starts. */

@@ -1,6 +1,7 @@
 """Salvage: whole rows byte for byte, everything else beside them, and nothing lost between."""
 
 import base64
+import bz2
 import gzip
 import json
 from pathlib import Path
@@ -29,8 +30,9 @@ def saved(folder: Path, data: bytes, name: str = "rows.jsonl", **more: Any) -> e
 
 
 def rest_of(folder: Path) -> list[dict[str, Any]]:
-    """Return the entries of the rest, with their bytes."""
-    entries = list(map(json.loads, (folder / f"good{REST}").read_bytes().splitlines()))
+    """Return the entries of the rest, with their bytes; none without such a file."""
+    path = folder / f"good{REST}"
+    entries = list(map(json.loads, path.read_bytes().splitlines())) if path.exists() else []
     for entry in entries:
         text = entry.get("text")
         entry["data"] = base64.b64decode(entry["base64"]) if text is None else text.encode()
@@ -43,7 +45,27 @@ def test_a_whole_file_is_copied_byte_for_byte(tmp_path: Path) -> None:
         outcome = saved(tmp_path, data)
         assert (outcome.exit_code, outcome.rows, outcome.lost) == (0, 8, 0)
         assert (tmp_path / "good").read_bytes().removesuffix(b"\n") == data.removesuffix(b"\n")
-        assert rest_of(tmp_path) == []
+        assert not (tmp_path / f"good{REST}").exists()
+
+
+def test_a_rest_of_an_earlier_salvage_is_emptied_and_a_named_one_is_made(tmp_path: Path) -> None:
+    saved(tmp_path, GOOD + b"INFO\n")
+    assert len(rest_of(tmp_path)) == 1
+    saved(tmp_path, GOOD)
+    assert rest_of(tmp_path) == []
+    saved(tmp_path, GOOD, rest=tmp_path / "named")
+    assert (tmp_path / "named").read_bytes() == b""
+
+
+def test_outputs_are_compressed_as_their_names_say(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(GOOD + b"INFO\n")
+    evalstream.salvage(path, tmp_path / "good.jsonl.gz", tmp_path / "rest.jsonl.bz2")
+    assert gzip.decompress((tmp_path / "good.jsonl.gz").read_bytes()) == GOOD
+    rest = bz2.decompress((tmp_path / "rest.jsonl.bz2").read_bytes())
+    assert json.loads(rest)["text"] == "INFO"
+    evalstream.salvage(path, tmp_path / "other.gz")
+    assert json.loads((tmp_path / f"other.gz{REST}").read_bytes())["text"] == "INFO"
 
 
 def test_rows_are_saved_out_of_torn_lines(tmp_path: Path) -> None:

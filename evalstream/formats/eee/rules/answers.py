@@ -27,6 +27,10 @@ ANSWER: Final = "answer"
 Of `ANSWER` the place of the row's result stands before the strain.
 """
 
+UNSHOWN: Final = 2
+"""What stands in the key of a right answer that shows nothing of any reference, in place of whether
+it is one."""
+
 STRAINS: Final = 256
 """Rows of one evaluation_name are of one strain: parts of a benchmark have habits of their own.
 
@@ -73,14 +77,7 @@ def is_reference(row: Row) -> bool | None:
     False only for a letter, an integer or a word that can stand for none of them. None also where
     the text of a choice may be the letter or the number of another one.
     """
-    answers, sample = row.get("answer_attribution"), row.get("input")
-    if answers.__class__ is not list or len(answers) > 1:
-        return None
-    if answers:
-        text = member(answers[0], "extracted_value")
-    else:
-        texts = output_texts(row) if row.get("interaction_type") == SINGLE_TURN else ()
-        text = texts[0] if len(texts) == 1 else None
+    sample, text = row.get("input"), only_answer(row)
     reference, choices = member(sample, "reference"), member(sample, "choices")
     references = [reference] if reference.__class__ is str else reference
     value = plain_text(text)
@@ -96,6 +93,17 @@ def is_reference(row: Row) -> bool | None:
         return True
     rivals = all(text is not None and _are_rivals(value, text, listed) for text in known)
     return False if rivals else None
+
+
+def only_answer(row: Row) -> Any:
+    """Return the only answer attributed, or without one the only output of a single turn."""
+    answers = row.get("answer_attribution")
+    if answers.__class__ is not list or len(answers) > 1:
+        return None
+    if answers:
+        return member(answers[0], "extracted_value")
+    texts = output_texts(row) if row.get("interaction_type") == SINGLE_TURN else ()
+    return texts[0] if len(texts) == 1 else None
 
 
 def has_several_references(row: Row) -> bool:
@@ -117,7 +125,7 @@ def describe_exceptions(facts: RunFacts, habit: str, lack: str) -> Iterator[tupl
         if rows and keeping >= MOST * rows:
             found.append((first, rows))
     if found:
-        yield f"{lack} in {kept:,} other rows (first {facts.at(min(found)[0])})", _sum_rows(found)
+        yield f"{lack} in {kept:,} other rows (first {facts.at(min(found)[0])})", sum_rows(found)
 
 
 def find_misjudged(facts: RunFacts, place: int) -> Iterator[Misjudged]:
@@ -140,10 +148,11 @@ def find_misjudged(facts: RunFacts, place: int) -> Iterator[Misjudged]:
             found[True].append((right[1], right[0]))
     for is_right, some in found.items():
         if some:
-            yield Misjudged(is_right, _sum_rows(some), min(some)[0], agreed)
+            yield Misjudged(is_right, sum_rows(some), min(some)[0], agreed)
 
 
-def _sum_rows(found: Sequence[tuple[int, int]]) -> int:
+def sum_rows(found: Sequence[tuple[int, int]]) -> int:
+    """Return how many rows there are in pairs of a line and rows."""
     return sum(rows for _, rows in found)
 
 
@@ -299,6 +308,11 @@ def chooses_right(row: Row, result: Result | None) -> bool | None:
 
 _BY_LIKELIHOOD: Final = "acc"
 """The result of lm-eval whose score says whether the most likely choice is the target."""
+
+
+def is_by_lm_eval(library: str | None) -> bool:
+    """Tell whether lm-eval wrote a run, or no library is named."""
+    return library is None or "".join(split_words(library)).startswith("lmeval")
 
 
 def _is_decimal(choice: Any) -> bool:

@@ -13,13 +13,15 @@ from evalstream.formats.eee.facts import RowContext, RunFacts
 from evalstream.formats.eee.row_view import has_error
 from evalstream.formats.eee.rules.answers import (
     NUMBERS,
+    Misjudged,
     chooses_right,
     find_misjudged,
+    is_by_lm_eval,
     is_right_for_nothing,
     matches_reference,
     read_exact_answer,
-    split_words,
 )
+from evalstream.formats.eee.rules.searched_answers import find_contradicted, list_searching
 from evalstream.formats.eee.score_scale import (
     is_extreme,
     is_of_correctness,
@@ -99,7 +101,7 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
         at["pointer"], at["found"] = "/evaluation/is_correct", True
         yield ES808.violation(message, severity=Severity.WARNING, **at)
         return
-    is_chosen = chooses_right(row, result) if kept or _is_by_lm_eval(library) else None
+    is_chosen = chooses_right(row, result) if kept or is_by_lm_eval(library) else None
     if is_chosen is not None and score != (best if is_chosen else worst):
         is_not = "" if is_chosen else "not "
         message = f"extracted_value is {is_not}the choice that the reference numbers, but the score"
@@ -230,8 +232,7 @@ def _half_right(facts: RunFacts) -> Iterator[Violation]:
             continue
         if result.kind is not kinds.MEAN or len(scores.values or ()) != 2 or scores.unscored:
             continue
-        cover = facts.coverage.of(result.place)
-        if cover.repeats > cover.samples:
+        if not _has_single_rows(result, facts):
             continue
         if scores.least != scale.worst or scale.best is None or not right < scale.best < math.inf:
             continue
@@ -255,8 +256,13 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
     """Report results whose rows do not judge equal scores, or like answers, in the same way."""
     yield from _called_both(facts)
     yield from _half_right(facts)
+    searching = list_searching(facts.context.library, facts.context.results)
     for result in facts.context.results:
         misjudged = list(find_misjudged(facts, result.place))
+        if result.place in searching and _has_single_rows(result, facts):
+            sure = {found.is_right: found for found in find_contradicted(facts, result.place)}
+            misjudged = [found for found in misjudged if found.is_right not in sure]
+            yield from (_contradicted(result, found, facts) for found in sure.values())
         for found in misjudged if misjudged and _is_of_single_answers(result, facts) else ():
             answer = "is no reference" if found.is_right else "is a reference"
             message = (
@@ -269,10 +275,26 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
             )
 
 
+def _contradicted(result: Result, found: Misjudged, facts: RunFacts) -> Violation:
+    answer = "shows no reference" if found.is_right else "is the reference"
+    message = (
+        f"is_correct is {str(found.is_right).lower()} though the answer {answer} (first"
+        f" {facts.at(found.first)}), and {result.scorer or result.metric} looks for one"
+    )
+    pointer = f"{RESULTS}/{result.place}"
+    return ES808.violation(message, pointer, severity=Severity.WARNING, count=found.rows)
+
+
+def _has_single_rows(result: Result, facts: RunFacts) -> bool:
+    """Tell whether samples have one row each: the score of repeats may be that of all of them."""
+    cover = facts.coverage.of(result.place)
+    return cover.repeats <= cover.samples
+
+
 def _is_of_single_answers(result: Result, facts: RunFacts) -> bool:
     """Tell whether scores judge one answer each: no grades, and none of all repeats of a sample."""
-    cover, scale = facts.coverage.of(result.place), read_scale(result)
-    if scale is None or scale.is_turned or cover.repeats > cover.samples:
+    scale = read_scale(result)
+    if scale is None or scale.is_turned or not _has_single_rows(result, facts):
         return False
     if result.metric is not None:
         exact = result.metric.removeprefix("quasi_").removeprefix("prefix_")
@@ -342,10 +364,6 @@ def _scores_one_answer(row: Row, result: Result | None, library: str | None) -> 
     if (library or "").strip().casefold() == _SCORED_BY_HELM:
         return False
     return not _grades(row, result) and not metrics.is_of_quality(_metric_of(row, result))
-
-
-def _is_by_lm_eval(library: str | None) -> bool:
-    return library is None or "".join(split_words(library)).startswith("lmeval")
 
 
 def _show_score(score: Any) -> Any:

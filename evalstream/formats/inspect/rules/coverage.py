@@ -57,8 +57,16 @@ def _planned(log: LogView) -> _Planned | None:
     return _Planned(chosen, least, max(end - start, 0))
 
 
+_LISTED_SINCE: Final = (0, 3, 43)
+"""The release from which on each log has the number of samples of its dataset, and their ids."""
+
+
 def _missing(log: LogView) -> Iterator[Violation]:
-    planned = _planned(log)
+    planned, dataset = _planned(log), log.eval.get("dataset")
+    lacking = [one for one in ("samples", "sample_ids") if member(dataset, one) is None]
+    if lacking and log.is_finished and not () < log.release < _LISTED_SINCE:
+        message = f"the dataset has no {lacking[0]}, which tells what samples were to be run"
+        yield INS202.violation(message, log.at("eval", "dataset"), found=dataset)
     if planned is not None and planned.chosen < planned.least:
         message = "the dataset and the limit have more samples than were to be run"
         place = log.at("eval", "dataset", "sample_ids")

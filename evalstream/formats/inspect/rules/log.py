@@ -22,7 +22,7 @@ from evalstream.formats.inspect.values import is_count
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import member, text_or_none, type_name
+from evalstream.parsing.json import member, short_text, text_or_none, type_name
 from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 from evalstream.rules.base import declare_rule
 
@@ -149,7 +149,7 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
         silent = set[str]().union(*(find_silent_metrics(log, one.value) for one in found))
         of_scorer = member(scorer, "metrics")
         for metric in list_or_empty(of_scorer if of_task is None else of_task) if found else ():
-            full = str(member(metric, "name") or "")
+            full = short_text(member(metric, "name") or "")
             short = full.removeprefix(OURS)
             is_told = short in names or full.rpartition("/")[2] in groups
             if full and not is_told and short not in _OF_ANY_SHAPE:
@@ -194,7 +194,7 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
             place = log.place_of_score(index, "metrics", metric.key)
             names = ", ".join(dict.fromkeys(one.name for one in known or ())) or "none"
             yield INS307.violation(
-                f"the scorer {scorer} does not declare the metric {metric.formula}",
+                f"the scorer {short_text(scorer)} does not declare the metric {metric.formula}",
                 place,
                 expected=names,
                 found=metric.formula,
@@ -202,7 +202,7 @@ def _of_result(log: LogView, index: int, result: Mapping[str, Any]) -> Iterator[
             )
         elif not _fits_declaration(log, found.params, metric.params):
             yield INS307.violation(
-                f"the scorer {scorer} declares {metric.formula} with other parameters",
+                f"the scorer {short_text(scorer)} declares {metric.formula} with other parameters",
                 log.place_of_score(index, "metrics", metric.key, "params"),
                 expected=dict(found.params),
                 found=dict(metric.params),

@@ -187,16 +187,19 @@ def _other_settings(sample: SampleView) -> Iterator[Violation]:
 def _hidden_ends(sample: SampleView) -> Iterator[Violation]:
     """Report an error or a limit that the events have, and the sample has not.
 
-    A scorer may fail after a user has stopped the sample; a solver may go on after a limit that it
-    has set itself.
+    A scorer may fail after a user has stopped the sample; solvers and scorers of one's own may go
+    on after a limit that they have set themselves.
     """
     is_failed = sample.has_failed or member(sample.value.get("limit"), "type") == "operator"
-    for kind, noun, is_told, severity in (
-        ("error", "an error", is_failed, None),
-        ("sample_limit", "a limit", sample.is_stopped, Severity.WARNING),
+    is_plain = sample.has_plain_plan and sample.is_recent
+    for kind, noun, is_told in (
+        ("error", "an error", is_failed),
+        ("sample_limit", "a limit", sample.is_stopped),
     ):
-        for index, _ in () if is_told else sample.events(kind)[:1]:
+        for index, event in () if is_told else sample.events(kind)[:1]:
             message = f"the events have {noun}, and the sample has none"
+            may_be_own = not is_plain or "scorer" in sample.spans_around(event)
+            severity = Severity.WARNING if kind == "sample_limit" and may_be_own else None
             yield INS208.violation(message, sample.at("events", index), severity=severity)
 
 

@@ -15,6 +15,7 @@ from evalstream.formats.lm_eval.call_arguments import (
     parse_argument,
 )
 from evalstream.formats.lm_eval.format import results_time
+from evalstream.formats.lm_eval.harness_tasks import list_plain_members
 from evalstream.formats.lm_eval.row import text_hash
 from evalstream.formats.lm_eval.scoring_plan import (
     AGGREGATIONS,
@@ -27,7 +28,7 @@ from evalstream.formats.lm_eval.scoring_plan import (
     REGISTERED,
     ROLLING,
 )
-from evalstream.formats.lm_eval.views import ListedMetric, Results
+from evalstream.formats.lm_eval.views import ListedMetric, Results, is_function
 from evalstream.formats.lm_eval.written_numbers import as_decimal
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing import json
@@ -326,8 +327,17 @@ def _bound_figures(results: Results, task: str) -> Iterator[Violation]:
             yield contradiction(message, ("results", task, key), expected, figure.value)
 
 
+def _functions(results: Results, task: str) -> Iterator[Violation]:
+    """Report functions that a task of the harness does not have: no score is derived beside them."""
+    config = results.config(task)
+    for name in filter(lambda one: is_function(config.get(one)), list_plain_members(task)):
+        message = f"{name} of {task} is a function, and that task has none in the harness"
+        yield contradiction(message, ("configs", task, name), None, config[name])
+
+
 _OF_TASKS: Final = (
     *(_metrics, _shots, _metadata, _identity, _arguments, _check_limit, _bound_figures),
+    _functions,
 )
 """Checks of the members of one task."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from evalstream.formats.lm_eval.response_filters import is_known_step, pattern_cost
+from evalstream.formats.lm_eval.response_filters import is_known_step, pattern_costs
 from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, parse_digest
 from evalstream.formats.lm_eval.scoring_plan import CHOICE, GENERATE, LIKELIHOOD, ROLLING
 from evalstream.formats.lm_eval.views import NO_FILTER, NO_STDERR, Results, TaskFacts, with_results
@@ -224,7 +224,7 @@ def _pattern(path: Path, found: Any) -> Iterator[Violation]:
     yield from _optional(path, found, types="string")
     if isinstance(found, str):
         try:
-            pattern_cost(found)
+            pattern_costs(found)
         except (re.error, OverflowError, RecursionError) as error:
             message = f"the pattern cannot be read, so that nothing is compared with it: {error}"
             yield _malformed(path, message, None, found, Severity.WARNING)

@@ -185,29 +185,36 @@ _SHOWN: Final = {DOC: "doc", PROMPT: "the first argument of the first request", 
 def row_scores(
     row: Mapping[str, Any], plan: ScoringPlan, count: Callable[[str], None]
 ) -> Iterator[Violation]:
-    """Return the violations of the answers and the metrics of a row; `count` takes what is derived."""
-    yield from _check_filtered(row, plan)
+    """Return the violations of the metrics of a row; `count` takes what is derived.
+
+    A function of the task may give other scores than the harness does.
+    """
     listed = dict(iterate_metrics(row))
     for derived in derive_scores(row, plan):
         if derived.metric in listed:
-            count(derived.metric)
-            yield from _check_derived(derived, listed[derived.metric])
+            found = list(_check_derived(derived, listed[derived.metric]))
+            if not (plan.is_own and found):
+                count(derived.metric)
+                yield from found
 
 
-def _check_filtered(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
+def check_filtered(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
+    """Report filtered answers of a row that its filter does not give.
+
+    Raises NotFollowed where that is not known.
+    """
     filters = dict(plan.filters)
     # A row that names no filter is of one of them.
     name = str(row["filter"]) if "filter" in row else None
     chains = filters.values() if name is None else filter(None, [filters.get(name)])
-    with suppress(NotFollowed):
-        found = [follows(steps, row.get("resps"), row.get("filtered_resps")) for steps in chains]
-        if found and not any(is_right for is_right, _ in found):
-            yield LME211.violation(
-                f"filtered_resps is not what {'a' if name is None else 'the'} filter makes of resps",
-                "/filtered_resps",
-                expected=found[0][1],
-                found=row.get("filtered_resps"),
-            )
+    found = [follows(steps, row.get("resps"), row.get("filtered_resps")) for steps in chains]
+    if found and not any(is_right for is_right, _ in found):
+        yield LME211.violation(
+            f"filtered_resps is not what {'a' if name is None else 'the'} filter makes of resps",
+            "/filtered_resps",
+            expected=found[0][1],
+            found=row.get("filtered_resps"),
+        )
 
 
 def fitting_filters(row: Mapping[str, Any], plan: ScoringPlan) -> frozenset[str]:

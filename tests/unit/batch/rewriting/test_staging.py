@@ -19,13 +19,16 @@ def _held(target: str, ready: Event, done: Event) -> None:
         done.wait(30)
 
 
-def test_a_folder_is_removed_at_the_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_folder_is_removed_at_the_end(is_there: bool, tmp_path: Path) -> None:
+    if is_there:
+        (tmp_path / "new").mkdir()
     with Staging(str(tmp_path / "new")) as staging:
         Path(staging.path("data/c/x.json")).write_text("{}")
         assert Path(staging.folder).parent == tmp_path / "new"
         staging.clear()
         assert not list(Path(staging.folder).rglob("*.json"))
-    assert list((tmp_path / "new").iterdir()) == []
+    assert [*tmp_path.rglob("*")] == ([tmp_path / "new"] if is_there else [])
 
 
 @pytest.mark.parametrize("is_dry", [False, True])

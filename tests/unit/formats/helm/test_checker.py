@@ -500,6 +500,13 @@ def test_a_copy_of_another_perturbation_counts_in_its_own_figures() -> None:
     assert "HLM103" in codes(report)
 
 
+def test_the_name_of_a_perturbation_is_shown_as_json() -> None:
+    name = {"kind": None}
+    edit(ENTRIES, lambda entries: entries[1]["perturbation"].update(name=name))
+    messages = [one.message for one in check() if one.code in {"HLM202", "HLM203"}]
+    assert any('under {"kind":null}' in message for message in messages)
+
+
 def test_names_of_early_releases_have_neither_split_nor_perturbation() -> None:
     """They were added to the entries in March 2023."""
 

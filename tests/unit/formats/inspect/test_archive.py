@@ -89,8 +89,21 @@ def test_an_unpacked_archive_is_not_checked_by_its_header(tmp_path: Path) -> Non
     with zipfile.ZipFile(io.BytesIO(sound())) as archive:
         archive.extractall(tmp_path)
     report = evalstream.check(tmp_path)
-    assert report.exit_code == 3
-    assert {one.code for one in report} == {"ES001", "ES007"}
+    assert (report.exit_code, len(report.runs)) == (3, 1)
+    assert [one.code for one in report] == ["ES001"]
+    assert "zip the content of its folder" in str(report.runs[0].incomplete_reason)
+    named = evalstream.check(sorted(tmp_path.rglob("*.json")))
+    assert [one.code for one in named] == ["ES001"]
+    for path in tmp_path.rglob("*.json"):
+        (run,) = evalstream.check(path).runs
+        assert run.incomplete_reason == report.runs[0].incomplete_reason
+
+
+def test_members_without_a_header_are_one_log(tmp_path: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO(sound())) as archive:
+        archive.extractall(tmp_path / "samples" / "run")
+    (tmp_path / "samples" / "run" / "header.json").unlink()
+    assert [one.code for one in evalstream.check(tmp_path)] == ["ES001"]
 
 
 def test_the_wide_end_of_an_archive_counts_its_entries(tmp_path: Path) -> None:

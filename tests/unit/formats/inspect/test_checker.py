@@ -159,6 +159,17 @@ TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
 }
 
 
+def test_names_that_are_objects_are_shown_as_json(tmp_path: Path) -> None:
+    log, name = sound_log(), {"kind": None}
+    log["eval"]["scorers"][0]["metrics"][0]["name"] = name
+    log["results"]["scores"][0]["scorer"] = log["reductions"][0]["scorer"] = name
+    (tmp_path / "run.json").write_text(json.dumps(log))
+    report = evalstream.check(tmp_path / "run.json")
+    shown = [one.message for one in report] + [one.label for one in report.runs[0].claims]
+    assert any('{"kind":null}' in text for text in shown)
+    assert not any("'kind'" in text for text in shown)
+
+
 def test_a_repeated_key_in_a_sample_is_found_at_its_place(tmp_path: Path) -> None:
     text = json.dumps(sound_log()).replace('"target": ', '"target": "x", "target": ', 1)
     (tmp_path / "run.json").write_text(text)

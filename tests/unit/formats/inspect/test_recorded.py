@@ -847,7 +847,19 @@ def test_an_end_that_was_hidden_is_found(tmp_path: Path) -> None:
     sample["events"][-1] = {"event": "sample_limit", "type": "token", "message": "m"}
     assert "INS208" not in warnings(log, tmp_path)
     del sample["limit"]
+    assert "INS208" in errors(log, tmp_path)
+    log["plan"]["steps"] = [{"solver": "own", "params": {}}]
     assert "INS208" in warnings(log, tmp_path)
+
+
+@each("dataset", [None, {}, {"name": "sums"}, {"samples": 1}, {"sample_ids": [1]}])
+def test_a_log_must_tell_what_samples_were_to_be_run(
+    dataset: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    log = sound_log()
+    log["samples"] = [one for one in log["samples"] if one["id"] == 1]
+    log["eval"]["dataset"] = dataset
+    assert "INS202" in errors(log, tmp_path)
 
 
 def _scorer_of_ones_own(log: Log) -> None:
@@ -1042,7 +1054,7 @@ STOPS = [{"id": 2, "epoch": one, "reason": "enough"} for one in (1, 2)]
         ({"logged_samples": 2}, [1, 2], False),
         ({"logged_samples": 4}, [1, 2], True),
         ({}, None, True),
-        ({"logged_samples": 2}, None, False),
+        ({"logged_samples": 2}, None, True),
     ],
 )
 def test_samples_that_no_stop_explains_are_missing(

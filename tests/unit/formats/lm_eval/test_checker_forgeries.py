@@ -450,6 +450,34 @@ def test_no_word_of_the_configuration_hides_a_raised_score(name: str, log: Log) 
     assert not errors(log.check("any_of")).isdisjoint({"LME106", "LME210", "LME306"})
 
 
+FUNCTION = "def process_results(doc, results):\n    return {'acc': 1.0}\n"
+
+
+def test_a_function_of_a_task_hides_no_single_raised_score(log: Log) -> None:
+    """Its scores are those of the harness in all rows, or in few of them by chance."""
+    log.config("quads")["process_results"] = FUNCTION
+    (run,) = log.check("quads").runs
+    assert (run.verdict, [one.text for one in run.checked if "derived" in one.text]) == (
+        "passed",
+        [],
+    )
+    raise_score(log, "quads", "acc")
+    (run,) = log.check("quads").runs
+    assert run.verdict == "unconfirmed"
+    assert (
+        run.remark == "acc of filter none cannot be derived from 1 row, and can be from all others"
+    )
+
+
+def test_a_function_of_a_task_may_give_other_scores(log: Log) -> None:
+    log.config("quads")["process_results"] = FUNCTION
+    for row in log.of("quads"):
+        row["acc"] = 0.5
+    set_mean(log, "quads", "acc")
+    report = log.check("quads")
+    assert (report.runs[0].verdict, errors(report)) == ("passed", set())
+
+
 @each("delimiter", [None, " x", "A:"])
 def test_another_delimiter_hides_no_raised_score(delimiter: str | None, log: Log) -> None:
     raise_score(log, "pairs", "acc")
@@ -514,10 +542,18 @@ def test_a_task_without_a_configuration_is_unconfirmed(log: Log) -> None:
 
 
 def test_answers_of_an_unknown_filter_are_not_verified(log: Log) -> None:
-    told = "filtered answers of none not verified"
+    told = "filtered answers not verified in 6 of 6 rows"
     assert told not in [one.text for one in log.check("any_of").runs[0].checked]
     log.config("any_of")["filter_list"] = [{"name": "none", "filter": [{"function": "<class>"}]}]
     assert told in [one.text for one in log.check("any_of").runs[0].checked]
+
+
+def test_an_answer_that_takes_too_long_to_filter_is_not_verified(log: Log) -> None:
+    steps = [{"function": "regex", "regex_pattern": "[0-9]+x"}, {"function": "take_first"}]
+    log.config("any_of")["filter_list"] = [{"name": "none", "filter": steps}]
+    log.of("any_of")[0]["resps"] = [["1" * 10_000]]
+    told = [one.text for one in log.check("any_of").runs[0].checked]
+    assert "filtered answers not verified in 1 of 6 rows" in told
 
 
 @each("answer", ["5", "5.0", "five"])

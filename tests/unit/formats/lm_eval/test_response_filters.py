@@ -12,8 +12,8 @@ from evalstream.formats.lm_eval.response_filters import (
     apply_chain,
     build_chain,
     follows,
+    is_bounded,
     is_known_step,
-    pattern_cost,
 )
 
 
@@ -100,6 +100,32 @@ def test_a_pattern_that_may_take_long_is_not_tried(pattern: str) -> None:
 @each(
     "pattern",
     [
+        *(r"#### (\-?[0-9\.\,]+)", "(-?[$0-9.,]{2,})|(-?[0-9]+)", "([A-E]).*", "so ([a-z ]*)x"),
+        r"The answer is (\-?[0-9\.\,]*[0-9]+)",
+        r"((?<=The answer is )(.*)(?=.)|(?<=answer is )(.*)(?=.))",
+    ],
+)
+def test_very_long_answers_are_searched_where_that_is_safe(pattern: str) -> None:
+    text = "1" * 200_000 + " so The answer is 2."
+    began = time.process_time()
+    assert given([text], regex(pattern), FIRST)
+    assert time.process_time() - began < 1
+
+
+@each(
+    "pattern",
+    ["[0-9]+x", "(?=[0-9]+)x", "(?:[0-9]+x)?", "1[0-9]*x", "[0-9]{9000,}", "(?i:so )([a-z ]*)x"],
+)
+def test_long_answers_are_not_searched_where_each_place_may_be_read_to_the_end(
+    pattern: str,
+) -> None:
+    assert is_bounded(pattern, "1" * 1_000)
+    assert not is_bounded(pattern, "1" * 10_000)
+
+
+@each(
+    "pattern",
+    [
         r"#### (\-?[0-9\.\,]+)",
         "(-?[$0-9.,]{2,})|(-?[0-9]+)",
         r"answer is \(?([ABCDEFGHIJ])\)?",
@@ -109,9 +135,7 @@ def test_a_pattern_that_may_take_long_is_not_tried(pattern: str) -> None:
     ],
 )
 def test_usual_patterns_are_tried_in_long_answers(pattern: str) -> None:
-    cost = pattern_cost(pattern)
-    assert cost is not None
-    assert cost.ways * 2_000 ** (cost.degree + 1) < 20_000_000
+    assert is_bounded(pattern, "so 1 and The answer is 2.\n" * 100)
 
 
 @each(

@@ -1,0 +1,86 @@
+"""Answers in which a scorer looks for a reference, and right ones that show none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from evalstream.formats.eee.aggregate import Result
+from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.rules.answers import (
+    ANSWER,
+    LONGEST_ANSWER,
+    STRAINS,
+    UNSHOWN,
+    Misjudged,
+    Row,
+    is_by_lm_eval,
+    only_answer,
+    sum_rows,
+)
+from evalstream.parsing.json import member
+from evalstream.parsing.lazy_regex import LazyPattern
+
+SEARCHING_SCORERS: Final = frozenset(
+    {"answer", "choice", "exact", "f1", "includes", "match", "pattern"}
+)
+"""Scorers of Inspect that call an answer right only if it shows a target (inspect_ai/scorer)."""
+
+_EXACT_MATCH: Final = "exact_match"
+"""The metric of lm-eval that compares the filtered response with a target."""
+
+
+def list_searching(library: str | None, results: Sequence[Result]) -> Sequence[int]:
+    """Return the places of results whose rows are right only if the answer shows a reference.
+
+    Of several scorers the converter of Inspect shows the answer of the last one.
+    """
+    name, scorers = (library or "").casefold(), {result.scorer for result in results}
+    if "inspect" in name:
+        is_alone = len(scorers) == 1 and SEARCHING_SCORERS.issuperset(scorers)
+        return [result.place for result in results] if is_alone else []
+    if not is_by_lm_eval(name):
+        return []
+    return [result.place for result in results if result.metric == _EXACT_MATCH]
+
+
+def find_contradicted(facts: RunFacts, place: int) -> Iterator[Misjudged]:
+    """Iterate over right answers of a result that surely are no reference, and wrong ones that are.
+
+    Of several references a scorer may want all.
+    """
+    entries = [one for one in facts.tally.habits.entries() if one[0][:2] == (ANSWER, place)]
+    for is_right, unlike in ((True, {False, UNSHOWN}), (False, {True})):
+        found = [
+            (line, rows)
+            for (_, _, strain, answered, judged), rows, line in entries
+            if judged == is_right and answered in unlike and (is_right or int(strain) < STRAINS)
+        ]
+        if found:
+            yield Misjudged(is_right, sum_rows(found), found[0][0], 0)
+
+
+def shows_no_reference(row: Row) -> bool:
+    """Tell whether an answer shows nothing of any reference: no word, and no digit if it has one.
+
+    False also for an answer without text, for references that are no list, which may be joined,
+    and for letters beyond ASCII.
+    """
+    text, references = only_answer(row), member(row.get("input"), "reference")
+    if references.__class__ is not list or not references or text.__class__ is not str:
+        return False
+    if not (text.strip(" ") and all(one.__class__ is str and one.isascii() for one in references)):
+        return False
+    return text.isascii() and all(_shows_nothing(text, one) for one in references)
+
+
+_BESIDE_WORDS = LazyPattern(r"[^0-9a-z]+")
+_DIGIT = LazyPattern(r"[0-9]")
+
+
+def _shows_nothing(text: str, reference: str) -> bool:
+    shown = _BESIDE_WORDS.sub("", text.lower())
+    words = _BESIDE_WORDS.sub(" ", reference.lower()).split()
+    if _DIGIT.search(reference) and _DIGIT.search(text):
+        return False
+    return bool(words) and not any(len(one) > LONGEST_ANSWER or one in shown for one in words)
