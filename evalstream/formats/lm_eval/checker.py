@@ -23,6 +23,7 @@ from evalstream.formats.lm_eval.format import (
 )
 from evalstream.formats.lm_eval.group_figures import judge_groups
 from evalstream.formats.lm_eval.log_tally import LogTotals
+from evalstream.formats.lm_eval.response_filters import may_take_long
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
 from evalstream.formats.lm_eval.rules import results as about_results
 from evalstream.formats.lm_eval.rules import samples as about_samples
@@ -31,7 +32,7 @@ from evalstream.formats.lm_eval.rules.row_contradictions import (
     find_missing_examples,
     find_row_contradictions,
 )
-from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, plan_scoring
+from evalstream.formats.lm_eval.scoring_plan import ScoringPlan, iterate_patterns, plan_scoring
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
 from evalstream.formats.lm_eval.views import Results, TaskFacts, with_results
 from evalstream.formats.lm_eval.written_numbers import as_written
@@ -45,7 +46,7 @@ from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN, Run
 from evalstream.model.run_summary import Checked, RunSummary
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json import member, short_text, text_or_none
 from evalstream.stats.claims.judgement import Judgement
 
 if TYPE_CHECKING:
@@ -323,9 +324,16 @@ def _describe_results(results: Results, beside: frozenset[str] | None) -> Iterat
 
 @with_results
 def _find_unconfigured(_facts: TaskFacts, task: str, results: Results) -> Iterator[str]:
-    """Yield that a task has no configuration, which releases write that also write n-shot."""
-    if "n-shot" in results.document and not results.config(task):
-        yield f"the results have no configuration of {printable(task)} to derive scores by"
+    """Yield what releases write of a task, and is missing or cannot be followed."""
+    name, config = printable(task), results.config(task)
+    if "n-shot" in results.document and not config:
+        yield f"the results have no configuration of {name} to derive scores by"
+    is_counted = results.samples(task).get("effective").__class__ is int
+    if isinstance(results.document.get("lm_eval_version"), str) and not is_counted:
+        yield f"the results do not tell how many samples of {name} there were"
+    for pattern in iterate_patterns(config):
+        if may_take_long(pattern):
+            yield f"a pattern of {name} may take too long to be followed: {short_text(pattern)}"
 
 
 def _find_underived(facts: TaskFacts) -> Iterator[str]:

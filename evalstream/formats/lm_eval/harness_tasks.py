@@ -41,11 +41,16 @@ _FAMILIES: Final = """
 _OF_TARGETS: Final = "copa logiqa medqa_4options race toxigen webqs winogrande"
 """Tasks of which a function gives the targets, and none the scores."""
 
+_OWN_FILTERS: Final = ("bbh_cot_zeroshot_", "bbh_zeroshot_")
+"""What the names of tasks begin with that have filters of their own."""
+
 
 def list_plain_members(task: str) -> tuple[str, ...]:
-    """Return the members of a task's configuration that are a function in no release."""
+    """Return the members of a task's configuration that have no function in any release."""
     if task in _OF_TARGETS.split():
-        return ("process_results",)
+        return ("process_results", "metric_list", "filter_list")
     names = *_SINGLE.split(), *(f"mmlu_{subject}" for subject in _SUBJECTS.split())
-    is_plain = task in names or task.startswith(tuple(_FAMILIES.split()))
-    return ("process_results", "doc_to_target") if is_plain else ()
+    if task not in names and not task.startswith(tuple(_FAMILIES.split())):
+        return ()
+    own_filters = () if task.startswith(_OWN_FILTERS) else ("filter_list",)
+    return ("process_results", "doc_to_target", "metric_list", *own_filters)

@@ -17,9 +17,13 @@ from typing import Any, Final
 from warnings import catch_warnings, simplefilter
 
 from evalstream.model.data_class import NamedTuple
+from evalstream.parsing.json import member
 
 MOST_STEPS: Final = 20_000_000
 """Most steps of a regular expression in an answer, about a fifth of a second."""
+
+MOST_REPEATS: Final = 2
+"""Most repeats of any length in one alternative of the patterns of the harness's tasks."""
 
 Apply = Callable[[Any], Any]
 
@@ -90,12 +94,14 @@ def as_texts(value: Any) -> Any:
 class PatternCost(NamedTuple):
     """The cost of a try in a text of n characters: at most `ways` times n to the power `degree`.
 
-    Before that, or at its start, the text has `opening`.
+    Before that, or at its start, the text has `opening`; only the first try may go beyond the
+    beginning of a text if that `is_anchored`.
     """
 
     degree: int = 0
     ways: int = 1
     opening: str = ""
+    is_anchored: bool = False
 
     def count_steps(self, text: str) -> int:
         """Return the most steps that all tries take together."""
@@ -103,6 +109,7 @@ class PatternCost(NamedTuple):
         places = range(1, len(opening) + 1)
         period = next((one for one in places if opening.startswith(opening[one:])), 1)
         starts = text.count(opening) * -(-len(opening) // period) if opening else size + 1
+        starts = 1 if self.is_anchored else starts
         each: int = self.ways * size**self.degree
         return size * max(len(opening), 1) + starts * each
 
@@ -126,18 +133,33 @@ def pattern_costs(pattern: str) -> tuple[PatternCost, ...] | None:
     parser = import_module("re._parser")
     with catch_warnings():
         simplefilter("ignore")
-        folds_case = re.compile(pattern).flags & re.IGNORECASE
+        flags = re.compile(pattern).flags
         found = []
         for items in _alternatives(parser.parse(pattern)):
             cost = _cost_of_all(items, is_last=True)
             if cost is None:
                 return None
-            found.append(cost if folds_case else cost._replace(opening=_opening(items)))
+            is_anchored = items[:1] == [_BEGINNING] and not flags & re.MULTILINE
+            opening = "" if flags & re.IGNORECASE else _opening(items)
+            found.append(cost._replace(opening=opening, is_anchored=is_anchored))
     return tuple(found)
+
+
+def may_take_long(pattern: Any) -> bool:
+    """Tell whether a search takes long in a usual text: no pattern of the harness's tasks does."""
+    if not isinstance(pattern, str):
+        return True
+    try:
+        costs = pattern_costs(pattern)
+    except (re.error, RecursionError, OverflowError):
+        return False
+    return costs is None or any(one.degree > MOST_REPEATS for one in costs)
 
 
 Parsed = tuple[Any, Any]
 """An operation of a parsed pattern and its argument."""
+
+_BEGINNING: Final = next(iter(import_module("re._parser").parse("^")))
 
 
 def _alternatives(parsed: Iterable[Parsed]) -> Iterator[list[Parsed]]:
@@ -252,6 +274,13 @@ _KNOWN: Final[Mapping[str, Callable[..., Apply]]] = {
     "map": _replace,
 }
 """The filters of the harness that need nothing but the answers."""
+
+
+def needs_code(step: Any) -> bool:
+    """Tell whether a step of a filter is a class of a task, or a filter that takes a function."""
+    name = str(member(step, "function"))
+    return name == "custom" or name.startswith("<")
+
 
 _OF_DOCS: Final = frozenset(
     {"custom", "decontaminate", "format_span", "multi_choice_regex", "regex_pos"}

@@ -15,6 +15,7 @@ from evalstream.formats.lm_eval.views import Results, is_function
 from evalstream.model.claim import Reason
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.parsing.json import member
+from evalstream.parsing.json_values import objects
 from evalstream.stats.claims import corpus_metrics, kinds
 from evalstream.stats.claims.corpus_metrics import TRANSLATION, Statistic, has_translation_metrics
 from evalstream.stats.claims.kinds import ClaimKind, kind_named
@@ -316,6 +317,17 @@ def filter_steps(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         steps = one.get("filter") if isinstance(one, dict) else None
         if isinstance(steps, list) and isinstance(one.get("name"), str):
             yield one["name"], json.dumps(steps)
+
+
+def iterate_patterns(config: Mapping[str, Any]) -> Iterator[Any]:
+    """Iterate over the regular expressions in the filters and the metrics of a task."""
+    for _, one in objects(config.get("filter_list")):
+        for _, step in objects(one.get("filter")):
+            if step.get("function") == "regex" and "regex_pattern" in step:
+                yield step["regex_pattern"]
+    for _, one in objects(config.get("metric_list")):
+        ignored = one.get("regexes_to_ignore")
+        yield from ignored if isinstance(ignored, list) else [ignored] if ignored else []
 
 
 _FIELD: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")

@@ -16,6 +16,7 @@ from evalstream.formats.lm_eval.call_arguments import (
 )
 from evalstream.formats.lm_eval.format import results_time
 from evalstream.formats.lm_eval.harness_tasks import list_plain_members
+from evalstream.formats.lm_eval.response_filters import needs_code
 from evalstream.formats.lm_eval.row import text_hash
 from evalstream.formats.lm_eval.scoring_plan import (
     AGGREGATIONS,
@@ -31,7 +32,7 @@ from evalstream.formats.lm_eval.scoring_plan import (
 from evalstream.formats.lm_eval.views import ListedMetric, Results, is_function
 from evalstream.formats.lm_eval.written_numbers import as_decimal
 from evalstream.model.finding import Severity, Violation
-from evalstream.parsing import json
+from evalstream.parsing import json, json_values
 from evalstream.parsing.json import text_or_none
 from evalstream.parsing.json_values import holds_double, object_or_empty
 from evalstream.rules.base import declare_rule
@@ -330,9 +331,17 @@ def _bound_figures(results: Results, task: str) -> Iterator[Violation]:
 def _functions(results: Results, task: str) -> Iterator[Violation]:
     """Report functions that a task of the harness does not have: no score is derived beside them."""
     config = results.config(task)
-    for name in filter(lambda one: is_function(config.get(one)), list_plain_members(task)):
-        message = f"{name} of {task} is a function, and that task has none in the harness"
-        yield contradiction(message, ("configs", task, name), None, config[name])
+    for name in list_plain_members(task):
+        found = config.get(name)
+        steps = [
+            step
+            for _, one in json_values.objects(found)
+            for step in json_values.list_or_empty(one.get("filter"))
+        ]
+        metrics = [one.get("metric") for _, one in json_values.objects(found)]
+        if any(map(is_function, [found, *metrics])) or any(map(needs_code, steps)):
+            message = f"{name} of {task} has a function, and that task has none in the harness"
+            yield contradiction(message, ("configs", task, name), None, found)
 
 
 _OF_TASKS: Final = (

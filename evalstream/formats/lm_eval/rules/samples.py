@@ -70,7 +70,8 @@ def _absent(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation
     if not facts.totals.rows or NO_FILTER in facts.totals.filters:
         return
     names = results.filters(task)
-    known = set(names or [NONE])
+    is_default = results.config(task).get("filter_list") is None
+    known = {NONE} if is_default else set(names)
     for name in facts.totals.filters if results.metric_list(task) is not None else ():
         if name not in known:
             message = f"rows have filter {name!r}, which the configuration of {task} does not have"

@@ -556,6 +556,30 @@ def test_an_answer_that_takes_too_long_to_filter_is_not_verified(log: Log) -> No
     assert "filtered answers not verified in 1 of 6 rows" in told
 
 
+OPEN: dict[str, Callable[[Log], object]] = {
+    "no numbers of samples": lambda log: log.document["n-samples"].pop("any_of"),
+    "a metric with a hostile pattern": lambda log: listed(log, "any_of", "exact_match").update(
+        regexes_to_ignore=["(a+)+b"]
+    ),
+    "a filter with a hostile pattern": lambda log: log.config("any_of").update(
+        filter_list=[
+            {"name": "none", "filter": [{"function": "regex", "regex_pattern": "(a+)+b|(.*)"}]}
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_what_cannot_be_followed_or_counted_is_unconfirmed(name: str, log: Log) -> None:
+    OPEN[name](log)
+    assert log.check("any_of").runs[0].verdict == "unconfirmed"
+
+
+def test_a_list_without_filters_has_no_rows(log: Log) -> None:
+    log.config("any_of")["filter_list"] = []
+    assert "LME206" in errors(log.check("any_of"))
+
+
 @each("answer", ["5", "5.0", "five"])
 def test_an_answer_of_an_unknown_filter_may_be_a_number(answer: str, log: Log) -> None:
     log.config("any_of")["filter_list"] = [{"name": "none", "filter": [{"function": "<class>"}]}]

@@ -100,6 +100,7 @@ def test_a_pattern_that_may_take_long_is_not_tried(pattern: str) -> None:
 @each(
     "pattern",
     [
+        r"^\s*([A-D])",
         *(r"#### (\-?[0-9\.\,]+)", "(-?[$0-9.,]{2,})|(-?[0-9]+)", "([A-E]).*", "so ([a-z ]*)x"),
         r"The answer is (\-?[0-9\.\,]*[0-9]+)",
         r"((?<=The answer is )(.*)(?=.)|(?<=answer is )(.*)(?=.))",
