@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -10,13 +9,13 @@ from typing import Any, Final
 
 from evalstream.formats.eee.claims import Claims, read_claims
 from evalstream.formats.eee.metrics import (
+    bound,
     find_scorer,
     is_qualified,
     list_names,
     metric_kind,
     own_name,
 )
-from evalstream.formats.eee.used_samples import SOURCE_DATA, read_used_samples
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.row_record import UNJOINED
 from evalstream.model.text import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalise_digest
@@ -24,11 +23,11 @@ from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import Numbered, object_or_empty, objects, read_number, to_float
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.kinds import KIND_BY_NAME, ClaimKind
-from evalstream.stats.claims.rounding import NOTHING, ROUNDING
 from evalstream.stats.tally import FEW_VALUES, MOST_VALUES
 
 DETAILS: Final = "/detailed_evaluation_results"
 RESULTS: Final = "/evaluation_results"
+SOURCE_DATA: Final = "source_data"
 
 USUAL_ALGORITHMS: Final = ("sha256",)
 """The digests of a rows file whose aggregate declares none."""
@@ -289,21 +288,6 @@ def tasks_in_name(name: str) -> Iterator[str]:
     return (" on ".join(rest[place:]) for place in range(len(rest)))
 
 
-def is_alike(score: Any, limit: float) -> bool:
-    """Return whether a score exceeds a bound only by the rounding error of float sums."""
-    known = to_float(score)
-    return known is not None and math.isclose(
-        known, limit, rel_tol=float(ROUNDING), abs_tol=float(NOTHING)
-    )
-
-
-def bound(value: Any) -> float | None:
-    """Return a bound of scores: a number, or an infinity written as a string (from 0.2.3 on)."""
-    if value in ("Infinity", "-Infinity"):
-        return float(value)
-    return to_float(value)
-
-
 def _figures(index: int, result: dict[str, Any]) -> Figures:
     details = object_or_empty(result.get("score_details"))
     metric, uncertainty = result.get("metric_config"), details.get("uncertainty")
@@ -316,7 +300,7 @@ def _result(index: int, result: dict[str, Any]) -> Result:
     source = object_or_empty(result.get("source_data"))
     name, levels = text_or_none(result.get("evaluation_name")), metric.get("level_names")
     names = list_names(metric, name)
-    data, (most_tokens, most_turns) = read_used_samples(source), _read_limits(result)
+    data, (most_tokens, most_turns) = _read_used_samples(source), _read_limits(result)
     return Result(
         place=index,
         id=text_or_none(result.get("evaluation_result_id")),
@@ -358,3 +342,50 @@ def _read_limits(result: Mapping[str, Any]) -> tuple[float | None, float | None]
         most *= tries
     turns = to_float(member(member(settings, "eval_limits"), "message_limit"))
     return None if member(settings, "reasoning") is True else most, turns
+
+
+class _UsedSamples(NamedTuple):
+    """The number of samples of a dataset, the used ones, and the member that says so.
+
+    `lists_evenly` says that the used ones are listed equally often.
+    """
+
+    number: int | None
+    ids: frozenset[str] | None
+    place: str = SOURCE_DATA
+    lists_evenly: bool = True
+
+
+def _read_used_samples(source: Mapping[str, Any]) -> _UsedSamples:
+    """Read which samples there are.
+
+    For a dataset that is not one of Hugging Face, the converter of Inspect's logs writes them as
+    texts in additional_details, the ids with commas between them. If there seem to be more ids than
+    samples, they have commas themselves.
+    """
+    listed, details = source.get("sample_ids"), source.get(_DETAILS)
+    if isinstance(listed, list) or "samples_number" in source or not isinstance(details, dict):
+        number = _whole(source.get("samples_number"))
+        if not isinstance(listed, list):
+            return _UsedSamples(number, None)
+        known = frozenset(map(str, listed))
+        is_even = len(known) == len(listed) or len({*Counter(map(str, listed)).values()}) == 1
+        return _UsedSamples(number, known, lists_evenly=is_even)
+    number, texts = details.get("samples_number"), details.get("sample_ids")
+    if not (isinstance(number, str) and number.isdecimal() and len(number) < MOST_DIGITS):
+        return _UsedSamples(None, None)
+    parts = texts.split(",") if isinstance(texts, str) and texts else []
+    ids = frozenset(parts) if 0 < len(parts) <= int(number) else None
+    return _UsedSamples(int(number), ids, f"{SOURCE_DATA}/{_DETAILS}")
+
+
+_DETAILS: Final = "additional_details"
+
+MOST_DIGITS: Final = 16
+"""Numbers of samples have fewer digits."""
+
+
+def _whole(value: Any) -> int | None:
+    """Return a number that is an integer for JSON Schema, as 20.0 is, else None."""
+    known = to_float(value)
+    return int(value) if known is not None and known.is_integer() else None

@@ -13,7 +13,6 @@ from evalstream.formats.eee.exact_path import ExactPath, Row
 from evalstream.formats.eee.row_groups import is_aggregated_notice, notice_key
 from evalstream.formats.eee.row_view import answer_digest, choices_digest, has_error
 from evalstream.formats.eee.rules import answers
-from evalstream.formats.eee.rules.searched_answers import shows_no_reference
 from evalstream.formats.eee.rules.source import compare_log
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
@@ -315,6 +314,9 @@ class BlockPass:
         if is_right is not None and self._exact_path.judges:
             answered: int | None = answers.is_reference(row)
             if answered is None and is_right and self._exact_path.looks_for_references:
+                # Few runs are of such a scorer.
+                from evalstream.formats.eee.rules.searched_answers import shows_no_reference
+
                 answered = answers.UNSHOWN if shows_no_reference(row) else None
             if answered is not None:
                 strain = answers.STRAINS * answers.has_several_references(row) + group.strain

@@ -11,7 +11,7 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.catalogue import bind_rules
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.row_groups import RowGroups
-from evalstream.formats.eee.rules import answers, sample_hash, searched_answers
+from evalstream.formats.eee.rules import answers, sample_hash
 from evalstream.formats.eee.rules.attribution import ES303, has_source
 from evalstream.formats.eee.rules.evidence import ES808
 from evalstream.formats.eee.rules.source import ALGORITHM, ES410, is_comparable
@@ -25,6 +25,7 @@ from evalstream.formats.eee.rules.version import (
     possible_versions,
     versions_that_fit,
 )
+from evalstream.formats.eee.score_scale import list_searching
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing import json
@@ -81,7 +82,7 @@ class ExactPath:
     @cached_property
     def looks_for_references(self) -> bool:
         """Whether right answers show a reference."""
-        return bool(searched_answers.list_searching(self.context.library, self.context.results))
+        return bool(list_searching(self.context.library, self.context.results))
 
     @cached_property
     def check_hash(self) -> sample_hash.HashCheck:

@@ -21,10 +21,9 @@ from evalstream.formats.eee.rules.sample_hash import (
     tried_recipes,
     wrong_hash,
 )
-from evalstream.formats.eee.rules.searched_answers import list_searching
 from evalstream.formats.eee.rules.transcript import find_limits
 from evalstream.formats.eee.rules.version import ES216
-from evalstream.formats.eee.score_scale import read_scale
+from evalstream.formats.eee.score_scale import list_searching, read_scale
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.parsing import json

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.parsing.json import text_or_none
+from evalstream.parsing.json_values import to_float
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.kinds import ClaimKind, is_plain_name, kind_named
+from evalstream.stats.claims.rounding import NOTHING, ROUNDING
 
 LEVELS: Final = "levels"
 UNKNOWN_LEVEL: Final = -1
@@ -62,6 +65,21 @@ OF_ONE_ANSWER = LazyPattern(
     r"(?i:(?:[\w-]+[./])?(?:exact[ _-]?match|em|acc|accuracy|correct|correctness)(?::[\w-]*)*)"
 )
 """Metrics that say whether one answer is the reference."""
+
+
+def is_alike(score: Any, limit: float) -> bool:
+    """Return whether a score exceeds a bound only by the rounding error of float sums."""
+    known = to_float(score)
+    return known is not None and math.isclose(
+        known, limit, rel_tol=float(ROUNDING), abs_tol=float(NOTHING)
+    )
+
+
+def bound(value: Any) -> float | None:
+    """Return a bound of scores: a number, or an infinity written as a string (from 0.2.3 on)."""
+    if value in ("Infinity", "-Infinity"):
+        return float(value)
+    return to_float(value)
 
 
 def own_name(metric: Mapping[str, Any]) -> str | None:

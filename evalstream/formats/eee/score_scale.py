@@ -1,9 +1,10 @@
-"""Which scores of a metric are the worst and the best, and whether the best is a right answer."""
+"""Which scores of a metric are the worst and the best, and when the best is a right answer."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from evalstream.formats.eee import metrics
 from evalstream.formats.eee.aggregate import Result
@@ -63,3 +64,32 @@ def is_extreme(score: Any, scale: Scale) -> bool:
     lowest = 0 if scale.worst is None else scale.worst
     highest = 1 if scale.best is None else scale.best
     return lowest > -1 if score == 0 else highest < 2
+
+
+def is_by_lm_eval(library: str | None) -> bool:
+    """Tell whether lm-eval wrote a run, or no library is named."""
+    letters = filter(str.isalnum, (library or "").casefold())
+    return library is None or "".join(letters).startswith("lmeval")
+
+
+SEARCHING_SCORERS: Final = frozenset(
+    {"answer", "choice", "exact", "f1", "includes", "match", "pattern"}
+)
+"""Scorers of Inspect that call an answer right only if it shows a target (inspect_ai/scorer)."""
+
+_EXACT_MATCH: Final = "exact_match"
+"""The metric of lm-eval that compares the filtered response with a target."""
+
+
+def list_searching(library: str | None, results: Sequence[Result]) -> Sequence[int]:
+    """Return the places of results whose rows are right only if the answer shows a reference.
+
+    Of several scorers the converter of Inspect shows the answer of the last one.
+    """
+    name, scorers = (library or "").casefold(), {result.scorer for result in results}
+    if "inspect" in name:
+        is_alone = len(scorers) == 1 and SEARCHING_SCORERS.issuperset(scorers)
+        return [result.place for result in results] if is_alone else []
+    if library is None or not is_by_lm_eval(library):
+        return []
+    return [result.place for result in results if result.metric == _EXACT_MATCH]

@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Any, Final
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Figures, bound, is_alike
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Figures
 from evalstream.formats.eee.claims import Claims
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.metrics import LEVELS, UNKNOWN_LEVEL
+from evalstream.formats.eee.metrics import LEVELS, UNKNOWN_LEVEL, bound, is_alike
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json_values import object_or_empty, to_float

@@ -310,11 +310,6 @@ _BY_LIKELIHOOD: Final = "acc"
 """The result of lm-eval whose score says whether the most likely choice is the target."""
 
 
-def is_by_lm_eval(library: str | None) -> bool:
-    """Tell whether lm-eval wrote a run, or no library is named."""
-    return library is None or "".join(split_words(library)).startswith("lmeval")
-
-
 def _is_decimal(choice: Any) -> bool:
     return choice.__class__ is not str or choice.strip().isdecimal()
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cache
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Result, tasks_in_name
+from evalstream.formats.eee.aggregate import RESULTS, SOURCE_DATA, Aggregate, Result, tasks_in_name
 from evalstream.formats.eee.facts import RowContext, RunFacts, count_samples_beside
 from evalstream.formats.eee.row_view import mark_digest, repeat_mark
-from evalstream.formats.eee.used_samples import SOURCE_DATA
 from evalstream.model.finding import Violation, expect_one
 from evalstream.model.text import count_noun
 from evalstream.parsing.json_values import object_or_empty

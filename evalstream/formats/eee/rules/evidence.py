@@ -16,16 +16,16 @@ from evalstream.formats.eee.rules.answers import (
     Misjudged,
     chooses_right,
     find_misjudged,
-    is_by_lm_eval,
     is_right_for_nothing,
     matches_reference,
     read_exact_answer,
 )
-from evalstream.formats.eee.rules.searched_answers import find_contradicted, list_searching
 from evalstream.formats.eee.score_scale import (
+    is_by_lm_eval,
     is_extreme,
     is_of_correctness,
     judges_one_answer,
+    list_searching,
     read_scale,
 )
 from evalstream.model.finding import Severity, Violation
@@ -260,6 +260,9 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
     for result in facts.context.results:
         misjudged = list(find_misjudged(facts, result.place))
         if result.place in searching and _has_single_rows(result, facts):
+            # Few runs are of such a scorer.
+            from evalstream.formats.eee.rules.searched_answers import find_contradicted
+
             sure = {found.is_right: found for found in find_contradicted(facts, result.place)}
             misjudged = [found for found in misjudged if found.is_right not in sure]
             yield from (_contradicted(result, found, facts) for found in sure.values())

@@ -8,13 +8,12 @@ from contextlib import suppress
 from itertools import combinations
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Result, is_alike
+from evalstream.formats.eee.aggregate import RESULTS, SOURCE_DATA, Aggregate, Result
 from evalstream.formats.eee.facts import RowContext, in_any_context
-from evalstream.formats.eee.metrics import BINARY, LEVELS, UNKNOWN_LEVEL
+from evalstream.formats.eee.metrics import BINARY, LEVELS, UNKNOWN_LEVEL, is_alike
 from evalstream.formats.eee.row_view import has_error
 from evalstream.formats.eee.rules.answers import LETTER, NUMBERS, output_texts
 from evalstream.formats.eee.rules.attribution import Row, is_blank
-from evalstream.formats.eee.used_samples import SOURCE_DATA
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator
 
-from evalstream.formats.eee.aggregate import Result
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.rules.answers import (
     ANSWER,
@@ -14,34 +12,11 @@ from evalstream.formats.eee.rules.answers import (
     UNSHOWN,
     Misjudged,
     Row,
-    is_by_lm_eval,
     only_answer,
     sum_rows,
 )
 from evalstream.parsing.json import member
 from evalstream.parsing.lazy_regex import LazyPattern
-
-SEARCHING_SCORERS: Final = frozenset(
-    {"answer", "choice", "exact", "f1", "includes", "match", "pattern"}
-)
-"""Scorers of Inspect that call an answer right only if it shows a target (inspect_ai/scorer)."""
-
-_EXACT_MATCH: Final = "exact_match"
-"""The metric of lm-eval that compares the filtered response with a target."""
-
-
-def list_searching(library: str | None, results: Sequence[Result]) -> Sequence[int]:
-    """Return the places of results whose rows are right only if the answer shows a reference.
-
-    Of several scorers the converter of Inspect shows the answer of the last one.
-    """
-    name, scorers = (library or "").casefold(), {result.scorer for result in results}
-    if "inspect" in name:
-        is_alone = len(scorers) == 1 and SEARCHING_SCORERS.issuperset(scorers)
-        return [result.place for result in results] if is_alone else []
-    if not is_by_lm_eval(name):
-        return []
-    return [result.place for result in results if result.metric == _EXACT_MATCH]
 
 
 def find_contradicted(facts: RunFacts, place: int) -> Iterator[Misjudged]:

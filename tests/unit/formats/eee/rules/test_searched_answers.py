@@ -12,7 +12,8 @@ from rows import Row, aggregate_of, bytes_of, sound_rows
 
 import evalstream
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.rules.searched_answers import list_searching, shows_no_reference
+from evalstream.formats.eee.rules.searched_answers import shows_no_reference
+from evalstream.formats.eee.score_scale import list_searching
 
 
 def answered(output: Any, references: Any) -> Row:
