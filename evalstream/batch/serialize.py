@@ -33,6 +33,7 @@ _ALWAYS: Final = (
 )
 _SELDOM: Final = (
     *("inputs", "incomplete_reason", "sealed", "change", "unchanged", "otherwise_reason", "remark"),
+    "schema",
 )
 _COUNTS: Final = ("counts", "failing", "known", "fixable", "fixable_unsafely")
 """Members of a run that are as they are in its summary: given always, or seldom, and counts."""

@@ -165,10 +165,17 @@ def _find_format(run: Run, options: Options, show: Show) -> Run | RunSummary:
     return found
 
 
+def _note_limits(summary: RunSummary, options: Options) -> None:
+    """Note which rules and which schema the user chose, as the verdict holds for these alone."""
+    summary.selected, summary.ignored = options.select, options.ignore
+    version = None if options.schema_version == "auto" else options.schema_version
+    summary.schema = "given" if options.schema else version
+
+
 def _complete(summary: RunSummary, run: Run, options: Options, show: Show) -> RunSummary:
     """Add to the outcome of a check what is compared with it, and which rules were chosen."""
     summary.noun = registry.FORMATS[run.format].noun
-    summary.selected, summary.ignored = options.select, options.ignore
+    _note_limits(summary, options)
     if _holds_samples(options):
         _hold_samples(run, summary, options, show)
     if options.attestation is not None:
@@ -297,6 +304,6 @@ def not_checked(
         # What looks at names may be where the internal error is.
         options = options_for(run, options)
     summary.noun = registry.FORMATS[run.format].noun
-    summary.selected, summary.ignored = options.select, options.ignore
+    _note_limits(summary, options)
     add_violations([violation], summary, options, show)
     return summary

@@ -108,6 +108,8 @@ class RunSummary(DataClass):
         verified: What was verified, None without rows.
         selected: The codes or prefixes to which `select` limits the rules.
         ignored: The codes or prefixes of rules that `ignore` left out.
+        schema: The version that the user named in place of the declared one, or `given` for rows
+            that were checked against a schema of the user's.
         is_note: Whether this is no run, but describes names that a search did not check.
         excluded: The number of names that a search excluded.
         missing: The number of names of a list that are gone.
@@ -156,6 +158,7 @@ class RunSummary(DataClass):
     verified: Verified | None = None
     selected: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    schema: str | None = None
     is_note: bool = False
     excluded: int = 0
     missing: int = 0
@@ -309,6 +312,7 @@ class RunSummary(DataClass):
             **({"checked": [one.as_dict() for one in self.checked]} if self.checked else {}),
             **({"selected": list(self.selected)} if self.selected else {}),
             **({"ignored": list(self.ignored)} if self.ignored else {}),
+            **({} if self.schema is None else {"schema": self.schema}),
             "checksum": checksum,
             "recipe": self.recipe,
             "claims": {

@@ -230,6 +230,7 @@ def _properties(run: RunSummary) -> list[tuple[str, str]]:
         "checksum": run.actual,
         "selected": ",".join(run.selected),
         "ignored": ",".join(run.ignored),
+        "schema": run.schema,
     }
     return [(key, value) for key, value in named.items() if value]
 

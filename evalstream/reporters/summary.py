@@ -198,10 +198,13 @@ def remarks(run: RunSummary) -> list[str]:
 
 
 def rule_limits(run: RunSummary) -> str:
-    """Say which rules were left out of a check."""
+    """Say which rules were left out of a check, and which schema replaced the declared one."""
     only = f"only {','.join(run.selected)}" if run.selected else ""
     without = f"without {','.join(run.ignored)}" if run.ignored else ""
-    return ", ".join(filter(None, [only, without]))
+    schema = "" if run.schema is None else f"against version {run.schema}, not the declared one"
+    if run.schema == "given":
+        schema = "rows against a given schema, not the declared one"
+    return ", ".join(filter(None, [only, without, schema]))
 
 
 def join_limits(limits: Iterable[str]) -> str:

@@ -289,6 +289,9 @@ class StoreCheck:
             if self._trusted:
                 text += f", {self._trusted:,} not read: the host's digests are trusted"
             parts.append(Checked(text, True if request.is_whole else None))
+            if not chosen and request.shard is not None and request.since is None:
+                reason = f"no entry is in {which}, so no contents were checked"
+                self._summary.incomplete_reason = self._summary.incomplete_reason or reason
         self._summary.checked = tuple(parts)
 
 

@@ -77,7 +77,9 @@ def open_aggregate(run: Run, options: Options, watch: Watch) -> ReadAggregate:
         text = document_bytes(path, watch)
         aggregate, violations = read_aggregate(text, options)[:2]
     except (OSError, CannotCheck) as error:
-        reason = f"the aggregate cannot be read: {describe_error(error)}"
+        # Without rows only its name may say what it is, such as a document of another format.
+        noun = "it" if run.rows is None else "the aggregate"
+        reason = f"{noun} cannot be read: {describe_error(error)}"
         violation = ES001.violation(f"cannot be read: {describe_error(error)}")
         aggregate, violations = None, [PlacedViolation(violation)]
     else:

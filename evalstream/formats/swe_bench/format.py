@@ -19,6 +19,7 @@ from evalstream.io.containment import files_inside
 from evalstream.io.names import is_local
 from evalstream.model.errors import UsageError
 from evalstream.model.run import NoInput, Run
+from evalstream.parsing.json_values import parse_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 
 NAME: Final = "swe_bench"
@@ -65,6 +66,8 @@ _OF_SUBMISSIONS: Final = (
 REPORT_OF_INSTANCE: Final = LazyPattern(
     rf"(?:^|/)(?:{'|'.join(LOG_FOLDERS)})/[^/]+/[^/]+/[^/]+/report\.json$"
 )
+
+_SETTINGS_OF_RUN: Final = LazyPattern(rf"(?:^|/)(?:{'|'.join(LOG_FOLDERS)})/[^/]+/run\.json$")
 
 OUTCOME_MEMBERS: Final = frozenset({"patch_successfully_applied", "resolved"})
 """Members of an instance's report."""
@@ -207,6 +210,10 @@ class _Files:
         alone += chain.from_iterable(metadata.values())
         yield from (Run(path, None, format=NAME) for path in alone)
 
+    def broken_settings(self) -> list[str]:
+        """Return the local settings of runs that are not a JSON object."""
+        return [path for path in self._of(SETTINGS) if is_local(path) and not _is_object(path)]
+
     def _submissions(self) -> dict[str, list[str]]:
         """Return the documents of submissions by the folder of each."""
         kinds = (RESULTS, DETAILS, GROUPS)
@@ -276,6 +283,12 @@ def _root(path: str) -> str:
     return os.path.dirname(folder) if os.path.basename(folder) == "results" else folder
 
 
+def _is_object(path: str) -> bool:
+    """Tell whether a local file is a JSON object. Raises OSError."""
+    with open(path, "rb") as file:
+        return isinstance(parse_or_none(file.read()), dict)
+
+
 def list_folders(folder: str) -> list[str]:
     """Return the folders in a local folder, sorted, without links; none where it cannot be read."""
     try:
@@ -320,6 +333,8 @@ class SweBenchFormat(PairedFormat):
     def kind_by_path(self, path: str, has_neighbour: Callable[[], bool], /) -> str | None:
         if REPORT_OF_INSTANCE.search(path):
             return INSTANCE
+        if _SETTINGS_OF_RUN.search(path):
+            return SETTINGS
         return METADATA if os.path.basename(path) in METADATA_FILES and has_neighbour() else None
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
@@ -338,13 +353,16 @@ class SweBenchFormat(PairedFormat):
 
     def pair(self, documents: Documents, *, named: bool) -> Iterator[Run | NoInput]:
         # What the harness writes beside a document that was `named` belongs to its run, too.
-        # Predictions that belong to nothing are a run of their own; settings of runs make none.
+        # Predictions that belong to nothing are a run of their own; settings make none if they
+        # are whole.
         given = dict.fromkeys((path, kind) for kind, path in documents())
         files = _Files()
         for path, kind in given:
             files.add(path, (kind_of_file(path) or kind) if named and is_local(path) else kind)
         if named:
             files.add_neighbours()
+        for path in () if named else files.broken_settings():
+            yield NoInput(path, f"{NOUNS[SETTINGS]} are cut off, or no JSON object", format=NAME)
         yield from files.runs()
 
 

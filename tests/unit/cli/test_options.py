@@ -17,11 +17,11 @@ CHECKOUT = next(folder for folder in Path(__file__).parents if (folder / "pyproj
 EXAMPLES = CHECKOUT / "examples"
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the program in the folder of examples."""
+def run(*arguments: str, cwd: Path = EXAMPLES) -> subprocess.CompletedProcess[str]:
+    """Run the program, in the folder of examples where no other one is named."""
     return run_command(
         command(*arguments),
-        cwd=EXAMPLES,
+        cwd=cwd,
         capture_output=True,
         text=True,
         check=False,
@@ -91,3 +91,27 @@ def test_values_reach_the_check() -> None:
     assert [finding["code"] for finding in report["findings"]] == ["ES401", "ES501"]
     assert not any("found" in finding for finding in report["findings"])
     assert list(report["rules"]) == ["ES401", "ES501"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--schema-version", "0.2.0", "against version 0.2.0, not the declared one"),
+        ("--schema", "any.json", "rows against a given schema, not the declared one"),
+    ],
+)
+def test_the_verdict_names_a_schema_that_replaced_the_declared_one(
+    option: str, value: str, words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "any.json").write_text("{}")
+    for name in ("run.jsonl", "aggregate.json"):
+        (tmp_path / name).write_bytes((EXAMPLES / name).read_bytes())
+    seen = {
+        form: run("check", "run.jsonl", option, value, "--format", form, cwd=tmp_path).stdout
+        for form in ("text", "json", "html", "junit")
+    }
+    assert f"passed ({words}):" in seen["text"]
+    assert words in seen["html"]
+    schema = "given" if option == "--schema" else value
+    assert json.loads(seen["json"])["runs"][0]["schema"] == schema
+    assert f'<property name="schema" value="{schema}"/>' in seen["junit"]

@@ -85,6 +85,14 @@ def test_shards_read_every_object_once(store: Path) -> None:
     assert len(files) == len(set(files)) == 6
 
 
+def test_a_shard_without_entries_leaves_the_check_incomplete(store: Path) -> None:
+    parts = [verify(store, shard=f"{number}/40") for number in range(1, 41)]
+    empty = [part for part in parts if "contents of 0 of 6" in verdict(part)]
+    assert {part.exit_code for part in empty} == {3}
+    assert "no entry is in shard" in str(empty[0].runs[0].incomplete_reason)
+    assert {part.exit_code for part in parts if part not in empty} == {0}
+
+
 def test_since_reads_what_the_manifest_does_not_list(store: Path) -> None:
     latest = entries_file(store).parent
     (older,) = (one for one in latest.parent.iterdir() if one != latest)

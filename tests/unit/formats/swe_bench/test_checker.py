@@ -842,3 +842,10 @@ def test_reports_that_are_nested_too_deeply_are_not_checked() -> None:
         report = evalstream.check(".", max_depth=depth)
         assert "ES010" not in report.counts
         assert report.passed is (depth == 5)
+
+
+@pytest.mark.parametrize("size", [0, 62, 100])
+def test_settings_that_are_cut_off_leave_their_folder_incomplete(size: int) -> None:
+    Path(SETTINGS).write_bytes(Path(SETTINGS).read_bytes()[:size])
+    report = check(".")
+    assert (report.exit_code, verdicts(report)[SETTINGS]) == (3, "incomplete")
