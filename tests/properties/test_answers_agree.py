@@ -86,15 +86,21 @@ def drawn_row(draw: random.Random, number: int) -> Any:
     }
 
 
-def searching() -> Any:
-    """Return an aggregate of one scorer of Inspect, which looks for references in answers."""
-    document = claiming("0.3.0") | {"eval_library": {"name": "inspect_ai", "version": "0.3.285"}}
+def searching(library: str) -> Any:
+    """Return an aggregate with results that look for references in answers."""
+    document = claiming("0.3.0") | {"eval_library": {"name": library, "version": "1"}}
     for result in document["evaluation_results"]:
-        result["metric_config"] |= {"evaluation_description": "accuracy from scorer match"}
+        text = "accuracy from scorer match" if library == "inspect_ai" else "exact_match"
+        names = {"evaluation_description": text, "metric_name": text.partition(" ")[0]}
+        result["metric_config"] = result["metric_config"] | names
     return document
 
 
-@pytest.mark.parametrize("aggregate", [claiming("0.3.0"), searching()], ids=["usual", "searched"])
+@pytest.mark.parametrize(
+    "aggregate",
+    [claiming("0.3.0"), searching("inspect_ai"), searching("lm_eval")],
+    ids=["usual", "inspect", "lm_eval"],
+)
 @each("seed", some(range(200), 40))
 def test_habits_are_flagged_alike(seed: int, aggregate: Any) -> None:
     draw = random.Random(seed)

@@ -313,11 +313,11 @@ class BlockPass:
         is_right = answers.judgement(*key[:2], failed=key[2])
         if is_right is not None and self._exact_path.judges:
             answered: int | None = answers.is_reference(row)
-            if answered is None and is_right and self._exact_path.looks_for_references:
+            if answered is None and is_right and (mode := self._exact_path.search_mode):
                 # Few runs are of such a scorer.
                 from evalstream.formats.eee.rules.searched_answers import shows_no_reference
 
-                answered = answers.UNSHOWN if shows_no_reference(row) else None
+                answered = answers.UNSHOWN if shows_no_reference(row, mode) else None
             if answered is not None:
                 strain = answers.STRAINS * answers.has_several_references(row) + group.strain
                 habit = answers.ANSWER, group.place, strain, answered, is_right

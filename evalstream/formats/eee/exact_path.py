@@ -25,7 +25,7 @@ from evalstream.formats.eee.rules.version import (
     possible_versions,
     versions_that_fit,
 )
-from evalstream.formats.eee.score_scale import list_searching
+from evalstream.formats.eee.score_scale import search_mode
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing import json
@@ -80,9 +80,9 @@ class ExactPath:
         return ES808.code in self.context.enabled_codes
 
     @cached_property
-    def looks_for_references(self) -> bool:
-        """Whether right answers show a reference."""
-        return bool(list_searching(self.context.library, self.context.results))
+    def search_mode(self) -> int:
+        """Return how right answers show a reference, as in `score_scale.search_mode`."""
+        return search_mode(self.context.library, self.context.results)
 
     @cached_property
     def check_hash(self) -> sample_hash.HashCheck:

@@ -23,7 +23,7 @@ from evalstream.formats.eee.rules.sample_hash import (
 )
 from evalstream.formats.eee.rules.transcript import find_limits
 from evalstream.formats.eee.rules.version import ES216
-from evalstream.formats.eee.score_scale import list_searching, read_scale
+from evalstream.formats.eee.score_scale import read_scale, search_mode
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.parsing import json
@@ -240,7 +240,7 @@ def _setting(needs: _Needs) -> ScannerConfig | None:
         deviating=not needs.has_noise,
         judges_binary=judges_binary_scores(results),
         compares=len(results) > 1,
-        looks_for_references=bool(list_searching(needs.library, results)),
+        looks_for_references=search_mode(needs.library, results),
         counts_turns=needs.version not in versions.OLDEST,
         checks=_bits(known_checks(), needs.enabled),
         transcript=row_view.transcript_key(needs.version).encode(),

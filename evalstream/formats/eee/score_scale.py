@@ -72,6 +72,9 @@ def is_by_lm_eval(library: str | None) -> bool:
     return library is None or "".join(letters).startswith("lmeval")
 
 
+NUMBERED: Final = 2
+"""The mode of a search in which a reference may be the number of a choice, as lm-eval logs it."""
+
 SEARCHING_SCORERS: Final = frozenset(
     {"answer", "choice", "exact", "f1", "includes", "match", "pattern"}
 )
@@ -93,3 +96,9 @@ def list_searching(library: str | None, results: Sequence[Result]) -> Sequence[i
     if library is None or not is_by_lm_eval(library):
         return []
     return [result.place for result in results if result.metric == _EXACT_MATCH]
+
+
+def search_mode(library: str | None, results: Sequence[Result]) -> int:
+    """Return how right answers show a reference: 0 where none need to, NUMBERED, or 1."""
+    is_numbered = library is not None and is_by_lm_eval(library)
+    return (NUMBERED if is_numbered else 1) if list_searching(library, results) else 0

@@ -170,6 +170,13 @@ static bool reads_ascii(const struct span *text, bool *has_digit) {
     return text->ascii;
 }
 
+/* Tell whether a reference may be the number of a choice. */
+static bool may_number_choice(const struct span *reference) {
+    const struct span number = strip_span(reference->start, reference->length);
+    int64_t integer;
+    return number.length <= 2 && reads_integer(&number, &integer);
+}
+
 /* Tell whether a text of ASCII shows nothing of a reference: no word of it, and no digit if it has one. */
 static bool shows_nothing(const struct span *text, const struct span *reference, bool has_digit) {
     struct span word = {.start = reference->start};
@@ -288,13 +295,14 @@ static bool flag_source(const struct facts *facts, uint64_t *flags) {
 }
 
 /* Tell whether a right answer shows nothing of any reference. */
-static bool is_unshown(const struct facts *facts, const struct span *answer) {
+static bool is_unshown(const struct facts *facts, const struct span *answer, bool may_number) {
     bool has_digit, is_shown = false;
     if (!is_true(facts, CORRECT) || facts->slot[REFERENCE].kind != ARRAY ||
         !reads_ascii(answer, &has_digit))
         return false;
     for (size_t one = 0; one < facts->references.count && !is_shown; one++)
-        is_shown = !shows_nothing(answer, &facts->references.span[one], has_digit);
+        is_shown = (may_number && may_number_choice(&facts->references.span[one])) ||
+                   !shows_nothing(answer, &facts->references.span[one], has_digit);
     return !is_shown;
 }
 
@@ -341,7 +349,7 @@ static bool flag_answer(
     if (is_plain(value) && !flag_plain_answer(facts, value, &answer, flags))
         return false;
     if (demands->looks_for_references && !(*flags & (REFERRED | RIVAL)))
-        *flags |= is_unshown(facts, value) ? UNSHOWN : 0;
+        *flags |= is_unshown(facts, value, demands->looks_for_references > 1) ? UNSHOWN : 0;
     *flags |= *flags & (REFERRED | RIVAL | UNSHOWN) && facts->references.count > 1 ? ALIASED : 0;
     return true;
 }

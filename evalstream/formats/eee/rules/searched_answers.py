@@ -12,9 +12,11 @@ from evalstream.formats.eee.rules.answers import (
     UNSHOWN,
     Misjudged,
     Row,
+    is_integer,
     only_answer,
     sum_rows,
 )
+from evalstream.formats.eee.score_scale import NUMBERED
 from evalstream.parsing.json import member
 from evalstream.parsing.lazy_regex import LazyPattern
 
@@ -35,10 +37,10 @@ def find_contradicted(facts: RunFacts, place: int) -> Iterator[Misjudged]:
             yield Misjudged(is_right, sum_rows(found), found[0][0], 0)
 
 
-def shows_no_reference(row: Row) -> bool:
+def shows_no_reference(row: Row, mode: int) -> bool:
     """Tell whether an answer shows nothing of any reference: no word, and no digit if it has one.
 
-    False also for an answer without text, for references that are no list, which may be joined,
+    False also where a reference may be the number of a choice in this `search_mode`, for an answer without text, for references that are no list, which may be joined,
     and for letters beyond ASCII.
     """
     text, references = only_answer(row), member(row.get("input"), "reference")
@@ -46,7 +48,14 @@ def shows_no_reference(row: Row) -> bool:
         return False
     if not (text.strip(" ") and all(one.__class__ is str and one.isascii() for one in references)):
         return False
+    if mode == NUMBERED and any(map(_may_number_choice, references)):
+        return False
     return text.isascii() and all(_shows_nothing(text, one) for one in references)
+
+
+def _may_number_choice(reference: str) -> bool:
+    number = reference.strip(" ")
+    return len(number) <= 2 and is_integer(number)
 
 
 _BESIDE_WORDS = LazyPattern(r"[^0-9a-z]+")

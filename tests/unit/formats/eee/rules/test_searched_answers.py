@@ -13,7 +13,7 @@ from rows import Row, aggregate_of, bytes_of, sound_rows
 import evalstream
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.rules.searched_answers import shows_no_reference
-from evalstream.formats.eee.score_scale import list_searching
+from evalstream.formats.eee.score_scale import NUMBERED, list_searching
 
 
 def answered(output: Any, references: Any) -> Row:
@@ -55,7 +55,15 @@ def answered(output: Any, references: Any) -> Row:
 def test_an_answer_shows_no_reference_only_where_that_is_sure(
     output: str, references: Any, expected: bool
 ) -> None:
-    assert shows_no_reference(answered(output, references)) is expected
+    assert shows_no_reference(answered(output, references), 1) is expected
+
+
+@each(
+    ("reference", "expected"),
+    [("1", False), (" 12", False), ("-1", False), ("123", True), ("yes", True), ("1.", True)],
+)
+def test_a_reference_of_lm_eval_may_number_a_choice(reference: str, expected: bool) -> None:
+    assert shows_no_reference(answered("no idea", [reference]), NUMBERED) is expected
 
 
 def described(name: str, scorer: str) -> Row:
