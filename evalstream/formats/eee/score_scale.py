@@ -89,8 +89,8 @@ def list_searching(library: str | None, results: Sequence[Result]) -> Sequence[i
 
     Of several scorers the converter of Inspect shows the answer of the last one.
     """
-    name, scorers = (library or "").casefold(), {result.scorer for result in results}
-    if "inspect" in name:
+    scorers = {result.scorer for result in results}
+    if scorers - {None}:
         is_alone = len(scorers) == 1 and SEARCHING_SCORERS.issuperset(scorers)
         return [result.place for result in results] if is_alone else []
     if library is None or not is_by_lm_eval(library):

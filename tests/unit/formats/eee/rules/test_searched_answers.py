@@ -94,7 +94,7 @@ def inspected(rows: list[Row], *scorers: str, library: str = "inspect_ai") -> Ro
         (["scorer match", "scorer includes"], "inspect_ai", False),
         (["scorer my_match"], "inspect_ai", False),
         (["match"], "inspect_ai", False),
-        (["scorer match"], "lm_eval", False),
+        (["scorer match"], "another", True),
         (["exact_match"], "lm_eval", True),
         (["exact_match"], "helm", False),
         (["acc"], "lm-evaluation-harness", False),
