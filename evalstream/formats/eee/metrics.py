@@ -54,7 +54,8 @@ _MEASURE = LazyPattern(
 )
 """Words of metrics of which none is another's, nor that of right answers."""
 
-RIGHT_ANSWERS: Final = "right answers"
+GENERIC: Final = frozenset({"right answers"})
+"""What metrics measure that say whether an answer is right."""
 
 OTHERWISE_JUDGED = LazyPattern(
     r"grade|llm|gpt|robust|consisten|worst|circular|group|pair|relaxed|toleran"
@@ -160,7 +161,7 @@ def list_measures(name: str) -> frozenset[str]:
     """Return what the name of a metric says that it measures; empty if it says nothing known."""
     folded = name.casefold().replace("-", "_").replace(" ", "_")
     found = frozenset(match[0] for match in _MEASURE.finditer(folded))
-    return found | {RIGHT_ANSWERS} if OF_RIGHT_ANSWERS.search(folded) else found
+    return found | GENERIC if OF_RIGHT_ANSWERS.search(folded) else found
 
 
 def is_of_quality(metric: Any) -> bool:

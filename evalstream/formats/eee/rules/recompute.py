@@ -10,6 +10,7 @@ from typing import Any, Final
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.metrics import (
+    GENERIC,
     METRIC_NAMES,
     OF_ONE_ANSWER,
     list_measures,
@@ -128,10 +129,13 @@ def _other_metric(metric: Mapping[str, Any], place: int) -> Iterator[Violation]:
 
 
 def _other_measure(metric: Mapping[str, Any], place: int) -> Iterator[Violation]:
-    """Report an id, a kind, and a description of one word, of another metric than its name."""
+    """Report an id, a kind, and a description of one word, of another metric than its name.
+
+    Leaderboards call the kind of any metric an accuracy.
+    """
     texts = ((key, text_or_none(metric.get(key))) for key in (*METRIC_NAMES, DESCRIPTION))
     named = [
-        (key, text, list_measures(text))
+        (key, text, list_measures(text) - (GENERIC if key == METRIC_NAMES[-1] else frozenset()))
         for key, text in texts
         if text and (key != DESCRIPTION or " " not in text)
     ]

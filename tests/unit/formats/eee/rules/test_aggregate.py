@@ -820,7 +820,8 @@ def test_a_metric_has_the_name_of_its_description(
     [
         ("metric_id", "exact_match", "f1", True),
         ("metric_id", "accuracy", "word-perplexity", True),
-        ("metric_kind", "F1 score", "accuracy", True),
+        ("metric_kind", "accuracy", "f1", True),
+        ("metric_kind", "F1 score", "accuracy", False),
         ("evaluation_description", "rouge_l", "exact_match", True),
         ("evaluation_description", "rouge_l", "share of exact matches", False),
         ("metric_id", "exact_match", "accuracy", False),
