@@ -64,6 +64,10 @@ class ReportedTask(NamedTuple):
 
 
 _WORD: Final = LazyPattern(r"[a-z0-9]+", flags=0)
+_SHARES: Final = frozenset({"acc", "accuracy", "proportion", "share"})
+_OUTCOMES: Final = frozenset({"compliance", "failure", "pass", "refusal", "success", "win"})
+"""What a sample has or has not, so that their rate is a share; a word error rate may exceed 1."""
+
 _PERCENT: Final = 100
 ROUNDING: Final = 1e-9
 """The tolerance beyond a bound, since 100 times a fraction may round up."""
@@ -97,9 +101,10 @@ class Reported(NamedTuple):
 
     @property
     def is_share(self) -> bool:
-        """Whether the metric is a share of right answers by its name, from 0 to 1 or to 100."""
+        """Whether the metric is a share of the samples by its name, from 0 to 1 or to 100."""
         words = set(_WORD.findall(self.metric.lower()))
-        return bool(words & {"accuracy", "acc"}) or {"exact", "match"} <= words
+        is_rate = "rate" in words and not words.isdisjoint(_OUTCOMES)
+        return is_rate or not words.isdisjoint(_SHARES) or {"exact", "match"} <= words
 
     @property
     def most_error(self) -> float | None:

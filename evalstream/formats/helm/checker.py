@@ -119,6 +119,7 @@ class _Check:
             claims = [one.claim for one in judgements]
             about_claims = about_documents.check_figures(found.claimed, judgements, known)
             self._note(STATISTICS, about_claims)
+            self._note(STATISTICS, about_instances.check_shared(found.claimed, known))
         if self._samples is not None:
             self._samples.finish(found.run_spec, found.adapter)
         number = sum(known.facts.entries.values())

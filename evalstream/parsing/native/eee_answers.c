@@ -100,20 +100,6 @@ static bool is_said(const struct facts *facts, const char *transcript) {
            !(facts->by_users[turn / 64] >> turn % 64 & 1);
 }
 
-/* Tell whether a text is a letter, and every reference more than one: one may stand for the other. */
-static bool is_letter_for_more(const struct facts *facts, const struct span *value) {
-    const struct span text = strip_span(value->start, value->length);
-    if (value->escaped || text.length != 1 || !is_letter(*text.start))
-        return false;
-    for (size_t one = 0; one < facts->references.count; one++) {
-        const struct span *const reference = &facts->references.span[one];
-        if (reference->escaped || !reference->ascii ||
-            strip_span(reference->start, reference->length).length <= 3)
-            return false;
-    }
-    return facts->references.count > 0;
-}
-
 /* Tell whether an answer that is an exact match may give another score than the row has. */
 static bool may_be_underived(const struct facts *facts, const struct demands *demands) {
     const struct span *const value = text_of(facts, ANSWER_VALUE);
@@ -129,8 +115,6 @@ static bool may_be_underived(const struct facts *facts, const struct demands *de
         is_right |= is_alike || value->escaped || reference->escaped;
         is_wrong &= !is_alike;
     }
-    if (is_wrong && !is_right && is_letter_for_more(facts, value))
-        return false;
     return (is_right && (eee_may_contradict(score, true, demands) || eee_contradicts(score, true))) ||
            (is_wrong && (eee_may_contradict(score, false, demands) || eee_contradicts(score, false)));
 }

@@ -335,6 +335,21 @@ def matches_reference(value: str, row: Row) -> bool | None:
     return False if all(_differs(value, text) for text in references) else None
 
 
+def is_letter_of_another(value: str, row: Row) -> bool:
+    """Tell whether a value is the letter of a choice, in their order, that is no reference.
+
+    HELM's converter writes such answers, and the texts of choices as references.
+    """
+    sample, letter = row.get("input"), value.strip()
+    references, choices = list_texts(member(sample, "reference")), member(sample, "choices")
+    place = ord(letter) - ord("A") if len(letter) == 1 else -1
+    if choices.__class__ is not list or not 0 <= place < len(choices) or letter in choices:
+        return False
+    are_choices = bool(references) and all(text in choices for text in references)
+    are_texts = all(text.__class__ is str and len(text.strip()) > 1 for text in choices)
+    return are_choices and are_texts and choices[place] not in references
+
+
 def _may_name_choices(texts: Sequence[str], choices: Any) -> bool:
     """Tell whether one of some texts may be the letter or the number of a choice.
 

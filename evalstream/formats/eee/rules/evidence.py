@@ -16,6 +16,7 @@ from evalstream.formats.eee.rules.answers import (
     Misjudged,
     chooses_right,
     find_misjudged,
+    is_letter_of_another,
     is_right_for_nothing,
     matches_reference,
     read_exact_answer,
@@ -113,6 +114,12 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
         return
     place, value = attributed
     is_right = matches_reference(value, row)
+    if is_right is None and score == best and is_letter_of_another(value, row):
+        message = (
+            "extracted_value is the letter of another choice than the reference, but the score"
+        )
+        message += " is the best of its metric"
+        yield ES808.violation(message, expected=worst, severity=Severity.WARNING, **at)
     if is_right is None or score == (best if is_right else worst):
         return
     message = (

@@ -228,9 +228,18 @@ def _make_impact(reported: report.Reported, value: float, source: Ranges) -> Vio
             f"{one.text}, impact {one.impact}" for one in matching[:_RANGES_LISTED]
         )
         message = f"{what} falls in {falls}{of_policy}"
+        if reported.is_share and value > 1 + report.ROUNDING and _are_of_shares(ranges):
+            message += ", but is a percentage, and the ranges are of shares from 0 to 1"
+            severity = Severity.WARNING
     return EVG402.violation(
         message, reported.place, expected=expected, found=value, severity=severity
     )
+
+
+def _are_of_shares(ranges: list[Range]) -> bool:
+    """Return whether the limits of ranges are from 0 to 1, and one is between."""
+    limits = {limit for one in ranges for limit in (one.low, one.high)} - {-math.inf, math.inf}
+    return all(0 <= one <= 1 for one in limits) and not limits <= {0, 1}
 
 
 _RANGES_LISTED: Final = 3

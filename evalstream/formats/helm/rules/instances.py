@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from evalstream.formats.helm.adapter import find_other_mapping
+from evalstream.formats.helm.claims import Claimed, Instances, is_score
 from evalstream.formats.helm.format import NOUNS, REQUESTS, RUN_SPEC
 from evalstream.formats.helm.requests import TOLD, PlainRequest, Settings
 from evalstream.formats.helm.store import InstanceFacts, InstanceRow
@@ -108,6 +109,18 @@ def check_unscored(facts: InstanceFacts) -> Iterator[tuple[InstanceRow, Violatio
     if row is not None and facts.scored:
         message = f"instance {row.instance} has scores, and its request gives none, as others do"
         yield row, HLM301.violation(message, f"/{REQUESTS}/{row.place}", severity=Severity.WARNING)
+
+
+def check_shared(found: Sequence[Claimed], known: Instances) -> Iterator[Violation]:
+    """Yield the scores of a run that are means over a part of its instances."""
+    if known.totals is None or known.is_windowed or not known.is_whole:
+        return
+    for one in found:
+        some, name = known.totals.count_entries(one.name), one.name
+        if some and is_score(name) and known.lacks_some(name):
+            every = known.facts.entries[name._replace(name="")]
+            message = f"{some:,} of {count_noun(every, 'instance')} have {name}"
+            yield HLM202.violation(message, f"/{one.place}/name", severity=Severity.WARNING)
 
 
 def _check_scores(row: InstanceRow, packed: bytes, metrics: Sequence[str]) -> Iterator[Violation]:

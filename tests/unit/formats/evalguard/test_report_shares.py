@@ -164,3 +164,29 @@ def test_a_metric_of_a_task_has_one_value(
         "value: 0.91\n      stderr: 0.0287": f"value: {value}",
     }
     assert severities(check(tmp_path, 0.875, 0.0234, edits)) == found
+
+
+@each(
+    ("value", "error", "wrong"),
+    [
+        (-1, 0.0287, [("error", "/results/1/refusal_rate/value")]),
+        (0.91, 1.0287, [("error", "/results/1/refusal_rate/stderr")]),
+        (0.91, 0.0287, []),
+    ],
+)
+def test_a_refusal_rate_is_a_share(
+    value: float, error: float, wrong: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    edits = {"value: 0.91\n      stderr: 0.0287": f"value: {value}\n      stderr: {error}"}
+    assert severities(check(tmp_path, 0.875, 0.0234, edits)) == wrong
+
+
+@each(("value", "error", "is_warned"), [(1.875, 0.0234, True), (1.0, 0.0, False)])
+def test_a_percentage_beside_thresholds_of_shares_is_a_warning(
+    value: float, error: float, is_warned: bool, tmp_path: Path
+) -> None:
+    report = check(tmp_path, value, error)
+    warned = [
+        one.pointer for one in report if (one.code, one.severity.label) == ("EVG402", "warning")
+    ]
+    assert warned == (["/results/0/accuracy/value"] if is_warned else [])

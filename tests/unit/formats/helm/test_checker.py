@@ -842,3 +842,14 @@ def test_a_run_without_requests_says_that_nothing_was_scored_again() -> None:
     assert run.checked == (
         Checked("0 of 8 instances scored again, as no scenario_state.json was found", None),
     )
+
+
+def test_a_score_over_a_part_of_the_instances_is_a_warning() -> None:
+    def drop(entries: Any) -> None:
+        stats = next(one["stats"] for one in entries if "perturbation" not in one)
+        stats[:] = [one for one in stats if one["name"]["name"] != "exact_match"]
+
+    edit(ENTRIES, drop)
+    (found,) = [one for one in check() if one.code == "HLM202"]
+    assert (found.severity.label, found.pointer) == ("warning", "/7/name")
+    assert found.message == "3 of 4 instances have exact_match:test"

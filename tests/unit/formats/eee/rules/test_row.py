@@ -512,6 +512,13 @@ EXACT: dict[str, Any] = {**ANSWER, "extraction_method": "exact_match"}
         ("1", "joy", ["pain", "joy"], 1, ""),
         ("3", "4", ["pain", "joy"], 1, ""),
         ("joy", "4", "pain", 1, ""),
+        # The letter of another choice.
+        (" A", "joy", ["pain", "joy"], 1, "ES808W"),
+        ("A", "joy", ["pain", "joy"], 0, ""),
+        ("B", "joy", ["pain", "joy"], 1, ""),
+        ("a", "joy", ["pain", "joy"], 1, ""),
+        ("A", "joy", ["pain", "B"], 1, ""),
+        ("A", "Joy.", ["pain", "joy"], 1, ""),
     ],
 )
 def test_an_exact_match_gives_the_score(
