@@ -67,12 +67,8 @@ def _correct_versus_score(context: RowContext) -> RowCheck:
 
 
 def _score_underived(context: RowContext) -> RowCheck:
-    join = context.join
-
-    def check(row: Row) -> Iterable[Violation]:
-        return list(_check_derived(row, join.result(row), context.library))
-
-    return check
+    join, library = context.join, context.library
+    return lambda row: list(_check_derived(row, join.result(row), library))
 
 
 def _check_derived(row: Row, result: Result | None, library: str | None) -> Iterator[Violation]:
@@ -104,31 +100,33 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
         return
     is_chosen = chooses_right(row, result) if kept or is_by_lm_eval(library) else None
     if is_chosen is not None and score != (best if is_chosen else worst):
-        is_not = "" if is_chosen else "not "
-        message = f"extracted_value is {is_not}the choice that the reference numbers, but the score"
-        message += f" is the {'worst' if is_chosen else 'best'} of its metric"
-        expected = best if is_chosen else worst
+        end, expected = ("worst", best) if is_chosen else ("best", worst)
+        message = f"extracted_value is {'' if is_chosen else 'not '}the choice that the reference"
+        message += f" numbers, but the score is the {end} of its metric"
         yield ES808.violation(message, expected=expected, severity=Severity.WARNING, **at)
+    yield from _check_exact_answer(row, score, worst, best)
+
+
+def _check_exact_answer(row: Row, score: Any, worst: Any, best: Any) -> Iterator[Violation]:
+    """Compare the worst or the best score with what an answer by exact match is."""
     attributed = read_exact_answer(row)
     if attributed is None:
         return
     place, value = attributed
-    is_right = matches_reference(value, row)
-    if is_right is None and score == best and is_letter_of_another(value, row):
-        message = (
-            "extracted_value is the letter of another choice than the reference, but the score"
-        )
-        message += " is the best of its metric"
-        yield ES808.violation(message, expected=worst, severity=Severity.WARNING, **at)
+    is_right, severity = matches_reference(value, row), None
+    is_what = "is the reference" if is_right else "is not the reference"
+    if is_right is None and is_letter_of_another(value, row):
+        is_right, severity = False, Severity.WARNING
+        is_what = "is the letter of another choice than the reference"
     if is_right is None or score == (best if is_right else worst):
         return
+    end, expected = ("worst", best) if is_right else ("best", worst)
     message = (
-        "extracted_value is the reference, but the score is the worst of its metric"
-        if is_right
-        else "extracted_value is not the reference, but the score is the best of its metric"
+        f"extracted_value {is_what}, but the score is the {end} of its metric (answer {place},"
+        " extraction_method exact_match)"
     )
-    message += f" (answer {place}, extraction_method exact_match)"
-    yield ES808.violation(message, expected=best if is_right else worst, **at)
+    at: dict[str, Any] = {"expected": expected, "found": score, "severity": severity}
+    yield ES808.violation(message, "/evaluation/score", **at)
 
 
 def _check_log(row: Row, kept: Mapping[str, Any] | None) -> Iterator[Violation]:
