@@ -177,10 +177,15 @@ static bool may_number_choice(const struct span *reference) {
     return number.length <= 2 && reads_integer(&number, &integer);
 }
 
-/* Tell whether a text of ASCII shows nothing of a reference: no word of it, and no digit if it has one. */
-static bool shows_nothing(const struct span *text, const struct span *reference, bool has_digit) {
+enum { MOST_WORDS = 64 };
+
+/* Tell whether a text of ASCII shows nothing of a reference: no word of it, and no digit if it has one.
+   So that each byte of a row costs little, no more than MOST_WORDS are looked for, with those before. */
+static bool shows_nothing(
+    const struct span *text, const struct span *reference, bool has_digit, size_t *words
+) {
     struct span word = {.start = reference->start};
-    size_t words = 0;
+    const size_t before = *words;
     bool is_numeric;
     if (!reads_ascii(reference, &is_numeric) || (is_numeric && has_digit))
         return false;
@@ -190,14 +195,15 @@ static bool shows_nothing(const struct span *text, const struct span *reference,
             word.start = word.length++ ? word.start : at;
             continue;
         }
-        if (word.length > LONGEST_ANSWER || (word.length && spells(text, &word)))
+        *words += word.length > 0;
+        if (*words > MOST_WORDS || word.length > LONGEST_ANSWER ||
+            (word.length && spells(text, &word)))
             return false;
-        words += word.length > 0;
         word.length = 0;
         if (place < reference->length && *at == '\\')
             place += at[1] == 'u' ? 5 : 1;
     }
-    return words > 0;
+    return *words > before;
 }
 
 /* Tell whether an output, as it is, shows another answer than a value, of the same kind: a letter at
@@ -297,12 +303,13 @@ static bool flag_source(const struct facts *facts, uint64_t *flags) {
 /* Tell whether a right answer shows nothing of any reference. */
 static bool is_unshown(const struct facts *facts, const struct span *answer, bool may_number) {
     bool has_digit, is_shown = false;
+    size_t words = 0;
     if (!is_true(facts, CORRECT) || facts->slot[REFERENCE].kind != ARRAY ||
         !reads_ascii(answer, &has_digit))
         return false;
     for (size_t one = 0; one < facts->references.count && !is_shown; one++)
         is_shown = (may_number && may_number_choice(&facts->references.span[one])) ||
-                   !shows_nothing(answer, &facts->references.span[one], has_digit);
+                   !shows_nothing(answer, &facts->references.span[one], has_digit, &words);
     return !is_shown;
 }
 

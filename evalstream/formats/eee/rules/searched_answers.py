@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
+from typing import Final
 
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.rules.answers import (
@@ -37,11 +39,15 @@ def find_contradicted(facts: RunFacts, place: int) -> Iterator[Misjudged]:
             yield Misjudged(is_right, sum_rows(found), found[0][0], 0)
 
 
+MOST_WORDS: Final = 64
+"""Of references with more words it is not told whether an answer shows one."""
+
+
 def shows_no_reference(row: Row, mode: int) -> bool:
     """Tell whether an answer shows nothing of any reference: no word, and no digit if it has one.
 
-    False also where a reference may be the number of a choice in this `search_mode`, for an answer without text, for references that are no list, which may be joined,
-    and for letters beyond ASCII.
+    False also where a reference may be the number of a choice in this `search_mode`, for an answer
+    without text, references that are no list, which may be joined, and letters beyond ASCII.
     """
     text, references = only_answer(row), member(row.get("input"), "reference")
     if references.__class__ is not list or not references or text.__class__ is not str:
@@ -50,7 +56,13 @@ def shows_no_reference(row: Row, mode: int) -> bool:
         return False
     if mode == NUMBERED and any(map(_may_number_choice, references)):
         return False
-    return text.isascii() and all(_shows_nothing(text, one) for one in references)
+    if not text.isascii() or (_DIGIT.search(text) and any(map(_DIGIT.search, references))):
+        return False
+    shown = _BESIDE_WORDS.sub("", text.lower())
+    words = [_BESIDE_WORDS.sub(" ", one.lower()).split() for one in references]
+    if not all(words) or sum(map(len, words)) > MOST_WORDS:
+        return False
+    return not any(len(one) > LONGEST_ANSWER or one in shown for one in chain.from_iterable(words))
 
 
 def _may_number_choice(reference: str) -> bool:
@@ -60,11 +72,3 @@ def _may_number_choice(reference: str) -> bool:
 
 _BESIDE_WORDS = LazyPattern(r"[^0-9a-z]+")
 _DIGIT = LazyPattern(r"[0-9]")
-
-
-def _shows_nothing(text: str, reference: str) -> bool:
-    shown = _BESIDE_WORDS.sub("", text.lower())
-    words = _BESIDE_WORDS.sub(" ", reference.lower()).split()
-    if _DIGIT.search(reference) and _DIGIT.search(text):
-        return False
-    return bool(words) and not any(len(one) > LONGEST_ANSWER or one in shown for one in words)

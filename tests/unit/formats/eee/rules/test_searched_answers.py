@@ -46,6 +46,8 @@ def answered(output: Any, references: Any) -> Row:
         ("tea", ["caf\u00e9"], False),
         ("tea", ["???"], False),
         ("tea", ["x" * 33], False),
+        ("tea", ["pear " * 64], True),
+        ("tea", ["pear " * 64, "plum"], False),
         ("", ["tea"], False),
         ("tea", "coffee", False),
         ("tea", ["coffee", 7], False),
