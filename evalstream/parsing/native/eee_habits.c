@@ -177,7 +177,7 @@ static bool may_number_choice(const struct span *reference) {
     return number.length <= 2 && reads_integer(&number, &integer);
 }
 
-enum { MOST_WORDS = 64 };
+enum { MOST_WORDS = 32 };
 
 /* Tell whether a text of ASCII shows nothing of a reference: no word of it, and no digit if it has one.
    So that each byte of a row costs little, no more than MOST_WORDS are looked for, with those before. */

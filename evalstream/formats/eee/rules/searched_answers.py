@@ -39,7 +39,7 @@ def find_contradicted(facts: RunFacts, place: int) -> Iterator[Misjudged]:
             yield Misjudged(is_right, sum_rows(found), found[0][0], 0)
 
 
-MOST_WORDS: Final = 64
+MOST_WORDS: Final = 32
 """Of references with more words it is not told whether an answer shows one."""
 
 
