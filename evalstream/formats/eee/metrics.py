@@ -157,6 +157,7 @@ def is_graded(metric: str) -> bool:
     return any(word in name for word in _GRADED_WORDS) and _GRADED_WORD.search(name) is not None
 
 
+@lru_cache(maxsize=256)
 def list_measures(name: str) -> frozenset[str]:
     """Return what the name of a metric says that it measures; empty if it says nothing known."""
     folded = name.casefold().replace("-", "_").replace(" ", "_")

@@ -67,9 +67,8 @@ def is_extreme(score: Any, scale: Scale) -> bool:
 
 
 def is_by_lm_eval(library: str | None) -> bool:
-    """Tell whether lm-eval wrote a run, or no library is named."""
-    letters = filter(str.isalnum, (library or "").casefold())
-    return library is None or "".join(letters).startswith("lmeval")
+    """Tell whether a run names lm-eval as the harness that wrote it."""
+    return "".join(filter(str.isalnum, (library or "").casefold())).startswith("lmeval")
 
 
 NUMBERED: Final = 2
@@ -93,12 +92,13 @@ def list_searching(library: str | None, results: Sequence[Result]) -> Sequence[i
     if scorers - {None}:
         is_alone = len(scorers) == 1 and SEARCHING_SCORERS.issuperset(scorers)
         return [result.place for result in results] if is_alone else []
-    if library is None or not is_by_lm_eval(library):
+    if not is_by_lm_eval(library):
         return []
     return [result.place for result in results if result.metric == _EXACT_MATCH]
 
 
 def search_mode(library: str | None, results: Sequence[Result]) -> int:
     """Return how right answers show a reference: 0 where none need to, NUMBERED, or 1."""
-    is_numbered = library is not None and is_by_lm_eval(library)
-    return (NUMBERED if is_numbered else 1) if list_searching(library, results) else 0
+    if not list_searching(library, results):
+        return 0
+    return NUMBERED if is_by_lm_eval(library) else 1

@@ -23,12 +23,11 @@ from evalstream.engine.positions import envelope_locator, envelope_mover
 from evalstream.formats.base import load_catalogue, other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
 from evalstream.formats.inspect.claims import ClaimCheck
-from evalstream.formats.inspect.format import ENDING, HEADER, NAME, SAMPLES, ZIP, is_member
+from evalstream.formats.inspect.format import ENDING, HEADER, NAME, SAMPLES, ZIP, is_member_at
 from evalstream.formats.inspect.log_check import LogCheck
 from evalstream.formats.inspect.member_check import ArchiveSource
 from evalstream.formats.inspect.rules.coverage import find_other_model, may_lack_samples
 from evalstream.formats.inspect.views import LogView
-from evalstream.io.beginning import read_beginning
 from evalstream.io.names import is_local, printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import ByteStream
@@ -76,9 +75,7 @@ class _Check:
             with self._documents.reading(lambda: count_noun(self._log.totals.samples, "sample")):
                 folder, name = os.path.split(path)
                 has_samples = name == HEADER and os.path.isdir(os.path.join(folder, SAMPLES))
-                if has_samples or (
-                    path != STDIN and is_local(path) and is_member(read_beginning(path))
-                ):
+                if has_samples or (path != STDIN and is_local(path) and is_member_at(path)):
                     raise CannotCheck(UNPACKED)
                 reader, size = open_log(path, self._documents.watch)
                 with closing(reader):

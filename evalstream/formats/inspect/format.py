@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
 
 from evalstream.formats.base import Documents, PairedFormat, Place
-from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning
+from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
 from evalstream.io.names import is_rows_name
 from evalstream.model.run import NoInput, Run
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -47,13 +47,21 @@ _UNPACKED: Final = (
 """The names of members of archives, with what is in them."""
 
 
+def _members_named(path: str) -> list[tuple[str, frozenset[str]]]:
+    """Return what a member of an archive with the name of a file would hold."""
+    name = os.path.basename(path)
+    return [(kind, keys) for names, kind, keys in _UNPACKED if names.fullmatch(name)]
+
+
 def is_member(file: Beginning) -> bool:
     """Tell whether a file is a member of an archive that was unpacked, but not its header."""
-    name = os.path.basename(file.name)
-    return any(
-        names.fullmatch(name) and kind == file.seen.kind and keys <= file.seen.keys
-        for names, kind, keys in _UNPACKED
-    )
+    known = _members_named(file.name)
+    return any(kind == file.seen.kind and keys <= file.seen.keys for kind, keys in known)
+
+
+def is_member_at(path: str) -> bool:
+    """Tell the same of a local file, which is read only if its name is one of a member."""
+    return bool(_members_named(path)) and is_member(read_beginning(path))
 
 
 def _root_of(path: str) -> str:

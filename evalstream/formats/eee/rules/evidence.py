@@ -98,7 +98,8 @@ def _check_derived(row: Row, result: Result | None, library: str | None) -> Iter
         at["pointer"], at["found"] = "/evaluation/is_correct", True
         yield ES808.violation(message, severity=Severity.WARNING, **at)
         return
-    is_chosen = chooses_right(row, result) if kept or is_by_lm_eval(library) else None
+    may_be_chosen = kept or library is None or is_by_lm_eval(library)
+    is_chosen = chooses_right(row, result) if may_be_chosen else None
     if is_chosen is not None and score != (best if is_chosen else worst):
         end, expected = ("worst", best) if is_chosen else ("best", worst)
         message = f"extracted_value is {'' if is_chosen else 'not '}the choice that the reference"

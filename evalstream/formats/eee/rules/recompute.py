@@ -134,17 +134,21 @@ def _other_measure(metric: Mapping[str, Any], place: int) -> Iterator[Violation]
     Leaderboards call the kind of any metric an accuracy.
     """
     texts = ((key, text_or_none(metric.get(key))) for key in (*METRIC_NAMES, DESCRIPTION))
-    named = [
-        (key, text, list_measures(text) - (GENERIC if key == METRIC_NAMES[-1] else frozenset()))
-        for key, text in texts
-        if text and (key != DESCRIPTION or " " not in text)
-    ]
-    for key, text, measures in named[1:]:
-        first, name, expected = named[0]
+    named = [(key, text) for key, text in texts if text and (key != DESCRIPTION or " " not in text)]
+    for key, text in named[1:]:
+        first, name = named[0]
+        if text == name:
+            continue
+        measures, expected = _read_measures(key, text), _read_measures(first, name)
         if measures and expected and measures.isdisjoint(expected):
             message = f"{key} is of another metric than {first}, which is {name}"
             pointer = f"{RESULTS}/{place}/metric_config/{key}"
             yield ES807.violation(message, pointer, found=text, severity=Severity.WARNING)
+
+
+def _read_measures(key: str, text: str) -> frozenset[str]:
+    measures = list_measures(text)
+    return measures - GENERIC if key == METRIC_NAMES[-1] else measures
 
 
 def _crossed_metrics(aggregate: Aggregate) -> Iterator[Violation]:

@@ -24,7 +24,7 @@ from evalstream.parsing.lazy_regex import LazyPattern
 
 
 def find_contradicted(facts: RunFacts, place: int) -> Iterator[Misjudged]:
-    """Iterate over right answers of a result that surely are no reference, and wrong ones that are.
+    """Iterate over right answers that differ from every reference, and wrong ones that are one.
 
     Of several references a scorer may want all.
     """
