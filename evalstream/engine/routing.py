@@ -10,8 +10,9 @@ from contextlib import suppress
 from typing import IO, Any, Final
 
 from evalstream.engine.result import BlockResult, LineStatus
+from evalstream.io.compressors import ByteSink, CompressingWriter
 from evalstream.io.digest import RunningDigest
-from evalstream.io.names import is_remote, printable, redact_url
+from evalstream.io.names import is_remote, name_compression, printable, redact_url
 from evalstream.io.output import Output, unwritable, write_all, writing
 from evalstream.io.overwriting import (
     UNMARKED,
@@ -144,6 +145,7 @@ class RowRouter:
         self._routing = options.routing
         self._kinds = {} if options.routing.overwrite else output_kinds(options.routing)
         self._files: list[tuple[str, Output]] = []
+        self._compressing: list[CompressingWriter] = []
         self._skips = options.skip_noise
         self.kept = RunningDigest(algorithms) if self._skips else None
         self._copies: list[Sink] = []
@@ -221,6 +223,8 @@ class RowRouter:
 
     def _finish(self) -> None:
         """Finish all files; each appears complete."""
+        for compressing in self._compressing:
+            compressing.finish()
         while self._files:
             path, output = self._files.pop(0)
             with writing(path):
@@ -263,18 +267,21 @@ class RowRouter:
             notify(f"the reader of the rows is gone; they still go to {names}")
 
     def _open_sink(self, path: str, *, live: bool = False) -> Sink:
-        """Open a file and return its sink; it may be the pipe that is our standard output."""
+        """Open a file and return its sink; it may be the pipe that is our standard output.
+
+        Rows are compressed as the name says; a live file gets the bytes as they are.
+        """
         if is_standard_output(path):
             return self._pass_on
         with writing(path):
             output = Output(path, live=live, kind=self._kinds.get(path))
         self._files.append((path, output))
-
-        def write(data: Bytes) -> None:
-            with writing(path):
-                output.write(data)
-
-        return _until_stuck(write)
+        target: ByteSink = _NamedOutput(path, output)
+        codec = None if live else name_compression(path)
+        if codec is not None:
+            target = CompressingWriter(target, codec)
+            self._compressing.append(target)
+        return _until_stuck(target.write)
 
     def _keep(self, data: bytes, rest: IO[bytes] | None) -> None:
         for piece in _with_rest(data, rest):
@@ -301,6 +308,17 @@ class RowRouter:
             if located.line in numbers:
                 entry = {"row": numbers[located.line], **finding.as_dict()}
                 sidecar(dumps(entry) + b"\n")
+
+
+class _NamedOutput:
+    """An output with its file's name in errors. Raises CannotWrite."""
+
+    def __init__(self, path: str, output: Output) -> None:
+        self._path, self._output = path, output
+
+    def write(self, data: Bytes) -> None:
+        with writing(self._path):
+            self._output.write(data)
 
 
 def _until_stuck(sink: Sink) -> Sink:

@@ -1,5 +1,6 @@
 """Rows on their way: let through, taken apart, followed, stopped, and never lost."""
 
+import bz2
 import gzip
 import hashlib
 import json
@@ -139,6 +140,15 @@ def test_an_overlong_row_keeps_its_bytes(tmp_path: Path) -> None:
     assert report.counts["ES003"] == 2
     assert good.read_bytes() == LINES[0] + LINES[1]
     assert bad.read_bytes() == long + long[:-1]
+
+
+def test_rows_are_compressed_as_their_files_are_named(tmp_path: Path) -> None:
+    rows, good, bad = (tmp_path / name for name in ("rows.jsonl", "good.jsonl.gz", "bad.jsonl.bz2"))
+    rows.write_bytes(MIXED)
+    report = evalstream.check(rows, accepted=str(good), rejected=str(bad), ignore=("ES506",))
+    assert report.exit_code == 1
+    assert gzip.decompress(good.read_bytes()) == GOOD
+    assert bz2.decompress(bad.read_bytes()) == b"INFO next\n" + TORN + FAULTY
 
 
 def test_noise_is_stepped_over_and_counted(tmp_path: Path) -> None:
