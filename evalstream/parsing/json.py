@@ -251,7 +251,7 @@ def dumps_visible(value: Any) -> bytes:
     # Single bytes are found many times as fast as texts.
     if data.isascii() and 0x7F not in data and (ord("#") not in data or b"##[" not in data):
         return data
-    text = _HIDDEN.sub(lambda found: _text_encoder()(found[0])[1:-1], data.decode())
+    text = _HIDDEN.sub(lambda found: _text_encoders()[0](found[0])[1:-1], data.decode())
     return text.replace("##[", "#\\u0023[").replace("\x7f", "\\u007f").encode()
 
 
@@ -332,14 +332,22 @@ def reduce_value(value: Any) -> Any:
 
 def ascii_text(text: str) -> bytes:
     """Encode a string as Python's json does: everything but printable ASCII is escaped."""
-    return _text_encoder()(text).encode()
+    return _text_encoders()[0](text).encode()
+
+
+def unescaped_text(text: str) -> bytes:
+    """Encode a string as Python's json does without `ensure_ascii`: letters stay as they are.
+
+    Raises UnicodeEncodeError for half of a surrogate pair.
+    """
+    return _text_encoders()[1](text).encode()
 
 
 @lru_cache(maxsize=1)
-def _text_encoder() -> Callable[[str], str]:
-    from json.encoder import encode_basestring_ascii
+def _text_encoders() -> tuple[Callable[[str], str], Callable[[str], str]]:
+    from json.encoder import encode_basestring, encode_basestring_ascii
 
-    return encode_basestring_ascii
+    return encode_basestring_ascii, encode_basestring
 
 
 def shorten(value: Any, depth: int = 0) -> Any:

@@ -1,5 +1,6 @@
 """The fast path takes no row that the exact path would not take alike."""
 
+import hashlib
 import itertools
 import json
 import random
@@ -62,6 +63,7 @@ from evalstream.formats.eee.exact_path import RowReader
 from evalstream.formats.eee.facts import RowContext
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.row_engine import RowEngine
+from evalstream.formats.eee.sample_hash import RECIPES
 from evalstream.formats.eee.scan_results import TakenViolations
 from evalstream.formats.eee.scanned_rows import ScannedRows
 from evalstream.model.block import Block
@@ -433,6 +435,35 @@ def test_how_much_room_there_is_for_texts_changes_nothing(rooms: Rooms, within: 
     expected = outcome(slowly(within), data)
     for room in some([*range(1, 400), *range(400, 1200, 7)], 120):
         assert outcome(rooms(within, 512, room), data) == expected, room
+
+
+@pytest.mark.parametrize("recipe", ["json-str", "json-list", "json-list-spaced"])
+@given(
+    raw=st.text('a"\\/\n\x01\x7f\u00fc\u2028\U0001f600', max_size=6),
+    reference=st.text("b\x7f\u00fc", max_size=2),
+    escapes=st.booleans(),
+    other=st.sampled_from(sorted(RECIPES)),
+)
+@bounded(max_examples=examples(60))
+def test_json_may_show_all_letters(
+    recipe: str, raw: str, reference: str, escapes: bool, other: str
+) -> None:
+    raw, reference = f"a{raw}", f"b{reference}"
+    row = changed(sound(SINGLE, "0.3.0"), "input/choices", ...)
+    row = asking(row, BARE["0.3.0"], raw=raw, reference=[reference])
+    covered = json.dumps(
+        {"raw": raw, "reference": reference if recipe == "json-str" else [reference]},
+        sort_keys=True,
+        ensure_ascii=False,
+        separators=(",", ":") if recipe == "json-list" else None,
+    )
+    row["sample_hash"] = hashlib.sha256(covered.encode()).hexdigest()
+    within, line = context("0.3.0", recipe), written(row, ensure_ascii=escapes)
+    assert agreed(within, line)
+    assert outcome(within, line).tally.recipes.first(frozenset({recipe})) == 1
+    agreed(context("0.3.0", other), line)
+    wrong = written({**row, "sample_hash": "0" * 64}, ensure_ascii=escapes)
+    agreed(within, wrong)
 
 
 def test_texts_that_fill_all_room() -> None:

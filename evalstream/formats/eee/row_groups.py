@@ -129,8 +129,8 @@ class RowGroup:
         """Pack one row: its line and offset, and digests of its score, input and output.
 
         `key` digests its sample, None if the row has no sample id. `content` has a text that is
-        equal for rows with the same input, None without one; the metadata; a digest of choices and
-        answer, 0 if they are not compared; and the score.
+        equal for rows with the same input, None or empty without one; the metadata; a digest of
+        choices and answer, 0 if they are not compared; and the score.
         """
         question, metadata, output, score = content
         ids = self.place, offset, self.name, to_double(score)
@@ -140,7 +140,7 @@ class RowGroup:
         return pack(
             number,
             key,
-            ABSENT if question is None else digest128(question, self.evaluation),
+            digest128(question, self.evaluation) if question else ABSENT,
             digest,
             output,
             mark_digest(repeat_mark(metadata)),

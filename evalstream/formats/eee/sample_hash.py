@@ -1,4 +1,8 @@
-"""The recipes of sample_hash: how converters compute it, and which recipe rows follow."""
+"""The recipes of sample_hash: how converters compute it, and which recipe rows follow.
+
+JSON is written with all but printable ASCII escaped, which is Python's default, or with letters as
+they are: https://github.com/swiss-ai/evals-post-train does so. Both count as the same recipe.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import Final
 from evalstream.formats.eee.versions import VERSIONS
 from evalstream.model.hashing import hash_function
 from evalstream.model.text import ALGORITHM_OF_LENGTH
-from evalstream.parsing.json import ascii_text
+from evalstream.parsing.json import ascii_text, unescaped_text
 from evalstream.parsing.lazy_regex import LazyPattern
 
 Reference = str | Sequence[str]
@@ -81,27 +85,30 @@ def matching_recipes(
     known not to have this digest.
     """
     compute = hash_function(ALGORITHM_OF_LENGTH[len(digest)])
-    covered = _hashed_bytes(raw, reference, recipes)
+    # These bytes are known to have another digest.
     others = [] if refuted is None else [refuted]
-    for text in covered.values():
-        if text in others:
-            continue
-        if compute(text).hexdigest() == digest:
-            # These bytes are known to have another digest.
-            return frozenset(name for name in covered if covered[name] == text)
-        others.append(text)
+    for escape in (ascii_text, unescaped_text):
+        covered = _hashed_bytes(raw, reference, recipes, escape)
+        for text in covered.values():
+            if text in others:
+                continue
+            if compute(text).hexdigest() == digest:
+                return frozenset(name for name in covered if covered[name] == text)
+            others.append(text)
     return frozenset()
 
 
-def _hashed_bytes(raw: str, reference: Reference, recipes: Sequence[str]) -> dict[str, bytes]:
+def _hashed_bytes(
+    raw: str, reference: Reference, recipes: Sequence[str], escape: Escape
+) -> dict[str, bytes]:
     """Return the bytes that each recipe hashes; the texts are escaped once for all of them."""
-    escape = cache(ascii_text)
+    escape = cache(escape)
     covered: dict[str, bytes] = {}
     for name in recipes:
-        if name in _ESCAPING:
-            covered[name] = _ESCAPING[name](raw, reference, escape)
-        else:
-            with suppress(UnicodeEncodeError):
+        with suppress(UnicodeEncodeError):
+            if name in _ESCAPING:
+                covered[name] = _ESCAPING[name](raw, reference, escape)
+            else:
                 covered[name] = RECIPES[name](raw, reference)
     return covered
 

@@ -311,8 +311,10 @@ bool eee_judge(
 
 /* eee_texts.c: what is digested of a row. */
 
-/* Write what a recipe makes sample_hash the digest of. */
-void eee_write_covered(const struct facts *facts, enum recipe recipe, struct texts *texts);
+/* Write what a recipe makes sample_hash the digest of; JSON is all `ascii`, or shows all letters. */
+void eee_write_covered(
+    const struct facts *facts, enum recipe recipe, bool ascii, struct texts *texts
+);
 
 /* Write the texts of a row that is judged, and say where they are. Return false where that cannot
    be done exactly, or there is no room. */

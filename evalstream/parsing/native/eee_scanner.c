@@ -348,10 +348,10 @@ static void place(const struct scan *scan, const struct value *value, uint64_t *
 /* Tell whether a recipe gives the hash of a row; perhaps, without room. */
 static enum answer is_hash_of(
     const struct scanner *scanner, const struct texts *texts, const struct row *row,
-    enum recipe recipe
+    enum recipe recipe, bool ascii
 ) {
     struct texts covered = *texts;
-    eee_write_covered(&scanner->facts, recipe, &covered);
+    eee_write_covered(&scanner->facts, recipe, ascii, &covered);
     if (covered.full)
         return PERHAPS;
     return has_digest(&scanner->hasher, covered.data + texts->size, covered.size - texts->size,
@@ -365,8 +365,23 @@ static bool digest_alike(const struct facts *facts, enum recipe one, enum recipe
            (facts->references.count <= 1 && either == (1u << CONCAT | 1u << CONCAT_FIRST));
 }
 
+static bool has_letters(const struct span *span) {
+    byte highest = span->unusual ? 0x7F : 0;
+    for (size_t place = 0; place < span->length; place++)
+        highest = span->start[place] > highest ? span->start[place] : highest;
+    return highest >= 0x7F;
+}
+
+/* Tell whether JSON may show the input of a row in two ways: all ASCII, and with other letters. */
+static bool varies_in_json(const struct facts *facts) {
+    bool varies = has_letters(text_of(facts, RAW));
+    for (size_t place = 0; place < facts->references.count && !varies; place++)
+        varies = has_letters(&facts->references.span[place]);
+    return varies;
+}
+
 /* Check the hash of a row: where no recipe gives it that the file may follow, it is wrong; where
-   another one does, or nothing can tell, others have to look. */
+   another one does, or nothing can tell, others have to look. JSON may hold letters beyond ASCII. */
 static void check_hash(const struct scanner *scanner, const struct texts *texts, struct row *row) {
     const struct row_texts *const at = &row->texts;
     const struct demands *const demands = &scanner->demands;
@@ -380,10 +395,15 @@ static void check_hash(const struct scanner *scanner, const struct texts *texts,
     }
     if (is_digest(&scanner->hasher, row->digest, texts->data + at->hash))
         return;
-    for (int recipe = 0; recipe < RECIPE_COUNT; recipe++)
+    const enum recipe own = (enum recipe)demands->recipe;
+    const bool varies = varies_in_json(&scanner->facts);
+    if (varies && own >= JSON_STR && is_hash_of(scanner, texts, row, own, false) == YES)
+        return;
+    for (enum recipe recipe = CONCAT; recipe < RECIPE_COUNT; recipe++)
         if (demands->tried >> recipe & 1 &&
-            !digest_alike(&scanner->facts, (enum recipe)recipe, (enum recipe)demands->recipe) &&
-            is_hash_of(scanner, texts, row, (enum recipe)recipe) != NO) {
+            ((!digest_alike(&scanner->facts, recipe, own) &&
+              is_hash_of(scanner, texts, row, recipe, true) != NO) ||
+             (varies && recipe >= JSON_STR && is_hash_of(scanner, texts, row, recipe, false) != NO))) {
             row->doubts |= DOUBTFUL_HASH;
             return;
         }
@@ -458,7 +478,7 @@ static void write_record(
     record->line = scan->line;
     write_digests(texts + at->sample, at->hash - at->sample, scope->name ^ turned,
                   scope->evaluation ^ turned, record->sample);
-    if (row->flags & UNCOVERED)
+    if (row->flags & UNCOVERED || at->choices == at->input)
         memset(record->input, 0, DIGEST_BYTES);
     else
         write_digests(texts + at->input, at->choices - at->input, scope->evaluation,

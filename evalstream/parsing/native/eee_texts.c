@@ -42,16 +42,18 @@ static inline void write_literal(struct texts *texts, const struct literal *lite
     write_bytes(texts, literal->text, literal->length);
 }
 
-static void write_json(const struct facts *facts, enum recipe recipe, struct texts *texts) {
+static void write_json(
+    const struct facts *facts, enum recipe recipe, bool ascii, struct texts *texts
+) {
     const struct json_form *const form = &json_forms[recipe];
     write_literal(texts, &form->raw);
-    write_ascii(texts, text_of(facts, RAW));
+    write_json_text(texts, text_of(facts, RAW), ascii);
     write_literal(texts, &form->reference);
     for (size_t place = 0; place < facts->references.count; place++) {
         if (place)
             write_literal(texts, &form->between);
         write_literal(texts, &form->quote);
-        write_ascii(texts, &facts->references.span[place]);
+        write_json_text(texts, &facts->references.span[place], ascii);
         write_literal(texts, &form->quote);
     }
     write_literal(texts, &form->end);
@@ -63,7 +65,9 @@ static void write_references(const struct facts *facts, enum recipe recipe, stru
             write_decoded(texts, &facts->references.span[place]);
 }
 
-void eee_write_covered(const struct facts *facts, enum recipe recipe, struct texts *texts) {
+void eee_write_covered(
+    const struct facts *facts, enum recipe recipe, bool ascii, struct texts *texts
+) {
     switch (recipe) {
     case NO_RECIPE:
     case RECIPE_COUNT:
@@ -76,7 +80,7 @@ void eee_write_covered(const struct facts *facts, enum recipe recipe, struct tex
     case JSON_STR:
     case JSON_LIST:
     case JSON_LIST_SPACED:
-        write_json(facts, recipe, texts);
+        write_json(facts, recipe, ascii, texts);
         break;
     }
 }
@@ -164,7 +168,7 @@ static void write_covered_of(
     const struct facts *facts, enum recipe recipe, size_t start, size_t raw, struct texts *texts
 ) {
     if (recipe != CONCAT && recipe != CONCAT_FIRST) {
-        eee_write_covered(facts, recipe, texts);
+        eee_write_covered(facts, recipe, true, texts);
         return;
     }
     write_bytes(texts, texts->data + start, raw);

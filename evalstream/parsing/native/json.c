@@ -329,14 +329,14 @@ static void write_escaped(struct texts *texts, uint32_t point) {
     }
 }
 
-void write_ascii(struct texts *texts, const struct span *span) {
+void write_json_text(struct texts *texts, const struct span *span, bool ascii) {
     const byte *at = span->start, *const stop = at + span->length;
     while (at < stop) {
         if (texts->capacity - texts->size < (size_t)(stop - at)) {
             texts->full = true;
             return;
         }
-        at = copy_plain(texts, at, stop, !span->unusual, true);
+        at = copy_plain(texts, at, stop, !span->unusual, ascii);
         if (at < stop && *at == '\\' && at[1] != 'u' && at[1] != '/') {
             /* Short escapes are written as they are read. */
             memcpy(texts->data + texts->size, at, 2);
@@ -350,7 +350,10 @@ void write_ascii(struct texts *texts, const struct span *span) {
                 at++;
             else
                 point = decode(&at);
-            write_escaped(texts, point);
+            if (ascii || point < 0x7F)
+                write_escaped(texts, point);
+            else
+                write_utf8(texts, point);
         }
     }
 }

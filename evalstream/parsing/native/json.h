@@ -198,8 +198,9 @@ static inline void write_decoded(struct texts *texts, const struct span *span) {
         write_bytes(texts, span->start, span->length);
 }
 
-/* Write a string as Python's json does, quotes aside: all but printable ASCII is escaped. */
-void write_ascii(struct texts *texts, const struct span *span);
+/* Write a string as Python's json does, quotes aside: all but printable `ascii` is escaped, or only
+   quotes, backslashes and control characters. */
+void write_json_text(struct texts *texts, const struct span *span, bool ascii);
 
 /* Tell whether bytes are all ASCII. */
 static inline bool is_ascii(const byte *bytes, size_t count) {

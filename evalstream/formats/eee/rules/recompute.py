@@ -116,11 +116,18 @@ _DESCRIBED: Final = LazyPattern(r"(\S+) (?:from scorer .+|\(filter: .+\))")
 
 
 def _other_metric(metric: Mapping[str, Any], place: int) -> Iterator[Violation]:
-    """Report a metric that has another name than its description, as converters write it."""
+    """Report a metric that has another name than its description, as converters write it.
+
+    Other writers give it a title, such as `Exact match`.
+    """
     text = text_or_none(metric.get(DESCRIPTION)) or ""
     described = _DESCRIBED.fullmatch(text) if " from " in text or " (filter" in text else None
     name = text_or_none(metric.get("metric_name"))
     if described is None or not name or name == described[1]:
+        return
+    if (" " in name or not name.islower()) and not _differ(
+        list_measures(described[1]), list_measures(name)
+    ):
         return
     message = f"evaluation_description is of {described[1]}, and metric_name is another metric"
     pointer = f"{RESULTS}/{place}/metric_config/metric_name"
@@ -139,11 +146,15 @@ def _other_measure(metric: Mapping[str, Any], place: int) -> Iterator[Violation]
         first, name = named[0]
         if text == name:
             continue
-        measures, expected = _read_measures(key, text), _read_measures(first, name)
-        if measures and expected and measures.isdisjoint(expected):
+        if _differ(_read_measures(key, text), _read_measures(first, name)):
             message = f"{key} is of another metric than {first}, which is {name}"
             pointer = f"{RESULTS}/{place}/metric_config/{key}"
             yield ES807.violation(message, pointer, found=text, severity=Severity.WARNING)
+
+
+def _differ(measures: frozenset[str], others: frozenset[str]) -> bool:
+    """Tell whether both names say what they measure, and it is not the same."""
+    return bool(measures and others) and measures.isdisjoint(others)
 
 
 def _read_measures(key: str, text: str) -> frozenset[str]:

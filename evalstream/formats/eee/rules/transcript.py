@@ -105,7 +105,7 @@ def _check_counts(evaluation: Row, turns: int, version: str) -> Iterator[Violati
         yield ES306.violation(message, pointer, expected=turns, found=claimed)
     # Where null is not allowed, the schema reports it.
     null = "num_turns" in evaluation and version in versions.OLDEST
-    if claimed is None and not null:
+    if claimed is None and turns and not null:
         message = "num_turns is missing, though the row has a transcript"
         yield ES306.violation(message, "/evaluation", expected=turns)
 

@@ -141,6 +141,11 @@ def test_one_input_under_two_ids_is_a_warning_once(tmp_path: Path) -> None:
     assert check(tmp_path, rows) == [("ES407", "warning", 5)]
 
 
+def test_rows_that_withhold_their_input_share_none(tmp_path: Path) -> None:
+    rows = [{**row, "input": {"raw": "", "reference": []}} for row in fanned_out()]
+    assert check(tmp_path, [hashed(row, "json-list") for row in rows]) == []
+
+
 def test_a_wrong_hash_hides_nothing_and_adds_nothing(tmp_path: Path) -> None:
     rows = fanned_out()
     rows[1]["sample_hash"] = "0" * 64

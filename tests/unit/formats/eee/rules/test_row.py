@@ -97,6 +97,7 @@ UNCOUNTED = {
     "input/choices": [],
 }
 FIRST_ANSWER = {"answer_attribution/0/source": "interactions[1].content"}
+UNCOUNTED_TURNS = {"evaluation/num_turns": ..., "evaluation/tool_calls_count": ...}
 LAST_WORD = {
     "answer_attribution/0/source": "interactions[2].content",
     "answer_attribution/0/turn_idx": 2,
@@ -126,6 +127,7 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (AGENTIC, {"answer_attribution/0/turn_idx": 4}, "ES302"),
     (AGENTIC, {"answer_attribution/0/turn_idx": 0}, "ES303"),
     (AGENTIC, {"interactions": []}, "ES302 ES303 ES306"),
+    (AGENTIC, {"interactions": [], **UNCOUNTED_TURNS}, "ES302 ES303"),
     (SINGLE, {"answer_attribution/0/source": "output.raw[0]"}, ""),
     (SINGLE, {"answer_attribution/0/source": "interactions[0].content"}, "ES303"),
     (SINGLE, {"answer_attribution/0/source": ""}, "ES303"),
