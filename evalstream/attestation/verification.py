@@ -89,7 +89,7 @@ class AttestationFile:
 
 
 def verify_run(run: RunSummary, options: Options) -> list[Violation]:
-    """Return what is wrong with the attestation of a run, and add to its summary what was verified.
+    """Return the violations of a run's attestation, and add to its summary what was verified.
 
     Its verdict must be that of all other rules.
     """

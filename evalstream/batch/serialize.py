@@ -141,7 +141,7 @@ WHOLE: Final = "report"
 """The name of the schema, and of the report as a whole in it."""
 
 STORED_RUN: Final = "stored_run"
-"""A run with what ledgers and parts hold beside what a report says."""
+"""A run with the members that only ledgers and parts hold."""
 
 LARGEST: Final = 2**63 - 1
 """The largest count."""

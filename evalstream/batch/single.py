@@ -236,7 +236,7 @@ def count_findings(
 def _held_samples(
     samples: RunSamples | None, run: Run, summary: RunSummary, options: Options
 ) -> tuple[list[Violation], list[Checked]]:
-    """Return what differs from the files of samples, and for the verdict what was compared."""
+    """Return the differences from the files of samples, and what was compared, for the verdict."""
     if summary.incomplete_reason is not None:
         message = "no digests were written, since the check is incomplete"
         lacks = options.sample_digests is not None

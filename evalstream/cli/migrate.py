@@ -97,7 +97,7 @@ def migrate(
     ledger: Annotated[
         str | None,
         OptionText(
-            "Remember in this file what was migrated, and skip what has not changed.",
+            "Remember in this file what was migrated, and skip unchanged runs.",
             Group.EXECUTION,
             "FILE",
         ),
@@ -126,8 +126,8 @@ def migrate(
     """Convert runs to a newer version, write them into a datastore, and check the result.
 
     The sources stay as they are, and numbers keep their digits. migrate makes mechanical changes
-    itself. You supply what a source does not have, or let --fill fill it in, and decide what
-    replaces its values. A run that fails its check is not written. Exit codes: 0 every run was
+    itself. You supply what a source does not have, or let --fill fill it in, and decide how its
+    values are replaced. A run that fails its check is not written. Exit codes: 0 every run was
     written, or was there and does not fail; 1 some were refused; 2 wrong usage; 3 some could not be
     read.
     """

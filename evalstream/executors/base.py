@@ -54,7 +54,7 @@ class TaskFuture(Protocol[Result_co]):
     """The part of `concurrent.futures.Future` that the driver uses."""
 
     def result(self) -> Result_co:
-        """Return what the task returned, or raise what it raised."""
+        """Return the result of the task, or raise its exception."""
 
 
 class Executor(Protocol):

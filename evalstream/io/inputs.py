@@ -134,7 +134,7 @@ STANDARD_INPUT = StandardInput()
 
 
 def stream_at(path: str) -> StandardInput:
-    """Return what the path of standard input stands for: it, or what the calling program holds."""
+    """Return the stream of the path of standard input, or one that the calling program holds."""
     stream: StandardInput = path.stream if isinstance(path, HeldInput) else STANDARD_INPUT
     return stream
 

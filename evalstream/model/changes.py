@@ -25,7 +25,7 @@ class ChangeClass(str, Enum):
 
 
 class ChangeKind(NamedTuple):
-    """A kind of change: name, class, a title of what becomes of a value, and what is counted."""
+    """A kind of change: name, class, a title of the change to a value, and the counted unit."""
 
     name: str
     change_class: ChangeClass

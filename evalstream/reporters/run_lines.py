@@ -1,4 +1,4 @@
-"""Text summary of each run: its verdict, what was verified, what was not, and its claims."""
+"""Text summary of each run: its verdict, the checks that were made or not, and its claims."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def join_limits(limits: Iterable[str]) -> str:
 
 
 def list_verified(run: RunSummary) -> list[Checked]:
-    """Say what was verified of a run, and what was not."""
+    """Describe which checks of a run were made."""
     parts = [*_seal_parts(run), *run.checked]
     if claims := describe_states(count_states(run.claims)):
         states = {claim.state for claim in run.claims}

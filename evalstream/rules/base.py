@@ -187,7 +187,7 @@ class Rule(NamedTuple):
         return Violation(self.code, message, place, **details)
 
     def apply(self, seen: Any) -> Iterable[Violation]:
-        """Return what it finds in what a format without rows passes to it."""
+        """Return the violations in the subject of a format without rows."""
         return () if self.record is None else self.record(seen)
 
     def sections(self) -> Mapping[str, str]:

@@ -27,7 +27,7 @@ PROJECT_NAME: Final = "pyproject.toml"
 """A file that many tools share; its settings are in the table `tool.evalstream`."""
 
 LEDGER: Final = OptionText(
-    "Remember in this file what was checked, and skip what has not changed.",
+    "Remember in this file what was checked, and skip unchanged runs.",
     Group.EXECUTION,
     "FILE",
     named_only=True,
@@ -40,7 +40,7 @@ OF_ONE_CALL: Final = frozenset(
         *("exit_zero", "exit_codes"),
     }
 )
-"""Options that no file sets: each call says what it writes and what its exit code means."""
+"""Options that no file sets: each call states its outputs and the meaning of its exit code."""
 
 PATHS: Final = frozenset({"schema", "ledger", "baseline", "dask_scheduler_file"})
 """The settings that are paths, relative to the folder of their file."""

@@ -163,7 +163,7 @@ class Baseline:
         return 0
 
     def _iterate_new(self) -> Iterator[KnownFinding]:
-        """Iterate over the new baseline: what was found, and what was known and not checked."""
+        """Iterate over the new baseline: the findings, and known ones that were not checked."""
         for key, known, found, written in self._entries():
             # A known info stays known.
             kept = max(written, min(known, found))

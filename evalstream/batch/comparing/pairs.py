@@ -1,4 +1,4 @@
-"""Join the samples of two runs: what meets, what drifted, what flips."""
+"""Join the samples of two runs: matches, drifted ones and flips."""
 
 from __future__ import annotations
 

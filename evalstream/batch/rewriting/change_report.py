@@ -1,4 +1,4 @@
-"""Reports of runs that were fixed or migrated: what was changed, what was refused, what is needed.
+"""Reports of runs that were fixed or migrated: changes, refusals, and values to supply.
 
 A report keeps what it says of kinds of change and of needs, and not the outcomes themselves.
 """

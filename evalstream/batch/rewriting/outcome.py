@@ -90,7 +90,7 @@ class Outcome(DataClass):
 
     @property
     def exit_code(self) -> ExitCode:
-        """FAILED for what was refused, UNCHECKED for what was not read, or PASSED."""
+        """FAILED if the run was refused, UNCHECKED if it was not read, or PASSED."""
         if self.status is ChangeStatus.UNREAD:
             return ExitCode.UNCHECKED
         fails = self.status in {ChangeStatus.REFUSED, ChangeStatus.PARTLY}

@@ -113,7 +113,7 @@ def lists_samples(results: Iterable[Result]) -> bool:
 
 
 class ScanPlan:
-    """The settings by which the scanner takes rows, and what explains what is wrong with them.
+    """The settings by which the scanner takes rows, and the explanations of their violations.
 
     `id_doubts` are those of a row with an id that is empty.
     """
@@ -210,7 +210,7 @@ def fast_path_for(context: RowContext, reader: RowReader) -> ScanPlan | None:
 
 @lru_cache(maxsize=64)
 def _setting(needs: _Needs) -> ScannerConfig | None:
-    """Return what the scanner checks rows against, None for what it does not support."""
+    """Return the settings of a scanner for some rows, None if it does not support them."""
     results = needs.results
     bounds, scores, limits = common_bounds(results), doubtful_scores(results), find_limits(results)
     is_known = (

@@ -1,4 +1,4 @@
-"""The format Every Eval Ever, as the registry loads it: what shows and what joins its documents."""
+"""The format Every Eval Ever, as the registry loads it: signs of its documents, and their pairs."""
 
 from __future__ import annotations
 

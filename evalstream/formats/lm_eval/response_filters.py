@@ -295,7 +295,7 @@ _OLD: Final[Mapping[str, Callable[..., Apply]]] = {
 
 
 def follows(steps: str, answers: Any, shown: Any) -> tuple[bool, Any]:
-    """Return whether a filter gives what a row shows, and what it gives for each request.
+    """Return whether a filter gives the answers of a row, and its answer for each request.
 
     The answers to a request are a list, also where there is only one.
     Raises NotFollowed where that is not known.

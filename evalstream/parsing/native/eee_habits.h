@@ -7,7 +7,7 @@
 
 /* Flag, for those of the rules ES303, ES320 and ES808 that are enabled, whether the prompt of a row
    holds its question, its output its answer, and whether the answer is a reference, or shows one.
-   Return false for a row that is for others to look at. */
+   Return false if the row needs the exact path. */
 bool eee_flag_habits(const struct facts *facts, const struct demands *demands, uint64_t *flags);
 
 #endif

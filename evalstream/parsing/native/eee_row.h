@@ -304,7 +304,7 @@ uint32_t eee_doubts_of_answer(
 enum { OF_TRANSCRIPTS = ES302 | ES303 | ES304 | ES305 | ES306 | ES315 | ES320 };
 
 /* Judge a row: what its flags say, and which of the enabled rules may find something, as bits.
-   Return false for a row that is for others to look at. */
+   Return false if the row needs the exact path. */
 bool eee_judge(
     const struct facts *facts, const struct demands *demands, uint64_t *flags, uint32_t *doubts
 );

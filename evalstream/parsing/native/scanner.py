@@ -1,4 +1,4 @@
-"""The compiled scanner of rows: what it is asked of a block, and what it says of the rows."""
+"""The compiled scanner of rows: the request for a block, and its answer about the rows."""
 
 from __future__ import annotations
 
