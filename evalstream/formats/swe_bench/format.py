@@ -294,9 +294,9 @@ def _are_settings(path: str) -> bool:
     """Tell whether a local file has the settings of a run. Raises OSError."""
     with open(path, "rb") as file:
         value = parse_or_none(file.read())
-    return isinstance(value, dict) and all(
-        isinstance(value.get(name), (str, type(None))) for name in _SETTINGS
-    )
+    if not isinstance(value, dict) or value.get("dataset") is None or value.get("split") is None:
+        return False
+    return all(isinstance(value.get(name), (str, type(None))) for name in _SETTINGS)
 
 
 def list_folders(folder: str) -> list[str]:

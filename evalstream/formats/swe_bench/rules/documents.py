@@ -44,6 +44,12 @@ _NEWER: Final = (
 )
 """The members that the harness writes together since 2.0.3."""
 
+_NEWEST: Final = (
+    *("infra_failure_instances", "ambiguous_failure_instances"),
+    *("infra_failure_ids", "ambiguous_failure_ids", "failure_reasons"),
+)
+"""The members that the harness writes together since 5.0.0."""
+
 
 def _require_count(key: str, *, is_needed: bool) -> MemberRequirement:
     expected = {"type": "integer", "minimum": 0}
@@ -128,11 +134,12 @@ def _check_version(lists: Lists) -> Iterator[PlacedInFile]:
 def _find_left_out(lists: Lists) -> Iterator[PlacedInFile]:
     """Yield the newer members that a report lacks although it has another of them."""
     of_service = lists.is_of_service
-    wanted = [key for key in _NEWER if not (of_service and key.startswith("empty_patch"))]
-    absent = [key for key in wanted if key not in lists.value]
-    if absent and (len(absent) < len(wanted) or "schema_version" in lists.value):
-        message = f"the harness writes {join_words(absent)} into such a report"
-        yield lists.about(SWE101, message, severity=Severity.WARNING)
+    newer = [key for key in _NEWER if not (of_service and key.startswith("empty_patch"))]
+    for wanted, sign in ((newer, "schema_version"), (_NEWEST, "")):
+        absent = [key for key in wanted if key not in lists.value]
+        if absent and (len(absent) < len(wanted) or sign in lists.value):
+            message = f"the harness writes {join_words(absent)} into such a report"
+            yield lists.about(SWE101, message, severity=Severity.WARNING)
 
 
 def check_results(lists: Lists) -> Iterable[PlacedInFile]:

@@ -501,10 +501,19 @@ def test_settings_that_were_cut_off_never_pass(
     assert "incomplete" in verdicts(report).values()
 
 
-@pytest.mark.parametrize("member", ["dataset", "split", "task_repo", "created_at"])
-def test_settings_are_texts(member: str) -> None:
-    edit(SETTINGS, lambda value: value.update({member: 1}))
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("dataset", 1), ("dataset", None), ("split", None), ("task_repo", 1), ("created_at", 1)],
+)
+def test_settings_are_texts(member: str, value: Any) -> None:
+    edit(SETTINGS, lambda settings: settings.update({member: value}))
     assert check(".").exit_code == 3
+
+
+@pytest.mark.parametrize("member", ["infra_failure_ids", "failure_reasons"])
+def test_members_that_are_written_together_are_missed(member: str) -> None:
+    edit(REPORT, lambda report: {key: one for key, one in report.items() if key != member})
+    assert severities(check(REPORT, "preds.jsonl")) == {("SWE101", "warning")}
 
 
 @pytest.mark.parametrize(
@@ -532,7 +541,7 @@ def test_members_without_figures_have_the_types_of_the_harness(
 @pytest.mark.parametrize("member", ["total_instances", "completed_ids", "resolved_ids"])
 def test_a_run_report_that_lacks_a_member_is_still_one(member: str) -> None:
     """Else a refused report would be a file of no known format, and the rest would pass."""
-    edit(REPORT, lambda report: report.pop(member) and report)
+    edit(REPORT, lambda report: {key: one for key, one in report.items() if key != member})
     assert "SWE101" in codes(check("."))
 
 
