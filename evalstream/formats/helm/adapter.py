@@ -61,8 +61,9 @@ def lacks_texts(request: PlainRequest, adapter: Mapping[str, Any]) -> bool:
     if not prompt or not is_whole or method not in _ONCE or prompt.startswith("[encrypted_text"):
         return False
     choices = request.instance.references or () if method in _JOINT else ()
+    around = [text_or_none(adapter.get(f"input_{one}")) or "" for one in ("prefix", "suffix")]
     at = 0
-    for text in (request.input, *map(read_output, choices)):
+    for text in (request.input.join(around), *map(read_output, choices)):
         at = prompt.find(text, at)
         if at < 0:
             return True

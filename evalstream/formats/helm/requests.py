@@ -46,12 +46,12 @@ class _Reference(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Input(msgspec.Struct, frozen=True, gc=False):
-    text: str | None = None
+    text: str = ""
 
 
 class _Instance(msgspec.Struct, frozen=True, gc=False):
     id: str | int
-    input: _Input | str | None = None  # a text in old releases
+    input: _Input | str  # a text in old releases
     split: str | None = None
     sub_split: str | None = None
     perturbation: msgspec.Raw = msgspec.Raw(b"null")
@@ -103,7 +103,7 @@ class PlainRequest(msgspec.Struct, frozen=True, gc=False):
     def input(self) -> str:
         """The text of the input of its instance."""
         given = self.instance.input
-        return given if isinstance(given, str) else (given and given.text) or ""
+        return given if isinstance(given, str) else given.text
 
 
 TOLD: Final = ("num_train_instances", "prompt_truncated")

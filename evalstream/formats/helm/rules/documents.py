@@ -26,6 +26,9 @@ from evalstream.rules.claims import find_open, find_refuted
 from evalstream.rules.members import MemberRequirement, check_members, is_a
 from evalstream.stats.claims.judgement import Judgement
 
+_MOST: Final = 1 << 1000
+"""The largest whole number that is read as a floating-point number."""
+
 
 def _is_spec(value: Any) -> bool:
     """Tell whether a value names a class, and has its arguments if it takes some."""
@@ -42,6 +45,11 @@ def _is_mapping(value: Any) -> bool:
     return isinstance(value, dict) and _TEXTS([*value.values()])
 
 
+def _is_in_range(value: Any) -> bool:
+    """Tell whether a value is a number that floating-point numbers hold."""
+    return is_number(value) and (isinstance(value, float) or abs(value) <= _MOST)
+
+
 def _optional(key: str, noun: str, accepts: Callable[[Any], bool]) -> MemberRequirement:
     """Return a requirement on a member that may be missing or null."""
     return MemberRequirement(key, noun, lambda value: value is None or accepts(value), None, False)
@@ -49,6 +57,7 @@ def _optional(key: str, noun: str, accepts: Callable[[Any], bool]) -> MemberRequ
 
 _ADAPTER: Final = MemberRequirement("adapter_spec", "an object", is_a(dict))
 _TEXTS: Final = _are(is_a(str))
+_OBJECTS: Final = _are(is_a(dict))
 MEMBERS: Final = {
     RUN_SPEC: (
         MemberRequirement("name", "a text", is_a(str)),
@@ -77,18 +86,18 @@ _REQUEST: Final = {
         _optional("output_mapping", "an object of texts", _is_mapping),
         _optional("num_train_instances", "an integer", is_a(int)),
         _optional("prompt_truncated", "true or false", is_a(bool)),
-        _optional("request", "an object", is_a(dict)),
-        _optional("result", "an object", is_a(dict)),
+        MemberRequirement("request", "an object", is_a(dict), is_needed=False),
+        MemberRequirement("result", "an object", is_a(dict), is_needed=False),
     ),
     "instance": (
         MemberRequirement("id", "a text", requests.is_instance_id),
-        _optional("input", "an object", is_a(dict, str)),
+        MemberRequirement("input", "an object", is_a(dict, str)),
         _optional("split", "a text", is_a(str)),
         _optional("sub_split", "a text", is_a(str)),
         _optional("perturbation", "an object", is_a(dict)),
-        _optional("references", "a list of objects", _are(is_a(dict))),
+        _optional("references", "a list of objects", _OBJECTS),
     ),
-    "instance/input": (_optional("text", "a text", is_a(str)),),
+    "instance/input": (MemberRequirement("text", "a text", is_a(str), is_needed=False),),
     "instance/references/*": (
         MemberRequirement("output", "an object", is_a(dict, str)),
         _optional("tags", "a list of texts", _TEXTS),
@@ -97,11 +106,11 @@ _REQUEST: Final = {
     "request": (_optional("prompt", "a text", is_a(str)),),
     "result": (
         _optional("success", "true or false", is_a(bool)),
-        _optional("completions", "a list of objects", _are(is_a(dict))),
+        MemberRequirement("completions", "a list of objects", _OBJECTS, is_needed=False),
     ),
     "result/completions/*": (
         MemberRequirement("text", "a text", is_a(str)),
-        _optional("logprob", "a number", is_number),
+        MemberRequirement("logprob", "a number", _is_in_range, is_needed=False),
     ),
 }
 """The members of requests that are read, by the paths of the objects that have them."""
@@ -130,7 +139,7 @@ def find_malformed_member(value: Any) -> tuple[str, str] | None:
             return "", f"{key} is missing"
         if not is_number(found) or (key == "count" and (not isinstance(found, int) or found < 0)):
             return key, f"{key} must be a {'count' if key == 'count' else 'number'}"
-        if isinstance(found, int) and abs(found) > 1 << (60 if key == "count" else 1000):
+        if isinstance(found, int) and abs(found) > (1 << 60 if key == "count" else _MOST):
             return key, f"{key} is out of range"
     return None
 

@@ -590,6 +590,7 @@ def test_true_is_no_number_of_an_adapter_or_a_request() -> None:
     ("place", "value", "pointer"),
     [
         ("instance/input/text", "How many pens are in the box?", "request/prompt"),
+        ("instance/input/text", "How many pens are in box 0", "request/prompt"),
         ("request/prompt", "How many pens are in box 0?", "request/prompt"),
         ("output_mapping", None, ""),
         ("result/completions", [{"text": "A"}, {"text": "B"}], "result/completions"),
