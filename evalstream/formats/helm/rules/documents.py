@@ -10,6 +10,7 @@ from evalstream.formats.helm import requests
 from evalstream.formats.helm.claims import Claimed, Instances, find_absent, find_repeated
 from evalstream.formats.helm.format import RUN_SPEC, SCENARIO, STATE
 from evalstream.formats.helm.statistics import (
+    DERIVED,
     FIGURES,
     WORST,
     InstanceEntry,
@@ -270,7 +271,8 @@ def check_figures(
     yield from find_open(HLM402, (one.claim for one in judgements))
     for name in find_absent(found, known):
         is_worst = describe_perturbation(name.perturbation)[1] == WORST
-        message = f"all instances have {name}, and the run has no such statistic"
+        verb = "give" if name.name in DERIVED else "have"
+        message = f"all instances {verb} {name}, and the run has no such statistic"
         if is_worst:
             message = f"the run has no {name}, and other metrics have such a worst case"
         yield HLM403.violation(message)

@@ -216,6 +216,12 @@ def test_a_statistic_that_was_left_out_is_missed() -> None:
     assert codes(check()) == {"HLM403"}
 
 
+@pytest.mark.parametrize("metric", ["perplexity", "bits_per_byte", "logprob_per_byte"])
+def test_a_figure_of_log_probabilities_that_was_left_out_is_missed(metric: str) -> None:
+    edit(STATISTICS, lambda stats: [one for one in stats if one["name"]["name"] != metric])
+    assert codes(check()) == {"HLM403"}
+
+
 def test_a_worst_case_that_was_left_out_is_missed() -> None:
     def is_worst(one: Any) -> bool:
         kind = one["name"].get("perturbation", {})
