@@ -73,7 +73,7 @@ class Settings(msgspec.Struct, frozen=True, gc=False):
 
 class _Completion(msgspec.Struct, frozen=True, gc=False):
     text: str
-    logprob: float = 0
+    logprob: float = math.nan
 
 
 class _Result(msgspec.Struct, frozen=True, gc=False):
@@ -100,14 +100,26 @@ class PlainRequest(msgspec.Struct, frozen=True, gc=False):
         return self.reference_index is None and self.request_mode is None
 
     @property
+    def num_references(self) -> int:
+        """The number of references of its instance."""
+        return len(self.instance.references or ())
+
+    @property
+    def max_prob(self) -> float:
+        """The probability of the most likely answer, NaN where it is not known."""
+        likely = max((one.logprob for one in self.result.completions), default=math.nan)
+        return math.exp(min(likely, 700.0))
+
+    @property
     def input(self) -> str:
         """The text of the input of its instance."""
         given = self.instance.input
         return given if isinstance(given, str) else given.text
 
 
-TOLD: Final = ("num_train_instances", "prompt_truncated")
-"""Statistics that a request tells itself."""
+_TOLD_MEMBERS: Final = ("num_train_instances", "prompt_truncated")
+TOLD: Final = (*_TOLD_MEMBERS, "num_references", "max_prob")
+"""Statistics that a request tells itself, by its members and by properties of these names."""
 
 KEPT: Final[KeptMembers] = {
     "instance": dict.fromkeys(("id", "input", "split", "sub_split", "perturbation"))
@@ -115,7 +127,7 @@ KEPT: Final[KeptMembers] = {
     "train_trial_index": None,
     "request": dict.fromkeys(Settings.__struct_fields__),
     "result": {"completions": {"text": None, "logprob": None}, "success": None},
-    **dict.fromkeys(("output_mapping", "reference_index", "request_mode", *TOLD)),
+    **dict.fromkeys(("output_mapping", "reference_index", "request_mode", *_TOLD_MEMBERS)),
 }
 """The members of `PlainRequest`."""
 

@@ -559,8 +559,11 @@ def test_trials_are_averaged_before_they_are_merged() -> None:
     assert codes(check()) == {"HLM204"}
 
 
-@each(("name", "value"), [("num_train_instances", 3), ("prompt_truncated", 1)])
-def test_what_a_request_tells_of_its_prompt_is_compared(name: str, value: int) -> None:
+@each(
+    ("name", "value"),
+    [("num_train_instances", 3), ("prompt_truncated", 1), ("num_references", 5), ("max_prob", 1)],
+)
+def test_what_a_request_tells_itself_is_compared(name: str, value: int) -> None:
     def tell(entries: Any) -> None:
         for one in entries:
             one["stats"] = [
