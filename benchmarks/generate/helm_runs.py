@@ -63,7 +63,8 @@ def _statistic(name: str, value: float) -> dict[str, Any]:
 
 
 def _entry(place: int, score: int, dice: random.Random) -> dict[str, Any]:
-    values = dict.fromkeys(COUNTED, 3) | {name: dice.random() for name in MEASURED}
+    values = dict.fromkeys(COUNTED, 3.0) | {"num_references": 1.0}
+    values |= {name: dice.random() for name in MEASURED}
     stats = [
         _statistic(name, value) for name, value in (values | dict.fromkeys(METRICS, score)).items()
     ]

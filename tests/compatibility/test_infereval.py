@@ -472,8 +472,8 @@ def test_samples_out_of_order_are_a_warning(tmp_path: Path) -> None:
 def test_a_failed_call_is_no_vote_and_no_silent_failure(tmp_path: Path) -> None:
     def edit(_: Any, evaluation: Any) -> None:
         sample = evaluation["items"][0]["samples"][2]
-        sample |= {"raw_response": "", "wall_time_ms": None, "provider_error": "503"}
-        sample["parse_status"] = "sample_failed"
+        sample |= {"raw_response": "", "provider_error": "503", "parse_status": "sample_failed"}
+        sample |= dict.fromkeys(("wall_time_ms", "usage", "finish_reason"))
         evaluation["items"][0]["majority_vote"]["abstain"] = 0
 
     assert pair(tmp_path, edit) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from evalstream.formats.helm.requests import PlainRequest, Settings
+from evalstream.formats.helm.requests import PlainRequest, read_output
 from evalstream.parsing.json import member, text_or_none
 
 
@@ -21,10 +21,12 @@ def asks_once(adapter: Mapping[str, Any]) -> bool:
 
 
 def list_settings(adapter: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the members of an adapter that it puts into each request as they are."""
-    is_sampled = text_or_none(adapter.get("method")) in _SAMPLED
-    names = Settings.__struct_fields__ if is_sampled else ("model", "model_deployment")
-    return {name: adapter[name] for name in names if adapter.get(name) is not None}
+    """Return the members of requests that an adapter decides, with their values."""
+    method = text_or_none(adapter.get("method"))
+    names = {"model": "model", "model_deployment": "model_deployment"}
+    for methods, members in _SETTINGS:
+        names |= members if method in methods else {}
+    return {name: adapter[own] for name, own in names.items() if adapter.get(own) is not None}
 
 
 def find_other_mapping(
@@ -35,9 +37,9 @@ def find_other_mapping(
     Source: MultipleChoiceJointAdapter of HELM. Its early releases knew the letter A alone.
     """
     given, references = request.output_mapping, request.instance.references
-    if not given or references is None or text_or_none(adapter.get("method")) not in _JOINT:
+    if not references or text_or_none(adapter.get("method")) not in _JOINT:
         return None
-    texts = [one.output if isinstance(one.output, str) else one.output.text for one in references]
+    texts = [*map(read_output, references)]
     letters = adapter.get("reference_prefix_characters")
     if isinstance(letters, list):
         mappings = [dict(zip(map(str, letters), texts, strict=False))]
@@ -48,11 +50,42 @@ def find_other_mapping(
     return None if given in mappings else mappings[0]
 
 
+def lacks_texts(request: PlainRequest, adapter: Mapping[str, Any]) -> bool:
+    """Tell whether a prompt has not the input of its instance, and the choices behind it.
+
+    Source: `construct_example_prompt` of HELM's adapters. A prompt that was cut, substituted or
+    encrypted tells nothing.
+    """
+    prompt, method = request.request.prompt, text_or_none(adapter.get("method"))
+    is_whole = request.prompt_truncated is False and not adapter.get("substitutions")
+    if not prompt or not is_whole or method not in _ONCE or prompt.startswith("[encrypted_text"):
+        return False
+    choices = request.instance.references or () if method in _JOINT else ()
+    around = [text_or_none(adapter.get(f"input_{one}")) or "" for one in ("prefix", "suffix")]
+    at = 0
+    for text in (request.input.join(around), *map(read_output, choices)):
+        at = prompt.find(text, at)
+        if at < 0:
+            return True
+        at += len(text)
+    return False
+
+
 _JOINT: Final = frozenset({"multiple_choice_joint", "multiple_choice_joint_chain_of_thought"})
 """Methods of adaptation that name each reference by a letter."""
 
 _ONCE: Final = _JOINT | {"generation", "chat"}
 """Methods of adaptation that make one request of an instance."""
 
-_SAMPLED: Final = _ONCE | {"ranking_binary"}
-"""Methods of adaptation that ask the model as the adapter says; others ask for no text."""
+_WRITTEN: Final = frozenset({"generation", "chat", "ranking_binary"})
+"""Methods of adaptation whose answers are texts."""
+
+_SETTINGS: Final = (
+    (_JOINT | _WRITTEN, {"temperature": "temperature", "max_tokens": "max_tokens"}),
+    (_WRITTEN, {"num_completions": "num_outputs", "stop_sequences": "stop_sequences"}),
+    (_JOINT, {"top_k_per_token": "num_outputs"}),
+)
+"""Members of requests by the methods that take them from the adapter, with their names in it.
+
+Other methods ask for no text (`generate_requests` of the adapters).
+"""

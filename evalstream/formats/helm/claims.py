@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from evalstream.formats.helm.statistics import (
+    DERIVED,
     ORIGINAL,
     WORST,
     Name,
@@ -218,8 +219,23 @@ def find_absent(found: Sequence[Claimed], known: Instances) -> Iterator[Name]:
         is_named = name.split is not None or splits <= {None}
         if name not in names and is_named and not known.lacks_some(name):
             yield name
+        if name.name == "logprob" and is_named and not known.is_windowed:
+            yield from _find_absent_derived(names, name, known)
     if not known.is_windowed and known.facts.are_copies_together:
         yield from _find_absent_worst(names, known, known.totals)
+
+
+def _find_absent_derived(names: Set[Name], logprob: Name, known: Instances) -> Iterator[Name]:
+    """Iterate over the figures that follow from a sum of log probabilities and that a run lacks.
+
+    HELM computes them wherever it can (`compute_perplexity_metrics`).
+    """
+    for metric, divisor in DERIVED.items():
+        name = logprob._replace(name=metric)
+        is_whole = not any(map(known.lacks_some, (logprob, logprob._replace(name=divisor))))
+        found = known.totals.recompute(name) if known.totals and name not in names else None
+        if is_whole and found is not None and found.means:
+            yield name
 
 
 def _find_absent_worst(names: Set[Name], known: Instances, totals: RunTotals) -> Iterator[Name]:

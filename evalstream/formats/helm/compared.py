@@ -13,8 +13,8 @@ from evalstream.engine.log_reading import UNREADABLE, iterate_elements, parse_te
 from evalstream.engine.row_lookup import RowPlaces
 from evalstream.formats.helm.claims import is_score
 from evalstream.formats.helm.format import NAME, REQUESTS, STATE, find_beside
-from evalstream.formats.helm.requests import Request, find_malformed, read_request, text_of
-from evalstream.formats.helm.rules.documents import check_entry
+from evalstream.formats.helm.requests import Request, read_request, text_of
+from evalstream.formats.helm.rules.documents import check_entry, check_request
 from evalstream.formats.helm.statistics import InstanceEntry, instance_key, make_entry
 from evalstream.io.names import is_local
 from evalstream.io.spill_table import SpillTable, decode_name
@@ -196,5 +196,5 @@ def iterate_requests(path: str, options: Options) -> Iterator[Request]:
     """Iterate over the requests of a run that can be read. Raises OSError and CannotCheck."""
     for element in iterate_elements(path, ObjectSplitter(REQUESTS, options.max_line_bytes)):
         value = parse_text(element.text, options.max_depth)
-        if value is not UNREADABLE and find_malformed(value) is None:
+        if value is not UNREADABLE and next(check_request(value, ""), None) is None:
             yield read_request(value)

@@ -20,12 +20,12 @@ from evalstream.engine.log_reading import (
 )
 from evalstream.engine.positions import envelope_locator, envelope_mover
 from evalstream.formats.helm import requests
-from evalstream.formats.helm.adapter import describe_adapter, find_other_mapping, list_settings
+from evalstream.formats.helm.adapter import describe_adapter, list_settings
 from evalstream.formats.helm.claims import Claimed
 from evalstream.formats.helm.entries import EntryCollector
 from evalstream.formats.helm.format import NOUNS, REQUESTS, STATE
 from evalstream.formats.helm.rules import documents as about_documents
-from evalstream.formats.helm.rules.instances import check_examples, check_mapping, check_settings
+from evalstream.formats.helm.rules.instances import check_request
 from evalstream.formats.helm.statistics import (
     InstanceEntry,
     RunTotals,
@@ -80,8 +80,9 @@ class RunReader:
     @cached_property
     def scored(self) -> Sequence[str]:
         """The metrics whose scores follow from requests."""
-        is_mapped = self.adapter.get("output_mapping_pattern")
-        return () if is_mapped else requests.find_scored(self.run_spec)
+        if self.adapter.get("output_mapping_pattern"):
+            return ()
+        return requests.find_scored(self.run_spec, (one.name.name for one in self.claimed or ()))
 
     @property
     def adapter(self) -> Mapping[str, Any]:
@@ -185,6 +186,7 @@ class RunReader:
             self._miss(f"{name} could not be read as {NOUNS[STATE]}")
         else:
             self.state = found
+            self._documents.note_all(about_documents.check_state(found), name)
 
     def _take_requests(
         self, name: str, piece: Piece, places: Sequence[ItemPlace], text: bytes
@@ -207,9 +209,7 @@ class RunReader:
         settings = list_settings(adapter)
         for number, (one, place) in enumerate(zip(found, places, strict=True), self.count):
             perturbation = requests.read_perturbation(bytes(one.instance.perturbation))
-            is_other = any(check_settings(one.request, settings, ""))
-            is_other = is_other or any(check_examples(one, adapter, ""))
-            if perturbation is None or is_other or find_other_mapping(one, adapter):
+            if perturbation is None or any(check_request(one, adapter, settings, "")):
                 return None
             rows.append(self._make_row(one, perturbation, number, place[2], place[3]))
         return rows
@@ -240,11 +240,8 @@ class RunReader:
             self._miss(f"a request of {name} could not be read")
         else:
             request, plain = requests.read_request(value), requests.convert_request(value)
-            violations = [
-                *check_settings(plain.request, list_settings(self.adapter), place),
-                *check_examples(plain, self.adapter, place),
-                *check_mapping(plain, self.adapter, place),
-            ]
+            adapter = self.adapter
+            violations = list(check_request(plain, adapter, list_settings(adapter), place))
             where = self.count, element.line, element.column
             self._store.add([self._make_row(plain, request.instance.perturbation, *where)])
             if self._samples is not None:

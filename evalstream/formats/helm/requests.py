@@ -18,7 +18,7 @@ import msgspec
 
 from evalstream.formats.helm.statistics import Instance, perturbation_text
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.json import member, text_or_none, type_name
+from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import numbered_texts, object_or_empty, objects
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.native.items import KeptMembers
@@ -45,8 +45,13 @@ class _Reference(msgspec.Struct, frozen=True, gc=False):
     tags: list[str] | None = None
 
 
+class _Input(msgspec.Struct, frozen=True, gc=False):
+    text: str = ""
+
+
 class _Instance(msgspec.Struct, frozen=True, gc=False):
     id: str | int
+    input: _Input | str  # a text in old releases
     split: str | None = None
     sub_split: str | None = None
     perturbation: msgspec.Raw = msgspec.Raw(b"null")
@@ -54,21 +59,26 @@ class _Instance(msgspec.Struct, frozen=True, gc=False):
 
 
 class Settings(msgspec.Struct, frozen=True, gc=False):
-    """The members of a request to the model that the adapter of the run declares."""
+    """The members of a request to the model that follow from the adapter and the instance."""
 
+    prompt: str | None = None
     model: Any = None
     model_deployment: Any = None
     temperature: Any = None
     max_tokens: Any = None
+    num_completions: Any = None
+    top_k_per_token: Any = None
+    stop_sequences: Any = None
 
 
 class _Completion(msgspec.Struct, frozen=True, gc=False):
     text: str
-    logprob: float = 0
+    logprob: float = math.nan
 
 
 class _Result(msgspec.Struct, frozen=True, gc=False):
     completions: tuple[_Completion, ...] = ()
+    success: bool | None = None
 
 
 class PlainRequest(msgspec.Struct, frozen=True, gc=False):
@@ -89,17 +99,35 @@ class PlainRequest(msgspec.Struct, frozen=True, gc=False):
         """Whether the request is the only one of its instance."""
         return self.reference_index is None and self.request_mode is None
 
+    @property
+    def num_references(self) -> int:
+        """The number of references of its instance."""
+        return len(self.instance.references or ())
 
-TOLD: Final = ("num_train_instances", "prompt_truncated")
-"""Statistics that a request tells itself."""
+    @property
+    def max_prob(self) -> float:
+        """The probability of the most likely answer, NaN where it is not known."""
+        likely = max((one.logprob for one in self.result.completions), default=math.nan)
+        return math.exp(min(likely, 700.0))
+
+    @property
+    def input(self) -> str:
+        """The text of the input of its instance."""
+        given = self.instance.input
+        return given if isinstance(given, str) else given.text
+
+
+_TOLD_MEMBERS: Final = ("num_train_instances", "prompt_truncated")
+TOLD: Final = (*_TOLD_MEMBERS, "num_references", "max_prob")
+"""Statistics that a request tells itself, by its members and by properties of these names."""
 
 KEPT: Final[KeptMembers] = {
-    "instance": dict.fromkeys(("id", "split", "sub_split", "perturbation"))
+    "instance": dict.fromkeys(("id", "input", "split", "sub_split", "perturbation"))
     | {"references": {"output": {"text": None}, "tags": None}},
     "train_trial_index": None,
     "request": dict.fromkeys(Settings.__struct_fields__),
-    "result": {"completions": {"text": None, "logprob": None}},
-    **dict.fromkeys(("output_mapping", "reference_index", "request_mode", *TOLD)),
+    "result": {"completions": {"text": None, "logprob": None}, "success": None},
+    **dict.fromkeys(("output_mapping", "reference_index", "request_mode", *_TOLD_MEMBERS)),
 }
 """The members of `PlainRequest`."""
 
@@ -137,27 +165,6 @@ class Request(NamedTuple):
         return [text for _, one in shown if (text := text_of(one.get("output"))) is not None]
 
 
-def find_malformed(value: Any) -> tuple[str, str] | None:
-    """Return the pointer of a member of a request that is malformed, and the message."""
-    if not isinstance(value, dict):
-        return "", f"a request must be an object, not {type_name(value)}"
-    instance, trial = value.get("instance"), value.get("train_trial_index")
-    if not isinstance(instance, dict):
-        return "/instance" if "instance" in value else "", "a request needs its instance"
-    if not is_instance_id(instance.get("id")):
-        return "/instance", "an instance needs an id"
-    if not is_trial(trial):
-        return "/train_trial_index", "train_trial_index must be a count"
-    if not isinstance(instance.get("perturbation"), (dict, type(None))):
-        return "/instance/perturbation", "a perturbation must be an object"
-    wrong = (
-        (f"/instance/references/{place}/tags", "tags must be a list")
-        for place, one in objects(instance.get("references"))
-        if not isinstance(one.get("tags"), (list, type(None)))
-    )
-    return next(wrong, None)
-
-
 def is_instance_id(value: Any) -> bool:
     """Tell whether a value is the id of an instance; some scenarios have numbers."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
@@ -174,6 +181,11 @@ def read_request(value: Mapping[str, Any]) -> Request:
     instance = value["instance"]
     perturbation = perturbation_text(instance.get("perturbation"))
     return Request(value, Instance(str(instance["id"]), perturbation, value["train_trial_index"]))
+
+
+def read_output(reference: _Reference) -> str:
+    """Return the text of a reference."""
+    return reference.output if isinstance(reference.output, str) else reference.output.text
 
 
 _DECODER: Final = msgspec.json.Decoder(list[PlainRequest])
@@ -198,19 +210,9 @@ def read_perturbation(text: bytes) -> str | None:
 
 
 def convert_request(value: Mapping[str, Any]) -> PlainRequest:
-    """Return a request that is not malformed; members of another type are left out."""
+    """Return a request that is not malformed."""
     instance = {key: one for key, one in value["instance"].items() if key != "perturbation"}
-    try:
-        return msgspec.convert({**value, "instance": instance}, PlainRequest)
-    except msgspec.ValidationError:
-        split, sub_split = (text_or_none(instance.get(name)) for name in ("split", "sub_split"))
-        modes = value.get("reference_index"), value.get("request_mode")
-        return PlainRequest(
-            _Instance(instance["id"], split, sub_split),
-            value["train_trial_index"],
-            msgspec.convert(object_or_empty(value.get("request")), Settings),
-            reference_index=None if modes == (None, None) else 0,
-        )
+    return msgspec.convert({**value, "instance": instance}, PlainRequest)
 
 
 def score_again(request: PlainRequest, metrics: Sequence[str]) -> bytes | None:
@@ -218,8 +220,7 @@ def score_again(request: PlainRequest, metrics: Sequence[str]) -> bytes | None:
     if not metrics or not request.is_plain or request.instance.references is None:
         return None
     completions, references = request.result.completions, request.instance.references
-    right = [one.output for one in references if one.tags and "correct" in one.tags]
-    correct = [one if isinstance(one, str) else one.text for one in right]
+    correct = [read_output(one) for one in references if one.tags and "correct" in one.tags]
     texts, likely = [one.text for one in completions], [one.logprob for one in completions]
     told = [getattr(request, name) for name in metrics if name in TOLD]
     scored = [name for name in metrics if name not in TOLD]
@@ -359,11 +360,15 @@ _SCORES: Final[Mapping[str, Callable[[str, str], float]]] = {
 METRICS: Final = _MATCHES | _SCORES.keys()
 
 
-def find_scored(run_spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the metrics of a run whose scores follow from its requests."""
+def find_scored(run_spec: Mapping[str, Any], metrics: Iterable[str]) -> tuple[str, ...]:
+    """Return the metrics of a run whose scores follow from its requests.
+
+    They are those that it declares, and those of its statistics: a specification that does not
+    declare them does not keep them from being computed.
+    """
     classes = (args for name, args in iterate_specs(run_spec) if name == BASIC)
     names = (name for args in classes for _, name in numbered_texts(args.get("names")))
-    found = sorted(METRICS & {*names})
+    found = sorted(METRICS & {*names, *metrics})
     return (*found, *TOLD) if found else ()
 
 

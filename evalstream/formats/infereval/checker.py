@@ -25,7 +25,7 @@ from evalstream.formats.infereval.format import (
 from evalstream.formats.infereval.items import ItemPass, parse_envelope
 from evalstream.formats.infereval.rules import benchmarks, evaluations
 from evalstream.formats.infereval.rules.benchmarks import INF101
-from evalstream.formats.infereval.rules.samples import INF308, open_votes
+from evalstream.formats.infereval.rules.samples import INF308, INF309, open_votes
 from evalstream.formats.infereval.schema import document_validator, is_valid, schema_violations
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Evaluation
 from evalstream.io.names import printable
@@ -42,7 +42,10 @@ from evalstream.parsing.limits import MOST_JSON_BYTES, refuse_many_values
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005
 
-OF_EVALUATIONS: Final = (INF101, evaluations.INF301, evaluations.INF302, evaluations.INF307)
+OF_EVALUATIONS: Final = (
+    *(INF101, evaluations.INF301, evaluations.INF302, evaluations.INF307),
+    INF309,
+)
 """The rules that check the part of an evaluation outside its items."""
 
 OF_BENCHMARKS: Final = (

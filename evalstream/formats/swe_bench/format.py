@@ -33,6 +33,7 @@ GROUPS: Final = "groups"
 SETTINGS: Final = "settings"
 METADATA: Final = "metadata"
 REPORT_FILE: Final = "report.json"
+SETTINGS_FILE: Final = "run.json"
 DETAILS_FILE: Final = "per_instance_details.json"
 METADATA_FILES: Final = ("metadata.yaml", "metadata.yml")
 
@@ -74,7 +75,8 @@ OUTCOME_MEMBERS: Final = frozenset({"patch_successfully_applied", "resolved"})
 
 _PREDICTION: Final = frozenset({"instance_id", "model_patch"})
 _REPORT_LISTS: Final = frozenset({"resolved_ids", "completed_ids"})
-_RESULTS: Final = frozenset({"resolved", "no_generation"})
+_REPORT_COUNTS: Final = frozenset(f"{one}_instances" for one in ("total", "completed", "resolved"))
+_RESULTS: Final = frozenset({"no_generation", "no_logs", "with_logs", "no_apply"})
 _DETAIL: Final = frozenset({"resolved", "api_calls"})
 _GROUP: Final = frozenset({"resolved", "total"})
 _SETTINGS: Final = frozenset({"dataset", "split", "task_repo", "created_at"})
@@ -95,9 +97,9 @@ def detect_kind(file: Beginning) -> str | None:
     names = {one.rpartition("/")[2] for one in seen.inner}
     is_named = os.path.basename(file.name) == DETAILS_FILE
     signs = (
-        (REPORT, "total_instances" in seen.keys and bool(seen.keys & _REPORT_LISTS)),
+        (REPORT, bool(seen.keys & _REPORT_COUNTS) and bool(seen.keys & _REPORT_LISTS)),
         (INSTANCE, (seen.keys if len(seen.keys) > 1 else names) >= OUTCOME_MEMBERS),
-        (RESULTS, seen.keys >= _RESULTS),
+        (RESULTS, "resolved" in seen.keys and bool(seen.keys & _RESULTS)),
         (SETTINGS, seen.keys >= _SETTINGS),
         (PREDICTIONS, names >= _PREDICTION),
         (DETAILS, names >= _DETAIL or (is_named and "resolved" in names)),
@@ -211,8 +213,13 @@ class _Files:
         yield from (Run(path, None, format=NAME) for path in alone)
 
     def broken_settings(self) -> list[str]:
-        """Return the local settings of runs that are not a JSON object."""
-        return [path for path in self._of(SETTINGS) if is_local(path) and not _is_object(path)]
+        """Return the local settings of runs that are no JSON object of texts, each once."""
+        logs = {os.path.dirname(os.path.dirname(path)) for path in self._of(INSTANCE)}
+        # A search that begins in the logs does not see by the name what a broken file is.
+        beside = (os.path.join(os.path.dirname(folder), SETTINGS_FILE) for folder in sorted(logs))
+        found = dict.fromkeys((*self._of(SETTINGS), *beside))
+        local = (path for path in found if is_local(path) and is_plain_file(path))
+        return [path for path in local if not _are_settings(path)]
 
     def _submissions(self) -> dict[str, list[str]]:
         """Return the documents of submissions by the folder of each."""
@@ -283,10 +290,13 @@ def _root(path: str) -> str:
     return os.path.dirname(folder) if os.path.basename(folder) == "results" else folder
 
 
-def _is_object(path: str) -> bool:
-    """Tell whether a local file is a JSON object. Raises OSError."""
+def _are_settings(path: str) -> bool:
+    """Tell whether a local file has the settings of a run. Raises OSError."""
     with open(path, "rb") as file:
-        return isinstance(parse_or_none(file.read()), dict)
+        value = parse_or_none(file.read())
+    if not isinstance(value, dict) or value.get("dataset") is None or value.get("split") is None:
+        return False
+    return all(isinstance(value.get(name), (str, type(None))) for name in _SETTINGS)
 
 
 def list_folders(folder: str) -> list[str]:
@@ -362,7 +372,8 @@ class SweBenchFormat(PairedFormat):
         if named:
             files.add_neighbours()
         for path in () if named else files.broken_settings():
-            yield NoInput(path, f"{NOUNS[SETTINGS]} are cut off, or no JSON object", format=NAME)
+            reason = f"{NOUNS[SETTINGS]} are cut off, or no JSON object of texts"
+            yield NoInput(path, reason, format=NAME)
         yield from files.runs()
 
 

@@ -175,15 +175,21 @@ def derive(outcome: Mapping[str, Any]) -> bool | None:
     if TESTS not in outcome:
         return False
     groups = outcome[TESTS]
-    failures = []
-    for name in DECIDING_TESTS:
-        group = groups.get(name) if isinstance(groups, dict) else None
-        if not isinstance(group, dict):
-            return None
-        if not all(is_texts(group.get(side)) for side in ("success", "failure")):
-            return None
-        failures += group["failure"]
-    return not failures
+    if not are_tests(groups):
+        return None
+    return not any(groups[name]["failure"] for name in DECIDING_TESTS)
+
+
+def are_tests(value: Any) -> bool:
+    """Tell whether a value has the groups of tests that decide, and others if they are no others.
+
+    Each group has lists of successes and failures.
+    """
+    if not isinstance(value, dict) or not value.keys() >= {*DECIDING_TESTS}:
+        return False
+    groups = [value[name] for name in (*DECIDING_TESTS, *EMPTY_TESTS) if name in value]
+    sides = ("success", "failure")
+    return all(isinstance(one, dict) and all(is_texts(one.get(k)) for k in sides) for one in groups)
 
 
 def list_successes(outcome: InstanceOutcome) -> list[str]:
@@ -207,6 +213,11 @@ def iterate_predictions(document: Any) -> Iterator[tuple[str, Any]]:
 def is_texts(value: Any) -> TypeGuard[list[str]]:
     """Return whether a value is a list of texts."""
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def is_mapping(value: Any) -> bool:
+    """Return whether a value is an object of texts."""
+    return isinstance(value, dict) and is_texts([*value.values()])
 
 
 def is_amount(value: Any) -> bool:

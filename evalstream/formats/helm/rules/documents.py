@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.formats.helm import requests
 from evalstream.formats.helm.claims import Claimed, Instances, find_absent, find_repeated
-from evalstream.formats.helm.format import RUN_SPEC, SCENARIO
+from evalstream.formats.helm.format import RUN_SPEC, SCENARIO, STATE
 from evalstream.formats.helm.statistics import (
+    DERIVED,
     FIGURES,
     WORST,
     InstanceEntry,
@@ -19,20 +20,101 @@ from evalstream.formats.helm.statistics import (
     make_name,
 )
 from evalstream.model.finding import Violation
-from evalstream.parsing.json import pointer, resolve_pointer, type_name
+from evalstream.parsing.json import member, pointer, type_name
 from evalstream.parsing.json_values import is_number, list_or_empty
 from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import find_open, find_refuted
 from evalstream.rules.members import MemberRequirement, check_members, is_a
 from evalstream.stats.claims.judgement import Judgement
 
+_MOST: Final = 1 << 1000
+"""The largest whole number that is read as a floating-point number."""
+
+
+def _is_spec(value: Any) -> bool:
+    """Tell whether a value names a class, and has its arguments if it takes some."""
+    is_named = isinstance(value, dict) and isinstance(value.get("class_name"), str)
+    return is_named and isinstance(value.get("args"), (dict, type(None)))
+
+
+def _are(accepts: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Return a test whether a value is a list of values that another test accepts."""
+    return lambda value: isinstance(value, list) and all(map(accepts, value))
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, dict) and _TEXTS([*value.values()])
+
+
+def _is_in_range(value: Any) -> bool:
+    """Tell whether a value is a number that floating-point numbers hold."""
+    return is_number(value) and (isinstance(value, float) or abs(value) <= _MOST)
+
+
+def _optional(key: str, noun: str, accepts: Callable[[Any], bool]) -> MemberRequirement:
+    """Return a requirement on a member that may be missing or null."""
+    return MemberRequirement(key, noun, lambda value: value is None or accepts(value), None, False)
+
+
 _ADAPTER: Final = MemberRequirement("adapter_spec", "an object", is_a(dict))
-_METRICS: Final = MemberRequirement("metric_specs", "a list", is_a(list))
+_TEXTS: Final = _are(is_a(str))
+_OBJECTS: Final = _are(is_a(dict))
 MEMBERS: Final = {
-    RUN_SPEC: (_ADAPTER, _METRICS),
-    SCENARIO: (MemberRequirement("name", "a text", is_a(str)),),
+    RUN_SPEC: (
+        MemberRequirement("name", "a text", is_a(str)),
+        MemberRequirement("scenario_spec", "an object with a class_name", _is_spec),
+        _ADAPTER,
+        MemberRequirement("metric_specs", "a list of objects with a class_name", _are(_is_spec)),
+        _optional("data_augmenter_spec", "an object", is_a(dict)),
+        _optional("groups", "a list of texts", _TEXTS),
+    ),
+    STATE: (_ADAPTER,),
+    SCENARIO: (
+        MemberRequirement("name", "a text", is_a(str)),
+        _optional("description", "a text", is_a(str)),
+        _optional("tags", "a list of texts", _TEXTS),
+        _optional("definition_path", "a text", is_a(str)),
+    ),
 }
-"""The members of small documents that are read, or that all of them have."""
+"""The members of documents that are read, or that all of them have (RunSpec, Scenario)."""
+
+_REQUEST: Final = {
+    "": (
+        MemberRequirement("instance", "an object", is_a(dict)),
+        MemberRequirement("train_trial_index", "a count", requests.is_trial),
+        _optional("reference_index", "an integer", is_a(int)),
+        _optional("request_mode", "a text", is_a(str)),
+        _optional("output_mapping", "an object of texts", _is_mapping),
+        _optional("num_train_instances", "an integer", is_a(int)),
+        _optional("prompt_truncated", "true or false", is_a(bool)),
+        MemberRequirement("request", "an object", is_a(dict), is_needed=False),
+        MemberRequirement("result", "an object", is_a(dict), is_needed=False),
+    ),
+    "instance": (
+        MemberRequirement("id", "a text", requests.is_instance_id),
+        MemberRequirement("input", "an object", is_a(dict, str)),
+        _optional("split", "a text", is_a(str)),
+        _optional("sub_split", "a text", is_a(str)),
+        _optional("perturbation", "an object", is_a(dict)),
+        _optional("references", "a list of objects", _OBJECTS),
+    ),
+    "instance/input": (MemberRequirement("text", "a text", is_a(str), is_needed=False),),
+    "instance/references/*": (
+        MemberRequirement("output", "an object", is_a(dict, str)),
+        _optional("tags", "a list of texts", _TEXTS),
+    ),
+    "instance/references/*/output": (MemberRequirement("text", "a text", is_a(str)),),
+    "request": (_optional("prompt", "a text", is_a(str)),),
+    "result": (
+        _optional("success", "true or false", is_a(bool)),
+        MemberRequirement("completions", "a list of objects", _OBJECTS, is_needed=False),
+    ),
+    "result/completions/*": (
+        MemberRequirement("text", "a text", is_a(str)),
+        MemberRequirement("logprob", "a number", _is_in_range, is_needed=False),
+    ),
+}
+"""The members of requests that are read, by the paths of the objects that have them."""
 
 _ENTRY: Final = (
     MemberRequirement("instance_id", "a text", requests.is_instance_id),
@@ -58,7 +140,7 @@ def find_malformed_member(value: Any) -> tuple[str, str] | None:
             return "", f"{key} is missing"
         if not is_number(found) or (key == "count" and (not isinstance(found, int) or found < 0)):
             return key, f"{key} must be a {'count' if key == 'count' else 'number'}"
-        if isinstance(found, int) and abs(found) > 1 << (60 if key == "count" else 1000):
+        if isinstance(found, int) and abs(found) > (1 << 60 if key == "count" else _MOST):
             return key, f"{key} is out of range"
     return None
 
@@ -82,12 +164,33 @@ def check_entry(value: Any, place: str) -> Iterator[Violation]:
         yield from check_statistic(stat, f"{place}/stats/{index}")
 
 
+def check_state(value: Mapping[str, Any]) -> Iterator[Violation]:
+    """Yield the malformed members of the state of a scenario, beside its requests."""
+    return check_members(HLM101, value, MEMBERS[STATE])
+
+
 def check_request(value: Any, place: str) -> Iterator[Violation]:
-    """Yield the first malformed member of a request."""
-    found = requests.find_malformed(value)
-    if found is not None:
-        where, message = found
-        yield HLM101.violation(message, place + where, found=resolve_pointer(value, where))
+    """Yield the malformed members of a request."""
+    if not isinstance(value, dict):
+        yield HLM101.violation(f"a request must be an object, not {type_name(value)}", place)
+        return
+    for path, members in _REQUEST.items():
+        for where, one in _iterate_objects(value, path.split("/") if path else [], place):
+            yield from check_members(HLM101, one, members, where)
+
+
+def _iterate_objects(
+    value: Any, path: Sequence[str], place: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Iterate over the objects at a path, in which `*` stands for any item, with their pointers."""
+    if path:
+        key, *rest = path
+        is_list = key == "*" and isinstance(value, list)
+        items = enumerate(value) if is_list else [(key, member(value, key))]
+        for name, one in items:
+            yield from _iterate_objects(one, rest, place + pointer([name]))
+    elif isinstance(value, dict):
+        yield place, value
 
 
 def find_contradiction(stat: Stat) -> tuple[str, float | None, str] | None:
@@ -168,7 +271,8 @@ def check_figures(
     yield from find_open(HLM402, (one.claim for one in judgements))
     for name in find_absent(found, known):
         is_worst = describe_perturbation(name.perturbation)[1] == WORST
-        message = f"all instances have {name}, and the run has no such statistic"
+        verb = "give" if name.name in DERIVED else "have"
+        message = f"all instances {verb} {name}, and the run has no such statistic"
         if is_worst:
             message = f"the run has no {name}, and other metrics have such a worst case"
         yield HLM403.violation(message)

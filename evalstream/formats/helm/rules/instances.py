@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
-from evalstream.formats.helm.adapter import find_other_mapping
+from evalstream.formats.helm.adapter import find_other_mapping, lacks_texts
 from evalstream.formats.helm.claims import Claimed, Instances, is_score
 from evalstream.formats.helm.format import NOUNS, REQUESTS, RUN_SPEC
 from evalstream.formats.helm.requests import TOLD, PlainRequest, Settings
@@ -108,7 +108,7 @@ def check_unscored(facts: InstanceFacts) -> Iterator[tuple[InstanceRow, Violatio
     row = facts.unscored
     if row is not None and facts.scored:
         message = f"instance {row.instance} has scores, and its request gives none, as others do"
-        yield row, HLM301.violation(message, f"/{REQUESTS}/{row.place}", severity=Severity.WARNING)
+        yield row, HLM301.violation(message, f"/{REQUESTS}/{row.place}")
 
 
 def check_shared(found: Sequence[Claimed], known: Instances) -> Iterator[Violation]:
@@ -167,7 +167,9 @@ def check_specifications(
     if not isinstance(own, dict) or not isinstance(other, dict):
         return
     for key in sorted({*own, *other}):
-        if own.get(key) != other.get(key):
+        pair = own.get(key), other.get(key)
+        # To Python, true is 1.
+        if pair[0] != pair[1] or isinstance(pair[0], bool) != isinstance(pair[1], bool):
             where = ("adapter_spec", *([key] if key in own else []))
             shown = {"expected": other.get(key), "found": own.get(key)}
             yield HLM206.violation(f"{NOUNS[RUN_SPEC]} has another {key}", where, **shown)
@@ -177,30 +179,42 @@ def check_settings(one: Settings, declared: Mapping[str, Any], place: str) -> It
     """Yield a request to another model, or with another setting, than the run declares."""
     for name, expected in declared.items():
         found = getattr(one, name)
-        if found not in (None, expected):
+        if found not in (None, expected) or isinstance(found, bool):
             message, where = f"the run has another {name}", f"{place}/request/{name}"
             yield HLM206.violation(message, where, expected=expected, found=found)
 
 
-def check_examples(
-    request: PlainRequest, adapter: Mapping[str, Any], place: str
+def check_request(
+    request: PlainRequest, adapter: Mapping[str, Any], settings: Mapping[str, Any], place: str
 ) -> Iterator[Violation]:
-    """Yield a request with more examples than the run declares."""
-    most, found = adapter.get("max_train_instances"), request.num_train_instances
-    if _is_count(most) and found is not None and found > most:
-        message = f"the run has at most {count_noun(most, 'example')}"
-        where = f"{place}/num_train_instances"
-        yield HLM206.violation(message, where, expected=at_most(most), found=found)
+    """Yield what a request does not have from its adapter and its instance."""
+    yield from check_settings(request.request, settings, place)
+    answers, examples = request.result.completions, request.num_train_instances
+    limits = (
+        ("num_train_instances", "example", examples, adapter.get("max_train_instances")),
+        ("result/completions", "answer", len(answers), request.request.num_completions),
+    )
+    for name, noun, found, most in limits:
+        if _is_count(most) and found is not None and found > most:
+            message = f"the run has at most {count_noun(most, noun)}"
+            yield HLM206.violation(message, f"{place}/{name}", expected=at_most(most), found=found)
+    yield from _check_mapping(request, adapter, place)
+    if lacks_texts(request, adapter):
+        message = "the prompt does not have the input and the choices of the instance"
+        yield HLM206.violation(message, f"{place}/request/prompt")
+    if request.result.success is False and any(one.text for one in answers):
+        message = "the request failed, and has an answer"
+        yield HLM206.violation(message, f"{place}/result/success", expected=True, found=False)
 
 
-def check_mapping(
+def _check_mapping(
     request: PlainRequest, adapter: Mapping[str, Any], place: str
 ) -> Iterator[Violation]:
     """Yield a request whose letters do not stand for its references in their order."""
-    expected = find_other_mapping(request, adapter)
+    expected, found = find_other_mapping(request, adapter), request.output_mapping
     if expected is not None:
         message = "the letters do not stand for the references in their order"
-        where, found = f"{place}/output_mapping", request.output_mapping
+        where = place if found is None else f"{place}/output_mapping"
         yield HLM206.violation(message, where, expected=expected, found=found)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.infereval.views import Item
+from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.formats.infereval.votes import (
     ABSTAIN,
     VERDICTS,
@@ -18,6 +18,7 @@ from evalstream.formats.infereval.votes import (
 from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
 from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.model.text import count_noun
+from evalstream.parsing.json import resolve
 from evalstream.parsing.json_values import is_number, object_or_empty
 from evalstream.rules.base import declare_rule
 
@@ -30,6 +31,11 @@ REQUEST: Final = ":sample-"
 
 
 FAILED: Final = "sample_failed"
+CLIPPED: Final = "budget_clipped"
+_BUDGET: Final = ("length", "max_tokens")
+"""Reasons of providers for an answer that was cut off (BUDGET_FINISH_REASONS)."""
+_OF_ANSWERS: Final = ("wall_time_ms", "usage", "finish_reason")
+"""Members that the package sets to null where a call failed (`endorse`)."""
 
 
 def _sample_indices(item: Item) -> Iterator[Violation]:
@@ -138,8 +144,12 @@ def _parse_status(item: Item) -> Iterator[Violation]:
         if has_failed(sample) and status != FAILED:
             message = f"provider_error is set, but parse_status is not {FAILED}"
             yield INF305.violation(message, place, expected=FAILED, found=status)
-        elif status == FAILED and has_text(sample):
+        elif status == FAILED and (has_text(sample) or any(map(sample.get, _OF_ANSWERS))):
             message = f"parse_status is {FAILED}, but the sample has a response"
+            yield INF305.violation(message, place, found=status)
+        reason = sample.get("finish_reason")
+        if status == CLIPPED and isinstance(reason, str) and reason not in _BUDGET:
+            message = f"parse_status is {CLIPPED}, but finish_reason is {reason}"
             yield INF305.violation(message, place, found=status)
     yield from _misread_abstentions(item)
 
@@ -174,7 +184,19 @@ def _silent_failure(item: Item) -> Iterator[Violation]:
         yield INF306.violation(message, f"/samples/{index}")
 
 
-def _implausible(item: Item) -> Iterator[Violation]:
+def _implausible(facts: Evaluation | Item) -> Iterator[Violation]:
+    """Report what no call to a model can have: of a sample, or of the settings of all."""
+    if isinstance(facts, Item):
+        yield from _implausible_samples(facts)
+        return
+    for path, least in _LEAST:
+        found = resolve(facts.document, path)
+        if is_number(found) and found < least:
+            details = {"expected": {"minimum": least}, "found": found}
+            yield INF309.violation(f"{path[-1]} is below {least}", path, **details)
+
+
+def _implausible_samples(item: Item) -> Iterator[Violation]:
     longest = item.evaluation.longest
     for index, sample in item.numbered_samples:
         time: Any = sample.get("wall_time_ms")
@@ -194,6 +216,12 @@ def _implausible(item: Item) -> Iterator[Violation]:
             yield INF309.violation(message, f"/samples/{index}/{name}", found=number)
 
 
+_LEAST: Final = (
+    (("model", "params", "max_tokens"), 1),
+    (("model", "params", "temperature"), 0),
+    (("paraphrase_variant",), 0),
+)
+"""Settings that the command of the package takes from some number on, and its models from any."""
 _OUTPUT: Final = "usage/output_tokens"
 _REASONING: Final = "reasoning_tokens"
 

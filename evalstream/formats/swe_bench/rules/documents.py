@@ -13,8 +13,9 @@ from evalstream.formats.swe_bench.views import (
     InstanceOutcome,
     Lists,
     PlacedInFile,
-    derive,
+    are_tests,
     is_amount,
+    is_mapping,
     is_natural,
     is_texts,
 )
@@ -43,6 +44,12 @@ _NEWER: Final = (
 )
 """The members that the harness writes together since 2.0.3."""
 
+_NEWEST: Final = (
+    *("infra_failure_instances", "ambiguous_failure_instances"),
+    *("infra_failure_ids", "ambiguous_failure_ids", "failure_reasons"),
+)
+"""The members that the harness writes together since 5.0.0."""
+
 
 def _require_count(key: str, *, is_needed: bool) -> MemberRequirement:
     expected = {"type": "integer", "minimum": 0}
@@ -65,15 +72,24 @@ _COUNTS: Final = (
     _require_count("total_instances", is_needed=True),
     *(_require_count(f"{name}_instances", is_needed=name in _NEEDED) for name in LISTS),
 )
+_ADVICE: Final = (
+    MemberRequirement(
+        "failure_reasons", "an object of texts", is_mapping, {"type": "object"}, False
+    ),
+    _require_count("unstopped_instances", is_needed=False),
+    _require_ids("unstopped_containers", is_needed=False),
+    _require_ids("unremoved_images", is_needed=False),
+)
+"""Members of a run report that no figure follows from."""
+
 _OUTCOME: Final = (
     _require_flag("resolved"),
     _require_flag("patch_successfully_applied"),
     _require_flag("patch_exists", is_needed=False),
     _require_flag("patch_is_None", is_needed=False),
-    MemberRequirement(
-        *(TESTS, "lists of tests", lambda tests: derive({TESTS: tests}) is not None),
-        *({"type": "object"}, False),
-    ),
+    _require_flag("infra_failure", is_needed=False),
+    _require_text("infra_failure_reason", str),
+    MemberRequirement(TESTS, "lists of tests", are_tests, {"type": "object"}, False),
 )
 _PREDICTION: Final = (
     _require_text("instance_id", str, is_needed=True),
@@ -99,19 +115,31 @@ def _check(
 def check_report(lists: Lists) -> Iterable[PlacedInFile]:
     """Yield the members of a run report that are missing or malformed, and repeated ids."""
     listed = (_require_ids(lists.key(name), is_needed=name in _NEEDED) for name in LISTS)
-    found = _check(lists.value, (*_COUNTS, *listed))
+    found = _check(lists.value, (*_COUNTS, *listed, *_ADVICE))
     malformed = (PlacedInFile(lists.path, one) for one in found)
-    return chain(malformed, _find_left_out(lists), _find_repeated_ids(lists, LISTS))
+    others = (_check_version(lists), _find_left_out(lists), _find_repeated_ids(lists, LISTS))
+    return chain(malformed, *others)
+
+
+def _check_version(lists: Lists) -> Iterator[PlacedInFile]:
+    """Yield a schema_version that is no number from 1 on; other tools have others than 2."""
+    found = lists.value.get("schema_version", 2)
+    if not is_natural(found) or not found:
+        message = "schema_version must be a number from 1 on"
+        yield lists.about(
+            SWE101, message, "schema_version", severity=Severity.WARNING, expected=2, found=found
+        )
 
 
 def _find_left_out(lists: Lists) -> Iterator[PlacedInFile]:
     """Yield the newer members that a report lacks although it has another of them."""
     of_service = lists.is_of_service
-    wanted = [key for key in _NEWER if not (of_service and key.startswith("empty_patch"))]
-    absent = [key for key in wanted if key not in lists.value]
-    if absent and (len(absent) < len(wanted) or "schema_version" in lists.value):
-        message = f"the harness writes {join_words(absent)} into such a report"
-        yield lists.about(SWE101, message, severity=Severity.WARNING)
+    newer = [key for key in _NEWER if not (of_service and key.startswith("empty_patch"))]
+    for wanted, sign in ((newer, "schema_version"), (_NEWEST, "")):
+        absent = [key for key in wanted if key not in lists.value]
+        if absent and (len(absent) < len(wanted) or sign in lists.value):
+            message = f"the harness writes {join_words(absent)} into such a report"
+            yield lists.about(SWE101, message, severity=Severity.WARNING)
 
 
 def check_results(lists: Lists) -> Iterable[PlacedInFile]:

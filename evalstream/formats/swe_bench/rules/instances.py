@@ -39,6 +39,7 @@ def check_resolution(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
 def check_patch(outcome: InstanceOutcome) -> Iterator[PlacedInFile]:
     """Yield a resolved or tested instance whose patch the report calls missing or not applied."""
     wrong = {"patch_successfully_applied": False, "patch_exists": False, "patch_is_None": True}
+    wrong["infra_failure"] = True  # of logs without results
     if not outcome.declared and TESTS not in outcome.value:
         return
     if not outcome.place:  # SWE-smith writes no id, and never that a patch was applied

@@ -216,6 +216,12 @@ def test_a_statistic_that_was_left_out_is_missed() -> None:
     assert codes(check()) == {"HLM403"}
 
 
+@pytest.mark.parametrize("metric", ["perplexity", "bits_per_byte", "logprob_per_byte"])
+def test_a_figure_of_log_probabilities_that_was_left_out_is_missed(metric: str) -> None:
+    edit(STATISTICS, lambda stats: [one for one in stats if one["name"]["name"] != metric])
+    assert codes(check()) == {"HLM403"}
+
+
 def test_a_worst_case_that_was_left_out_is_missed() -> None:
     def is_worst(one: Any) -> bool:
         kind = one["name"].get("perturbation", {})
@@ -396,7 +402,7 @@ def drop_completions(entries: list[Any], state: dict[str, Any]) -> None:
         (drop_basic, "HLM202", "ERROR"),
         (repeat_requests, "HLM201", "ERROR"),
         (drop_tags, "HLM301", "ERROR"),
-        (drop_completions, "HLM301", "WARNING"),
+        (drop_completions, "HLM301", "ERROR"),
     ],
 )
 def test_a_score_that_is_hidden_from_its_request_is_found(
@@ -416,16 +422,23 @@ def forget_metric(run_spec: dict[str, Any]) -> None:
         one["args"] = {"names": []}
 
 
-def map_outputs(run_spec: dict[str, Any]) -> None:
-    run_spec["adapter_spec"]["output_mapping_pattern"] = "(.*)"
+def map_outputs(document: dict[str, Any]) -> None:
+    document["adapter_spec"]["output_mapping_pattern"] = "(.*)"
 
 
-@pytest.mark.parametrize("act", [rename_class, forget_metric, map_outputs])
-def test_scores_that_the_run_does_not_declare_confirm_nothing(
+@pytest.mark.parametrize("act", [rename_class, forget_metric])
+def test_a_score_is_held_against_the_answer_whatever_the_run_declares(
     act: Callable[[dict[str, Any]], None],
 ) -> None:
     edit(RUN_SPEC, act)
-    edit(STATE, lambda state: state.pop("adapter_spec") and state)
+    assert codes(raise_score(lambda _entries, _state: None)) == {"HLM301"}
+    Path(RUN_SPEC).unlink()
+    assert codes(check()) == {"HLM301"}
+
+
+def test_answers_that_a_pattern_maps_confirm_nothing() -> None:
+    edit(RUN_SPEC, map_outputs)
+    edit(STATE, map_outputs)
     raise_score(lambda _entries, _state: None)
     (run,) = check().runs
     assert run.verdict == "unconfirmed"
@@ -546,8 +559,11 @@ def test_trials_are_averaged_before_they_are_merged() -> None:
     assert codes(check()) == {"HLM204"}
 
 
-@each(("name", "value"), [("num_train_instances", 3), ("prompt_truncated", 1)])
-def test_what_a_request_tells_of_its_prompt_is_compared(name: str, value: int) -> None:
+@each(
+    ("name", "value"),
+    [("num_train_instances", 3), ("prompt_truncated", 1), ("num_references", 5), ("max_prob", 1)],
+)
+def test_what_a_request_tells_itself_is_compared(name: str, value: int) -> None:
     def tell(entries: Any) -> None:
         for one in entries:
             one["stats"] = [
@@ -570,6 +586,87 @@ def test_a_request_has_no_more_examples_than_the_run() -> None:
         edit(path, lambda found: found["adapter_spec"].update(max_train_instances=0))
     edit(STATE, lambda found: found["request_states"][0].update(num_train_instances=1))
     assert "HLM206" in codes(check())
+
+
+def test_true_is_no_number_of_an_adapter_or_a_request() -> None:
+    edit(STATE, lambda state: state["adapter_spec"].update(num_trials=True))
+    edit(STATE, lambda state: state["request_states"][1]["request"].update(temperature=True))
+    places = {"/adapter_spec/num_trials", "/request_states/1/request/temperature"}
+    assert {one.pointer for one in check() if one.code == "HLM206"} == places
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "pointer"),
+    [
+        ("instance/input/text", "How many pens are in the box?", "request/prompt"),
+        ("instance/input/text", "How many pens are in box 0", "request/prompt"),
+        ("request/prompt", "How many pens are in box 0?", "request/prompt"),
+        ("output_mapping", None, ""),
+        ("result/completions", [{"text": "A"}, {"text": "B"}], "result/completions"),
+        ("result/success", False, "result/success"),
+        ("request/top_k_per_token", 5, "request/top_k_per_token"),
+    ],
+)
+def test_a_request_asks_for_its_instance_as_the_adapter_says(
+    place: str, value: Any, pointer: str
+) -> None:
+    *holders, key = place.split("/")
+
+    def alter(state: dict[str, Any]) -> None:
+        request = state["request_states"][0]
+        for name in holders:
+            request = request[name]
+        request[key] = value
+
+    edit(STATE, alter)
+    found = [one.pointer for one in check() if one.code == "HLM206"]
+    assert found == [f"/request_states/0/{pointer}".rstrip("/")]
+
+
+def test_choices_stand_in_the_prompt_in_their_order() -> None:
+    """With two of them exchanged, in the mapping too, a wrong answer is right."""
+
+    def exchange(state: dict[str, Any]) -> None:
+        request = state["request_states"][2]
+        first, second, *_ = request["instance"]["references"]
+        first["output"], second["output"] = second["output"], first["output"]
+        request["output_mapping"] |= {"A": "1", "B": "0"}
+
+    edit(STATE, exchange)
+    assert "/request_states/2/request/prompt" in {one.pointer for one in check()}
+
+
+@pytest.mark.parametrize("member", ["prompt_truncated", "substitutions", "method"])
+def test_a_prompt_that_was_changed_on_its_way_is_not_compared(member: str) -> None:
+    others = {"substitutions": [{"source": "a", "target": "b"}], "method": "own_method"}
+
+    def cut(document: dict[str, Any]) -> None:
+        if member in others:
+            document["adapter_spec"][member] = others[member]
+        for request in document.get("request_states", ()):
+            request["request"]["prompt"] = "How"
+            if member not in others:
+                request[member] = True
+
+    edit(RUN_SPEC, cut)
+    edit(STATE, cut)
+    assert codes(check()) <= {"HLM301"}  # what a request tells of its prompt is in the statistics
+
+
+@pytest.mark.parametrize(
+    ("path", "member", "value"),
+    [
+        (RUN_SPEC, "name", None),
+        (RUN_SPEC, "scenario_spec", {"args": {}}),
+        (RUN_SPEC, "metric_specs", [{"class_name": 1}]),
+        (RUN_SPEC, "groups", "pens"),
+        ("scenario.json", "tags", [1]),
+        (STATE, "adapter_spec", None),
+    ],
+)
+def test_members_that_the_harness_writes_have_its_types(path: str, member: str, value: Any) -> None:
+    edit(path, lambda document: document.update({member: value}))
+    assert ("HLM101", f"/{member}") in {(one.code, one.pointer) for one in check()}
 
 
 def test_members_of_the_adapter_that_differ_are_named_by_their_pointers() -> None:

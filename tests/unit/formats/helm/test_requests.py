@@ -1,20 +1,76 @@
 """What is malformed in a request, and the scores of its answers."""
 
+import copy
+import json
 from array import array
 from typing import Any
 
 import pytest
 from each import each
 
-from evalstream.formats.helm.requests import find_malformed, score_answers
+from evalstream.formats.helm.requests import convert_request, decode_requests, score_answers
+from evalstream.formats.helm.rules.documents import check_request
+from evalstream.parsing.json import resolve_pointer
+
+REQUEST: dict[str, Any] = {
+    "instance": {
+        "id": "id1",
+        "input": {"text": "2 + 2 = ?"},
+        "references": [{"output": {"text": "4"}, "tags": ["correct"]}],
+        "split": "test",
+    },
+    "train_trial_index": 0,
+    "output_mapping": {"A": "4"},
+    "request": {"prompt": "2 + 2 = ?"},
+    "result": {"success": True, "completions": [{"text": "A", "logprob": -0.5}]},
+    "num_train_instances": 0,
+    "prompt_truncated": False,
+}
 
 
-@each(("tags", "is_sound"), [(5, False), ("incorrect", False), (["correct"], True), (None, True)])
-def test_tags_of_references_are_a_list(tags: Any, is_sound: bool) -> None:
-    instance = {"id": "id1", "references": [{"tags": tags}]}
-    found = find_malformed({"instance": instance, "train_trial_index": 0, "request": {}})
-    wrong = ("/instance/references/0/tags", "tags must be a list")
-    assert (found != wrong) is is_sound
+def test_an_old_request_and_one_without_optional_members_are_sound() -> None:
+    old = {"id": 1, "input": "2 + 2 = ?", "references": [{"output": "4", "tags": None}]}
+    assert not list(check_request(REQUEST, ""))
+    assert not list(check_request({"instance": old, "train_trial_index": 0}, ""))
+    del old["input"]
+    (violation,) = check_request({"instance": old, "train_trial_index": 0}, "")
+    assert violation.message == "input is missing"
+
+
+MEMBERS = (
+    *("/instance", "/instance/id", "/instance/input", "/instance/input/text"),
+    *("/instance/references", "/instance/references/0/output", "/instance/references/0/tags"),
+    *("/instance/references/0/output/text", "/instance/split", "/train_trial_index"),
+    *("/output_mapping", "/request", "/request/prompt", "/result", "/result/success"),
+    *("/result/completions", "/result/completions/0/text", "/result/completions/0/logprob"),
+    *("/num_train_instances", "/prompt_truncated", "/request_mode", "/reference_index"),
+)
+
+
+def replace(where: str, value: Any) -> dict[str, Any]:
+    """Return the request with another value at a pointer."""
+    request = copy.deepcopy(REQUEST)
+    holder, _, key = where.rpartition("/")
+    resolve_pointer(request, holder)[int(key) if key.isdecimal() else key] = value
+    return request
+
+
+@each("where", MEMBERS)
+def test_the_table_of_types_accepts_what_is_decoded(where: str) -> None:
+    values = (None, True, 1, 1.5, 10**20, 10**400, "x", [], {}, ["x"], [{}], {"x": "y"}, {"x": 1})
+    for value in values:
+        request = replace(where, value)
+        is_sound = not list(check_request(request, ""))
+        assert (decode_requests(json.dumps([request]).encode()) is not None) == is_sound
+        if is_sound:
+            convert_request(request)
+
+
+@each("where", MEMBERS)
+def test_a_member_of_another_type_is_named(where: str) -> None:
+    """Else a request that cannot be read would give no score to compare."""
+    request = replace(where, [{"x": "y"}, 1.5])
+    assert next(check_request(request, "")).pointer == where
 
 
 @each(

@@ -243,7 +243,7 @@ def test_a_patch_that_was_not_applied_resolves_nothing_and_has_no_tests(
 def test_a_failure_of_the_environment_has_a_reason(reasons: Any) -> None:
     failed = {"infra_failure_ids": ids(107), "infra_failure_instances": 1}
     edit(REPORT, lambda value: value.update(failed, failure_reasons=reasons))
-    assert codes(check(REPORT, "preds.jsonl")) == {"SWE204"}
+    assert codes(check(REPORT, "preds.jsonl")) - {"SWE101"} == {"SWE204"}
 
 
 def test_a_patch_of_another_call_is_not_compared_with_an_empty_prediction() -> None:
@@ -486,6 +486,95 @@ def test_settings_in_memory_are_incomplete() -> None:
     predictions = [json.loads(line) for line in Path("preds.jsonl").read_text().splitlines()]
     report = evalstream.check_rows(predictions, input_format="swe_bench")
     assert [run.verdict for run in report.runs] == ["unconfirmed"]
+
+
+@pytest.mark.parametrize("size", [10, 62, 63, 100])
+@pytest.mark.parametrize("start", [".", "logs", "logs/run_evaluation", str(Path(SETTINGS).parent)])
+def test_settings_that_were_cut_off_never_pass(
+    size: int, start: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Path(SETTINGS).absolute()
+    settings.write_bytes(settings.read_bytes()[:size])
+    monkeypatch.chdir(start)
+    report = check(".")
+    assert report.exit_code == 3
+    assert "incomplete" in verdicts(report).values()
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("dataset", 1), ("dataset", None), ("split", None), ("task_repo", 1), ("created_at", 1)],
+)
+def test_settings_are_texts(member: str, value: Any) -> None:
+    edit(SETTINGS, lambda settings: settings.update({member: value}))
+    assert check(".").exit_code == 3
+
+
+@pytest.mark.parametrize("member", ["infra_failure_ids", "failure_reasons"])
+def test_members_that_are_written_together_are_missed(member: str) -> None:
+    edit(REPORT, lambda report: {key: one for key, one in report.items() if key != member})
+    assert severities(check(REPORT, "preds.jsonl")) == {("SWE101", "warning")}
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "severity"),
+    [
+        ("schema_version", None, "warning"),
+        ("schema_version", -2, "warning"),
+        ("schema_version", True, "warning"),
+        ("failure_reasons", ["no_tests_collected"], "error"),
+        ("failure_reasons", None, "error"),
+        ("unstopped_containers", 3, "error"),
+        ("unremoved_images", [3], "error"),
+    ],
+)
+def test_members_without_figures_have_the_types_of_the_harness(
+    member: str, value: Any, severity: str
+) -> None:
+    edit(REPORT, lambda report: report.update({member: value}))
+    found = [one for one in check(REPORT, "preds.jsonl") if one.code != "ES007"]
+    assert [(one.code, one.pointer, one.severity.label) for one in found] == [
+        ("SWE101", f"/{member}", severity)
+    ]
+
+
+@pytest.mark.parametrize("member", ["total_instances", "completed_ids", "resolved_ids"])
+def test_a_run_report_that_lacks_a_member_is_still_one(member: str) -> None:
+    """Else a refused report would be a file of no known format, and the rest would pass."""
+    edit(REPORT, lambda report: {key: one for key, one in report.items() if key != member})
+    assert "SWE101" in codes(check("."))
+
+
+def test_results_of_a_submission_need_no_list_to_be_results() -> None:
+    def raise_results(results: dict[str, Any]) -> None:
+        del results["no_generation"]
+        results["resolved"].append(ids(107)[0])
+
+    edit(RESULTS, raise_results)
+    assert {"SWE205", "SWE301"} <= codes(check("submission"))
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "code"),
+    [
+        ("infra_failure", "no", "SWE101"),
+        ("infra_failure", True, "SWE302"),
+        ("tests_status/FAIL_TO_FAIL", None, "SWE101"),
+        ("tests_status/PASS_TO_FAIL/failure", "none", "SWE101"),
+    ],
+)
+def test_members_of_an_outcome_that_decide_nothing_are_held(
+    member: str, value: Any, code: str
+) -> None:
+    def alter(report: dict[str, Any]) -> None:
+        *holders, key = member.split("/")
+        (one,) = report.values()
+        for name in holders:
+            one = one[name]
+        one[key] = value
+
+    edit(f"{LOGS}/{ids(101)[0]}/report.json", alter)
+    assert code in codes(check("."))
 
 
 def severities(report: Report) -> set[tuple[str, str]]:

@@ -10,7 +10,7 @@ from paths import EXAMPLES
 
 import evalstream
 from evalstream.formats.infereval.benchmark_hash import compute_hashes
-from evalstream.formats.infereval.rules.samples import INF309
+from evalstream.formats.infereval.rules.samples import INF305, INF309
 from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, vote
 
@@ -165,3 +165,36 @@ def test_implausible_samples_are_reported(sample: dict[str, Any], pointer: str |
     item = Item(0, {"samples": [{"raw_response": "Good!", **sample}]}, Evaluation(times))
     found = [one.pointer for one in INF309.apply(item)]
     assert found == ([] if pointer is None else [f"/samples/0/{pointer}"])
+
+
+@each(
+    ("member", "value", "pointer"),
+    [
+        ("max_tokens", -1, "/model/params/max_tokens"),
+        ("max_tokens", 0, "/model/params/max_tokens"),
+        ("temperature", -0.5, "/model/params/temperature"),
+        ("temperature", 0, None),
+        ("max_tokens", True, None),
+    ],
+)
+def test_settings_that_no_call_can_have_are_reported(
+    member: str, value: Any, pointer: str | None
+) -> None:
+    evaluation = Evaluation({"model": {"params": {member: value}}, "paraphrase_variant": 0})
+    assert [one.pointer for one in INF309.apply(evaluation)] == [pointer] * (pointer is not None)
+
+
+@each(
+    ("sample", "found"),
+    [
+        ({"parse_status": "sample_failed", "wall_time_ms": 812.5}, 1),
+        ({"parse_status": "sample_failed", "finish_reason": "stop"}, 1),
+        ({"parse_status": "sample_failed", "usage": None}, 0),
+        ({"parse_status": "budget_clipped", "finish_reason": "stop"}, 1),
+        ({"parse_status": "budget_clipped", "finish_reason": "length"}, 0),
+        ({"parse_status": "budget_clipped"}, 0),
+    ],
+)
+def test_a_status_goes_with_what_the_provider_said(sample: dict[str, Any], found: int) -> None:
+    item = Item(0, {"samples": [{"parsed_verdict": ABSTAIN, **sample}]}, Evaluation({}))
+    assert len(list(INF305.apply(item))) == found
