@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from evalstream.formats.helm.requests import PlainRequest, read_output
+from evalstream.formats.helm.requests import PlainRequest, is_encrypted, read_output
 from evalstream.parsing.json import member, text_or_none
 
 
@@ -40,6 +40,8 @@ def find_other_mapping(
     if not references or text_or_none(adapter.get("method")) not in _JOINT:
         return None
     texts = [*map(read_output, references)]
+    if any(map(is_encrypted, texts)):
+        return None
     letters = adapter.get("reference_prefix_characters")
     if isinstance(letters, list):
         mappings = [dict(zip(map(str, letters), texts, strict=False))]
@@ -58,7 +60,7 @@ def lacks_texts(request: PlainRequest, adapter: Mapping[str, Any]) -> bool:
     """
     prompt, method = request.request.prompt, text_or_none(adapter.get("method"))
     is_whole = request.prompt_truncated is False and not adapter.get("substitutions")
-    if not prompt or not is_whole or method not in _ONCE or prompt.startswith("[encrypted_text"):
+    if not prompt or not is_whole or method not in _ONCE or is_encrypted(prompt):
         return False
     choices = request.instance.references or () if method in _JOINT else ()
     around = [text_or_none(adapter.get(f"input_{one}")) or "" for one in ("prefix", "suffix")]

@@ -191,6 +191,14 @@ def read_output(reference: _Reference) -> str:
 _DECODER: Final = msgspec.json.Decoder(list[PlainRequest])
 
 
+def is_encrypted(text: str) -> bool:
+    """Tell whether the publisher of a run withheld a text.
+
+    Source: scripts/encrypt_scenario_states.py of HELM, which hides the questions of gated sets.
+    """
+    return text.startswith("[encrypted_text_")
+
+
 def decode_requests(text: bytes) -> Sequence[PlainRequest] | None:
     """Return the requests of a list, None where some may have members of another type.
 
@@ -236,12 +244,12 @@ def score_answers(
     metrics: Sequence[str],
     told: Sequence[float] = (),
 ) -> bytes | None:
-    """Return the scores of answers with their log probabilities, None without answers.
+    """Return the scores of answers with their log probabilities, None without readable answers.
 
     Without a correct reference no answer is right. Those of the most likely one come first, then
     the best over all, which are called `NAME@k`. What the request told comes behind each of both.
     """
-    if not texts:
+    if not texts or any(map(is_encrypted, (*texts, *correct))):
         return None
     if len(texts) > 1:
         texts = [texts[place] for place in sorted(range(len(texts)), key=lambda at: -likely[at])]

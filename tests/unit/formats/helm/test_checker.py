@@ -396,6 +396,25 @@ def drop_completions(entries: list[Any], state: dict[str, Any]) -> None:
         one["result"]["completions"] = []
 
 
+def test_encrypted_texts_leave_the_answers_unscored() -> None:
+    def encrypt(state: Any, requests: int) -> None:
+        for one in state["request_states"][:requests]:
+            instance, request, result = one["instance"], one["request"], one["result"]
+            outputs = [reference["output"] for reference in instance["references"]]
+            for number, text in enumerate((instance["input"], *outputs, *result["completions"])):
+                text["text"] = f"[encrypted_text_{number}]"
+            request["prompt"] = "[encrypted_text_90]"
+            if one.get("output_mapping"):
+                letters = [*one["output_mapping"]]
+                one["output_mapping"] = {one: f"[encrypted_text_{one}]" for one in letters}
+
+    edit(STATE, lambda state: encrypt(state, 1))
+    assert codes(check()) == {"HLM301"}
+    edit(STATE, lambda state: encrypt(state, 99))
+    report = check()
+    assert (codes(report), report.runs[0].verdict) == (set(), "unconfirmed")
+
+
 @pytest.mark.parametrize(
     ("act", "code", "severity"),
     [
