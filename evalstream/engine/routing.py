@@ -7,10 +7,9 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from evalstream.engine.result import BlockResult, LineStatus
-from evalstream.io.compressors import ByteSink, CompressingWriter
 from evalstream.io.digest import RunningDigest
 from evalstream.io.names import is_remote, name_compression, printable, redact_url
 from evalstream.io.output import Output, unwritable, write_all, writing
@@ -31,6 +30,9 @@ from evalstream.model.signals import Stopped
 from evalstream.model.text import notify, on_one_line
 from evalstream.parsing.json import dumps
 from evalstream.parsing.lazy_regex import LazyPattern
+
+if TYPE_CHECKING:
+    from evalstream.io.compressors import ByteSink, CompressingWriter
 
 SIDECAR: Final = ".findings.jsonl"
 """The suffix of the file with the findings of rejected rows."""
@@ -279,6 +281,8 @@ class RowRouter:
         target: ByteSink = _NamedOutput(path, output)
         codec = None if live else name_compression(path)
         if codec is not None:
+            from evalstream.io.compressors import CompressingWriter
+
             target = CompressingWriter(target, codec)
             self._compressing.append(target)
         return _until_stuck(target.write)

@@ -554,6 +554,7 @@ def test_an_answer_is_judged_only_where_it_is_surely_an_exact_match() -> None:
         ([{**EXACT, "extracted_value": "lion", "extraction_method": "exact match"}], "ES808"),
         ([{**EXACT, "extracted_value": "lion", "extraction_method": "exact_matching"}], ""),
         ([{**EXACT, "extracted_value": "lion", "extraction_method": "quasi_exact_match"}], ""),
+        ([{**EXACT, "extracted_value": "[encrypted_text_7]"}], ""),
         ([{**EXACT, "extracted_value": 7}], ""),
         ([{**EXACT, "extracted_value": "lion", "is_terminal": False}, EXACT], ""),
         ([{**EXACT, "is_terminal": False}, {**EXACT, "extracted_value": "lion"}], "ES808"),
