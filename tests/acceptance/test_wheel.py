@@ -26,11 +26,9 @@ NEEDED = ("evalstream", "schemas", "scripts", "pyproject.toml", "README.md", "LI
 
 def unpacked_wheel(checkout: Path, folder: Path, **environment: str) -> Path:
     """Build a wheel and unpack it, with its name beside it."""
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     variables = {**os.environ, **environment}
-    subprocess.run(
-        [*command, str(checkout)], check=True, capture_output=True, cwd=folder, env=variables
-    )
+    subprocess.run(command, check=True, capture_output=True, cwd=checkout, env=variables)
     (wheel,) = folder.glob("evalstream-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from depth import is_deep
+from depth import examples, is_deep
 from each import each
 from paths import EXAMPLES
 
@@ -27,7 +27,7 @@ RUN = EXAMPLES / "helm" / "pens-model=acme_acorn-7b"
 ENTRIES, STATISTICS, STATE = (
     f"{name}.json" for name in ("per_instance_stats", "stats", "scenario_state")
 )
-CASES = 60 if is_deep() else 30
+CASES = 60 if is_deep() else 15
 ODD = (
     *("NaN", "-Infinity", "1e400", "1" + "0" * 400, "-0.0", "01", "1.", "123456789012345678901"),
     *("null", "true", "[]", "{}", '""', '"\\ud800"', "[" * 90 + "]" * 90, "1152921504606846977"),
@@ -189,7 +189,7 @@ def test_objects_that_are_written_alike_are_read_as_others() -> None:
     """In a list of flat objects only the first is compared with the grammar as a whole."""
     dice, plain = random.Random(3), '{"a": 1, "b": "x"}'
     signs = ['"', ",", ":", "}", "{", "]", "[", "1", "e", ".", "-", "\\", "t", "\x00", " ", ""]
-    for _ in range(3000):
+    for _ in range(examples(6_000)):
         at, sign = dice.randrange(len(plain)), dice.choice(signs)
         other = plain[:at] + sign + plain[at + dice.randrange(2) :]
         alone, behind = (f'[{{"m": [{one}]}}]'.encode() for one in (other, f"{plain}, {other}"))
@@ -281,7 +281,7 @@ def test_entries_that_are_written_alike_give_what_others_give(pieces: int, order
 def test_values_are_the_doubles_that_are_nearest(digits: int) -> None:
     """The scanner converts fractions by itself."""
     dice, entries = random.Random(digits), []
-    for number in range(150):
+    for number in range(examples(400)):
         whole = dice.randrange(10 ** dice.randrange(digits + 1))
         text = f"{dice.choice(('', '-'))}{whole}.{dice.randrange(10**digits):0{digits}}"
         shown = dict.fromkeys(("sum", "min", "max", "mean"), "@")
