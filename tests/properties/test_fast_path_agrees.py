@@ -400,7 +400,7 @@ def test_rows_of_more_kinds_than_are_known_at_once() -> None:
     known = HASHED["0.2.0"]
     within = replace(known, options=replace(known.options, max_findings=1, samples=None))
     engine, every = RowEngine(within), sound_rows(count=200)
-    for block in range(4):
+    for block in range(8):
         some = [
             {**row, f"more{block}.{number % 90}": 1, "evaluation_id": f"e/{block}/{number % 90}"}
             for number, row in enumerate(every)
@@ -435,8 +435,10 @@ def test_how_much_room_there_is_for_texts_changes_nothing(rooms: Rooms, within: 
         assert outcome(rooms(within, 512, room), data) == expected, room
 
 
-def test_texts_that_fill_all_room() -> None:
-    most = native_scanner.TEXT_BYTES
+def test_texts_that_fill_all_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    most = 1 << 18
+    monkeypatch.setattr(native_scanner, "TEXT_BYTES", most)
+    monkeypatch.setattr(fast_block, "_IDLE", [])
     for recipe, text in (("concat", "x"), ("json-list", "\u00fc"), ("", "\U0001f600")):
         within = context("0.3.0", recipe)
         row = sound(OPEN, "0.3.0")
