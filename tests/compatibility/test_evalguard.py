@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from paths import EXAMPLES, SCHEMAS, SHARED
 from recognition import read_beginning, shown
+from rows import at, places
 from schema_texts import descriptions, spelled, stripped
 
 import evalstream
@@ -985,18 +986,6 @@ JUNK: list[Any] = [
 ]
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the paths of all nodes below the root."""
-    items = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    return [one for key, inner in items for one in [(*path, key), *places(inner, (*path, key))]]
-
-
 def _mutated(text: str, draw: Callable[[Any], Any]) -> bytes:
     """Return a document with one node replaced, removed or renamed, or its bytes spoilt."""
     if draw(st.booleans()):
@@ -1004,10 +993,9 @@ def _mutated(text: str, draw: Callable[[Any], Any]) -> bytes:
         start = draw(st.integers(0, len(data)))
         data[start : start + draw(st.integers(0, 20))] = draw(st.binary(max_size=6))
         return bytes(data)
-    document = owner = yaml.safe_load(text)
-    *steps, last = draw(st.sampled_from(places(document)))
-    for step in steps:
-        owner = owner[step]
+    document = yaml.safe_load(text)
+    place = draw(st.sampled_from([*places(document)]))
+    owner, last = at(document, place[:-1]), place[-1]
     action = draw(st.sampled_from(["set", "remove", "add"]))
     if action == "remove":
         del owner[last]

@@ -11,6 +11,7 @@ import pytest
 from depth import examples, is_deep
 from each import each
 from paths import EXAMPLES
+from rows import at, places
 
 import evalstream
 from evalstream.formats.helm import store as helm_store
@@ -38,22 +39,6 @@ INSERTED = (
 )
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Iterate over the paths of all values in a value."""
-    if path:
-        yield path
-    members = value.items() if isinstance(value, dict) else ()
-    for key, one in enumerate(value) if isinstance(value, list) else members:
-        yield from places(one, (*path, key))
-
-
-def holder(value: Any, path: tuple[Any, ...]) -> Any:
-    """Return what holds the value at a path."""
-    for key in path[:-1]:
-        value = value[key]
-    return value
-
-
 def change_bytes(text: bytes, dice: random.Random) -> bytes:
     """Change, remove or insert some bytes, or the layout."""
     at = dice.randrange(len(text))
@@ -74,7 +59,7 @@ def change_value(text: bytes, dice: random.Random) -> bytes:
     """Replace, remove or repeat a value."""
     value = json.loads(text)
     path = dice.choice(list(places(value)))
-    where, key = holder(value, path), path[-1]
+    where, key = at(value, path[:-1]), path[-1]
     act = dice.randrange(3)
     if act == 0:
         where[key] = "@"
@@ -133,8 +118,8 @@ def scan(text: bytes, size: int, longest: int = 1 << 20) -> tuple[list[Element],
         found.extend(make_element(piece, place) for place in places)
 
     splitter = ArraySplitter(longest, scanner=KeepingScanner(loaded, KEPT, take))
-    for at in range(0, len(text), size):
-        found += splitter.feed(text[at : at + size])
+    for start in range(0, len(text), size):
+        found += splitter.feed(text[start : start + size])
     return found + splitter.end(), kept
 
 
@@ -235,8 +220,8 @@ def collect(text: bytes, *, is_quick: bool, pieces: int = 1 << 20) -> tuple[Any,
         entries.learn(element.text, read(element))
 
     splitter = ArraySplitter(1 << 20, scanner=entries.make_scanner(take) if is_quick else None)
-    for at in range(0, len(text), pieces):
-        for element in splitter.feed(text[at : at + pieces]):
+    for start in range(0, len(text), pieces):
+        for element in splitter.feed(text[start : start + pieces]):
             read(element)
     for element in splitter.end():
         read(element)
