@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from commands import command, run_command
-from depth import deep
+from depth import deep, some
 from each import each
 from edits import apply_case
 from paths import REPOSITORY
@@ -306,7 +306,7 @@ def test_reports_fit_their_schema_and_its_order(arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("side", ["bad", deep("good")])
 def test_reports_about_every_rule_fit_their_schema(side: str, tmp_path: Path) -> None:
-    for code in CATALOGUE:
+    for code in some(list(CATALOGUE), 60):
         apply_case(code, side, tmp_path / code)
     report = json.loads(run("check", ".", "--format", "json", folder=tmp_path))
     assert list(REPORT.errors(report)) == []

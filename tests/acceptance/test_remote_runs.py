@@ -179,7 +179,7 @@ def test_nothing_secret_is_told(web: Store, s3: Store) -> None:
 
 
 def test_workers_check_what_one_process_fetches(store: Store) -> None:
-    data = GOOD * 10
+    data = GOOD * 3
     store.keep("many.jsonl", data)
     one, two = (
         evalstream.check(f"{store.prefix}/many.jsonl", jobs=jobs, max_findings=5) for jobs in (1, 2)

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,26 +28,6 @@ from evalstream.model.run import Run
 PAIR = PAIRS / "0.3.0"
 DETAILS = "detailed_evaluation_results"
 SECRET = b'{"evaluation_id": "secret", "password": "hunter2"}\n'
-
-WATCHED = """
-import os, sys
-told = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-def hear(event, given):
-    if event in ("open", "os.listdir", "os.scandir", "os.link", "os.rename", "os.remove"):
-        if isinstance(given[0], (str, bytes)):
-            os.write(told, os.fsencode(os.path.abspath(given[0])) + b"\\n")
-sys.addaudithook(hear)
-import evalstream
-settings = {"jobs": int(sys.argv[2])}
-if sys.argv[3]:
-    settings["profile"] = sys.argv[3]
-report = evalstream.check(sys.argv[4:], **settings)
-for finding in report:
-    print(finding.as_dict())
-for run in report.runs:
-    print(run.as_dict(), run.incomplete_reason)
-print(report.exit_code)
-"""
 
 
 @pytest.fixture
@@ -80,19 +61,36 @@ def declare(claims: Path, path: Any) -> None:
 
 
 def watched(*paths: str, jobs: int = 1, profile: str = "") -> tuple[set[str], str]:
-    """Check paths in a process of their own; return what it opened or listed, and what it said."""
-    told = Path("told").absolute()
+    """Check paths in a fork; return what it opened or listed, and what it said."""
+    told, said = Path("told").absolute(), Path("said").absolute()
     told.unlink(missing_ok=True)
-    done = subprocess.run(
-        [sys.executable, "-c", WATCHED, str(told), str(jobs), profile, *paths],
-        capture_output=True,
-        timeout=120,
-        check=False,
-        # Without it, Python itself lists the working folder for modules.
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONSAFEPATH": "1"},
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    return set(told.read_bytes().decode(errors="replace").splitlines()), done.stdout.decode()
+    child = os.fork()
+    if not child:
+        try:
+            said.write_text(_check_heard(told, paths, jobs, profile))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    return set(told.read_bytes().decode(errors="replace").splitlines()), said.read_text()
+
+
+def _check_heard(told: Path, paths: Sequence[str], jobs: int, profile: str) -> str:
+    """Check paths and write down all that is opened or listed meanwhile; return what is said."""
+    file, settings = told.open("ab", buffering=0), {"profile": profile} if profile else {}
+
+    def hear(event: str, given: tuple[Any, ...]) -> None:
+        if (
+            event in ("open", "os.listdir", "os.scandir", "os.link", "os.rename", "os.remove")
+            and isinstance(given[0], str | bytes)
+            and given[0] != str(told.with_name("said"))
+        ):
+            file.write(os.fsencode(os.path.abspath(given[0])) + b"\n")
+
+    sys.addaudithook(hear)
+    report = evalstream.check(list(paths), jobs=jobs, **settings)
+    runs = [f"{run.as_dict()} {run.incomplete_reason}" for run in report.runs]
+    return "\n".join([*(str(one.as_dict()) for one in report), *runs, str(report.exit_code)])
 
 
 def outside(opened: set[str]) -> set[str]:

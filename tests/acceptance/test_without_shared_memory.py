@@ -99,8 +99,7 @@ def test_an_unusable_folder_for_shared_memory(mount: str, on_disk: Path) -> None
     for number in range(44):
         (on_disk / "many" / str(number)).mkdir()
         write_run(on_disk / "many" / str(number), bytes_of(sound_rows(count=20)))
-    rows = bytes_of(sound_rows())
-    large, aggregate = write_run(on_disk, rows * (row_pass.WORTH_A_POOL_BYTES // len(rows) + 1))
+    large, aggregate = write_run(on_disk, bytes_of(sound_rows()))
     alone = [large.name, "--aggregate", aggregate.name, "--executor", "pool"]
     for names in (["many"], alone) if mount == "full" else (["many"],):
         given = ["check", *names, "--jobs", "2", "--select", "ES5", "--format", "concise"]

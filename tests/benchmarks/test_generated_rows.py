@@ -12,7 +12,7 @@ import evalstream
 from benchmarks.generate.mixes import MIXES
 from benchmarks.generate.runs import generate, main
 
-SIZE = {"mixed": 400_000, "single": 200_000, "unicode": 200_000, "agentic": 1_200_000}
+SIZE = {"mixed": 150_000, "single": 60_000, "unicode": 60_000, "agentic": 600_000}
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_each_finding_of_other_rows_is_known(tmp_path: Path, mix: str) -> None:
 
 
 def test_the_exact_findings_of_faulty_rows_are_known(tmp_path: Path) -> None:
-    run = generate(tmp_path, size=1_000_000, mix="mixed", faulty=True, seed=1)
+    run = generate(tmp_path, size=200_000, mix="mixed", faulty=True, seed=1)
     report = evalstream.check(run.rows_path, aggregate=run.aggregate_path)
     assert report.counts == run.findings
 
@@ -69,7 +69,7 @@ def test_rows_that_do_not_exist_are_refused(
 
 @pytest.mark.parametrize("version", ["0.2.0", "0.3.0"])
 def test_every_faulty_row_is_found(tmp_path: Path, version: str) -> None:
-    run = generate(tmp_path, size=400_000, mix="mixed", version=version, faulty=True, seed=1)
+    run = generate(tmp_path, size=150_000, mix="mixed", version=version, faulty=True, seed=1)
     report = evalstream.check(run.rows_path, aggregate=run.aggregate_path, max_findings=0)
     assert {finding.line for finding in report if finding.line} == set(range(1, run.rows + 1))
     assert report.exit_code == 1
@@ -77,7 +77,7 @@ def test_every_faulty_row_is_found(tmp_path: Path, version: str) -> None:
 
 def test_generation_is_repeatable(tmp_path: Path) -> None:
     first, second = (
-        generate(tmp_path / name, size=100_000, mix="mixed", version="0.3.0", seed=7)
+        generate(tmp_path / name, size=40_000, mix="mixed", version="0.3.0", seed=7)
         for name in ("first", "second")
     )
     assert first.rows_path.read_bytes() == second.rows_path.read_bytes()

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from paths import EXAMPLES, SCHEMAS, SHARED
 from recognition import read_beginning, shown
+from rows import at, places
 from schema_texts import descriptions, spelled, stripped
 
 import evalstream
@@ -211,11 +213,18 @@ def test_configurations_have_the_problems_that_upstream_finds(snapshot: Any) -> 
     assert report.runs[0].rows == counted
 
 
+@cache
+def said_before_changes() -> Said:
+    """Return what is said of the configuration that the mutants change."""
+    root = REAL / EXPECTED["mutants_of"]
+    return told(check(root), root)
+
+
 @needs_corpus
 @each("mutant", some(EXPECTED.get("mutants", []), 24), ids=lambda one: one["change"])
 def test_mutants_have_the_problems_that_upstream_finds(mutant: Any, tmp_path: Path) -> None:
     root = Path(shutil.copytree(REAL / EXPECTED["mutants_of"], tmp_path / "config"))
-    before = told(check(root), root)
+    before = said_before_changes()
     for name, text in mutant["write"].items():
         (root / name).write_text(text, encoding="utf-8")
     for name in mutant["delete"]:
@@ -977,18 +986,6 @@ JUNK: list[Any] = [
 ]
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the paths of all nodes below the root."""
-    items = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    return [one for key, inner in items for one in [(*path, key), *places(inner, (*path, key))]]
-
-
 def _mutated(text: str, draw: Callable[[Any], Any]) -> bytes:
     """Return a document with one node replaced, removed or renamed, or its bytes spoilt."""
     if draw(st.booleans()):
@@ -996,10 +993,9 @@ def _mutated(text: str, draw: Callable[[Any], Any]) -> bytes:
         start = draw(st.integers(0, len(data)))
         data[start : start + draw(st.integers(0, 20))] = draw(st.binary(max_size=6))
         return bytes(data)
-    document = owner = yaml.safe_load(text)
-    *steps, last = draw(st.sampled_from(places(document)))
-    for step in steps:
-        owner = owner[step]
+    document = yaml.safe_load(text)
+    place = draw(st.sampled_from([*places(document)]))
+    owner, last = at(document, place[:-1]), place[-1]
     action = draw(st.sampled_from(["set", "remove", "add"]))
     if action == "remove":
         del owner[last]
@@ -1011,7 +1007,7 @@ def _mutated(text: str, draw: Callable[[Any], Any]) -> bytes:
 
 
 @settings(
-    max_examples=examples(300),
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -22,6 +22,7 @@ from edits.infereval import EXAMPLE, documents, written_to
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recognition import read_beginning, shown
+from rows import places
 from schema_texts import descriptions, load, spelled, stripped
 
 import evalstream
@@ -893,15 +894,6 @@ VALUES = st.recursive(
 )
 
 
-def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of every value in a document but the document itself."""
-    members = document.items() if isinstance(document, dict) else enumerate(document)
-    for key, value in members:
-        yield (*path, key)
-        if isinstance(value, (dict, list)):
-            yield from places(value, (*path, key))
-
-
 PLACES = [
     (name, path) for name, document in sorted(documents().items()) for path in places(document)
 ]
@@ -1060,13 +1052,13 @@ def test_each_claim_of_an_item_is_held_against_its_samples_alone(tmp_path: Path)
     def forge_vote(evaluation: Any) -> None:
         evaluation["items"][0]["majority_vote"]["verdict"] = "bad"
 
-    for edit, places, refuted in (
+    for edit, pointers, refuted in (
         (forge_both, ["/items/0/majority_vote/verdict", "/items/0/model_verdict"], "refuted"),
         (forge_vote, ["/items/0/majority_vote/verdict"], None),
     ):
         report = summary(tmp_path, edit)
         assert report.exit_code == 1
-        assert sorted(one.pointer for one in report if one.code == "INF304") == places
+        assert sorted(one.pointer for one in report if one.code == "INF304") == pointers
         assert states(report).get("model_verdict of 1 item", (None, None))[0] == refuted
         # The counts, which are all that this claim shows, are right.
         assert states(report)["majority_vote of 2 items"] == ("confirmed", None)

@@ -43,7 +43,6 @@ every_sound_line = parameters([case for case in LINES if case["expected"] == "ac
 every_broken_line = parameters(
     [case for case in LINES if case["expected"] == "reject" and not case["blank"]]
 )
-every_blank_line = parameters([case for case in LINES if case["blank"]])
 both_engines = pytest.mark.parametrize("engine", ["rust", "portable"])
 
 
@@ -74,44 +73,27 @@ def text_errors(findings: list[Finding]) -> list[Finding]:
     ]
 
 
-@every_sound_line
-def test_a_line_of_json_has_no_violation_of_text(case: Case, tmp_path: Path) -> None:
-    report = checked(tmp_path / "run.jsonl", row("first"), text_of(case), row("last"))
-    found = on_line(report, 2)
-    assert {
-        finding.code for finding in found if finding.code.startswith("ES1")
-    } <= NO_VIOLATION_OF_TEXT
-    assert found
-    assert not on_line(report, 1) + on_line(report, 3)
-
-
-@every_broken_line
-def test_a_broken_line_has_one_violation_of_text(case: Case, tmp_path: Path) -> None:
-    report = checked(tmp_path / "run.jsonl", row("first"), text_of(case), row("last"))
-    (found,) = on_line(report, 2)
-    assert text_errors([found]) == [found]
-    assert found.code != "ES109"
-    assert found.message
-    assert found.offset == len(row("first")) + 1
-    assert report.exit_code == 1
-    assert not on_line(report, 1) + on_line(report, 3)
-
-
-@every_blank_line
-def test_a_blank_line_is_no_row(case: Case, tmp_path: Path) -> None:
-    report = checked(tmp_path / "run.jsonl", row("first"), text_of(case), row("last"))
-    assert [finding.code for finding in on_line(report, 2)] == ["ES110"]
-    assert report.runs[0].rows == 2
-
-
 @every_line
-def test_the_lines_around_are_judged(case: Case, tmp_path: Path) -> None:
+def test_a_line_is_judged_and_those_around_it_as_ever(case: Case, tmp_path: Path) -> None:
     first, last = row("first", model_id=5), row("last", model_id=5)
     report = checked(tmp_path / "run.jsonl", first, text_of(case), last)
     for number in (1, 3):
         found = [(finding.code, finding.pointer) for finding in on_line(report, number)]
         assert found == [("ES202", "/model_id")]
+    assert report.exit_code == 1
     assert report.runs[0].rows == (2 if case["blank"] else 3)
+    found = on_line(report, 2)
+    if case["blank"]:
+        assert [finding.code for finding in found] == ["ES110"]
+    elif case["expected"] == "reject":
+        assert (text_errors(found), len(found)) == (found, 1)
+        assert found[0].code != "ES109"
+        assert found[0].message
+        assert found[0].offset == len(first) + 1
+    elif case["expected"] == "accept":
+        assert found
+        codes = {finding.code for finding in found if finding.code.startswith("ES1")}
+        assert codes <= NO_VIOLATION_OF_TEXT
 
 
 @both_engines

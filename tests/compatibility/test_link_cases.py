@@ -186,18 +186,13 @@ def test_every_case_is_expected() -> None:
 
 @every_way
 @every_case
-def test_a_case_has_its_errors_and_warnings(case: str, check: Check) -> None:
+def test_a_case_has_its_findings_and_fails_with_an_error(case: str, check: Check) -> None:
     report = check(case)
     seen = {(finding.code, finding.severity) for finding in report}
     notices = {(code, severity) for code, severity in seen if severity is Severity.INFO}
-    assert seen - notices == expected_findings(case)
-
-
-@every_way
-@every_case
-def test_a_case_fails_if_and_only_if_it_has_an_error(case: str, check: Check) -> None:
-    errors = {code for code, severity in expected_findings(case) if severity is Severity.ERROR}
-    report = check(case)
+    expected = expected_findings(case)
+    assert seen - notices == expected
+    errors = {code for code, severity in expected if severity is Severity.ERROR}
     assert report.exit_code == (3 if errors == {"ES001"} else 1 if errors else 0)
     # Claims belong to rules that are not selected; where rows refute them, no score is confirmed.
     verdicts = {"passed", "unconfirmed"}
@@ -205,20 +200,13 @@ def test_a_case_fails_if_and_only_if_it_has_an_error(case: str, check: Check) ->
 
 
 @every_case_with_rows
-def test_the_lines_of_a_case_are_the_faulty_ones(case: str) -> None:
-    facts = CASES[case]
+def test_the_rows_of_a_case_are_counted_and_digested_and_the_faulty_ones_found(case: str) -> None:
+    facts, report = CASES[case], with_the_aggregate(case)
+    (run,) = report.runs
+    assert run.actual == facts[run.algorithm or ""]
     if case in UNREAD:
         return
-    found = list(with_the_aggregate(case))
+    assert run.rows == facts["non_blank_lines"]
     for code, fact in LINES_OF.items():
-        lines = [finding.line for finding in found if finding.code == code]
+        lines = [finding.line for finding in report if finding.code == code]
         assert lines == facts[fact], code
-
-
-@every_case_with_rows
-def test_the_rows_of_a_case_are_counted_and_digested(case: str) -> None:
-    facts = CASES[case]
-    (run,) = with_the_aggregate(case).runs
-    assert run.actual == facts[run.algorithm or ""]
-    if case not in UNREAD:
-        assert run.rows == facts["non_blank_lines"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 from compared_records import collected
+from depth import examples
 from each import each
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +24,7 @@ TEXTS = st.text(
 """Letters with and without case, spaces of all kinds, letters with other forms, and marks."""
 
 
-@bounded(max_examples=60)
+@bounded(max_examples=examples(200))
 @given(st.lists(st.tuples(TEXTS, st.lists(TEXTS, max_size=2)), min_size=1, max_size=20))
 def test_the_scanner_folds_as_python_does(inputs: list[tuple[str, list[str]]]) -> None:
     rows = sound_rows(count=len(inputs))
@@ -47,7 +48,7 @@ def test_the_scanner_folds_as_python_does(inputs: list[tuple[str, list[str]]]) -
 
 
 @given(TEXTS)
-@bounded(max_examples=200)
+@bounded(max_examples=examples(1_000))
 def test_folding_is_by_normal_form_case_and_white_space(text: str) -> None:
     folded = fold(text)
     assert folded == fold(folded) == fold(f"\n {text}\t")
@@ -57,7 +58,7 @@ def test_folding_is_by_normal_form_case_and_white_space(text: str) -> None:
 
 
 @given(TEXTS)
-@bounded(max_examples=400)
+@bounded(max_examples=examples(2_000))
 def test_letters_that_stay_in_their_places_fold_each_by_itself(text: str) -> None:
     folded, last = b"", 0
     for letter in text:

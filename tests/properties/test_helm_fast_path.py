@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from depth import is_deep
+from depth import examples, is_deep
 from each import each
 from paths import EXAMPLES
+from rows import at, places
 
 import evalstream
 from evalstream.formats.helm import store as helm_store
@@ -27,7 +28,7 @@ RUN = EXAMPLES / "helm" / "pens-model=acme_acorn-7b"
 ENTRIES, STATISTICS, STATE = (
     f"{name}.json" for name in ("per_instance_stats", "stats", "scenario_state")
 )
-CASES = 60 if is_deep() else 30
+CASES = 60 if is_deep() else 15
 ODD = (
     *("NaN", "-Infinity", "1e400", "1" + "0" * 400, "-0.0", "01", "1.", "123456789012345678901"),
     *("null", "true", "[]", "{}", '""', '"\\ud800"', "[" * 90 + "]" * 90, "1152921504606846977"),
@@ -36,22 +37,6 @@ INSERTED = (
     *(b"\xff", b'"', b"\\", b",", b"}", b"\xed\xa0\x80", b"\x00", b"\\ud800", b"\xef\xbb\xbf"),
     *(b'"sum": 2, ', b'"count": 1, ', b'"id": "id9", ', b'"instance_id": "q", '),
 )
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Iterate over the paths of all values in a value."""
-    if path:
-        yield path
-    members = value.items() if isinstance(value, dict) else ()
-    for key, one in enumerate(value) if isinstance(value, list) else members:
-        yield from places(one, (*path, key))
-
-
-def holder(value: Any, path: tuple[Any, ...]) -> Any:
-    """Return what holds the value at a path."""
-    for key in path[:-1]:
-        value = value[key]
-    return value
 
 
 def change_bytes(text: bytes, dice: random.Random) -> bytes:
@@ -74,7 +59,7 @@ def change_value(text: bytes, dice: random.Random) -> bytes:
     """Replace, remove or repeat a value."""
     value = json.loads(text)
     path = dice.choice(list(places(value)))
-    where, key = holder(value, path), path[-1]
+    where, key = at(value, path[:-1]), path[-1]
     act = dice.randrange(3)
     if act == 0:
         where[key] = "@"
@@ -133,8 +118,8 @@ def scan(text: bytes, size: int, longest: int = 1 << 20) -> tuple[list[Element],
         found.extend(make_element(piece, place) for place in places)
 
     splitter = ArraySplitter(longest, scanner=KeepingScanner(loaded, KEPT, take))
-    for at in range(0, len(text), size):
-        found += splitter.feed(text[at : at + size])
+    for start in range(0, len(text), size):
+        found += splitter.feed(text[start : start + size])
     return found + splitter.end(), kept
 
 
@@ -189,7 +174,7 @@ def test_objects_that_are_written_alike_are_read_as_others() -> None:
     """In a list of flat objects only the first is compared with the grammar as a whole."""
     dice, plain = random.Random(3), '{"a": 1, "b": "x"}'
     signs = ['"', ",", ":", "}", "{", "]", "[", "1", "e", ".", "-", "\\", "t", "\x00", " ", ""]
-    for _ in range(3000):
+    for _ in range(examples(6_000)):
         at, sign = dice.randrange(len(plain)), dice.choice(signs)
         other = plain[:at] + sign + plain[at + dice.randrange(2) :]
         alone, behind = (f'[{{"m": [{one}]}}]'.encode() for one in (other, f"{plain}, {other}"))
@@ -235,8 +220,8 @@ def collect(text: bytes, *, is_quick: bool, pieces: int = 1 << 20) -> tuple[Any,
         entries.learn(element.text, read(element))
 
     splitter = ArraySplitter(1 << 20, scanner=entries.make_scanner(take) if is_quick else None)
-    for at in range(0, len(text), pieces):
-        for element in splitter.feed(text[at : at + pieces]):
+    for start in range(0, len(text), pieces):
+        for element in splitter.feed(text[start : start + pieces]):
             read(element)
     for element in splitter.end():
         read(element)
@@ -281,7 +266,7 @@ def test_entries_that_are_written_alike_give_what_others_give(pieces: int, order
 def test_values_are_the_doubles_that_are_nearest(digits: int) -> None:
     """The scanner converts fractions by itself."""
     dice, entries = random.Random(digits), []
-    for number in range(150):
+    for number in range(examples(400)):
         whole = dice.randrange(10 ** dice.randrange(digits + 1))
         text = f"{dice.choice(('', '-'))}{whole}.{dice.randrange(10**digits):0{digits}}"
         shown = dict.fromkeys(("sum", "min", "max", "mean"), "@")

@@ -9,7 +9,19 @@ import pytest
 from corpus import CORPUS, needs_corpus
 from depth import deep, examples, is_deep, some
 from each import each
-from fast_rows import MULTI, OPEN, agreed, bare, changed, context, limit, outcome, slowly, sound
+from fast_rows import (
+    MULTI,
+    OPEN,
+    agreed,
+    bare,
+    changed,
+    context,
+    limit,
+    outcome,
+    slowly,
+    sound,
+    taken,
+)
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rows import PREFERRED, VERSIONS, Row, bounded
@@ -156,13 +168,17 @@ def test_a_token_is_found_in_a_name(token: str) -> None:
 def test_a_secret_is_found_under_its_name(name: str, value: str) -> None:
     row = base()
     row["metadata"] = {**row["metadata"], name: "@value"}
-    key = spelled(name, set()).encode()
-    for escaped in (set(), {0}, {len(value) - 1}):
-        line = line_with(row, escaped, value=value)
-        for separator in (b'": "', b'"\t :  "', b'":"'):
-            apart = line.replace(b'": "', separator)
-            assert not agreed(SECRETS, apart)
-            assert not agreed(SECRETS, apart.replace(json.dumps(name)[1:-1].encode(), key))
+    written, key = json.dumps(name)[1:-1].encode(), spelled(name, set()).encode()
+    lines = [
+        line_with(row, escaped, value=value).replace(b'": "', separator).replace(written, one)
+        for escaped in (set(), {0}, {len(value) - 1})
+        for separator in (b'": "', b'"\t :  "', b'":"')
+        for one in {written, key}
+    ]
+    data = b"\n".join(lines) + b"\n"
+    found = outcome(SECRETS, data)
+    assert found == outcome(slowly(SECRETS), data)
+    assert len(found.violations) == len(lines)
 
 
 SOUND_TEXTS = (
@@ -308,17 +324,21 @@ def test_an_answer_is_looked_for_on_lines_of_its_own(
 ) -> None:
     row = base(MULTI)
     turn = assistants(row)[0]
+    lines = []
     for filler in ("", "a", "\n", f"\n{ANSWER} not"):
         for answer in (ANSWER, 5 * ANSWER):
             single = changed(base(), "input/raw", f"{filler}{before}{answer}{after}")
             single = changed(single, "output/raw", ["x", answer])
             several = changed(row, "input/raw", single["input"]["raw"])
             several = changed(several, f"messages/{turn}/content", f" {answer}\n")
-            for one in (single, several):
-                line = line_with(one, set())
-                finds = outcome(slowly(ANSWERS), line + b"\n").violations != []
-                assert agreed(ANSWERS, line) != finds
-                assert finds or not looked_at(ANSWERS, line + b"\n")
+            lines += [line_with(one, set()) for one in (single, several)]
+    data = b"\n".join(lines) + b"\n"
+    found = outcome(slowly(ANSWERS), data)
+    assert outcome(ANSWERS, data) == found
+    finds = {one.line - 1 for one in found.violations}
+    others = [line + b"\n" for number, line in enumerate(lines) if number not in finds]
+    assert all(taken(ANSWERS, line) == (number not in finds) for number, line in enumerate(lines))
+    assert not looked_at(ANSWERS, b"".join(others))
 
 
 def test_an_answer_that_begins_like_many_lines_is_found() -> None:

@@ -350,7 +350,7 @@ _SCALARS = st.one_of(_TEXTS, st.floats(), st.integers(), st.sampled_from([1e16, 
     ),
     is_sorted=st.booleans(),
 )
-@bounded(max_examples=examples(2000))
+@bounded(max_examples=examples(800))
 def test_the_standard_library_writes_json_as_orjson_does_or_not_at_all(
     value: Any, is_sorted: bool
 ) -> None:

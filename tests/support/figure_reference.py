@@ -354,7 +354,7 @@ def sem(values: Array) -> float:
 
 def clustered_sem(values: Array, labels: list[int]) -> float | None:
     """Return the standard error of a mean over clusters, as statsmodels gives it."""
-    import statsmodels.api
+    from statsmodels.regression.linear_model import OLS
 
     if len(set(labels)) < 2:
         return None
@@ -364,7 +364,7 @@ def clustered_sem(values: Array, labels: list[int]) -> float | None:
     if max(map(abs, sums.values())) < 1e-11:
         return 0.0
     kinds = {"groups": np.array(labels), "use_correction": True, "df_correction": True}
-    model = statsmodels.api.OLS(values, np.ones(len(values)))
+    model = OLS(values, np.ones(len(values)))
     return float(model.fit(cov_type="cluster", cov_kwds=kinds, use_t=True).bse[0])
 
 

@@ -101,14 +101,16 @@ def _pairs(a: Array, b: Array, metrics: Array) -> Array:
     for name in ("score", "rows", "spread", "line", "offset", "sample"):
         own = "scored" if name == "rows" else name
         pairs[f"{name}_a"], pairs[f"{name}_b"] = a[own], b[own]
-    pairs["cluster"] = np.where(a["cluster"] == b["cluster"], a["cluster"], np.uint64(UNKNOWN))
+    other_cluster = a["cluster"] != b["cluster"]
+    pairs["cluster"] = a["cluster"]
+    pairs["cluster"][other_cluster] = UNKNOWN
     other_prompt, other_input = (_differ(a[name], b[name]) for name in ("prompt", "input"))
     pairs["flags"] = a["flags"] | b["flags"] << np.uint64(B_SHIFT)
     for flag, holds in (
         (PairFlag.OTHER_PROMPT, other_prompt),
         (PairFlag.ONE_PROMPT, (a["prompt"] == 0) != (b["prompt"] == 0)),
         (PairFlag.OTHER_INPUT, other_input),
-        (PairFlag.OTHER_CLUSTER, a["cluster"] != b["cluster"]),
+        (PairFlag.OTHER_CLUSTER, other_cluster),
     ):
         if holds.any():
             pairs["flags"] |= np.where(holds, np.uint64(flag), np.uint64(0))

@@ -33,7 +33,7 @@ OUTLINE: Final = "outline"
 ITEMS: Final = "items"
 KINDS: Final = SCAN, REWRITE, LM_EVAL, OUTLINE, ITEMS
 FLAGS: Final = (
-    "-std=c11", "-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all",
+    "-std=c11", "-g", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all",
     "-fno-omit-frame-pointer",
 )  # fmt: skip
 
@@ -52,13 +52,13 @@ def main() -> int:
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
     given = parser.parse_args()
     seconds = max(1, round(60 * given.minutes / len(KINDS)))
-    for kind in KINDS:
-        with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
-            folder = Path(name)
-            reason = compiled(folder / "target", kind)
-            if reason is not None:
-                print(f"fuzz: the scanner itself is not fuzzed: {reason}")
-                return 0
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
+        reason = compile_targets(Path(name), "-O1")
+        if reason is not None:
+            print(f"fuzz: the scanner itself is not fuzzed: {reason}")
+            return 0
+        for kind in KINDS:
+            folder = Path(name) / kind
             write_inputs(folder, given.seed, kind=kind)
             limit = f"-max_total_time={seconds}"
             if run(folder, given.failures, limit, given.workers):
@@ -66,15 +66,25 @@ def main() -> int:
     return 0
 
 
-def compiled(target: Path, kind: str = SCAN) -> str | None:
-    """Compile a target; return why that failed, if it did."""
+def compile_targets(folder: Path, level: str) -> str | None:
+    """Compile the scanner once, and a target of each kind; return why that failed, if it did."""
     clang = shutil.which(os.environ.get("CLANG", "clang"))
     if clang is None:
         return "there is no clang"
-    sources = [TARGETS / f"{kind}_target.c", *sorted(SOURCES.glob("*.c"))]
-    command = [clang, *FLAGS, f"-I{SOURCES}", "-o", target, *sources, "-lm"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    return None if done.returncode == 0 else f"clang failed: {done.stderr.strip()[:2000]}"
+    command = [clang, *FLAGS, level, f"-I{SOURCES}"]
+    sources = [*SOURCES.glob("*.c")]
+    parts = [f"{source.stem}.o" for source in sources]
+    calls: list[list[str | Path]] = [[*command, "-c", *sources]]
+    for kind in KINDS:
+        (folder / kind).mkdir()
+        calls.append(
+            [*command, "-o", f"{kind}/target", TARGETS / f"{kind}_target.c", *parts, "-lm"]
+        )
+    for call in calls:
+        done = subprocess.run(call, check=False, capture_output=True, text=True, cwd=folder)
+        if done.returncode:
+            return f"clang failed: {done.stderr.strip()[:2000]}"
+    return None
 
 
 def write_inputs(folder: Path, seed: int, count: int = 400, kind: str = SCAN) -> None:
