@@ -284,18 +284,22 @@ class LogCheck:
         return None if self._links is None else self._links.log.links
 
     def summary(self, value: Any, place: str) -> None:
+        """Compare a summary with its sample, and report how they differ."""
+        self.documents.note_all(self.compare_summary(value, place))
+
+    def compare_summary(self, value: Any, place: str) -> Iterator[Violation]:
         """Compare a summary with its sample."""
         if not isinstance(value, dict) or not is_id(value.get("id")):
-            self.documents.note(INS107.violation("a summary needs an id", place))
+            yield INS107.violation("a summary needs an id", place)
             return
         epoch: Any = value.get("epoch")
         known = self.store.find(str(value["id"]), epoch) if is_count(epoch) else None
         if known is None:
             if self.totals.samples_known:
                 message = f"the log has no sample {value['id']} (epoch {epoch})"
-                self.documents.note(INS206.violation(message, place))
+                yield INS206.violation(message, place)
             return
-        self.documents.note_all(compare_summary(value, known, place))
+        yield from compare_summary(value, known, place)
 
     def finish(self, view: LogView, *, has_summaries: bool) -> None:
         """Check what needs all samples."""
