@@ -29,7 +29,9 @@ VALUES = (
     *("the long way", "5 * 2", "x" * 33, "ok " * 30, "way/home", "\x7f B\x00", "...", "1,200.0"),
     *("105", "100", "invalid", "red", "blue", " 5", "5 ", "AB", "A.", "7", "\u00e9"),
 )
+UNMATCHED = "Scoring pattern not matched in output: "
 OUTPUTS = (
+    *(UNMATCHED, f"{UNMATCHED}5", f"{UNMATCHED}\u00e9 B", UNMATCHED[:-1], f" {UNMATCHED}A"),
     *(
         "The answer is B.",
         "**D**",

@@ -300,13 +300,17 @@ static bool flag_source(const struct facts *facts, uint64_t *flags) {
     return may_be_there || is_another != PERHAPS;
 }
 
-/* Tell whether a right answer shows nothing of any reference. */
+/* Tell whether a right answer shows nothing of any reference, or says that its scorer found nothing. */
 static bool is_unshown(const struct facts *facts, const struct span *answer, int32_t mode) {
     enum { NUMBERED = 2, AS_WRITTEN };
+    static const char unmatched[] = "Scoring pattern not matched in output: ";
     bool has_digit, is_shown = false;
     size_t words = 0;
-    if (!is_true(facts, CORRECT) || facts->slot[REFERENCE].kind != ARRAY ||
-        !reads_ascii(answer, &has_digit))
+    if (!is_true(facts, CORRECT) || facts->slot[REFERENCE].kind != ARRAY)
+        return false;
+    if (answer->length >= sizeof unmatched - 1 && !memcmp(answer->start, unmatched, sizeof unmatched - 1))
+        return true;
+    if (!reads_ascii(answer, &has_digit))
         return false;
     has_digit &= mode != AS_WRITTEN;
     for (size_t one = 0; one < facts->references.count && !is_shown; one++)

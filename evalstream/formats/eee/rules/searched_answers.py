@@ -66,20 +66,23 @@ MOST_WORDS: Final = 32
 def shows_no_reference(row: Row, mode: int) -> bool:
     """Tell whether an answer shows nothing of any reference: no word, and no digit if it has one.
 
-    Of a row of several turns all texts and calls of the model are its answer. False also where a reference may be the number of a choice in this `search_mode`, for an answer
-    without text, references that are no list, which may be joined, and letters beyond ASCII.
+    True also where a scorer says that it found no answer. Of a row of several turns all texts and
+    calls of the model are its answer. False where a reference may be the number of a choice in this
+    `search_mode`, for an answer without text, references that are no list, which may be joined, and
+    letters beyond ASCII.
     """
     text, references = only_answer(row), member(row.get("input"), "reference")
     if text is None and row.get("answer_attribution") == []:
         text = _final_answer(row)
-    if references.__class__ is not list or not references or text.__class__ is not str:
+    if references.__class__ is not list or {str} != {one.__class__ for one in (text, *references)}:
         return False
-    if not (text.strip(" ") and all(one.__class__ is str and one.isascii() for one in references)):
+    if not references or text.startswith(_UNMATCHED):
+        return bool(references)
+    if not (text.strip(" ") and text.isascii() and all(map(str.isascii, references))):
         return False
-    if mode == NUMBERED and any(map(_may_number_choice, references)):
-        return False
+    may_number = mode == NUMBERED and any(map(_may_number_choice, references))
     has_digit = mode != AS_WRITTEN and _DIGIT.search(text)
-    if not text.isascii() or (has_digit and any(map(_DIGIT.search, references))):
+    if may_number or (has_digit and any(map(_DIGIT.search, references))):
         return False
     shown = _BESIDE_WORDS.sub("", text.lower())
     words = [_BESIDE_WORDS.sub(" ", one.lower()).split() for one in references]
@@ -115,6 +118,9 @@ def _may_number_choice(reference: str) -> bool:
     number = reference.strip(" ")
     return len(number) <= 2 and is_integer(number)
 
+
+_UNMATCHED: Final = "Scoring pattern not matched in output: "
+"""How the answer begins in which the scorers `answer` and `pattern` of Inspect find nothing."""
 
 _BESIDE_WORDS = LazyPattern(r"[^0-9a-z]+")
 _DIGIT = LazyPattern(r"[0-9]")

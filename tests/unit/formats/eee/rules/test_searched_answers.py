@@ -52,6 +52,8 @@ def answered(output: Any, references: Any) -> Row:
         ("tea", "coffee", False),
         ("tea", ["coffee", 7], False),
         ("tea", [], False),
+        ("Scoring pattern not matched in output: tea", ["tea"], True),
+        ("Scoring pattern not matched in output: tea", ["tea", 7], False),
     ],
 )
 def test_an_answer_shows_no_reference_only_where_that_is_sure(
