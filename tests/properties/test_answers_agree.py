@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from depth import some
 from each import each
-from fast_rows import SINGLE, agreed, claiming, context, sound, written
+from fast_rows import AGENTIC, MULTI, SINGLE, agreed, claiming, context, sound, written
 
 VALUES = (
     *(
@@ -29,7 +29,9 @@ VALUES = (
     *("the long way", "5 * 2", "x" * 33, "ok " * 30, "way/home", "\x7f B\x00", "...", "1,200.0"),
     *("105", "100", "invalid", "red", "blue", " 5", "5 ", "AB", "A.", "7", "\u00e9"),
 )
+UNMATCHED = "Scoring pattern not matched in output: "
 OUTPUTS = (
+    *(UNMATCHED, f"{UNMATCHED}5", f"{UNMATCHED}\u00e9 B", UNMATCHED[:-1], f" {UNMATCHED}A"),
     *(
         "The answer is B.",
         "**D**",
@@ -86,11 +88,30 @@ def drawn_row(draw: random.Random, number: int) -> Any:
     }
 
 
-def searching(library: str) -> Any:
+def drawn_transcript(draw: random.Random, number: int) -> Any:
+    """Return a row of several turns, mostly without an answer that is attributed."""
+    row = sound(draw.choice((AGENTIC, MULTI)), "0.3.0")
+    asked = row["input"] | {
+        "reference": draw.choices(VALUES, k=draw.choice((1, 1, 3))),
+        "choices": draw.choice((None, None, *CHOICES)),
+    }
+    for turn in row["messages"]:
+        turn["content"] = draw.choice((turn["content"], *VALUES, *OUTPUTS))
+    row["messages"] += draw.choice(([], row["messages"][-1:]))
+    is_judged = draw.choice(({"score": 1.0, "is_correct": True}, {"score": 0, "is_correct": False}))
+    return row | {
+        "sample_id": f"t{number}",
+        "input": asked,
+        "answer_attribution": draw.choice(([], [], row["answer_attribution"])),
+        "evaluation": row["evaluation"] | is_judged,
+    }
+
+
+def searching(library: str, scorer: str = "match") -> Any:
     """Return an aggregate with results that look for references in answers."""
     document = claiming("0.3.0") | {"eval_library": {"name": library, "version": "1"}}
     for result in document["evaluation_results"]:
-        text = "accuracy from scorer match" if library == "inspect_ai" else "exact_match"
+        text = f"accuracy from scorer {scorer}" if library == "inspect_ai" else "exact_match"
         names = {"evaluation_description": text, "metric_name": text.partition(" ")[0]}
         result["metric_config"] = result["metric_config"] | names
     return document
@@ -98,12 +119,16 @@ def searching(library: str) -> Any:
 
 @pytest.mark.parametrize(
     "aggregate",
-    [claiming("0.3.0"), searching("inspect_ai"), searching("lm_eval")],
-    ids=["usual", "inspect", "lm_eval"],
+    [
+        *(claiming("0.3.0"), searching("inspect_ai"), searching("inspect_ai", "includes")),
+        searching("lm_eval"),
+    ],
+    ids=["usual", "match", "includes", "lm_eval"],
 )
 @each("seed", some(range(200), 40))
 def test_habits_are_flagged_alike(seed: int, aggregate: Any) -> None:
     draw = random.Random(seed)
     within = context("0.3.0", "json-list", aggregate=aggregate)
-    rows = [drawn_row(draw, number) for number in range(8)]
+    rows = [drawn_row(draw, number) for number in range(6)]
+    rows += [drawn_transcript(draw, number) for number in range(2)]
     agreed(within, *(written(row, ensure_ascii=seed % 2 == 0) for row in rows))

@@ -74,9 +74,11 @@ def is_by_lm_eval(library: str | None) -> bool:
 NUMBERED: Final = 2
 """The mode of a search in which a reference may be the number of a choice, as lm-eval logs it."""
 
-SEARCHING_SCORERS: Final = frozenset(
-    {"answer", "choice", "exact", "f1", "includes", "match", "pattern"}
-)
+AS_WRITTEN: Final = 3
+"""The mode of a search for digits as they are written."""
+
+_SEARCHING_AS_WRITTEN: Final = frozenset({"answer", "choice", "includes", "pattern"})
+SEARCHING_SCORERS: Final = _SEARCHING_AS_WRITTEN | {"exact", "f1", "match"}
 """Scorers of Inspect that call an answer right only if it shows a target (inspect_ai/scorer)."""
 
 _EXACT_MATCH: Final = "exact_match"
@@ -86,19 +88,36 @@ _EXACT_MATCH: Final = "exact_match"
 def list_searching(library: str | None, results: Sequence[Result]) -> Sequence[int]:
     """Return the places of results whose rows are right only if the answer shows a reference.
 
-    Of several scorers the converter of Inspect shows the answer of the last one.
+    Of several scorers the converter of Inspect shows the answer of each from 0.3.0 on, whose ids of
+    results have their names, and before that of the last one.
     """
-    scorers = {result.scorer for result in results}
-    if scorers - {None}:
-        is_alone = len(scorers) == 1 and SEARCHING_SCORERS.issuperset(scorers)
-        return [result.place for result in results] if is_alone else []
+    scorers = {result.place: _find_scorer(library, result) for result in results}
+    if {*scorers.values()} - {None}:
+        is_alone = len({*scorers.values()}) == 1
+        return [
+            result.place
+            for result in results
+            if (scorer := scorers[result.place]) in SEARCHING_SCORERS
+            and (is_alone or (result.id or "").startswith(f"{scorer}:"))
+        ]
     if not is_by_lm_eval(library):
         return []
     return [result.place for result in results if result.metric == _EXACT_MATCH]
 
 
+def _find_scorer(library: str | None, result: Result) -> str | None:
+    """Return the scorer of a result, by which alone the first converters of Inspect called it."""
+    is_by_inspect = (library or "").casefold().startswith("inspect")
+    is_bare = is_by_inspect and result.scorer is None and result.name in SEARCHING_SCORERS
+    return result.name if is_bare else result.scorer
+
+
 def search_mode(library: str | None, results: Sequence[Result]) -> int:
-    """Return how right answers show a reference: 0 where none need to, NUMBERED, or 1."""
-    if not list_searching(library, results):
+    """Return how right answers show a reference: 0 where none need to, or 1, or another mode."""
+    searching = list_searching(library, results)
+    scorers = {_find_scorer(library, one) for one in results if one.place in searching}
+    if not searching:
         return 0
+    if scorers <= _SEARCHING_AS_WRITTEN:
+        return AS_WRITTEN
     return NUMBERED if is_by_lm_eval(library) else 1

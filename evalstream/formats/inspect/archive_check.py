@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from operator import attrgetter
@@ -28,6 +28,7 @@ from evalstream.formats.inspect.member_check import (
     MemberJob,
     check_member_batch,
 )
+from evalstream.formats.inspect.rules.coverage import INS206
 from evalstream.formats.inspect.rules.log import INS103, INS104, INS105, INS106, INS107, INS108
 from evalstream.formats.inspect.values import same
 from evalstream.formats.inspect.views import LogView
@@ -35,7 +36,7 @@ from evalstream.formats.inspect.zip_format import DamagedMember
 from evalstream.io.progress import Progress
 from evalstream.model.block import group_by_size
 from evalstream.model.errors import MissingExtra
-from evalstream.model.finding import Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import ArraySplitter
@@ -55,6 +56,9 @@ _MOCK: Final = "mockllm/"
 
 _STOPPED: Final = ("error", "cancelled")
 """The status of a run that a retry runs again."""
+
+_MOST_NOTED: Final = 100
+"""Most differences of a journal that are reported."""
 
 _PARTED: Final = re.compile(r"samples/.+_epoch_[0-9]+/sample\.json", re.DOTALL)
 """A sample that is stored in parts, as the next layout of large samples has it."""
@@ -259,16 +263,42 @@ class ArchiveCheck:
         """Compare the summaries with the samples: those at the end, or those of the journal."""
         member = self._archive.find_member(SUMMARIES)
         if member is not None:
-            self.has_summaries = self._each_summary(member)
+            self._check_journal()
+            self.has_summaries = self._each_summary(member, self._log.summary)
             return
         if is_finished:
             self._documents.note(INS108.violation(f"{SUMMARIES} is missing"))
         for one in self._archive.members():
             if JOURNAL.fullmatch(one.name):
-                self._each_summary(one)
+                self._each_summary(one, self._log.summary)
 
-    def _each_summary(self, member: ArchiveMember) -> bool:
-        """Compare the summaries in a member; tell whether all of them could be read."""
+    def _check_journal(self) -> None:
+        """Warn of a journal whose summaries are not those of the samples.
+
+        The harness writes both from one object, also where it writes a log anew. Summaries of an
+        earlier attempt at a sample stay in the journal: such a journal is not compared.
+        """
+        found: list[Violation] = []
+        number, of = 0, self._log.store.count
+
+        def take(value: Any, place: str) -> None:
+            nonlocal number
+            number += 1
+            if len(found) < _MOST_NOTED:
+                found.extend(self._log.compare_summary(value, place))
+
+        for one in self._archive.members():
+            if JOURNAL.fullmatch(one.name) and not self._each_summary(one, take):
+                return
+        self._log.store.forget_summaries()
+        if number < of and self._log.totals.samples_known:
+            message = f"the journal has summaries of {number:,} of {count_noun(of, 'sample')}"
+            found.append(INS206.violation(message))
+        for violation in found if number <= of else ():
+            self._documents.note(violation._replace(severity=Severity.WARNING))
+
+    def _each_summary(self, member: ArchiveMember, take: Callable[[Any, str], None]) -> bool:
+        """Hand on the summaries in a member; tell whether all of them could be read."""
         if self._archive.refusal(member) is not None:
             return False
         splitter = ArraySplitter(self._documents.options.max_line_bytes)
@@ -280,7 +310,7 @@ class ArchiveCheck:
                     place = f"{base}/{number}"
                     value = self._log.parse(element.text, place=place) if element.whole else None
                     if value is not UNREADABLE and element.whole:
-                        self._log.summary(value, place)
+                        take(value, place)
                     number += 1
         except DamagedMember:
             return False

@@ -31,6 +31,7 @@ from evalstream.formats.inspect.rules.coverage import (
 )
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.samples import INS207, check_form
+from evalstream.formats.inspect.rules.scores import ScoreCounts, count_scores, find_unlike
 from evalstream.formats.inspect.rules.usage import late_samples
 from evalstream.formats.inspect.store import LogStore
 from evalstream.formats.inspect.values import is_count, is_id, read_time
@@ -66,13 +67,14 @@ class PartTotals:
     archive, `sound_members` those whose bytes are the declared ones. `samples_known` is False where
     samples could not be read, `latest` the time of the sample that was completed last, and
     `missing` says why the harness's own reader was not asked. `is_resumed` says that samples are
-    those of an earlier log; `usage` is that of the others.
+    those of an earlier log; `usage` is that of the others. `scores` are counts by scorer.
     """
 
     def __init__(self) -> None:
         self.samples = self.loaded = self.members = self.sound_members = 0
         self.attachments = self.sound_attachments = 0
         self.usage: dict[str, dict[str, dict[str, int]]] = {name: {} for name in USAGES}
+        self.scores: dict[str, ScoreCounts] = {}
         self.latest: datetime | None = None
         self.samples_known = True
         self.is_resumed = False
@@ -103,6 +105,8 @@ class PartTotals:
         self.attachments += later.attachments
         self.sound_attachments += later.sound_attachments
         self.add_usage(later.usage)
+        for name, counts in later.scores.items():
+            self.scores.setdefault(name, ScoreCounts()).merge(counts)
         self.add_end(later.latest)
         self.samples_known = self.samples_known and later.samples_known
         self.is_resumed = self.is_resumed or later.is_resumed
@@ -261,6 +265,7 @@ class LogCheck:
     def _keep(self, view: SampleView, element: Element) -> None:
         value = view.value
         self.store.add(gather_facts(view, self._keys))
+        count_scores(view, self.totals.scores)
         ended = read_time(value.get("completed_at"))
         self.totals.add_end(ended)
         started = read_time(None if self._view is None else self._view.stats.get("started_at"))
@@ -279,18 +284,22 @@ class LogCheck:
         return None if self._links is None else self._links.log.links
 
     def summary(self, value: Any, place: str) -> None:
+        """Compare a summary with its sample, and report how they differ."""
+        self.documents.note_all(self.compare_summary(value, place))
+
+    def compare_summary(self, value: Any, place: str) -> Iterator[Violation]:
         """Compare a summary with its sample."""
         if not isinstance(value, dict) or not is_id(value.get("id")):
-            self.documents.note(INS107.violation("a summary needs an id", place))
+            yield INS107.violation("a summary needs an id", place)
             return
         epoch: Any = value.get("epoch")
         known = self.store.find(str(value["id"]), epoch) if is_count(epoch) else None
         if known is None:
             if self.totals.samples_known:
                 message = f"the log has no sample {value['id']} (epoch {epoch})"
-                self.documents.note(INS206.violation(message, place))
+                yield INS206.violation(message, place)
             return
-        self.documents.note_all(compare_summary(value, known, place))
+        yield from compare_summary(value, known, place)
 
     def finish(self, view: LogView, *, has_summaries: bool) -> None:
         """Check what needs all samples."""
@@ -303,6 +312,7 @@ class LogCheck:
             note(rule.apply(view))
         note(usage_violations(view, self.totals.usage, is_resumed=self.totals.is_resumed))
         note(late_samples(view, self.totals.latest))
+        note(find_unlike(self.totals.scores))
         if has_summaries and self.totals.samples_known:
             for sample, epoch, place in self.store.without_summary():
                 message = f"no summary tells of the sample {sample} (epoch {epoch:,})"
@@ -339,6 +349,15 @@ class LogCheck:
             of_all = f"{self.totals.loaded:,} of {count_noun(self.totals.samples, 'sample')}"
             text = f"{of_all} in the form that inspect_ai loads"
             yield Checked(text, self.totals.loaded == self.totals.samples or None)
+        else:
+            yield Checked("no samples to derive scores from", None)
+        counts = self.totals.scores.values()
+        derived, edited = (sum(getattr(one, of) for one in counts) for of in ("derived", "edited"))
+        scores = count_noun(sum(one.number for one in counts), "score")
+        if any(one.derived < one.number for one in counts):
+            yield Checked(f"{derived:,} of {scores} derived from answers", None)
+        if edited:
+            yield Checked(f"{edited:,} of {scores} edited after the run", None)
 
     def _close_gaps(self) -> None:
         """Note the parts that were not checked."""

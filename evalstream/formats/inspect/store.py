@@ -231,6 +231,10 @@ class LogStore:
             self._summarised[number - 1] = True
         return found
 
+    def forget_summaries(self) -> None:
+        """Forget which samples a summary tells of."""
+        self._summarised, self._ahead = bytearray(self.count), iter(())
+
     def _look_up(self, id_: str, epoch: int) -> tuple[int, SampleFacts | None]:
         numbers = self._table.rows(
             "SELECT number FROM sample WHERE id = ? AND epoch = ? ORDER BY number",

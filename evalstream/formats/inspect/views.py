@@ -18,8 +18,8 @@ UNNAMED: Final = ""
 """The scorer of a sample's only score in logs of the first releases, which do not name it."""
 
 _KNOWN_EVENTS: Final = frozenset(
-    {"approval", "error", "model", "sample_init", "sample_limit", "score", "span_begin", "state"}
-    | {"subtask", "tool"}
+    {"approval", "error", "model", "sample_init", "sample_limit", "score", "score_edit"}
+    | {"span_begin", "state", "subtask", "tool"}
 )
 
 _REFERENCES: Final = ("attachment://", "tc://")

@@ -300,15 +300,21 @@ static bool flag_source(const struct facts *facts, uint64_t *flags) {
     return may_be_there || is_another != PERHAPS;
 }
 
-/* Tell whether a right answer shows nothing of any reference. */
-static bool is_unshown(const struct facts *facts, const struct span *answer, bool may_number) {
+/* Tell whether a right answer shows nothing of any reference, or says that its scorer found nothing. */
+static bool is_unshown(const struct facts *facts, const struct span *answer, int32_t mode) {
+    enum { NUMBERED = 2, AS_WRITTEN };
+    static const char unmatched[] = "Scoring pattern not matched in output: ";
     bool has_digit, is_shown = false;
     size_t words = 0;
-    if (!is_true(facts, CORRECT) || facts->slot[REFERENCE].kind != ARRAY ||
-        !reads_ascii(answer, &has_digit))
+    if (!is_true(facts, CORRECT) || facts->slot[REFERENCE].kind != ARRAY)
         return false;
+    if (answer->length >= sizeof unmatched - 1 && !memcmp(answer->start, unmatched, sizeof unmatched - 1))
+        return true;
+    if (!reads_ascii(answer, &has_digit))
+        return false;
+    has_digit &= mode != AS_WRITTEN;
     for (size_t one = 0; one < facts->references.count && !is_shown; one++)
-        is_shown = (may_number && may_number_choice(&facts->references.span[one])) ||
+        is_shown = (mode == NUMBERED && may_number_choice(&facts->references.span[one])) ||
                    !shows_nothing(answer, &facts->references.span[one], has_digit, &words);
     return !is_shown;
 }
@@ -342,6 +348,9 @@ static bool flag_answer(
     const bool is_output = single && !facts->answers && facts->outputs.count == 1;
     const struct span *const value = is_output ? facts->outputs.span : text_of(facts, ANSWER_VALUE);
     const struct span answer = strip_span(value->start, value->length);
+    /* The transcript has the answer. */
+    if (demands->looks_for_references && !single && !facts->answers && is_true(facts, CORRECT))
+        return false;
     if (facts->slot[ANSWERS].kind != ARRAY || !(is_output || facts->answers == 1) ||
         facts->odd_references)
         return true;
@@ -356,7 +365,7 @@ static bool flag_answer(
     if (is_plain(value) && !flag_plain_answer(facts, value, &answer, flags))
         return false;
     if (demands->looks_for_references && !(*flags & (REFERRED | RIVAL)))
-        *flags |= is_unshown(facts, value, demands->looks_for_references > 1) ? UNSHOWN : 0;
+        *flags |= is_unshown(facts, value, demands->looks_for_references) ? UNSHOWN : 0;
     *flags |= *flags & (REFERRED | RIVAL | UNSHOWN) && facts->references.count > 1 ? ALIASED : 0;
     return true;
 }

@@ -146,7 +146,8 @@ struct demands {
     int32_t compares;                /* whether rows of one sample are compared: their choices, too */
     int32_t identity;                /* how samples are identified, if they are wanted */
     int32_t counts_turns;            /* whether num_turns may not be null where turns are */
-    int32_t looks_for_references;    /* whether a right answer shows a reference, 2 if that may number a choice */
+    int32_t looks_for_references;    /* whether a right answer shows a reference, 2 if that may number a
+                                        choice, 3 if digits are as written */
     uint32_t checks;                 /* the rules that are enabled, as bits */
     char transcript[16];             /* what the transcript is called */
 };

@@ -265,11 +265,11 @@ def _judged_otherwise(facts: RunFacts) -> Iterator[Violation]:
     searching = list_searching(facts.context.library, facts.context.results)
     for result in facts.context.results:
         misjudged = list(find_misjudged(facts, result.place))
-        if result.place in searching and _has_single_rows(result, facts):
+        if result.place in searching:
             # Few runs are of such a scorer.
             from evalstream.formats.eee.rules.searched_answers import find_contradicted
 
-            sure = {found.is_right: found for found in find_contradicted(facts, result.place)}
+            sure = {found.is_right: found for found in find_contradicted(facts, result)}
             misjudged = [found for found in misjudged if found.is_right not in sure]
             yield from (_contradicted(result, found, facts) for found in sure.values())
         for found in misjudged if misjudged and _is_of_single_answers(result, facts) else ():

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
+from evalstream.formats.eee.aggregate import Result
 from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS
 from evalstream.formats.eee.rules.answers import (
     ANSWER,
     LONGEST_ANSWER,
@@ -18,17 +20,22 @@ from evalstream.formats.eee.rules.answers import (
     only_answer,
     sum_rows,
 )
-from evalstream.formats.eee.score_scale import NUMBERED
-from evalstream.parsing.json import member
+from evalstream.formats.eee.score_scale import AS_WRITTEN, NUMBERED, is_by_lm_eval
+from evalstream.parsing.json import canonical, member
+from evalstream.parsing.json_values import list_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.stats.claims.evidence import Evidence
 
 
-def find_contradicted(facts: RunFacts, place: int) -> Iterator[Misjudged]:
+def find_contradicted(facts: RunFacts, result: Result) -> Iterator[Misjudged]:
     """Iterate over right answers that differ from every reference, and wrong ones that are one.
 
     Of several references a scorer may want all.
     """
-    entries = [one for one in facts.tally.habits.entries() if one[0][:2] == (ANSWER, place)]
+    if not _keeps_own_scores(facts, result):
+        return
+    own = ANSWER, result.place
+    entries = [one for one in facts.tally.habits.entries() if one[0][:2] == own]
     for is_right, unlike in ((True, {False, UNSHOWN}), (False, {True})):
         found = [
             (line, rows)
@@ -39,6 +46,19 @@ def find_contradicted(facts: RunFacts, place: int) -> Iterator[Misjudged]:
             yield Misjudged(is_right, sum_rows(found), found[0][0], 0)
 
 
+def _keeps_own_scores(facts: RunFacts, result: Result) -> bool:
+    """Tell whether each row has the score of its own answer.
+
+    Otherwise the converter of Inspect gives all repeats of a sample one score, that of all of them.
+    """
+    scores, cover = facts.tally.scores.get(result.place), facts.coverage.of(result.place)
+    if cover.repeats <= cover.samples or scores is None or is_by_lm_eval(facts.context.library):
+        return cover.repeats <= cover.samples
+    evidence = Evidence(scores, cover)
+    is_known = cover.products is not None and not scores.unscored
+    return is_known and evidence.has_even_repeats and not evidence.has_equal_repeats
+
+
 MOST_WORDS: Final = 32
 """Of references with more words it is not told whether an answer shows one."""
 
@@ -46,17 +66,23 @@ MOST_WORDS: Final = 32
 def shows_no_reference(row: Row, mode: int) -> bool:
     """Tell whether an answer shows nothing of any reference: no word, and no digit if it has one.
 
-    False also where a reference may be the number of a choice in this `search_mode`, for an answer
-    without text, references that are no list, which may be joined, and letters beyond ASCII.
+    True also where a scorer says that it found no answer. Of a row of several turns all texts and
+    calls of the model are its answer. False where a reference may be the number of a choice in this
+    `search_mode`, for an answer without text, references that are no list, which may be joined, and
+    letters beyond ASCII.
     """
     text, references = only_answer(row), member(row.get("input"), "reference")
-    if references.__class__ is not list or not references or text.__class__ is not str:
+    if text is None and row.get("answer_attribution") == []:
+        text = _final_answer(row)
+    if references.__class__ is not list or {str} != {one.__class__ for one in (text, *references)}:
         return False
-    if not (text.strip(" ") and all(one.__class__ is str and one.isascii() for one in references)):
+    if not references or text.startswith(_UNMATCHED):
+        return bool(references)
+    if not (text.strip(" ") and text.isascii() and all(map(str.isascii, references))):
         return False
-    if mode == NUMBERED and any(map(_may_number_choice, references)):
-        return False
-    if not text.isascii() or (_DIGIT.search(text) and any(map(_DIGIT.search, references))):
+    may_number = mode == NUMBERED and any(map(_may_number_choice, references))
+    has_digit = mode != AS_WRITTEN and _DIGIT.search(text)
+    if may_number or (has_digit and any(map(_DIGIT.search, references))):
         return False
     shown = _BESIDE_WORDS.sub("", text.lower())
     words = [_BESIDE_WORDS.sub(" ", one.lower()).split() for one in references]
@@ -65,10 +91,36 @@ def shows_no_reference(row: Row, mode: int) -> bool:
     return not any(len(one) > LONGEST_ANSWER or one in shown for one in chain.from_iterable(words))
 
 
+def _final_answer(row: Row) -> str | None:
+    """Return what the model says in a transcript that ends with an answer without calls.
+
+    A solver may pick the answer from an earlier turn, or from the arguments of a call. That of
+    a question with choices may be a letter of choices in another order.
+    """
+    turns = next((row[key] for key in TRANSCRIPT_KEYS if row.get(key)), None)
+    if turns.__class__ is not list or member(row.get("input"), "choices"):
+        return None
+    last, own = turns[-1], [one for one in turns if member(one, "role") == "assistant"]
+    text = member(last, "content")
+    if not own or last is not own[-1] or member(last, "tool_calls"):
+        return None
+    if text.__class__ is not str or not text.strip(" "):
+        return None
+    said = [member(one, "content") for one in own]
+    for calls in (member(one, "tool_calls") for one in own):
+        said += [member(one, "arguments") for one in list_or_empty(calls)]
+    return "\n".join(
+        one if one.__class__ is str else canonical(one).decode() for one in said if one
+    )
+
+
 def _may_number_choice(reference: str) -> bool:
     number = reference.strip(" ")
     return len(number) <= 2 and is_integer(number)
 
+
+_UNMATCHED: Final = "Scoring pattern not matched in output: "
+"""How the answer begins in which the scorers `answer` and `pattern` of Inspect find nothing."""
 
 _BESIDE_WORDS = LazyPattern(r"[^0-9a-z]+")
 _DIGIT = LazyPattern(r"[0-9]")

@@ -17,7 +17,7 @@ from evalstream.formats.inspect.metrics import (
     result_metrics,
 )
 from evalstream.formats.inspect.results import UNREDUCED
-from evalstream.formats.inspect.rules.scores import OPTIONS
+from evalstream.formats.inspect.scorers import KNOWN, OPTIONS
 from evalstream.formats.inspect.values import is_count
 from evalstream.formats.inspect.views import LogView
 from evalstream.model.finding import Severity, Violation
@@ -141,6 +141,7 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
         if name and name not in told:
             message = f"the samples have scores of {name}, but the results do not"
             yield INS305.violation(message, log.at("results"))
+    yield from _unused_scorers(log)
     for name, scorer in log.declared_scorers.items():
         found = [one for one in log.results_scores if one.value.get("scorer") == name]
         figures = [metric for one in found for metric in result_metrics(one.value)]
@@ -158,6 +159,20 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
                     log.place_of_score(found[0].place, "metrics"),
                     severity=Severity.WARNING if full in silent else None,
                 )
+
+
+def _unused_scorers(log: LogView) -> Iterator[Violation]:
+    """Warn of scorers of the harness that gave no score; only one's own may do so.
+
+    Earlier releases declare the first scorers where `inspect score` has replaced their scores.
+    """
+    used = {id(log.declared_scorers.get(one)) for one in log.store.scorers()}
+    for index, one in objects(log.eval.get("scorers")) if used else ():
+        name = text_or_none(one.get("name"))
+        if name in KNOWN and id(one) not in used and log.release >= NAMED_SINCE:
+            message = f"the log declares the scorer {name}, and no sample has a score of it"
+            place = log.at("eval", "scorers", index)
+            yield INS305.violation(message, place, severity=Severity.WARNING)
 
 
 _OF_ANY_SHAPE: Final = ("frequency", "grouped")

@@ -15,7 +15,7 @@ from evalstream.formats.inspect.recorded import (
     message_text,
     model_messages,
 )
-from evalstream.formats.inspect.rules.scores import GRADED
+from evalstream.formats.inspect.scorers import GRADED
 from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing.json import member, text_or_none

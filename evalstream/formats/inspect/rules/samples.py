@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.recorded import message_text, split_path
 from evalstream.formats.inspect.rules.log import INS107
-from evalstream.formats.inspect.rules.scores import BY_COMPLETION, GRADED
+from evalstream.formats.inspect.scorers import BY_COMPLETION, GRADED
 from evalstream.formats.inspect.values import is_count, is_id, same, score_value
 from evalstream.formats.inspect.views import UNNAMED, SampleView
 from evalstream.model.finding import Severity, Violation, at_least
@@ -247,6 +247,7 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
                 expected=score_value(told),
                 found=first.get("value"),
             )
+        yield from _scored_otherwise(sample, name, event)
         # An edit may leave answer and explanation out of the history, and has no metadata there.
         for part in ("answer", "explanation") if history else ("answer", "explanation", "metadata"):
             here, there = (sample.resolved_within(one.get(part)) for one in (first, told))
@@ -257,6 +258,62 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
                     expected=there,
                     found=here,
                 )
+
+
+def _scored_otherwise(
+    sample: SampleView, name: str, event: Mapping[str, Any]
+) -> Iterator[Violation]:
+    """Compare the parameters of a scorer with those of its event, but for values of any shape."""
+    used, stated = event.get("scorer_args"), sample.log.stated_scorers if sample.log else {}
+    told = member(stated.get(name), "options")
+    if not isinstance(used, dict) or not isinstance(told, dict):
+        return
+    for key in dict.fromkeys((*told, *used)):
+        here, there = told.get(key), used.get(key)
+        if isinstance(here, (dict, list)) or isinstance(there, (dict, list)) or same(here, there):
+            continue
+        message = f"the scorer {name} was called with other parameters than the results have"
+        path = ("scorer_args", key) if key in used else ("scorer_args",)
+        index = next(at for at, one in sample.events("score") if one is event)
+        place = sample.at("events", index, *path)
+        yield INS208.violation(message, place, expected=here, found=there)
+
+
+def _check_recorded(sample: SampleView) -> Iterator[Violation]:
+    yield from _unrecorded_scores(sample)
+    yield from _unrecorded_edits(sample)
+
+
+def _unrecorded_edits(sample: SampleView) -> Iterator[Violation]:
+    """Look for an event of each edit, and compare a score with what its edits end with.
+
+    An edit leaves what is not in it as it was. The first entry is the score that was edited; of a
+    score without an event of its scorer, which an edit added, it is that edit. Source: edit_score
+    in log/_score.py of inspect_ai, from its first release on.
+    """
+    edits = [event for _, event in sample.events("score_edit")]
+    scored = {one.get("scorer") for _, one in sample.events("score") if not one.get("intermediate")}
+    for name, score in sample.scores.items():
+        history = [object_or_empty(one) for one in list_or_empty(score.get("history"))]
+        values = [one.get("value", _UNCHANGED) for one in history]
+        changed = [one for one in values if one != _UNCHANGED]
+        place, found = sample.at("scores", name, "value"), score.get("value")
+        if changed and not same(score_value({"value": changed[-1]}), score_value(score)):
+            message = f"the edits of the score of {name} end with another value"
+            yield INS216.violation(message, place, expected=changed[-1], found=found)
+        told = [object_or_empty(one.get("edit")) for one in edits if one.get("score_name") == name]
+        known = [one.get("value", _UNCHANGED) for one in told]
+        later = values[1:] or ([] if name in scored else values)
+        is_lacking = bool(values) and not later
+        if sample.value.get("events") and (
+            is_lacking or any(not any(same(one, other) for other in known) for one in later)
+        ):
+            message = f"no event tells of an edit of the score of {name}"
+            yield INS216.violation(message, sample.at("scores", name, "history"), found=found)
+
+
+_UNCHANGED: Final = "UNCHANGED"
+"""What an edit has in place of a value that it leaves."""
 
 
 def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
@@ -324,14 +381,18 @@ def _check_edits(sample: SampleView) -> Iterator[Violation]:
         change = "" if same(score_value(first), score_value(score)) else ", and has another value"
         entries = count_noun(len(history), "entry", "entries")
         message = f"the score of {name} was edited ({entries} of history){change}"
-        yield INS209.violation(message, sample.at("scores", name, "value"), found=value)
+        authors = [member(one.get("provenance"), "author") for _, one in objects(history[1:])]
+        severity = Severity.WARNING if change and None in authors else None
+        message += ", and nothing says by whom" if severity else ""
+        place = sample.at("scores", name, "value")
+        yield INS209.violation(message, place, found=value, severity=severity)
 
 
 INS205: Final = declare_rule("INS205", record=_check_name)
 INS207: Final = declare_rule("INS207", record=_attachments)
 INS208: Final = declare_rule("INS208", record=_events)
 INS209: Final = declare_rule("INS209", record=_check_edits)
-INS216: Final = declare_rule("INS216", record=_unrecorded_scores)
+INS216: Final = declare_rule("INS216", record=_check_recorded)
 
 
 RULES: Final = (INS205, INS207, INS208, INS209, INS216)

@@ -1,215 +1,98 @@
-"""INS2: rules that score samples again, where all releases from 0.3.60 on give the same.
-
-Sources: scorer/_common.py, _classification.py, _answer.py and _choice.py of inspect_ai.
-Patterns of one's own are not computed: a pattern that a file chooses may take for ever.
-"""
+"""INS2: rules that score samples again by their answers."""
 
 from __future__ import annotations
 
-import re
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.formats.inspect.recorded import message_text
+from evalstream.formats.inspect.scorers import (
+    BY_COMPLETION,
+    CORRECT,
+    GRADED,
+    INCORRECT,
+    KNOWN,
+    OPTIONS,
+    Options,
+    choice,
+    grade,
+    last_answer,
+    pattern,
+)
 from evalstream.formats.inspect.values import known_number, score_to_float, score_value
 from evalstream.formats.inspect.views import SampleView
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.finding import Violation
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import declare_rule
 from evalstream.stats.claims.reducers import is_missing
 
-CORRECT: Final = "C"
-INCORRECT: Final = "I"
-
-_EDGES: Final = string.whitespace + string.punctuation
-_MATCHES: Final[Mapping[str, Callable[[str, str], bool]]] = {
-    "begin": str.startswith,
-    "end": str.endswith,
-    "any": str.__contains__,
-    "exact": str.__eq__,
-}
-
-_ARTICLE: Final = re.compile(r"\b(?:a|an|the)\b")
-_NO_PUNCTUATION: Final = str.maketrans({**dict.fromkeys(string.punctuation), "-": " "})
-_NUMBERS: Final = frozenset({"inf", "infinity", "nan"})
-_SHORT_NUMBER: Final = re.compile("0|[1-9][0-9]{0,4}")
-_PLAIN: Final = re.compile("[A-Za-z]+(?: [A-Za-z]+)*")
-
-_ANSWER: Final = re.compile(r"(?:\A|\n)ANSWER: ([^\n]+)\Z")
-_ANSWERS: Final = {
-    "letter": re.compile(r"[A-Za-z]"),
-    "word": re.compile(r"[A-Za-z]+"),
-    "line": re.compile(r"[!-~]+(?: [!-~]+)*"),
-}
-_LETTERS: Final = re.compile(r"[A-Z]*")
-_SELECTED: Final = re.compile(r"(?:[A-Z](?:, [A-Z])*)?")
-
-
-_GRADE: Final = re.compile(r"(?i)(?<!\w)GRADE(?!\w)\s*:\s*(\w*)")
-_GRADES: Final = {"c": CORRECT, "correct": CORRECT, "i": INCORRECT, "incorrect": INCORRECT}
-
-
-_EITHER: Final = (True, False)
-OPTIONS: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
-    "answer": {"pattern": tuple(_ANSWERS)},
-    "choice": {},
-    "exact": {},
-    "includes": {"ignore_case": _EITHER},
-    "match": {"location": tuple(_MATCHES), "ignore_case": _EITHER, "numeric": _EITHER},
-}
-"""The options of the harness's scorers and their values."""
-
-
-class Rescored(NamedTuple):
-    """The value of a score, and the answer that the scorer found."""
-
-    value: str
-    answer: str
-
-
-Options = Mapping[str, Any]
-
-
-def match(text: str, targets: Sequence[str], options: Options) -> Rescored | None:
-    """Score a completion as `match` does; None where releases may differ."""
-    location, answer = str(options.get("location", "end")), text.strip()
-    matches = _MATCHES.get(location)
-    if matches is None or not options.keys() <= OPTIONS["match"].keys():
-        return None
-    if options.get("numeric") and not all(map(_is_words, targets)):
-        is_right = None if location == "exact" else _has_number(answer, targets)
-        return None if is_right is None else Rescored(CORRECT if is_right else INCORRECT, answer)
-    folds = options.get("ignore_case") is not False
-    here, *there = (
-        (one.strip().casefold() if folds else one.strip()).strip(_EDGES) for one in (text, *targets)
-    )
-    return Rescored(CORRECT if any(matches(here, one) for one in there) else INCORRECT, answer)
-
-
-def _is_words(text: str) -> bool:
-    word = text.strip()
-    return bool(_PLAIN.fullmatch(word)) and word.casefold() not in _NUMBERS
-
-
-def _has_number(text: str, targets: Sequence[str]) -> bool | None:
-    """Tell whether the only number in a text is one of the targets; None where releases differ.
-
-    They do about other numbers than short ones, and about targets that are a part of the number.
-    """
-    words = text.removesuffix(".").split(" ")
-    numbers = [one for one in words if _SHORT_NUMBER.fullmatch(one)]
-    is_plain = all(map(_is_words, (one for one in words if one not in numbers)))
-    if len(numbers) > 1 or not is_plain or not all(map(_SHORT_NUMBER.fullmatch, targets)):
-        return None
-    number = "".join(numbers)
-    return number in targets or (None if any(one in number for one in targets) else False)
-
-
-def exact(text: str, targets: Sequence[str], options: Options) -> Rescored | None:
-    """Score a completion as `exact` does; None where releases may differ."""
-    if options or not all(one[:1].strip() for one in targets):
-        return None
-    here, *there = (_words(one) for one in (text, *targets))
-    if not all(there):
-        return None
-    if any(one.casefold() == text.casefold() for one in targets):
-        return Rescored(CORRECT, text)
-    has_numbers = any(
-        word in _NUMBERS or any(map(str.isnumeric, word))
-        for words in (here, *there)
-        for word in words
-    )
-    if has_numbers or here in there:
-        return None
-    return Rescored(INCORRECT, text)
-
-
-def _words(text: str) -> frozenset[str]:
-    """Return the words of a text as `exact` compares them, but for numbers and their order."""
-    return frozenset(_ARTICLE.sub(" ", text.casefold().translate(_NO_PUNCTUATION)).split())
-
-
-def answer(text: str, targets: Sequence[str], options: Options) -> Rescored | None:
-    """Score a completion as `answer` does if its only answer is its last line."""
-    kind = _ANSWERS.get(str(options.get("pattern")))
-    found = last_answer(text)
-    if options.keys() != {"pattern"} or kind is None or not found or not kind.fullmatch(found):
-        return None
-    is_right = found.lower() in [one.lower() for one in targets]
-    return Rescored(CORRECT if is_right else INCORRECT, found)
-
-
-def last_answer(text: str) -> str | None:
-    """Return what follows `ANSWER: ` in the last line, if no other part speaks of an answer."""
-    found = _ANSWER.search(text)
-    return found[1] if found and text.casefold().count("answer") == 1 else None
-
-
-def choice(selected: str, targets: Sequence[str]) -> Rescored | None:
-    """Score letters that were selected, as in `A, C`, as `choice` does."""
-    wanted = "".join(targets)
-    if not _SELECTED.fullmatch(selected) or not wanted or not _LETTERS.fullmatch(wanted):
-        return None
-    if len(set(wanted)) < len(wanted):
-        return None
-    is_right = selected == ", ".join(sorted(wanted))
-    return Rescored(CORRECT if is_right else INCORRECT, selected)
-
-
-def grade(text: str, options: Options) -> str | None:
-    """Return the grade in the text of a grader; None where releases may read another one.
-
-    Sources: DEFAULT_GRADE_PATTERN in scorer/_model.py, of several releases.
-    """
-    if options.get("grade_pattern") is not None or isinstance(options.get("model"), list):
-        return None
-    found = {_GRADES.get(word.lower()) for word in _GRADE.findall(text)}
-    return found.pop() if len(found) == 1 else None
-
-
-GRADED: Final = frozenset({"model_graded_fact", "model_graded_qa"})
-"""The scorers that ask a model for a grade."""
-
-BY_COMPLETION: Final[Mapping[str, Callable[[str, Sequence[str], Options], Rescored | None]]] = {
-    "answer": answer,
-    "exact": exact,
-    "match": match,
-}
-"""The scorers that read the completion alone."""
-
+_INCLUDES: Final = "includes"
+_SEARCHING: Final = frozenset({"answer", "pattern"})
+_UNMATCHED: Final = "Scoring pattern not matched in output: "
+"""How the explanation begins where a pattern finds nothing."""
 
 _SHUFFLED: Final = "Choices were shuffled before generating a response"
 """How the explanation of shuffled choices begins."""
 
 
+class DerivedScore(NamedTuple):
+    """What the answer of a sample says of one of its scores, as it was before edits.
+
+    `expected` is the value that the scorer gives, None if the sample does not determine it.
+    `is_explained` says that answer or explanation are those of the harness's scorer, None where
+    that cannot be told.
+    """
+
+    name: str
+    scorer: str
+    place: str
+    value: Any
+    expected: str | None
+    is_explained: bool | None
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether the sample shows what the score must be.
+
+        Whatever gives C or I and is called `includes` looks for targets.
+        """
+        return self.expected is not None and bool(self.is_explained or self.scorer == _INCLUDES)
+
+
+@lru_cache(maxsize=1)
+def derive_scores(sample: SampleView) -> list[DerivedScore]:
+    """Derive the scores of the harness's scorers from the completion and the target of a sample."""
+    texts = sample.scored_texts
+    is_early = sample.log is not None and sample.log.release and not sample.is_recent
+    found: list[DerivedScore] = []
+    for name, scorer, options, first, place in _iterate_first(sample) if texts else ():
+        if scorer in KNOWN and texts and not (is_early and scorer != _INCLUDES):
+            derived = _derive(sample, scorer, options, *texts, first)
+            found.append(DerivedScore(name, scorer, place, score_value(first), *derived))
+    return found
+
+
 def _includes(sample: SampleView) -> Iterator[Violation]:
     """Score samples of the scorer `includes` again."""
-    texts = sample.scored_texts
-    if texts is None:
-        return
-    completion, targets = texts
-    for scorer, options, first, place in _iterate_first(sample):
-        if scorer != "includes" or not options.keys() <= {"ignore_case"}:
+    for one in derive_scores(sample):
+        if one.scorer != _INCLUDES or one.expected is None:
             continue
-        value, ignores_case = score_value(first), options.get("ignore_case") is not False
-        found = [_fold_case(one, folds=ignores_case) for one in targets]
-        text = _fold_case(completion, folds=ignores_case)
-        expected = "C" if any(one in text for one in found) else "I"
-        is_ours = sample.resolve_attachment(first.get("explanation")) == completion
-        is_known = value in ("C", "I") or is_missing(value)
-        if (is_known and value != expected) or (
-            is_ours and _differs(value, expected, graded=False)
+        is_known = one.value in ("C", "I") or is_missing(one.value)
+        if (is_known and one.value != one.expected) or (
+            one.is_explained and _differs(one.value, one.expected, graded=False)
         ):
-            has = "has a target" if expected == "C" else "has no target"
+            has = "has a target" if one.expected == "C" else "has no target"
             message = f"the completion {has} in it"
-            yield INS213.violation(message, place, expected=expected, found=value)
+            yield INS213.violation(message, one.place, expected=one.expected, found=one.value)
 
 
-def _iterate_first(sample: SampleView) -> Iterator[tuple[str, Options, dict[str, Any], str]]:
-    """Iterate over declared scorers and their scores before edits, with their values' places.
+def _iterate_first(sample: SampleView) -> Iterator[tuple[str, str, Options, dict[str, Any], str]]:
+    """Iterate over names of scores, their scorers, and the scores before edits with their places.
 
     The options are those of the results, where these have any, else the declared ones.
     """
@@ -222,7 +105,7 @@ def _iterate_first(sample: SampleView) -> Iterator[tuple[str, Options, dict[str,
             first = object_or_empty(history[0] if history else score)
             options = used if isinstance(used, dict) else object_or_empty(scorer.get("options"))
             declared = text_or_none(scorer.get("name")) or ""
-            yield declared, options, first, sample.at("scores", name, *path)
+            yield name, declared, options, first, sample.at("scores", name, *path)
 
 
 def _fold_case(text: str, *, folds: bool) -> str:
@@ -235,50 +118,127 @@ def _check_rescored(sample: SampleView) -> Iterator[Violation]:
     Scorers of one's own may have the same names: only a score is compared that has the explanation
     or the answer that the harness's scorer gives.
     """
-    texts = sample.scored_texts
-    is_early = sample.log is not None and sample.log.release and not sample.is_recent
-    if texts is None or is_early:
-        return
-    completion, targets = texts
-    for scorer, options, first, place in _iterate_first(sample):
-        expected = _expected_value(sample, scorer, options, completion, targets, first)
-        value = score_value(first)
-        if expected is not None and _differs(value, expected, graded=scorer in GRADED):
-            message = f"the scorer {scorer} gives another value to this answer"
-            yield INS218.violation(message, place, expected=expected, found=value)
+    for one in derive_scores(sample):
+        if one.scorer == _INCLUDES or one.expected is None or not one.is_explained:
+            continue
+        if _differs(one.value, one.expected, graded=one.scorer in GRADED):
+            message = f"the scorer {one.scorer} gives another value to this answer"
+            yield INS218.violation(message, one.place, expected=one.expected, found=one.value)
 
 
-def _expected_value(
+def _derive(
     sample: SampleView,
     scorer: str,
-    options: Mapping[str, Any],
+    options: Options,
     completion: str,
     targets: list[str],
     score: Mapping[str, Any],
-) -> str | None:
-    """Return the value that a scorer gives, None if the sample does not determine it."""
+) -> tuple[str | None, bool | None]:
+    """Return the value that a scorer gives, and whether the score looks like one of it."""
     told, explanation = (
         sample.resolve_attachment(score.get(one)) for one in ("answer", "explanation")
     )
-    if scorer == "choice" and not options:
-        letter = last_answer(completion)
-        has_all = sample.log is not None and sample.log.ends_with_choices
-        letters = string.ascii_uppercase[: len(list_or_empty(sample.value.get("choices")))]
-        is_known = has_all and explanation == completion and letter in [*letters]
-        selected = letter if is_known else told
-        is_shown = explanation == completion or (has_all and told == letter)
-        is_ours = is_shown or str(explanation).startswith(_SHUFFLED)
-        found = choice(selected, targets) if is_ours and isinstance(selected, str) else None
-        return found.value if found is not None else None
+    if scorer == "choice":
+        return _derive_choice(sample, options, completion, targets, told, explanation)
     if scorer in GRADED:
-        said = list_or_empty(member(score.get("metadata"), "grading"))
-        is_ours = said and message_text(sample, object_or_empty(said[-1])) == explanation
-        return grade(explanation, options) if is_ours and isinstance(explanation, str) else None
-    again = BY_COMPLETION.get(scorer)
-    result = again(completion, targets, options) if again is not None and targets else None
-    if result is None or not (explanation == completion or told == result.answer):
-        return None
-    return result.value
+        return _derive_grade(sample, options, score, explanation)
+    is_explained = explanation == completion
+    if scorer == _INCLUDES:
+        if not options.keys() <= OPTIONS[scorer].keys():
+            return None, is_explained
+        folds = options.get("ignore_case") is not False
+        text, *found = (_fold_case(one, folds=folds) for one in (completion, *targets))
+        return CORRECT if any(one in text for one in found) else INCORRECT, is_explained
+    if scorer in _SEARCHING and explanation == f"{_UNMATCHED}{completion}":
+        return INCORRECT, True
+    if scorer == "pattern":
+        is_explained &= isinstance(options.get("pattern"), str)
+        result = pattern(told, targets)
+    else:
+        result = BY_COMPLETION[scorer](completion, targets, options)
+        is_explained = is_explained or told == (completion if result is None else result.answer)
+    return None if result is None else result.value, is_explained
+
+
+def _derive_choice(
+    sample: SampleView,
+    options: Options,
+    completion: str,
+    targets: list[str],
+    told: Any,
+    explanation: Any,
+) -> tuple[str | None, bool | None]:
+    letter = last_answer(completion)
+    has_all = sample.log is not None and sample.log.ends_with_choices
+    letters = string.ascii_uppercase[: len(list_or_empty(sample.value.get("choices")))]
+    is_known = has_all and explanation == completion and letter in [*letters]
+    selected = letter if is_known else told
+    is_shown = explanation == completion or (has_all and told == letter)
+    is_explained = is_shown or str(explanation).startswith(_SHUFFLED)
+    found = choice(selected, targets) if isinstance(selected, str) and not options else None
+    return None if found is None else found.value, is_explained
+
+
+def _derive_grade(
+    sample: SampleView, options: Options, score: Mapping[str, Any], explanation: Any
+) -> tuple[str | None, bool | None]:
+    if isinstance(options.get("model"), list):
+        return None, None
+    said = list_or_empty(member(score.get("metadata"), "grading"))
+    text = message_text(sample, object_or_empty(said[-1])) if said else None
+    if text is None or not isinstance(explanation, str):
+        return None, False
+    is_whole = text == explanation
+    return grade(text, options) if is_whole else None, is_whole or explanation.endswith(f": {text}")
+
+
+class ScoreCounts:
+    """Counts over the scores of one scorer.
+
+    `number` counts all, `derived` those that follow from answers, `edited` those that were edited,
+    and `explained` and `others` those that look like ones of the harness's scorer, and do not.
+    `other` is the place of the first of these.
+    """
+
+    def __init__(self) -> None:
+        self.number = self.derived = self.edited = self.explained = self.others = 0
+        self.other = ""
+
+    def merge(self, later: ScoreCounts) -> None:
+        """Add those of later samples."""
+        self.number += later.number
+        self.derived += later.derived
+        self.edited += later.edited
+        self.explained += later.explained
+        self.others += later.others
+        self.other = self.other or later.other
+
+
+def count_scores(sample: SampleView, counts: dict[str, ScoreCounts]) -> None:
+    """Count the scores of a sample by their scorers."""
+    for name, score in sample.scores.items():
+        own = counts.setdefault(name, ScoreCounts())
+        own.number += 1
+        own.edited += bool(score.get("history"))
+    for one in derive_scores(sample):
+        own = counts[one.name]
+        own.derived += one.is_derived
+        own.explained += one.is_explained is True
+        if one.is_explained is False:
+            own.others += 1
+            own.other = own.other or one.place
+
+
+def find_unlike(counts: Mapping[str, ScoreCounts]) -> Iterator[Violation]:
+    """Warn of scores that do not look like most others of their scorer, so that none is derived."""
+    for name, own in counts.items():
+        if own.others and own.others < own.explained:
+            number = count_noun(own.others, "score")
+            message = (
+                f"{number} of {name} without the answer or explanation that"
+                f" {own.explained:,} others have, so that nothing shows how it came about"
+            )
+            yield INS218.violation(message, own.other, severity=Severity.WARNING)
 
 
 def _differs(value: Any, expected: str, *, graded: bool) -> bool:

@@ -305,3 +305,28 @@ def test_no_bytes_crash_the_check(noise: bytes, kept: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for text in (noise, data[:kept] + noise, data[:-kept] + noise + data[-kept:]):
             assert isinstance(codes(text, Path(folder)), set)
+
+
+JOURNAL = "_journal/summaries/1.json"
+
+
+def test_the_journal_has_the_summaries_of_all_samples(tmp_path: Path) -> None:
+    members = members_of(sound_log())
+    told = members[JOURNAL]
+    for summaries, words in (
+        (told, []),
+        ([*told[:3], {**told[3], "scores": {}}], ["the sample has a score of match"]),
+        (told[:3], ["the journal has summaries of 3 of 4 samples"]),
+        # A sample was tried again, and the journal has its first attempt, too.
+        ([{**told[3], "scores": {}}, *told], []),
+    ):
+        (tmp_path / "run.eval").write_bytes(packed(members | {JOURNAL: summaries}))
+        found = list(evalstream.check(tmp_path / "run.eval"))
+        assert [(one.code, one.severity.label) for one in found] == [("INS206", "warning")] * len(
+            words
+        )
+        assert all(word in one.message for word, one in zip(words, found, strict=True))
+    # What the journal tells does not stand for a summary.
+    lacking = members | {SUMMARIES: told[:3]}
+    (tmp_path / "run.eval").write_bytes(packed(lacking))
+    assert {one.severity.label for one in evalstream.check(tmp_path / "run.eval")} == {"error"}

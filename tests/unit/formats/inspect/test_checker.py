@@ -576,16 +576,30 @@ def test_samples_of_the_scorer_includes_are_scored_again(tmp_path: Path) -> None
 def test_an_edited_score_may_differ_from_what_includes_gives(tmp_path: Path) -> None:
     log = _as_includes()
     score = log["samples"][3]["scores"]["includes"]
-    score |= {"value": "C", "history": [{"value": "I", "answer": "460"}, {"value": "C"}]}
+    edit = {"value": "C", "provenance": {"timestamp": "2026-03-02T10:00:00Z", "author": "a"}}
+    score |= {"value": "C", "history": [{"value": "I", "answer": "460"}, edit]}
+    log["samples"][3]["events"].append(
+        {"event": "score_edit", **AT, "score_name": "includes", "edit": edit}
+    )
     log["reductions"][0]["samples"][1]["value"] = 1.0
     metrics = log["results"]["scores"][0]["metrics"]
     metrics["accuracy"]["value"], metrics["stderr"]["value"] = 1.0, 0.0
     assert found(written(log, tmp_path, "json")) == {"INS209": "info"}
+    (part,) = (one for one in only(tmp_path / "run.json").checked if "edited" in one.text)
+    assert part == ("1 of 4 scores edited after the run", None)
+    del edit["provenance"]
+    assert found(written(log, tmp_path, "json")) == {"INS209": "warning"}
+    log["samples"][3]["events"].pop()
+    assert found(written(log, tmp_path, "json")) == {"INS209": "warning", "INS216": "error"}
+
+
+AT = {"timestamp": "2026-03-02T10:00:00+00:00", "working_start": 0.1}
+"""The members that all events have."""
 
 
 def _recorded(log: Log) -> Log:
     """Add the events that the harness records: outputs of models, and changes of the state."""
-    at = {"timestamp": "2026-03-02T10:00:00+00:00", "working_start": 0.1}
+    at = AT
     asked = {"input": [], "tools": [], "tool_choice": "auto", "config": {}}
     for sample in log["samples"]:
         output = copy.deepcopy(sample["output"])
@@ -635,7 +649,9 @@ def test_an_output_that_no_event_recorded_is_found(
     edit(log)
     codes = {"message": {"INS215"}, "all of them": {"INS212", "INS215"}}
     expected = next((codes[name] for name in codes if COPIES[name] is edit), {"INS212"})
-    assert found(written(log, tmp_path, "json")) == dict.fromkeys(expected, "error")
+    # The scorer was given another completion.
+    unlike = {"INS218": "warning"} if edit in (COPIES["completion"], _every_output) else {}
+    assert found(written(log, tmp_path, "json")) == dict.fromkeys(expected, "error") | unlike
 
 
 @pytest.mark.parametrize(
@@ -647,19 +663,23 @@ def test_an_output_must_agree_with_itself_without_events(
 ) -> None:
     log = sound_log()
     COPIES[name](log)
-    assert found(written(log, tmp_path, "json")) == dict.fromkeys(codes, "error")
+    unlike = {"INS218": "warning"} if name == "completion" else {}
+    assert found(written(log, tmp_path, "json")) == dict.fromkeys(codes, "error") | unlike
     # A solver of one's own may set a completion; without events nothing shows that it did.
     log["plan"]["steps"][0]["solver"] = "own_solver"
-    assert found(written(log, tmp_path, "json")) == {}
+    assert found(written(log, tmp_path, "json")) == unlike
 
 
 def test_a_solver_may_change_the_output(tmp_path: Path) -> None:
     log = _recorded(sound_log())
     log["plan"]["steps"][0]["solver"] = "own_solver"
     sample = log["samples"][0]
-    sample["output"]["completion"] = "FOUR"
-    change = {"op": "replace", "path": "/output/completion", "value": "FOUR"}
+    sample["output"]["completion"] = "is it: 4"
+    change = {"op": "replace", "path": "/output/completion", "value": "is it: 4"}
     sample["events"].insert(3, _state_of(change))
+    scored = next(one for one in sample["events"] if one["event"] == "score")
+    for score in (sample["scores"]["match"], scored["score"], log["reductions"][0]["samples"][0]):
+        score["answer"] = "is it: 4"
     assert found(written(log, tmp_path, "json")) == {}
 
 
@@ -894,7 +914,8 @@ def test_an_id_that_is_twice_in_a_reduction_is_found(tmp_path: Path) -> None:
 def test_the_answer_of_a_score_is_compared_with_its_event_and_summary(tmp_path: Path) -> None:
     log = sound_log()
     log["samples"][0]["scores"]["match"]["answer"] = "5"
-    assert found(written(log, tmp_path, "json")) == {"INS208": "error"}
+    unlike = {"INS218": "warning"}
+    assert found(written(log, tmp_path, "json")) == {"INS208": "error", **unlike}
     members = members_of(sound_log())
     members[SUMMARIES][0]["scores"]["match"]["answer"] = "5"
     (tmp_path / "run.eval").write_bytes(packed(members))

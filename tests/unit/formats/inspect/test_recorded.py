@@ -16,6 +16,7 @@ from inspect_archive import sound_log
 from rows import bounded
 
 import evalstream
+from evalstream import Report
 
 Log = dict[str, Any]
 
@@ -25,11 +26,16 @@ MODEL = "mockllm/model"
 KEY = MODEL.replace("/", "~1")
 
 
-def errors(log: Log, folder: Path) -> set[str]:
-    """Return the codes of the errors of a log."""
+def checked(log: Log, folder: Path) -> Report:
+    """Check a log."""
     path = folder / "run.json"
     path.write_text(json.dumps(log))
-    report = evalstream.check(path, max_findings=0)
+    return evalstream.check(path, max_findings=0)
+
+
+def errors(log: Log, folder: Path) -> set[str]:
+    """Return the codes of the errors of a log."""
+    report = checked(log, folder)
     return {one.code for one in report if one.severity.label == "error"}
 
 
@@ -540,10 +546,117 @@ def test_early_releases_named_no_scorer_in_events(tmp_path: Path) -> None:
     assert errors(log, tmp_path) == {"INS216"}
 
 
-def test_a_score_that_an_edit_added_needs_no_event(tmp_path: Path) -> None:
+def _edited(scorer: str, edit: Any) -> Log:
+    at = {"timestamp": "2026-03-02T10:00:02+00:00", "working_start": 0.6}
+    return {"event": "score_edit", **at, "score_name": scorer, "edit": edit}
+
+
+HISTORIES: dict[str, tuple[list[Log], list[Log]]] = {
+    "the score alone": ([{"value": "I"}], []),
+    "no event": ([{"value": "I"}, {"value": "C"}], []),
+    "another event": ([{"value": "I"}, {"value": "C"}], [{"value": "I"}]),
+    "an edit that leaves the value": ([{"value": "I"}, {"metadata": {}}], [{"metadata": {}}]),
+    "another end": ([{"value": "I"}, {"value": "N"}], [{"value": "N"}]),
+}
+
+
+@each("name", HISTORIES, ids=HISTORIES)
+def test_the_history_of_a_score_is_that_of_recorded_edits(name: str, tmp_path: Path) -> None:
+    log = sound_log()
+    _turn_score(log)
+    sample = log["samples"][3]
+    scored = next(one for one in sample["events"] if one["event"] == "score")
+    scored["score"]["value"] = "I"
+    history, events = HISTORIES[name]
+    sample["scores"]["match"]["history"] = history
+    sample["events"] += [_edited("match", one) for one in events]
+    assert errors(log, tmp_path) == {"INS216"}
+    sample["scores"]["match"]["history"] = [{"value": "I"}, {"value": "C"}]
+    sample["events"].append(_edited("match", {"value": "C"}))
+    assert errors(log, tmp_path) == set()
+
+
+def test_the_parameters_of_a_scorer_are_those_of_its_events(tmp_path: Path) -> None:
+    log = sound_log()
+    for sample in log["samples"]:
+        for event in sample["events"]:
+            event.update({"scorer_args": {"numeric": True}} if event["event"] == "score" else {})
+    log["eval"]["scorers"][0]["options"] = {"numeric": True}
+    log["results"]["scores"][0]["params"] = {"numeric": True}
+    assert "INS208" not in errors(log, tmp_path)
+    log["eval"]["scorers"][0]["options"] = {"numeric": True, "own": 1}
+    log["results"]["scores"][0]["params"] = {"numeric": True, "own": 1}
+    assert errors(log, tmp_path) == {"INS208"}
+
+
+def test_a_scorer_of_the_harness_gives_scores(tmp_path: Path) -> None:
+    log = sound_log()
+    _turn_score(log)
+    # A scorer of a package takes the name.
+    log["eval"]["scorers"].insert(0, {**log["eval"]["scorers"][0], "name": "own/match"})
+    report = checked(log, tmp_path)
+    assert {one.code: one.severity.label for one in report} == {"INS305": "warning"}
+    (part,) = (one for one in report.runs[0].checked if "derived" in one.text)
+    assert part == ("0 of 4 scores derived from answers", None)
+
+
+def _as_pattern(log: Log) -> None:
+    text = json.dumps(log).replace('"match"', '"pattern"')
+    log |= json.loads(text)
+    options = {"pattern": "([0-9]+)", "ignore_case": True}
+    log["eval"]["scorers"][0]["options"] = options
+    log["results"]["scores"][0]["params"] = options
+    for sample in log["samples"]:
+        event = next(one for one in sample["events"] if one["event"] == "score")
+        for score in (sample["scores"]["pattern"], event["score"]):
+            score["explanation"] = sample["output"]["completion"]
+
+
+@each(
+    ("answer", "value", "codes"),
+    [
+        ("460", "C", {"INS218"}),
+        ("460", "I", set()),
+        (None, "C", {"INS218"}),
+        ("465", "I", {"INS218"}),
+    ],
+)
+def test_a_pattern_is_right_by_what_it_found(
+    answer: str | None, value: str, codes: set[str], tmp_path: Path
+) -> None:
+    log = sound_log()
+    if value == "C":
+        _turn_score(log)
+    _as_pattern(log)
+    sample = log["samples"][3]
+    event = next(one for one in sample["events"] if one["event"] == "score")
+    for score in (sample["scores"]["pattern"], event["score"]):
+        score["answer"] = answer
+    log["reductions"][0]["samples"][1]["answer"] = None
+    assert errors(log, tmp_path) == codes
+
+
+def test_scores_that_look_unlike_the_others_are_named(tmp_path: Path) -> None:
+    log = sound_log()
+    _turn_score(log)
+    sample = log["samples"][3]
+    scored = next(one for one in sample["events"] if one["event"] == "score")
+    for score in (sample["scores"]["match"], scored["score"]):
+        score["answer"] = "465"
+    log["reductions"][0]["samples"][1]["answer"] = None
+    report = checked(log, tmp_path)
+    (finding,) = report
+    assert (finding.code, finding.severity.label) == ("INS218", "warning")
+    assert finding.pointer == "/samples/3/scores/match/value"
+    (part,) = (one for one in report.runs[0].checked if "derived" in one.text)
+    assert part == ("3 of 4 scores derived from answers", None)
+
+
+def test_a_score_that_an_edit_added_needs_no_event_of_a_scorer(tmp_path: Path) -> None:
     log = sound_log()
     edit = {"value": "C", "answer": "4"}
     _sample(log)["scores"]["added"] = {"value": "C", "answer": "4", "history": [edit]}
+    _sample(log)["events"].append(_edited("added", edit))
     assert "INS216" not in errors(log, tmp_path)
     _sample(log)["scores"]["added"]["history"] = []
     assert "INS216" in errors(log, tmp_path)
@@ -833,6 +946,7 @@ def test_the_metadata_of_a_score_are_those_of_its_event(tmp_path: Path) -> None:
     assert errors(log, tmp_path) == {"INS208"}
     # An edit may change them, too.
     score["history"] = [{"value": score["value"]}, {"metadata": {"grading": []}}]
+    log["samples"][0]["events"].append(_edited("match", score["history"][1]))
     assert errors(log, tmp_path) == set()
 
 

@@ -13,7 +13,7 @@ from rows import Row, aggregate_of, bytes_of, sound_rows
 import evalstream
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.rules.searched_answers import shows_no_reference
-from evalstream.formats.eee.score_scale import NUMBERED, list_searching
+from evalstream.formats.eee.score_scale import AS_WRITTEN, NUMBERED, list_searching, search_mode
 
 
 def answered(output: Any, references: Any) -> Row:
@@ -52,6 +52,8 @@ def answered(output: Any, references: Any) -> Row:
         ("tea", "coffee", False),
         ("tea", ["coffee", 7], False),
         ("tea", [], False),
+        ("Scoring pattern not matched in output: tea", ["tea"], True),
+        ("Scoring pattern not matched in output: tea", ["tea", 7], False),
     ],
 )
 def test_an_answer_shows_no_reference_only_where_that_is_sure(
@@ -109,6 +111,66 @@ def test_one_scorer_looks_for_references(scorers: list[str], library: str, expec
     assert bool(list_searching(aggregate.library, results)) is expected
 
 
+def test_each_of_several_scorers_shows_its_own_answer_where_ids_name_them() -> None:
+    document = inspected([], "scorer match", "scorer model_graded_qa", "scorer includes")
+    for result, scorer in zip(
+        document["evaluation_results"], ("match", "model_graded_qa", "includes"), strict=True
+    ):
+        result["evaluation_result_id"] = f"{scorer}:accuracy"
+    results = Aggregate(document).joinable
+    assert list_searching("inspect", results) == [0, 2]
+    assert search_mode("inspect", results) == 1
+    assert list_searching("inspect", [results[1]]) == []
+
+
+@each(("name", "library", "mode"), [
+    ("includes", "inspect_ai", AS_WRITTEN), ("f1", "inspect_ai", 1), ("match", "another", 0),
+    ("arc", "inspect_ai", 0),
+])  # fmt: skip
+def test_the_first_converters_called_a_result_by_its_scorer(
+    name: str, library: str, mode: int
+) -> None:
+    document = inspected([], "mean", library=library)
+    document["evaluation_results"][0]["evaluation_name"] = name
+    assert search_mode(library, Aggregate(document).joinable) == mode
+
+
+def spoken(*texts: str | None, role: str = "assistant") -> Row:
+    """Return a row of several turns, the last ones of a role."""
+    row = answered("", ["5"])
+    turns = [{"role": "user", "content": "How many, of 5 or 6?"}]
+    turns += [{"role": role, "content": text, "tool_calls": []} for text in texts]
+    return row | {"interaction_type": "multi_turn", "output": None, "messages": turns}
+
+
+@each(
+    ("row", "expected"),
+    [
+        (spoken("It is 7."), True),
+        (spoken("It is 5, no 7."), False),
+        (spoken("It is 5.", "It is 7."), False),
+        (spoken(None, "No idea"), True),
+        (spoken("No idea", ""), False),
+        (spoken("No idea", role="tool"), False),
+        (spoken(), False),
+        (spoken("No idea") | {"answer_attribution": [{}]}, False),
+        (spoken("No idea") | {"input": {"reference": ["5"], "choices": ["x", "y"]}}, False),
+    ],
+)
+def test_the_last_turn_of_the_model_is_its_answer(row: Row, expected: bool) -> None:
+    assert shows_no_reference(row, AS_WRITTEN) is expected
+
+
+def test_a_call_may_give_the_answer() -> None:
+    row = spoken("I submit it.", "Done.")
+    row["messages"][1]["tool_calls"] = [{"name": "submit", "arguments": {"answer": "5"}}]
+    assert not shows_no_reference(row, AS_WRITTEN)
+    row["messages"][1]["tool_calls"] = [{"name": "submit", "arguments": {"answer": "6"}}]
+    assert shows_no_reference(row, AS_WRITTEN)
+    row["messages"][2]["tool_calls"] = [{"name": "submit", "arguments": {}}]
+    assert not shows_no_reference(row, AS_WRITTEN)
+
+
 @pytest.mark.parametrize("engine", ["auto", "rust"])
 @each(("references", "expected"), [(["5"], True), (["5", "6"], False), (["five"], False)])
 def test_a_wrong_answer_is_not_the_reference(
@@ -145,6 +207,7 @@ def found_in(folder: Path, rows: list[Row], scorer: str, engine: str) -> list[st
         ("match", "7", 1, True),
         ("includes", "it is 5, I think", 1, False),
         ("model_graded_qa", "no idea", 1, False),
+        ("includes", "7 of 12", 1, True),
         # The score of an epoch is that of all of them.
         ("match", "no idea", 3, False),
     ],
@@ -162,3 +225,34 @@ def test_a_right_answer_shows_a_reference(
         f" and {scorer} looks for one"
     )
     assert found_in(tmp_path, rows, f"scorer {scorer}", engine) == expected * [message]
+
+
+@pytest.mark.parametrize("engine", ["auto", "rust"])
+@pytest.mark.parametrize("keeps_own", [True, False])
+def test_repeats_with_scores_of_their_own_are_judged(
+    tmp_path: Path, keeps_own: bool, engine: str
+) -> None:
+    rows = [
+        answered("5" if place % 3 else "no idea", ["5"])
+        | {"sample_id": str(place // 3), "metadata": {"epoch": str(place % 3)}}
+        for place in range(6)
+    ]
+    if keeps_own:
+        rows[3]["evaluation"] |= {"score": 0.0, "is_correct": False}
+    shown = found_in(tmp_path, rows, "scorer match", engine)
+    assert len(shown) == keeps_own
+
+
+@pytest.mark.parametrize("engine", ["auto", "rust"])
+def test_a_right_answer_of_several_turns_shows_a_reference(tmp_path: Path, engine: str) -> None:
+    rows = []
+    for place, text in enumerate(("No idea", "It is 5.", "It is 7.")):
+        row = spoken("Let me see.", text) | {"sample_id": str(place)}
+        row["messages"] = [
+            {"turn_idx": at, "tool_call_id": None, "reasoning_trace": None, **turn}
+            for at, turn in enumerate(row["messages"])
+        ]
+        row["evaluation"] |= {"num_turns": 3, "tool_calls_count": 0}
+        rows.append(row)
+    (shown,) = found_in(tmp_path, rows, "scorer includes", engine)
+    assert "shows no reference (first on line 1)" in shown

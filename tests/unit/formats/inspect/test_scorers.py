@@ -4,7 +4,7 @@ from typing import Any
 
 from each import each
 
-from evalstream.formats.inspect.rules.scores import answer, choice, exact, grade, last_answer, match
+from evalstream.formats.inspect.scorers import answer, choice, exact, grade, last_answer, match
 
 CASES: list[tuple[Any, str, list[str], dict[str, Any], str | None]] = [
     (match, "It is 4.", ["4"], {}, "C"),
@@ -32,6 +32,11 @@ CASES: list[tuple[Any, str, list[str], dict[str, Any], str | None]] = [
     # Releases differ in the order of words, in numbers, and in words without content.
     (exact, "cat dog", ["dog cat"], {}, None),
     (exact, "5.0", ["5"], {}, None),
+    (exact, "5", ["6"], {}, "I"),
+    (exact, "It is 5.", ["It is 6"], {}, "I"),
+    (exact, "5.5", ["6"], {}, None),
+    (exact, "1,000", ["10"], {}, None),
+    (exact, "4th", ["5"], {}, None),
     (exact, "inf", ["infinity"], {}, None),
     (exact, "", ["the"], {}, None),
     (exact, "cat", ["cat"], {"own": 1}, None),
