@@ -336,7 +336,10 @@ def ascii_text(text: str) -> bytes:
 
 
 def unescaped_text(text: str) -> bytes:
-    """Encode a string as `ascii_text`, letters as they are. Raises UnicodeEncodeError for a half."""
+    """Encode a string as Python's json does without `ensure_ascii`.
+
+    Raises UnicodeEncodeError for half of a surrogate pair.
+    """
     return _text_encoders()[1](text).encode()
 
 
