@@ -336,10 +336,7 @@ def ascii_text(text: str) -> bytes:
 
 
 def unescaped_text(text: str) -> bytes:
-    """Encode a string as Python's json does without `ensure_ascii`.
-
-    Raises UnicodeEncodeError for half of a surrogate pair.
-    """
+    """Encode a string without `ensure_ascii`. Raises UnicodeEncodeError for half a letter."""
     return _text_encoders()[1](text).encode()
 
 
