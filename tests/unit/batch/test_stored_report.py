@@ -111,7 +111,7 @@ def rendered(call: Callable[..., Report], name: str, place: Path) -> tuple[int, 
     return code, timeless(place.read_bytes())
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "stored"),
     # Each case is stored in one of the formats, in turn.
     [

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import REPOSITORY
@@ -28,7 +29,7 @@ def named(place: Path, text: bytes) -> list[str]:
     return list(inputs_from(str(place)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         (b"a.jsonl\nb/c.json\n", ["a.jsonl", "b/c.json"]),
@@ -51,7 +52,7 @@ def test_lists_name_inputs(listed: Path, text: bytes, expected: list[str]) -> No
     assert named(listed, text) == expected
 
 
-@pytest.mark.parametrize("text", [b"", b"\n \r\n", b"\0\0"])
+@each("text", [b"", b"\n \r\n", b"\0\0"])
 def test_a_list_that_names_nothing_makes_no_sense(listed: Path, text: bytes) -> None:
     with pytest.raises(UsageError, match="names nothing"):
         named(listed, text)
@@ -93,7 +94,7 @@ def test_long_lists_are_read_piece_by_piece(listed: Path) -> None:
     assert peak < 2 << 20
 
 
-@pytest.mark.parametrize("pieces", [[b"a\0", b"b\0"], [b"a\nb", b"\n"], [b"a", b"\0b\nc\0"]])
+@each("pieces", [[b"a\0", b"b\0"], [b"a\nb", b"\n"], [b"a", b"\0b\nc\0"]])
 def test_a_list_may_come_through_a_pipe(pieces: list[bytes]) -> None:
     program = (
         "from evalstream.discovery.input_list import inputs_from; print(list(inputs_from('-')))"

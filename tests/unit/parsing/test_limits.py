@@ -90,7 +90,7 @@ DOCUMENTS = {
 }
 
 
-@pytest.mark.parametrize("input_format", DOCUMENTS)
+@each("input_format", DOCUMENTS)
 @pytest.mark.parametrize("kind", ["values", "bytes"])
 def test_a_document_that_is_too_large_is_not_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, input_format: str, kind: str
@@ -214,7 +214,7 @@ def test_our_schemas_ask_nothing_of_lists_as_a_whole(name: str) -> None:
             assert "evaluation_results" not in json.dumps(schema[keyword])
 
 
-@pytest.mark.parametrize("part", [1, 3, 500])
+@each("part", [1, 3, 500])
 def test_lists_in_parts_have_the_violations_of_the_whole(
     monkeypatch: pytest.MonkeyPatch, part: int
 ) -> None:

@@ -88,7 +88,7 @@ def score(entries: list[Any], place: int, name: str, *values: float) -> None:
 
 
 @pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("path", [".", ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
+@each("path", [".", ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
 def test_any_document_stands_for_its_run(path: str, strict: bool) -> None:
     report = check(path, strict=strict)
     (run,) = report.runs
@@ -122,7 +122,7 @@ def test_files_of_summaries_are_no_documents_of_a_run() -> None:
 OTHER_SHAPES = ["", "[]", "{}", "3", "null", '"x"', '{"a": 1}', '[{"instance_id": 1']
 
 
-@pytest.mark.parametrize("document", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
+@each("document", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
 @pytest.mark.parametrize("text", [*some(OTHER_SHAPES, 3), "cut", "twice"])
 def test_a_document_of_another_shape_belongs_to_the_run_of_its_folder(
     document: str, text: str
@@ -155,7 +155,7 @@ def test_a_summary_with_the_name_of_the_requests_is_no_pass() -> None:
 MEMBERS = ["count", "sum", "sum_squared", "min", "max", "mean", "variance", "stddev"]
 
 
-@pytest.mark.parametrize("member", MEMBERS)
+@each("member", MEMBERS)
 def test_every_member_of_a_statistic_is_held(member: str) -> None:
     edit(STATISTICS, lambda stats: stats[7].update({member: 3}))
     report = check()
@@ -163,7 +163,7 @@ def test_every_member_of_a_statistic_is_held(member: str) -> None:
     assert codes(report) <= {"HLM102", "HLM401"}
 
 
-@pytest.mark.parametrize("member", MEMBERS)
+@each("member", MEMBERS)
 def test_every_member_of_an_instance_s_statistic_is_held(member: str) -> None:
     edit(ENTRIES, lambda entries: entries[3]["stats"][3].pop("x", None))
     edit(ENTRIES, lambda entries: entries[3]["stats"][1].update({member: 3}))
@@ -172,7 +172,7 @@ def test_every_member_of_an_instance_s_statistic_is_held(member: str) -> None:
     assert "HLM102" in codes(report)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         named("exact_match"),
@@ -390,7 +390,7 @@ def drop_completions(entries: list[Any], state: dict[str, Any]) -> None:
         one["result"]["completions"] = []
 
 
-@pytest.mark.parametrize(
+@each(
     ("act", "code", "severity"),
     [
         (drop_basic, "HLM202", "ERROR"),
@@ -420,7 +420,7 @@ def map_outputs(run_spec: dict[str, Any]) -> None:
     run_spec["adapter_spec"]["output_mapping_pattern"] = "(.*)"
 
 
-@pytest.mark.parametrize("act", [rename_class, forget_metric, map_outputs])
+@each("act", [rename_class, forget_metric, map_outputs])
 def test_scores_that_the_run_does_not_declare_confirm_nothing(
     act: Callable[[dict[str, Any]], None],
 ) -> None:
@@ -444,9 +444,7 @@ def test_one_request_is_not_of_one_reference_of_several(name: str, value: Any) -
     assert report.runs[0].remark == "no answer was scored again by exact_match"
 
 
-@pytest.mark.parametrize(
-    ("name", "fewer"), [("BasicReferenceMetric", 0), ("BasicReferenceMetric", 1), ("Other", 0)]
-)
+@each(("name", "fewer"), [("BasicReferenceMetric", 0), ("BasicReferenceMetric", 1), ("Other", 0)])
 def test_several_requests_of_an_instance_are_sound_where_each_has_a_reference(
     name: str, fewer: int
 ) -> None:
@@ -587,7 +585,7 @@ def test_requests_to_another_model_are_found() -> None:
     assert finding.line is not None
 
 
-@pytest.mark.parametrize(
+@each(
     ("setting", "value", "method"),
     [
         ("model_deployment", "acme/oak-7b", "language_modeling"),
@@ -615,7 +613,7 @@ def test_requests_have_the_settings_of_the_adapter(
     assert found == [f"/request_states/{at}/request/{setting}" for at in range(number)]
 
 
-@pytest.mark.parametrize("letters", ["BACD", "ABDC", "BCDE"])
+@each("letters", ["BACD", "ABDC", "BCDE"])
 def test_exchanged_letters_of_choices_are_found(letters: str) -> None:
     """With them another answer is right, and all scores may follow."""
     mapping = dict(zip(letters, "0123", strict=True))
@@ -625,7 +623,7 @@ def test_exchanged_letters_of_choices_are_found(letters: str) -> None:
     assert finding.expected == {"A": "0", "B": "1", "C": "2", "D": "3"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("letters", "adapter"),
     [
         ("ABCD", {"reference_prefix": "(a) "}),
@@ -697,7 +695,7 @@ def test_ids_may_be_numbers() -> None:
     assert (report.exit_code, codes(report)) == (0, set())
 
 
-@pytest.mark.parametrize("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC])
+@each("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC])
 def test_a_key_that_stands_twice_is_found_in_every_document(path: str) -> None:
     text = Path(path).read_text()
     keys = {ENTRIES: '"count": 1,', STATISTICS: '"count": 1,', STATE: '"success": true,'}
@@ -707,7 +705,7 @@ def test_a_key_that_stands_twice_is_found_in_every_document(path: str) -> None:
     assert (report.exit_code, codes(report)) == (1, {"ES107"})
 
 
-@pytest.mark.parametrize("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
+@each("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
 @pytest.mark.parametrize("share", [0.0, deep(0.001), 0.3, deep(0.7), 0.999])
 def test_a_file_that_breaks_off_never_passes(path: str, share: float) -> None:
     data = Path(path).read_bytes()
@@ -717,7 +715,7 @@ def test_a_file_that_breaks_off_never_passes(path: str, share: float) -> None:
     assert codes(check(".")) or share == 0.0
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     ["NaN", "1e999", "-1", "true", "null"]
     + [deep(one) for one in ("Infinity", "-Infinity", "1" * 400, '"1"', "[]")],
@@ -738,7 +736,7 @@ EMPTY = {(ENTRIES, "[]"), (STATISTICS, "[]"), (ENTRIES, "\ufeff[]"), (RUN_SPEC, 
 
 
 @pytest.mark.parametrize("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC])
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "[" * 5000,
