@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from depth import some
+from depth import is_deep
 from each import each
 from paths import EXAMPLES, PAIRS
 
@@ -106,6 +106,9 @@ OPEN = [
     ("server", "socket", SPECIAL),
     ("aggregate.json.gz", b'{"evaluation_results": []}', LIKE),
 ]
+FIRST = {kind: name for name, _, kind in reversed(OPEN)}.values()
+"""A name of each kind."""
+
 MINDED = [
     ("config.json", b'{"jobs": 2}', JSON),
     ("summary.json", b'{"summary": {}, "items": []}', JSON),
@@ -148,7 +151,7 @@ NOTED = [
 ]  # fmt: skip
 
 
-@each(("name", "what", "kind"), some(OPEN, 12))
+@each(("name", "what", "kind"), OPEN)
 def test_what_may_hold_data_leaves_the_verdict_open(
     store: Path, name: str, what: str | bytes, kind: str
 ) -> None:
@@ -164,6 +167,8 @@ def test_what_may_hold_data_leaves_the_verdict_open(
     finding = left_in(report)
     assert finding is not None
     assert (finding.file, finding.severity) == ("store", Severity.WARNING)
+    if not (is_deep() or name in FIRST):
+        return
     assert outcome(store, strict=True)[0] == 1
     assert outcome(store, profile="datastore")[0] == 1
     assert outcome(store, ignore=("ES007",)) == (3, {})

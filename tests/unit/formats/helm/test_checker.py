@@ -41,7 +41,7 @@ def edit(path: str, act: Callable[[Any], Any]) -> None:
     """Change a JSON document in place, or replace it with what `act` returns."""
     value = json.loads(Path(path).read_bytes())
     found = act(value)
-    Path(path).write_text(json.dumps(value if found is None else found, indent=2))
+    Path(path).write_text(json.dumps(value if found is None else found))
 
 
 def check(*paths: str, **options: Any) -> Report:
@@ -308,7 +308,7 @@ def recompute_without(worst: int) -> int:
     """Drop an unperturbed instance and its copy, and compute exact_match again."""
     entries = json.loads(Path(ENTRIES).read_bytes())
     kept = [one for one in entries if one["instance_id"] != f"id{worst}"]
-    Path(ENTRIES).write_text(json.dumps(kept, indent=2))
+    Path(ENTRIES).write_text(json.dumps(kept))
     return len(kept)
 
 
@@ -344,8 +344,8 @@ def raise_score(act: Callable[[list[Any], dict[str, Any]], None]) -> Report:
     score(entries, place, "exact_match", 1)
     score(entries, place + 1, "exact_match", 1)
     act(entries[place : place + 2], state)
-    Path(ENTRIES).write_text(json.dumps(entries, indent=2))
-    Path(STATE).write_text(json.dumps(state, indent=2))
+    Path(ENTRIES).write_text(json.dumps(entries))
+    Path(STATE).write_text(json.dumps(state))
 
     def follow(stats: list[Any]) -> None:
         for one in stats:

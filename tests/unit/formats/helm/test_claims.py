@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     stats = json.loads((root / "stats.json").read_bytes())
     stats += [statistic(name, value) for name, value in measure_calibration(answers).items()]
     stats.append(statistic("platt_coef", 0.7))
-    (root / "stats.json").write_text(json.dumps(stats, indent=2))
+    (root / "stats.json").write_text(json.dumps(stats))
     return root
 
 
@@ -64,7 +64,7 @@ def test_a_figure_that_was_changed_is_refuted(folder: Path, figure: str) -> None
     stats = json.loads(path.read_bytes())
     place = next(at for at, one in enumerate(stats) if one["name"]["name"] == figure)
     stats[place] = statistic(figure, stats[place]["mean"] + 0.001)
-    path.write_text(json.dumps(stats, indent=2))
+    path.write_text(json.dumps(stats))
     assert states(folder)[figure] == "refuted"
 
 

@@ -67,7 +67,7 @@ class Log:
             self.path(name).write_text(lines, encoding="utf-8")
             self.document["task_hashes"][name] = task_hash(rows)
         results = self.folder / RESULTS.name
-        results.write_text(json.dumps(self.document, indent=2), encoding="utf-8")
+        results.write_text(json.dumps(self.document), encoding="utf-8")
         named = self.folder if task is None else self.path(task)
         return evalstream.check(named, **options)
 
