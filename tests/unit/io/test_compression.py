@@ -319,10 +319,10 @@ def one_by_one(library: Any, fed: bytes) -> Iterator[bytes]:
 def test_large_damaged_members_give_all_but_a_step(kind: str) -> None:
     content = ROWS * (2 * MEBIBYTE // len(ROWS))
     packed = PACK[kind](content)
-    came, broken = unpack(kind, packed[:-1] + bytes([packed[-1] ^ 0x80]))
-    if kind == "bzip2":
-        # The last bits of its last byte belong to nothing.
-        came, broken = unpack(kind, packed[:-2] + bytes([packed[-2] ^ 0x80]) + packed[-1:])
+    # The last bits of the last byte of bzip2 belong to nothing.
+    place = len(packed) - (2 if kind == "bzip2" else 1)
+    damaged = bytes([packed[place] ^ 0x80])
+    came, broken = unpack(kind, packed[:place] + damaged + packed[place + 1 :])
     assert broken is not None
     assert "is damaged near byte" in broken
     assert content.startswith(came)

@@ -251,9 +251,10 @@ def test_yaml_is_read_up_to_its_bounds(text: str, monkeypatch: pytest.MonkeyPatc
     assert "20,000 nodes" in said or "8 MiB" in said
 
 
-def test_yaml_above_a_bound_does_not_pass(tmp_path: Path) -> None:
+def test_yaml_above_a_bound_does_not_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml, "MOST_YAML_NODES", 20_000)
     path = tmp_path / "task.yaml"
-    path.write_text("a: [" + "x, " * 250_000 + "]\n")
+    path.write_text("a: [" + "x, " * 25_000 + "]\n")
     report = evalstream.check(path, input_format="evalguard")
     assert report.exit_code in (1, 3)
     assert report.runs[0].verdict != "passed"

@@ -161,8 +161,8 @@ def test_a_comment_has_room_on_github() -> None:
     assert len(few.encode()) <= MOST_BYTES
     assert "flips not shown" in few
     many = report(
-        runs=tuple(run(f"R{n}", file="|`" * 90) for n in range(900)),
-        comparisons=tuple(comparison(f"@all <{n}>" * 40) for n in range(3_000)),
+        runs=tuple(run(f"R{n}", file="|`" * 90) for n in range(300)),
+        comparisons=tuple(comparison(f"@all <{n}>" * 40) for n in range(600)),
         warnings=["*" * 500] * 1_000,
         unmatched_results=["_" * 500] * 1_000,
         failed_on=("drift",),
