@@ -40,6 +40,9 @@ ALSO_WRONG = {
 }
 """Errors of other rules that the bad example of a rule brings with it, and why."""
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The loader in C takes a tenth of the time, where PyYAML has it."""
+
 
 def need_harness(rule: Rule) -> None:
     """Skip a test whose verdict needs the reader of the harness, if that is not installed."""
@@ -146,7 +149,7 @@ def document_of(finding: Finding, folder: Path) -> Any:
     text = (folder / finding.file).read_bytes()
     if finding.line is not None and finding.file.endswith(".jsonl"):
         return json.loads(text.split(b"\n")[finding.line - 1])
-    return yaml.safe_load(text) if finding.file.endswith(".yaml") else json.loads(text)
+    return yaml.load(text, LOADER) if finding.file.endswith(".yaml") else json.loads(text)
 
 
 def resolve_pointer(document: Any, pointer: str) -> Any:

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -11,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dask_machine import start_machine
-from paths import REPOSITORY, SUPPORT
+from dask_machine import fork, run_machine
 
 from evalstream.executors.dask import backend as dask
 
@@ -50,19 +48,21 @@ class Machines:
 
     def _start(self, name: str, *options: str) -> ForkServerProcess:
         shared = ["--scheduler-file", str(self.file), "--host", "127.0.0.1", "--no-dashboard"]
-        return start_machine(name, [*options, *shared])
+        return fork(run_machine, name, [*options, *shared])
+
+    def kill_worker(self) -> int:
+        """Kill the worker that is the oldest, and return its id as a process."""
+        process = self.workers.pop(0)
+        process.kill()
+        process.join()
+        assert process.pid is not None
+        return process.pid
 
     def stop(self) -> None:
         """End every process in any case."""
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.join()
-
-
-def environment() -> dict[str, str]:
-    """Return what processes need to find the package and the tasks of tests."""
-    paths = [str(REPOSITORY), str(SUPPORT), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 @contextlib.contextmanager

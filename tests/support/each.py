@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def each(
     It takes names, cases and ids as `pytest.mark.parametrize` does; cases that are `deep` run in a
     deep search alone. A test is called by its first and its last case, and `-k` finds it by any of
     them (`case_labels`). If no case fails and some cannot run here, the test counts as skipped,
-    with their number. Each case gets a `tmp_path`, a `monkeypatch` and a `caplog` of its own.
+    with their number. Each case gets the fixtures of a function anew, but those with parameters.
     """
     listed = names.replace(",", " ").split() if isinstance(names, str) else list(names)
     kept = (case for case in cases if is_deep() or not isinstance(case, ParameterSet))
@@ -37,12 +38,17 @@ def each(
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @wraps(test)
-        def run_group(*, _group: Sequence[tuple[str, tuple[Any, ...]]], **fixtures: Any) -> None:
+        def run_group(
+            *,
+            _group: Sequence[tuple[str, tuple[Any, ...]]],
+            request: pytest.FixtureRequest,
+            **_: object,
+        ) -> None:
             failures: dict[str, Exception] = {}
             skipped: list[str] = []
             for number, (label, case) in enumerate(_group):
                 try:
-                    _run_case(test, number, {**fixtures, **dict(zip(listed, case, strict=True))})
+                    _run_case(test, request, number, dict(zip(listed, case, strict=True)))
                 except pytest.skip.Exception as error:
                     skipped.append(f"{label}: {error.msg}")
                 except Exception as error:  # noqa: BLE001 - any failure is the case's
@@ -56,13 +62,11 @@ def each(
                 pytest.skip(f"{len(skipped)} of {len(_group)} cases ({skipped[0]})")
 
         signature = inspect.signature(test)
-        first = inspect.Parameter("_group", inspect.Parameter.KEYWORD_ONLY)
-        others = [
-            one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for one in signature.parameters.values()
-            if one.name not in listed
-        ]
-        run_group.__signature__ = signature.replace(parameters=[first, *others])  # type: ignore[attr-defined]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        others = [name for name in signature.parameters if name not in (*listed, "request")]
+        run_group.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(name, kind) for name in ("_group", "request", *others)]
+        )
         labels = ["..".join(dict.fromkeys((some[0][0], some[-1][0]))) for some in groups]
         return pytest.mark.parametrize("_group", groups, ids=labels)(run_group)
 
@@ -75,17 +79,53 @@ def case_labels(item: pytest.Item) -> list[str]:
     return [] if call is None else [label for label, _ in call.params.get("_group", ())]
 
 
-def _run_case(test: Callable[..., None], number: int, given: dict[str, Any]) -> None:
-    if isinstance(folder := given.get("tmp_path"), Path):
-        given["tmp_path"] = folder / str(number)
-        given["tmp_path"].mkdir()
-    if isinstance(log := given.get("caplog"), pytest.LogCaptureFixture):
-        log.clear()
-    if "monkeypatch" in given:
-        with pytest.MonkeyPatch.context() as given["monkeypatch"]:
-            test(**given)
-    else:
-        test(**given)
+def _run_case(
+    test: Callable[..., None], request: pytest.FixtureRequest, number: int, values: dict[str, Any]
+) -> None:
+    with ExitStack() as ends:
+
+        def make(name: str) -> Any:
+            if name not in values:
+                values[name] = _make_fixture(name, request, number, ends, make)
+            return values[name]
+
+        for name in request.fixturenames:
+            make(name)
+        test(**{name: values[name] for name in inspect.signature(test).parameters})
+
+
+def _make_fixture(
+    name: str,
+    request: pytest.FixtureRequest,
+    number: int,
+    ends: ExitStack,
+    make: Callable[[str], Any],
+) -> Any:
+    """Return the value of a fixture, made anew if it is one of a function and has no parameters."""
+    if name == "monkeypatch":
+        return ends.enter_context(pytest.MonkeyPatch.context())
+    if name == "tmp_path":
+        folder: Path = request.getfixturevalue(name) / str(number)
+        folder.mkdir()
+        return folder
+    definition = (request._fixturemanager.getfixturedefs(name, request.node) or [None])[-1]
+    if (
+        definition is None
+        or definition.scope != "function"
+        or definition.params
+        or definition.func.__module__.startswith("_pytest")
+    ):
+        value = request.getfixturevalue(name)
+        if isinstance(value, pytest.LogCaptureFixture):
+            value.clear()
+        elif isinstance(value, pytest.CaptureFixture):
+            value.readouterr()
+        return value
+    value = definition.func(**{argument: make(argument) for argument in definition.argnames})
+    if inspect.isgenerator(value):
+        ends.callback(next, value, None)
+        return next(value)
+    return value
 
 
 def _values(case: Any, number: int) -> tuple[Any, ...]:

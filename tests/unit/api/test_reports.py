@@ -107,7 +107,7 @@ def test_runs_and_claims_are_tables_of_their_own(report: evalstream.Report) -> N
         report.to_dicts("rows")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("table", ["findings", "runs", "claims"])
+@each("table", ["findings", "runs", "claims"])
 @pytest.mark.parametrize("inputs", [deep(TAMPERED), EXAMPLES / "run.jsonl", deep(EXAMPLES)])
 def test_frames_have_the_same_columns_and_types_always(table: Any, inputs: Path) -> None:
     pytest.importorskip("pandas", reason="pandas is not installed")

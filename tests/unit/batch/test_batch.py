@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from comparable import said
+from each import each
 from rows import bytes_of, sound_rows, write_run
 
 import evalstream
@@ -171,7 +172,7 @@ def test_the_longest_run_of_a_plan_comes_first(folder: Path) -> None:
     assert sizes == sorted(sizes, reverse=True)
 
 
-@pytest.mark.parametrize("settings", [{"tee": "x"}, {"passing": "all"}, {"follow": True}])
+@each("settings", [{"tee": "x"}, {"passing": "all"}, {"follow": True}])
 def test_a_ledger_is_for_files_alone(folder: Path, settings: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="ledger"):
         evalstream.check(next(folder.rglob("*.jsonl")), ledger="ledger", **settings)

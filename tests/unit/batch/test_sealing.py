@@ -98,7 +98,7 @@ MALFORMED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("value", MALFORMED.values(), ids=MALFORMED)
+@each("value", MALFORMED.values(), ids=MALFORMED)
 def test_a_malformed_manifest_never_passes(folder: Path, value: Any) -> None:
     whole = value if "path" not in value else {"algorithm": "sha256", "documents": [value]}
     (folder / MANIFEST).write_text(json.dumps(whole))
@@ -108,7 +108,7 @@ def test_a_malformed_manifest_never_passes(folder: Path, value: Any) -> None:
     assert not any(one.is_ok for one in run.checked)
 
 
-@pytest.mark.parametrize("text", [b"", b"[]", b"{", b"\xff", b'{"algorithm": 1, "algorithm": 2}'])
+@each("text", [b"", b"[]", b"{", b"\xff", b'{"algorithm": 1, "algorithm": 2}'])
 def test_what_is_no_manifest_never_passes(folder: Path, text: bytes) -> None:
     (folder / MANIFEST).write_bytes(text)
     (run,) = evalstream.check(folder).runs
@@ -314,7 +314,7 @@ def test_what_has_no_place_for_a_seal_is_refused(path: str, message: str, tmp_pa
         evalstream.seal(examples / path)
 
 
-@pytest.mark.parametrize("options", [{"create": True}, {"expect_rows": 2}, {"file_path": "a"}])
+@each("options", [{"create": True}, {"expect_rows": 2}, {"file_path": "a"}])
 def test_options_of_rows_go_with_an_aggregate(folder: Path, options: Any) -> None:
     with pytest.raises(UsageError, match="go with aggregate alone"):
         evalstream.seal(folder, **options)

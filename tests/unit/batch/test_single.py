@@ -36,7 +36,7 @@ def test_rules_of_another_format_pass_nothing(name: str, other: str) -> None:
 PAIR = (EXAMPLES / "run.jsonl", EXAMPLES / "aggregate.json")
 
 
-@pytest.mark.parametrize("select", ["ES65", "ES654", "source-score-differs"])
+@each("select", ["ES65", "ES654", "source-score-differs"])
 def test_rules_about_a_log_need_its_name(select: str) -> None:
     with pytest.raises(UsageError, match="require source"):
         evalstream.check(PAIR[0], aggregate=PAIR[1], select=[select])

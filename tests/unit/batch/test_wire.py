@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bytes_of, sound_rows, write_run
@@ -226,7 +227,7 @@ WRONG_MESSAGES = {
 }
 
 
-@pytest.mark.parametrize("change", WRONG_MESSAGES.values(), ids=WRONG_MESSAGES)
+@each("change", WRONG_MESSAGES.values(), ids=WRONG_MESSAGES)
 def test_a_message_that_is_not_valid_leaves_all_its_runs_unchecked(
     bundle: RunBundle, change: Callable[[bytes], bytes]
 ) -> None:
@@ -279,7 +280,7 @@ WRONG_RESULTS = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG_RESULTS)
+@each("name", WRONG_RESULTS)
 def test_a_result_that_is_not_valid_never_passes(bundle: RunBundle, name: str) -> None:
     check = wire.remote_check(LINKED)
     data = WRONG_RESULTS[name](check.answer(check.encode(bundle)))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import command, run_command
+from each import each
 
 from evalstream.engine.routing import SIDECAR
 from evalstream.model.option_fields import Group
@@ -51,7 +52,7 @@ def test_the_help_of_rejected_names_the_file_beside_it() -> None:
     assert f"FILE{SIDECAR}" in OPTIONS["rejected"].text.help
 
 
-@pytest.mark.parametrize(
+@each(
     ("usual", "other"),
     [
         (["--format", "json"], ["-f", "json"]),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from commands import closed_pipe, command, run_command
 from depth import deep
+from each import each
 from paths import REPOSITORY
 
 from evalstream.cli.command import COMMANDS, load_command, option_spellings
@@ -141,7 +142,7 @@ def make_many_tables(path: Path) -> None:
     path.write_text("".join(f"[tool.evalstream.a{number}]\n" for number in range(800_000)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "make"),
     [
         (name, make) if number == place else deep(name, make)

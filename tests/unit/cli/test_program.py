@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from commands import command, environment, run_command
 from depth import deep
+from each import each
 from paths import EXAMPLES
 
 SOUND = ("run.jsonl", "--aggregate", "aggregate.json")
@@ -36,7 +37,7 @@ def ended(*arguments: str, folder: Path, data: str = "") -> "subprocess.Complete
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "own", "eee", "zero"),
     [
         (SOUND, 0, 0, 0),
@@ -65,7 +66,7 @@ def test_exit_codes_have_the_meaning_that_is_asked_for(
     assert all(found == expected for _, found, expected in codes), codes
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "code", "said"),
     [
         (("check", *SOUND, "--exit-zero", "--exit-codes", "eee"), 1, "cannot be combined"),

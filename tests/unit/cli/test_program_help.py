@@ -65,7 +65,7 @@ def test_help_has_every_argument_option_choice_and_example(
 
 
 @every_command
-@pytest.mark.parametrize("columns", [50, deep(80), deep(200)])
+@each("columns", [50, deep(80), deep(200)])
 def test_lines_fit_the_terminal(
     command: Command,
     columns: int,
@@ -87,7 +87,7 @@ def test_help_of_a_command_has_two_spellings(line: str, capsys: pytest.CaptureFi
     assert "Usage: evalstream check" in help_of(line, capsys)
 
 
-@pytest.mark.parametrize("line", ["--version", "-V", "check --version", "schema show -V"])
+@each("line", ["--version", "-V", "check --version", "schema show -V"])
 def test_every_command_tells_the_version(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert help_of(line, capsys).startswith("evalstream ")
 
@@ -141,7 +141,7 @@ def test_a_shell_completes(line: str, proposed: list[str]) -> None:
     assert completed(line) == proposed
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@each("shell", ["bash", "zsh", "fish"])
 def test_a_script_of_each_shell_is_printed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     run_by_typer("completion", shell)
     assert f"{COMPLETION}=complete_{shell}" in capsys.readouterr().out

@@ -87,7 +87,7 @@ def test_a_line_without_a_command_names_the_help(line: str) -> None:
     assert done.stderr.endswith(" --help\n")
 
 
-@pytest.mark.parametrize("line", ["check --version", "rules ES401 -V", "schema list --version"])
+@each("line", ["check --version", "rules ES401 -V", "schema list --version"])
 def test_each_command_shows_the_version(line: str) -> None:
     done = run(line)
     assert (done.returncode, done.stderr) == (0, "")

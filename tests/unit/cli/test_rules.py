@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from each import each
 
 from evalstream.cli.command import load_command
 from evalstream.formats.registry import CATALOGUE, NAMES
@@ -27,7 +28,7 @@ def test_all_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[0] for line in lines] == list(CATALOGUE)
 
 
-@pytest.mark.parametrize("text", ["ES401", "es401", "sample-hash-mismatch"])
+@each("text", ["ES401", "es401", "sample-hash-mismatch"])
 def test_one_rule_is_explained(capsys: pytest.CaptureFixture[str], text: str) -> None:
     expected = CATALOGUE["ES401"].explain() + "\n"
     assert shown(capsys, "rules", text) == shown(capsys, "explain", text) == expected
@@ -54,7 +55,7 @@ def test_a_beginning_of_codes_is_explained_in_full(capsys: pytest.CaptureFixture
     assert text.count("How to fix:") == len(CATALOGUE.find("ES70"))
 
 
-@pytest.mark.parametrize("codes", [(), ("ES4", "EVG", "INF1", "HAR"), ("ES401",)])
+@each("codes", [(), ("ES4", "EVG", "INF1", "HAR"), ("ES401",)])
 def test_json_fits_its_schema(capsys: pytest.CaptureFixture[str], codes: tuple[str, ...]) -> None:
     written: dict[str, Any] = json.loads(shown(capsys, "rules", *codes, form="json"))
     assert list(compile_schema(SCHEMA).errors(written)) == []

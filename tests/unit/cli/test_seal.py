@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import command, environment, run_command
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -21,7 +22,7 @@ def pair(tmp_path: Path) -> Path:
     return rows
 
 
-@pytest.mark.parametrize("named", ["run.jsonl", "results.json", "."])
+@each("named", ["run.jsonl", "results.json", "."])
 def test_the_only_pair_is_sealed(pair: Path, named: str) -> None:
     report = evalstream.seal(pair.parent / named)
     assert report.runs[0].sealed == str(pair.parent / "results.json")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from each import each
 from terminal import in_terminal
 
 
@@ -17,7 +18,7 @@ def test_a_list_of_inputs_from_a_terminal_is_announced(tmp_path: Path) -> None:
     assert "evalstream: reading names of inputs from the terminal until Ctrl-D\n" in shown
 
 
-@pytest.mark.parametrize("columns", [40, 90, 200])
+@each("columns", [40, 90, 200])
 def test_listed_rules_are_wrapped_and_coloured(tmp_path: Path, columns: int) -> None:
     shown = in_terminal(tmp_path, "rules", "ES2", columns=columns)
     assert "\x1b[1mES201\x1b[0m" in shown

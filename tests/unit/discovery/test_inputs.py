@@ -170,7 +170,7 @@ def test_names_that_are_no_utf8_are_found(inside: None) -> None:
     assert found("data") == found(f"data/{rows}") == found("data/*") == pair
 
 
-@pytest.mark.parametrize("name", ["a\0b.jsonl", "\ud800.jsonl", "\0"])
+@each("name", ["a\0b.jsonl", "\ud800.jsonl", "\0"])
 def test_names_that_no_file_can_have_are_unreadable(inside: None, name: str) -> None:
     put("run.jsonl")
     nothing, run = find_runs([name, "run.jsonl"])
@@ -214,9 +214,7 @@ def test_inputs_may_come_one_by_one(inside: None) -> None:
         list(find_all(iter(["*.jsonl"]), "x.json", None, options))
 
 
-@pytest.mark.parametrize(
-    "several", [["."], ["*.jsonl"], ["s3://bucket/x/"], ["a.jsonl", "b.jsonl"]]
-)
+@each("several", [["."], ["*.jsonl"], ["s3://bucket/x/"], ["a.jsonl", "b.jsonl"]])
 def test_an_aggregate_goes_with_no_more_than_one_file(inside: None, several: list[str]) -> None:
     with pytest.raises(UsageError, match="exactly one"):
         list(find_all(iter(several), "x.json", None, Options()))
@@ -274,7 +272,7 @@ PATTERNS = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "expected"), PATTERNS)
+@each(("pattern", "expected"), PATTERNS)
 def test_patterns_stand_for_what_they_match(
     inside: None, tmp_path: Path, pattern: str, expected: list[str] | None
 ) -> None:

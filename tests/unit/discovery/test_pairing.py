@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 
 import evalstream
 from evalstream.discovery.inputs import find_all, find_runs
@@ -60,7 +61,7 @@ def test_rows_alone_have_no_aggregate() -> None:
     assert found(put("run.ndjson")) == [("run.ndjson", None)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("rows", "aggregate"),
     [("a.jsonl", "a.json"), ("a_samples.jsonl", "a.json"), ("x/a_samples.ndjson", "x/a.json")],
 )
@@ -107,7 +108,7 @@ def test_a_declared_path_never_leads_out_of_its_folder() -> None:
     assert found("x/claims.json") == [(None, "x/claims.json")]
 
 
-@pytest.mark.parametrize("declared", ["", ".", "/", "rows\0.jsonl", "é", 3, None, "x/" * 2000])
+@each("declared", ["", ".", "/", "rows\0.jsonl", "é", 3, None, "x/" * 2000])
 def test_an_odd_declaration_is_no_crash(declared: Any) -> None:
     put("claims.json", declared)
     assert found("claims.json") == [(None, "claims.json")]
@@ -165,7 +166,7 @@ def test_a_link_to_rows_that_were_found_is_found_once() -> None:
     assert len(found("run.jsonl", "link.jsonl")) == 1
 
 
-@pytest.mark.parametrize("names", [[], ["notes.txt"], ["settings.json"], [".hidden.jsonl"]])
+@each("names", [[], ["notes.txt"], ["settings.json"], [".hidden.jsonl"]])
 def test_a_folder_without_data_is_nothing_to_check(names: list[str]) -> None:
     Path("empty").mkdir()
     for name in names:
@@ -181,16 +182,14 @@ def test_a_named_file_of_no_known_kind_is_nothing_to_check() -> None:
     assert found(put("rows.jsonl.zip")) == [(None, None)]
 
 
-@pytest.mark.parametrize("ending", ["gz", "zst", "bz2", "xz"])
+@each("ending", ["gz", "zst", "bz2", "xz"])
 def test_packed_rows_are_found_with_their_aggregate(ending: str) -> None:
     rows, aggregate = put(f"x_samples.jsonl.{ending}"), put("x.json", "x_samples.jsonl")
     for name in (rows, aggregate, "."):
         assert found(name) == [(rows, aggregate)]
 
 
-@pytest.mark.parametrize(
-    "name", ["none.jsonl", "no/such/run.jsonl", "none.json", "none", "no/x.txt"]
-)
+@each("name", ["none.jsonl", "no/such/run.jsonl", "none.json", "none", "no/x.txt"])
 def test_what_does_not_exist_is_unreadable_and_the_others_still_run(name: str) -> None:
     put("run.jsonl")
     report = evalstream.check([name, "run.jsonl"], select=("ES0",))

@@ -13,7 +13,7 @@ import evalstream
 from evalstream.discovery import peek
 from evalstream.parsing.native import outline
 
-ROWS = [{"foo": number, "bar": "text " * 10} for number in range(20_000)]
+ROWS = [{"foo": number, "bar": "text " * 10} for number in range(4_000)]
 
 LARGE: dict[str, tuple[Any, peek.AggregatePeek]] = {
     "list": (ROWS, peek.AggregatePeek(peek.OTHER)),

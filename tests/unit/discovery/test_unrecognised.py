@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from depth import some
+from depth import is_deep
+from each import each
 from paths import EXAMPLES, PAIRS
 
 import evalstream
@@ -105,6 +106,9 @@ OPEN = [
     ("server", "socket", SPECIAL),
     ("aggregate.json.gz", b'{"evaluation_results": []}', LIKE),
 ]
+FIRST = {kind: name for name, _, kind in reversed(OPEN)}.values()
+"""A name of each kind."""
+
 MINDED = [
     ("config.json", b'{"jobs": 2}', JSON),
     ("summary.json", b'{"summary": {}, "items": []}', JSON),
@@ -147,7 +151,7 @@ NOTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "what", "kind"), some(OPEN, 12))
+@each(("name", "what", "kind"), OPEN)
 def test_what_may_hold_data_leaves_the_verdict_open(
     store: Path, name: str, what: str | bytes, kind: str
 ) -> None:
@@ -163,13 +167,15 @@ def test_what_may_hold_data_leaves_the_verdict_open(
     finding = left_in(report)
     assert finding is not None
     assert (finding.file, finding.severity) == ("store", Severity.WARNING)
+    if not (is_deep() or name in FIRST):
+        return
     assert outcome(store, strict=True)[0] == 1
     assert outcome(store, profile="datastore")[0] == 1
     assert outcome(store, ignore=("ES007",)) == (3, {})
     assert outcome(store, exclude=[name.rsplit("/", maxsplit=1)[-1]], strict=True) == (0, {})
 
 
-@pytest.mark.parametrize(("name", "what", "kind"), MINDED)
+@each(("name", "what", "kind"), MINDED)
 def test_other_json_is_one_warning_that_settles(
     store: Path, name: str, what: bytes, kind: str
 ) -> None:
@@ -185,7 +191,7 @@ def test_other_json_is_one_warning_that_settles(
     assert (settled.exit_code, settled.counts, settled.totals.excluded) == (0, {}, 1)
 
 
-@pytest.mark.parametrize(("name", "what", "kind"), NOTED)
+@each(("name", "what", "kind"), NOTED)
 def test_what_is_no_data_is_noted(store: Path, name: str, what: str | bytes, kind: str) -> None:
     make(store, name, what)
     for settings in ({}, {"strict": True}, {"strict": True, "profile": "datastore"}):
@@ -196,9 +202,7 @@ def test_what_is_no_data_is_noted(store: Path, name: str, what: str | bytes, kin
         assert finding.severity is Severity.INFO
 
 
-@pytest.mark.parametrize(
-    "ending", [".JSONL", ".jsonlines", ".JsonLines", ".Ndjson", ".jsonl.GZ", ".JSONL.xz"]
-)
+@each("ending", [".JSONL", ".jsonlines", ".JsonLines", ".Ndjson", ".jsonl.GZ", ".JSONL.xz"])
 def test_rows_are_rows_whatever_the_case_of_their_ending(
     rows: Path, store: Path, ending: str
 ) -> None:
@@ -318,7 +322,7 @@ def test_patterns_search_as_folders_do(store: Path) -> None:
         assert outcome(pattern, exclude=["*.zip"]) == (0, {})
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "expected"),
     [
         ("*.json", {"x", "b"}), ("logs", {"x", "y", "b"}), ("logs/*", {"x", "y", "b"}),
@@ -441,7 +445,7 @@ HIDING = {
 }
 
 
-@pytest.mark.parametrize("first", HIDING.values(), ids=list(HIDING))
+@each("first", HIDING.values(), ids=list(HIDING))
 @pytest.mark.parametrize("packed", [False, True])
 def test_no_first_line_hides_the_rows_behind_it(
     store: Path, rows: Path, first: dict[str, Any], packed: bool
@@ -481,7 +485,7 @@ def test_a_link_is_named_like_rows_as_a_file_is(store: Path, target: str) -> Non
     assert outcome(store)[0] == 3
 
 
-@pytest.mark.parametrize("name", ["other.yaml", "other.eval", "other.parquet", "other.yaml.gz"])
+@each("name", ["other.yaml", "other.eval", "other.parquet", "other.yaml.gz"])
 def test_what_cannot_be_read_may_be_data(
     store: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -513,7 +517,7 @@ def test_an_empty_file_fails_by_its_name_or_its_other_half(store: Path) -> None:
     assert (counts["ES504"], counts["ES103"]) == (3, 1)
 
 
-@pytest.mark.parametrize("name", ["other.jsonl", "other.json", "other.eval", "other.json.gz"])
+@each("name", ["other.jsonl", "other.json", "other.eval", "other.json.gz"])
 @pytest.mark.parametrize(
     ("text", "command"),
     [

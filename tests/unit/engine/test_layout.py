@@ -89,7 +89,7 @@ def test_packed_rows_give_the_findings_of_plain_ones(
         assert findings(evalstream.check(path, jobs=jobs)) == expected
 
 
-@pytest.mark.parametrize("kind", sorted(PACK))
+@each("kind", sorted(PACK))
 def test_rows_before_a_break_are_checked_and_the_rest_is_not_passed(
     tmp_path: Path, kind: str
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from commands import DEVNULL, PIPE, Process, command, run_command
 from corpus import CORPUS, needs_corpus
 from depth import some
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -108,7 +109,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize(("name", "data", "harness", "command"), LOGS)
+@each(("name", "data", "harness", "command"), LOGS)
 def test_a_log_is_one_finding_with_the_way_to_convert_it(
     name: str, data: bytes, harness: str, command: str | None
 ) -> None:
@@ -133,12 +134,9 @@ def test_every_sign_has_an_example() -> None:
     assert {(sign.harness, sign.what) for sign in layout._SIGNS} <= shown - {None}
 
 
-@pytest.mark.parametrize(("name", "data", "harness", "_command"), LOGS)
-def test_a_log_on_standard_input_is_recognised(
-    name: str, data: bytes, harness: str, _command: str | None
-) -> None:
-    if name.endswith((".parquet", ".gz")):
-        pytest.skip("what it is shows in its name")
+# What a packed or a Parquet file is shows in its name.
+@each(("data", "harness"), [log[1:3] for log in LOGS if not log[0].endswith((".parquet", ".gz"))])
+def test_a_log_on_standard_input_is_recognised(data: bytes, harness: str) -> None:
     code, text = piped(data, "--input-format", "eee")
     assert code == 3
     assert f" of {harness}, " in text
@@ -146,7 +144,7 @@ def test_a_log_on_standard_input_is_recognised(
     assert "FILE" in text or "FOLDER" in text or "no converter" in text
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "words"),
     [(LIGHT, "--save-details"), (FOO, "--output FILE.jsonl"), (JOB, "verifier_result.rewards"),
      (TRIAL, "verifier_result.rewards")],
@@ -198,7 +196,7 @@ def rows_with(**members: Any) -> bytes:
     return lines(*({**members, **row} for row in rows))
 
 
-@pytest.mark.parametrize("members", [SAMPLE, EVENT, INSPECT, RESULTS, FOO, LIGHT, RUN_SPEC])
+@each("members", [SAMPLE, EVENT, INSPECT, RESULTS, FOO, LIGHT, RUN_SPEC])
 def test_rows_are_never_called_foreign(members: dict[str, Any]) -> None:
     Path("rows.jsonl").write_bytes(rows_with(**members))
     for path in ("rows.jsonl", "."):
@@ -221,9 +219,7 @@ def test_nothing_of_the_corpus_is_foreign() -> None:
         assert detect_log(Beginning(str(path), head)) is None, path
 
 
-@pytest.mark.parametrize(
-    "value", [{}, {"a": 1}, {"score": 1}, {"status": "success"}, {"eval": {"task": 1}}, [], 7]
-)
+@each("value", [{}, {"a": 1}, {"score": 1}, {"status": "success"}, {"eval": {"task": 1}}, [], 7])
 def test_unknown_json_is_no_format_that_is_known(value: Any) -> None:
     Path("x.json").write_bytes(document(value))
     report = evalstream.check("x.json", jobs=1)
@@ -240,7 +236,7 @@ def piped(data: bytes, *arguments: str) -> tuple[int, str]:
     return done.returncode, (done.stdout + done.stderr).decode()
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "code", "said"),
     [
         ("infereval/evaluation.json", 0, "unconfirmed: <stdin> (infereval 1.0): 2 items"),
@@ -260,7 +256,7 @@ def test_standard_input_is_recognised(name: str, code: int, said: str) -> None:
     assert said in text
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "old", "new"),
     [
         ("infereval/benchmark.json", b'"bearers"', b'"bears"'),
@@ -311,7 +307,7 @@ def test_empty_standard_input_holds_no_rows() -> None:
         assert "ES504" in text
 
 
-@pytest.mark.parametrize("first", [b"INFO starting\n", b'{"schema_version": "0.2.0", "x\n', b"\n"])
+@each("first", [b"INFO starting\n", b'{"schema_version": "0.2.0", "x\n', b"\n"])
 def test_rows_behind_anything_go_through_at_once(first: bytes) -> None:
     row = (EXAMPLES / "run.jsonl").read_bytes().splitlines(keepends=True)[0]
     words = command("check", "-", "--pass", "valid")

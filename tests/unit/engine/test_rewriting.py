@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from depth import deep, examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from row_rewriters import BAD, NEW, OLD, REASON, RENAMING, Deadly, Meddling, Renaming, Unchanged
@@ -116,7 +117,7 @@ def test_only_work_for_threads_is_tried_on_a_sample(
     assert {key for key, times in asked.items() if times} == {("auto", False)}
 
 
-@pytest.mark.parametrize("options", [SERIAL, POOL, Options(executor="pool", jobs=1)])
+@each("options", [SERIAL, POOL, Options(executor="pool", jobs=1)])
 def test_rows_are_rewritten_in_order(tmp_path: Path, options: Options) -> None:
     run = Run(tmp_path / "rows.jsonl", ROWS, options)
     outcome = run.outcome
@@ -202,7 +203,7 @@ def expect(whole: Run, data: bytes, repairs: LineRepairs) -> None:
         assert whole.data == b"".join(made)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "options"),
     [
         (kind, options) if options is SERIAL or kind == "gzip" else deep(kind, options)
@@ -265,7 +266,7 @@ def test_a_broken_array_is_not_whole(tmp_path: Path) -> None:
     assert "the array is not closed (line 8, byte" in (run.outcome.unsuited or "")
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "reason", "more"),
     [
         (ARRAY, "the rows are in a JSON array", {"repairs": LineRepairs(array_to_lines=False)}),

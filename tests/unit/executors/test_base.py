@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import REPOSITORY
 from rows import bytes_of, sound_rows, write_run
 from worker_tasks import blocks, check_or_die, deadly, deadly_once, failing, slow_at_first
@@ -41,7 +42,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("backend", [SERIAL, pool.backend(2), pool.backend(3)])
+@each("backend", [SERIAL, pool.backend(2), pool.backend(3)])
 def test_results_come_in_the_order_of_the_blocks(backend: Backend) -> None:
     assert list(run_in_order(backend, slow_at_first, blocks(40))) == list(range(40))
 

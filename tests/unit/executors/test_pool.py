@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from each import each
 from worker_tasks import content_of, content_or_die_once
 
 from evalstream.executors import pool
@@ -22,13 +23,13 @@ EXPECTED = [b"row %d\n" % number for number in range(10)]
 BLOCKS = [Block("x", number, 6, data) for number, data in enumerate(EXPECTED)]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@each("method", METHODS)
 def test_workers_see_the_bytes(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_start_method", lambda: method)
     assert list(run_in_order(pool.backend(2), content_of, BLOCKS)) == EXPECTED
 
 
-@pytest.mark.parametrize("second", METHODS)
+@each("second", METHODS)
 def test_workers_that_follow_dead_ones_see_the_bytes(
     tmp_path: Path, second: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from commands import SECONDS, environment, started, wait_for
+from each import each
 from rows import bytes_of, sound_rows, write_run
 
 from evalstream.io.output import Output
@@ -170,7 +171,7 @@ def test_a_live_file_keeps_what_it_held_until_there_is_more(tmp_path: Path, live
     assert path.read_text() == ""
 
 
-@pytest.mark.parametrize("way", ["--output", "--accepted", "seal"])
+@each("way", ["--output", "--accepted", "seal"])
 def test_a_killed_command_is_cleaned_up_by_the_next(tmp_path: Path, way: str) -> None:
     rows, aggregate = write_run(tmp_path, bytes_of(sound_rows()))
     before = {rows.name, aggregate.name}

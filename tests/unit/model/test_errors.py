@@ -56,7 +56,7 @@ def test_a_copy_that_runs_from_its_checkout() -> None:
     assert install_command("remote").endswith(wanted)
 
 
-@pytest.mark.parametrize(
+@each(
     ("origin", "wanted"),
     [
         (

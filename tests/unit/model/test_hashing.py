@@ -10,7 +10,7 @@ from evalstream.model.hashing import WORTH_OPENSSL_BYTES, hash_function
 
 @pytest.fixture
 def _without_hashlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "hashlib")
+    monkeypatch.delitem(sys.modules, "hashlib", raising=False)
 
 
 @pytest.mark.usefixtures("_without_hashlib")

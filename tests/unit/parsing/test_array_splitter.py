@@ -227,7 +227,7 @@ def test_a_broken_array_is_described(
     assert [element.text for element in found] == texts
 
 
-@pytest.mark.parametrize("data", [b"[]", b"\xef\xbb\xbf [ ]\r\n", b"\n[\n]\n"])
+@each("data", [b"[]", b"\xef\xbb\xbf [ ]\r\n", b"\n[\n]\n"])
 def test_an_empty_array_is_fine(data: bytes) -> None:
     assert split(data, 1) == split(data) == ([], None, data.count(b"\n") or 1)
 
@@ -300,7 +300,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> CountingDecoder:
     return decoder
 
 
-@pytest.mark.parametrize(
+@each(
     ("element", "times"),
     [
         (b'{"a":[' + b'{"b": 1.5},\n' * 80_000 + b"0]}", 3.1),
@@ -324,7 +324,7 @@ def rows(count: int, **more: Any) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@each("layout", LAYOUTS)
 def test_rows_that_look_alike_are_taken_together(
     counting: CountingDecoder, layout: dict[str, Any]
 ) -> None:

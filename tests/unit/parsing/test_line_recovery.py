@@ -268,7 +268,7 @@ def test_behind_too_many_torn_rows_nothing_is_looked_for(decoder: CountingDecode
     assert found[-1] == (torn + torn + row + b"\0" + row, TOO_MANY)
 
 
-@pytest.mark.parametrize(
+@each(
     "hostile",
     [
         b'{"a":',

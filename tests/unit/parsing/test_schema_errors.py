@@ -6,6 +6,7 @@ from typing import Any
 import fastjsonschema
 import pytest
 from depth import deep
+from each import each
 from rows import ENGINES
 
 from evalstream.parsing.json_schema import compile_schema
@@ -15,7 +16,7 @@ both_engines = pytest.mark.parametrize("engine", ENGINES)
 
 
 @both_engines
-@pytest.mark.parametrize("others", [{}, {"": 1}, {"unknown": 1}])
+@each("others", [{}, {"": 1}, {"unknown": 1}])
 def test_every_member_that_a_row_lacks_is_told_once_and_in_order(
     others: dict[str, int], engine: str
 ) -> None:

@@ -88,7 +88,7 @@ def test_data_does_not_break_out_of_its_line() -> None:
     assert "\x1b" not in SGR.sub("", seen)
 
 
-@pytest.mark.parametrize("reporter", [TextReporter, ConciseReporter, GithubReporter])
+@each("reporter", [TextReporter, ConciseReporter, GithubReporter])
 def test_runs_that_are_counted_name_the_rules_that_were_left_out(reporter: type[Reporter]) -> None:
     limited = replace(sound_run(), ignored=("ES5",))
     seen = render(reporter, Case([], [failed_run(), *[limited] * 30]))

@@ -175,7 +175,7 @@ def test_what_is_counted_and_not_listed_is_said() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["notes.md", "run.json", "run.jsonl"])
+@each("name", ["notes.md", "run.json", "run.jsonl"])
 def test_a_run_that_was_not_checked_is_not_valid(name: str) -> None:
     run = RunSummary(name, None, "eee", incomplete_reason="nothing was checked: no access")
     run.counts["ES001"] = 1

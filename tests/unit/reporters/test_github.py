@@ -8,6 +8,7 @@ from typing import Final
 import markdown
 import pytest
 from depth import examples
+from each import each
 from hostile import findings as hostile_findings
 from hostile import names, texts
 from hypothesis import HealthCheck, given, settings
@@ -240,7 +241,7 @@ def stopped() -> Case:
     return Stopped([], [sound_run()])
 
 
-@pytest.mark.parametrize(
+@each(
     ("case", "verdict"),
     [
         (Case([], [sound_run()]), "passed"),
@@ -308,7 +309,7 @@ def test_a_full_summary_is_left_as_it_is(summary: Path, capsys: pytest.CaptureFi
     )
 
 
-@pytest.mark.parametrize("name", ["missing/summary.md", "", ".", "a\0b"])
+@each("name", ["missing/summary.md", "", ".", "a\0b"])
 def test_a_summary_that_cannot_be_written_is_a_warning(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -145,7 +145,7 @@ SUMMARY = f'{{"summary":{{{TOOL},{TOTALS}}}}}'
 JSON_LINES = "\n".join([*LINES, *RUN_LINES, SUMMARY, ""])
 
 
-@pytest.mark.parametrize(
+@each(
     ("reporter", "expected"),
     [(GithubReporter, GITHUB), (JsonReporter, JSON), (JsonLinesReporter, JSON_LINES)],
 )
@@ -183,7 +183,7 @@ def test_nothing_at_all_is_a_whole_document(render: Render) -> None:
 HOSTILE = "a\nb\rc\x00d\x1b[31me\u2028f\x85g\u202eh::error file=x::y%0A"
 
 
-@pytest.mark.parametrize("field", ["file", "message", "pointer", "found", "expected", "sample_id"])
+@each("field", ["file", "message", "pointer", "found", "expected", "sample_id"])
 @pytest.mark.parametrize(
     "reporter", [TextReporter, ConciseReporter, GithubReporter, JsonReporter, JsonLinesReporter]
 )
@@ -198,7 +198,7 @@ def test_data_never_breaks_a_line(render: Render, reporter: type[Any], field: st
         assert "\x1b" not in hostile
 
 
-@pytest.mark.parametrize("reporter", [TextReporter, ConciseReporter, GithubReporter])
+@each("reporter", [TextReporter, ConciseReporter, GithubReporter])
 def test_names_of_runs_never_break_a_line(render: Render, reporter: type[Any]) -> None:
     run = RunSummary(file=HOSTILE, aggregate=None, format="eee", incomplete_reason=HOSTILE)
     assert render(reporter, [], run).count("\n") == 1

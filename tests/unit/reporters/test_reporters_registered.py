@@ -48,7 +48,7 @@ def inputs(tmp_path: Path) -> dict[str, Path]:
 
 
 @every_reporter
-@pytest.mark.parametrize("which", ["valid", "zwölf", "empty", "missing"])
+@each("which", ["valid", "zwölf", "empty", "missing"])
 def test_a_report_is_text_that_its_reporter_recognises(
     name: str, which: str, checked: Callable[[str, Path], bytes], inputs: dict[str, Path]
 ) -> None:
@@ -92,7 +92,7 @@ def test_every_registered_format_can_be_chosen(command: str, names: Mapping[str,
     assert option.text.choices == tuple(names)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "sign"),
     [
         ("junit", '<failure message="strict demands that a score and every claim are confirmed'),

@@ -65,7 +65,7 @@ def test_colours_change_nothing_else(name: str) -> None:
     assert SGR.sub("", coloured) == plain
 
 
-@pytest.mark.parametrize("width", [40, 80, 160])
+@each("width", [40, 80, 160])
 def test_lines_fit_the_terminal(width: int) -> None:
     for name, case in cases().items():
         for line in render(TextReporter, case, Style(width=width)).splitlines():

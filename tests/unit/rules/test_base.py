@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from each import each
 from paths import REPOSITORY
 
 from evalstream.formats.registry import CATALOGUE
@@ -53,7 +54,7 @@ def test_a_checkout_without_the_table_has_the_same_rules(monkeypatch: pytest.Mon
     assert {code: base._read_declaration(code) for code in CATALOGUE} == table
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after", "error"),
     [
         ("optional", "optonal", TypeError),
@@ -72,7 +73,7 @@ def test_a_wrong_declaration_is_refused(
         declare_rule("TS901")
 
 
-@pytest.mark.parametrize(
+@each(
     ("is_refused", "repair", "checks"),
     [
         (True, Repair(ACTION, "mends", limit="some"), {"row": print}),

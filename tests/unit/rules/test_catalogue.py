@@ -155,7 +155,7 @@ def test_a_rule_in_preview_is_off_unless_it_is_asked_for(rows: Path) -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("strict", [True, False])
-@pytest.mark.parametrize("fail_on", Severity)
+@each("fail_on", Severity)
 @pytest.mark.parametrize("profile", ["default", "datastore"])
 def test_no_option_lets_a_rule_in_preview_fail_a_run(
     rows: Path, profile: str, fail_on: Severity, strict: bool, jobs: int

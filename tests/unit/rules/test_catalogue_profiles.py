@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from edits import DETAILS
 from paths import EXAMPLES, PAIRS
 
@@ -128,7 +129,7 @@ def test_a_profiles_severity_holds_in_rows_findings_and_totals(
         assert report.exit_code == code
 
 
-@pytest.mark.parametrize("form", ["relative", "dotted", "absolute", "folder", "aggregate", "rows"])
+@each("form", ["relative", "dotted", "absolute", "folder", "aggregate", "rows"])
 def test_a_sound_pair_at_its_place_passes(form: str) -> None:
     aggregate, rows = f"{FOLDER}/{UUID}.json", f"{FOLDER}/{UUID}_samples.jsonl"
     put(aggregate, rows)
@@ -145,7 +146,7 @@ def test_a_sound_pair_at_its_place_passes(form: str) -> None:
     assert (said(report), report.exit_code, report.passed) == ([], 0, True)
 
 
-@pytest.mark.parametrize("inputs", [".", f"{UUID}.json", f"{UUID}_samples.jsonl"])
+@each("inputs", [".", f"{UUID}.json", f"{UUID}_samples.jsonl"])
 def test_a_path_counts_from_the_root_wherever_one_stands(
     inputs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,7 +222,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("form", ["relative", "absolute", "folder"])
-@pytest.mark.parametrize("name", PLACES)
+@each("name", PLACES)
 def test_what_lies_elsewhere_is_found(name: str, form: str) -> None:
     aggregate, rows, expected = PLACES[name]
     aggregate, rows = aggregate.format(UUID, OTHER), rows.format(UUID, OTHER)
@@ -241,7 +242,7 @@ def test_what_lies_elsewhere_is_found(name: str, form: str) -> None:
     assert (unaware.counts, unaware.exit_code) == ({}, 0)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "acorn-7b",
@@ -267,7 +268,7 @@ def test_a_portable_name(name: str) -> None:
     assert unportable(name) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "reason"),
     [
         *((f"a{letter}b", "it has one of") for letter in '<>:"\\|?*'),
@@ -289,7 +290,7 @@ def test_a_name_that_is_not_portable(name: str, reason: str) -> None:
     assert reason in (unportable(name) or "")
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "sound"),
     [
         (f"{UUID}.json", True),
@@ -393,7 +394,7 @@ def test_declared_rows_that_are_missing_fail_a_datastore() -> None:
             assert (report.exit_code, report.runs[0].verdict) == (exit_code, verdict)
 
 
-@pytest.mark.parametrize("details", [None, {}, "rows", {"format": "jsonl"}])
+@each("details", [None, {}, "rows", {"format": "jsonl"}])
 def test_rows_that_their_aggregate_does_not_declare_are_orphans(details: Any) -> None:
     aggregate, rows = f"{FOLDER}/{UUID}.json", f"{FOLDER}/{UUID}_samples.jsonl"
     put(aggregate, rows)
@@ -406,7 +407,7 @@ def test_rows_that_their_aggregate_does_not_declare_are_orphans(details: Any) ->
     assert evalstream.check(".", select=("ES9", "ES5"), ignore=("ES902",)).counts == {"ES506": 1}
 
 
-@pytest.mark.parametrize("claim", [{"checksum": "0" * 64}, {"total_rows": 8}, {"file_path": ""}])
+@each("claim", [{"checksum": "0" * 64}, {"total_rows": 8}, {"file_path": ""}])
 def test_rows_of_which_the_aggregate_says_anything_are_no_orphans(claim: dict[str, Any]) -> None:
     aggregate, rows = f"{FOLDER}/{UUID}.json", f"{FOLDER}/{UUID}_samples.jsonl"
     put(aggregate, rows)
@@ -416,7 +417,7 @@ def test_rows_of_which_the_aggregate_says_anything_are_no_orphans(claim: dict[st
     assert report.counts
 
 
-@pytest.mark.parametrize("ending", [".jsonl", ".ndjson", "_samples.ndjson"])
+@each("ending", [".jsonl", ".ndjson", "_samples.ndjson"])
 def test_a_sibling_that_is_not_declared_is_an_orphan(ending: str) -> None:
     aggregate, rows = f"{FOLDER}/{UUID}.json", f"{FOLDER}/{UUID}_samples.jsonl"
     put(aggregate, rows)
@@ -466,7 +467,7 @@ def test_an_aggregate_named_as_rows_is_no_orphan() -> None:
 ELSEWHERE = f"{FOLDER}/../acorn-7b/{UUID}_samples.jsonl"
 
 
-@pytest.mark.parametrize(
+@each(
     ("declared", "usual", "stricter"),
     [
         (f"{FOLDER}/{UUID}_samples.jsonl", 0, 0),
@@ -513,7 +514,7 @@ BOUNDS = (None, 0, 1.5, "Infinity", "-Infinity")
 
 
 @pytest.mark.parametrize("score_type", ["continuous", "binary", "levels"])
-@pytest.mark.parametrize("lowest", BOUNDS)
+@each("lowest", BOUNDS)
 def test_a_datastore_asks_a_continuous_metric_for_its_bounds(score_type: str, lowest: Any) -> None:
     aggregate, rows = f"{FOLDER}/{UUID}.json", f"{FOLDER}/{UUID}_samples.jsonl"
     put(aggregate, rows)

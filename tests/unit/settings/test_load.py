@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from each import each
 
 import evalstream
 from evalstream.model.errors import UsageError
@@ -80,7 +81,7 @@ def test_every_setting_is_known_to_be_safe_or_not_in_a_found_file() -> None:
 
 
 @pytest.mark.parametrize("name", ["evalstream.toml", "pyproject.toml"])
-@pytest.mark.parametrize("key", VALUES)
+@each("key", VALUES)
 def test_a_found_file_cannot_set_what_only_a_named_one_may(
     key: str, name: str, folder: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from each import each
 
 from evalstream.model.errors import UsageError
 from evalstream.settings.load import find_table, read_table
@@ -41,7 +42,7 @@ def test_the_nearest_folder_comes_first(folder: Path) -> None:
     assert find_table() == (PROJECT, {"jobs": 2})
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "[tool.evalstream]\njobs = 2\n",
@@ -55,7 +56,7 @@ def test_every_spelling_of_the_table_is_found(folder: Path, text: str) -> None:
     assert find_table() == (PROJECT, {"jobs": 2})
 
 
-@pytest.mark.parametrize("text", ["[project]\nname = 'evalstream'\n", "tool = 'evalstream'\n", "x"])
+@each("text", ["[project]\nname = 'evalstream'\n", "tool = 'evalstream'\n", "x"])
 def test_a_project_file_without_the_table_is_passed_over(folder: Path, text: str) -> None:
     (folder / PROJECT).write_text(text)
     (folder.parent / OWN).write_text("jobs = 1\n")
@@ -68,7 +69,7 @@ def test_an_empty_file_holds(folder: Path) -> None:
     assert find_table() == (OWN, {})
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "where"),
     [
         (b"a = 1\nb = [\n", "not valid TOML: .*line 3, column 1"),

@@ -448,7 +448,7 @@ def test_two_marks_count_together(tmp_path: Path) -> None:
     assert repeats(tmp_path, twice({"epoch": 1, "seed": 1}, {"epoch": 1, "seed": 2})) == []
 
 
-@pytest.mark.parametrize("metadata", [{}, {"epoch": None}, {"subject": "arithmetic"}])
+@each("metadata", [{}, {"epoch": None}, {"subject": "arithmetic"}])
 def test_without_a_mark_other_contents_are_a_warning(
     tmp_path: Path, metadata: dict[str, Any]
 ) -> None:

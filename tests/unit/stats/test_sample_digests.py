@@ -31,7 +31,7 @@ def test_a_record_is_the_same_sample_as_a_row_with_its_input(by: str, sample: An
     assert math.isnan(found.score)
 
 
-@pytest.mark.parametrize(
+@each(
     ("by", "sample", "shown"),
     [("input", "x", None), ("sample_id", None, SHOWN), ("sample_hash", "x", SHOWN)],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from made_store import (
     entries_file,
     latest_manifest,
@@ -44,7 +45,7 @@ def forge(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"0.75", b"0.95"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "text"),
     [
         ({}, "contents of 6 of 6 entries checked: 22 files hashed"),
@@ -154,7 +155,7 @@ def test_one_manifest_is_verified_with_its_entries(store: Path) -> None:
     assert {"ES920", "ES921"} == set(verify(path).counts)
 
 
-@pytest.mark.parametrize(
+@each(
     "options",
     [
         {"level": "deep"},

@@ -243,7 +243,7 @@ def test_entries_that_are_cut_under_the_check(store: Path, monkeypatch: pytest.M
     assert "ES921" in codes(verify(store))
 
 
-@pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
+@each("part", [0.1, 0.5, 0.9])
 def test_a_ledger_that_is_cut_saves_nothing_and_passes_nothing(
     store: Path, ledger: Path, opened: list[str], part: float
 ) -> None:

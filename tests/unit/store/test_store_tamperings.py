@@ -649,7 +649,7 @@ WITHDRAWN = {"rows gone from data"}
 """What a rebuild takes for a withdrawal, which `store diff` lists."""
 
 
-@pytest.mark.parametrize("level", ["manifest", "bytes", "rows"])
+@each("level", ["manifest", "bytes", "rows"])
 def test_a_sound_store_is_sound_at_every_level(sound: Path, level: str) -> None:
     assert found(sound, level) == set()
 

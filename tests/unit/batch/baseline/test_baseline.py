@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from commands import command, environment, filtered, run_command
 from depth import deep, examples
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import EXAMPLES
@@ -400,7 +401,7 @@ def test_findings_that_vanished_are_named(store: Path) -> None:
     assert len(entries(store / "known.jsonl")) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("inputs", "options"),
     [
         (["b"], {}),
@@ -450,9 +451,7 @@ def test_what_cannot_be_checked_is_never_known(store: Path) -> None:
     assert report.totals.unchecked == 1
 
 
-@pytest.mark.parametrize(
-    "expected", [{"expect_rows": 9}, {"expect_ids": "of"}, {"expect_digests": "of"}]
-)
+@each("expected", [{"expect_rows": 9}, {"expect_ids": "of"}, {"expect_digests": "of"}])
 def test_an_expectation_is_never_known(expected: dict[str, Any], store: Path) -> None:
     rows = "a/run.jsonl"
     Path("of").write_text(f"{'0' * 32} {'0' * 32}\n")
@@ -463,7 +462,7 @@ def test_an_expectation_is_never_known(expected: dict[str, Any], store: Path) ->
 
 
 @pytest.mark.parametrize("name", ["baseline", "write_baseline"])
-@pytest.mark.parametrize(
+@each(
     "routing",
     [
         {"seal_to": "aggregate.json"},
@@ -525,7 +524,7 @@ DAMAGES: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", DAMAGES)
+@each("name", DAMAGES)
 def test_a_damaged_baseline_is_refused(store: Path, name: str) -> None:
     check(write_baseline="known.jsonl")
     path = store / "known.jsonl"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import PAIRS
 
 import evalstream
@@ -102,7 +103,7 @@ def test_shards_tell_what_one_check_tells() -> None:
     assert list(merge(["part-2", "part-1"])) == list(whole)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [("Acorn", "aCORN"), ("MÜLLER", "müller"), ("ΑΣ", "ας"), ("Ⅷ", "ⅷ"), ("Æ", "æ")],
 )
@@ -110,12 +111,12 @@ def test_names_without_their_case_are_the_same(one: str, other: str) -> None:
     assert without_case(one) == without_case(other)
 
 
-@pytest.mark.parametrize(("one", "other"), [("straße", "strasse"), ("ﬁ", "fi"), ("é", "e")])
+@each(("one", "other"), [("straße", "strasse"), ("ﬁ", "fi"), ("é", "e")])
 def test_names_that_differ_in_more_than_case_are_not(one: str, other: str) -> None:
     assert without_case(one) != without_case(other)
 
 
-@pytest.mark.parametrize(
+@each(
     ("beginning", "expected"),
     [
         ("", ["", ""]),

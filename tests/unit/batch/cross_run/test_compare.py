@@ -445,7 +445,7 @@ def test_a_drifted_sample_is_told_with_both_places(tmp_path: Path) -> None:
     assert one[:3] == (1, str(first.rows), 2)
 
 
-@pytest.mark.parametrize(("at_once", "most"), [(1, 1_000), (3, 1_000), (1, 0)])
+@each(("at_once", "most"), [(1, 1_000), (3, 1_000), (1, 0)])
 def test_however_shared_samples_are_looked_for_they_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int, most: int
 ) -> None:
@@ -675,7 +675,7 @@ def test_an_aggregate_that_nests_too_deep_has_no_record() -> None:
         value = value.pop()
 
 
-@pytest.mark.parametrize("memory_limit", [0, 100, 1 << 30])
+@each("memory_limit", [0, 100, 1 << 30])
 def test_links_survive_pickling_and_packing(memory_limit: int) -> None:
     link_key = [LinkKey(1, 2, 3), LinkKey(WIDE, WIDE, WIDE)]
     run = RunLinks(memory_limit)

@@ -60,7 +60,7 @@ def test_a_changed_response_does_not_hide_the_others(tmp_path: Path) -> None:
     assert message.startswith("5 answers are those of ")
 
 
-@pytest.mark.parametrize(
+@each(
     ("first", "second"),
     [
         (lambda _: None, hurry),

@@ -20,6 +20,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from each import each
 from paths import EXAMPLES
 from stores import ObjectServer
 
@@ -194,7 +195,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@each("change", CHANGES)
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_every_change_of_a_file_causes_a_check(
     path: str, run: Run, change: str, which: int
@@ -223,7 +224,7 @@ def test_rows_that_come_or_go_beside_the_aggregate_cause_a_check(path: str, run:
     assert known(path, run) is None
 
 
-@pytest.mark.parametrize(
+@each(
     "other",
     [
         {"missing": "the rows file that it declares was not found: x"},
@@ -270,7 +271,7 @@ def test_names_that_are_no_utf8_are_told_apart(path: str, tmp_path: Path) -> Non
     assert known(path, runs[1]) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value", "matters"),
     [
         ("strict", True, True),
@@ -321,7 +322,7 @@ def test_files_that_just_changed_are_checked_again(
     assert known(path, run) is None
 
 
-@pytest.mark.parametrize(
+@each(
     "fields",
     [
         {"incomplete_reason": "the rows cannot be read: Input/output error"},
@@ -482,7 +483,7 @@ def test_what_a_list_of_s3_told_is_not_asked_again(path: str) -> None:
     assert known(path, replace(run, mark='"abd"')) is None
 
 
-@pytest.mark.parametrize(
+@each(
     "told",
     [
         "Sat, 21 Nov 2026 10:00:00 GMT",
@@ -697,7 +698,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_records(path: str
     assert whole(path) == list(range(95))
 
 
-@pytest.mark.parametrize("after", [1, 37, 113])
+@each("after", [1, 37, 113])
 def test_a_process_that_is_killed_at_any_moment_leaves_whole_records(path: str, after: int) -> None:
     with writer(path, 0, 100_000) as process:
         assert process.stdout is not None
@@ -829,7 +830,7 @@ NO_LEDGERS: dict[str, tuple[Callable[[str], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", NO_LEDGERS)
+@each("kind", NO_LEDGERS)
 def test_what_is_no_ledger_is_refused_and_left_as_it_is(
     path: str, kind: str, tmp_path: Path
 ) -> None:
@@ -844,7 +845,7 @@ def test_what_is_no_ledger_is_refused_and_left_as_it_is(
     assert [file.name for file in tmp_path.iterdir()] == [Path(path).name]
 
 
-@pytest.mark.parametrize("name", ["none/ledger", "a\0b", "a\udfff\ud800/b", "file/ledger", ""])
+@each("name", ["none/ledger", "a\0b", "a\udfff\ud800/b", "file/ledger", ""])
 def test_places_where_no_ledger_can_be_are_told(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -935,7 +936,7 @@ DAMAGES = [
 ]
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@each("damage", DAMAGES)
 def test_what_is_damaged_counts_as_not_there(path: str, run: Run, damage: str) -> None:
     findings = [finding(line=number + 1) for number in range(CHUNK + 1)]
     with Ledger(path, Options(links=True)) as ledger:
@@ -953,7 +954,7 @@ def test_what_is_damaged_counts_as_not_there(path: str, run: Run, damage: str) -
     assert [entry.verdict for entry in entries(path)] == ["passed"]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_no_damage_of_the_file_gives_a_false_answer(path: str, seed: int) -> None:
     summary = RunSummary("a.jsonl", None, "eee", rows=5, verdict="failed")
     with Ledger(path, Options()) as ledger:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -78,7 +79,7 @@ def forget_calls() -> None:
         base.execute("DELETE FROM chunk WHERE run NOT IN (SELECT key FROM run)")
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each("form", FORMS)
 def test_a_repeated_call_has_the_same_report(form: str, store: Path, searches: Searches) -> None:
     checked()
     forget_calls()
@@ -136,7 +137,7 @@ CHANGES: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@each("change", CHANGES.values(), ids=CHANGES)
 def test_any_change_in_the_folder_is_seen(
     change: Callable[[Path], Any], store: Path, searches: Searches
 ) -> None:
@@ -156,7 +157,7 @@ def test_a_call_in_which_some_runs_changed_is_remembered_once_none_does(
     assert searches.of(checked) == 0
 
 
-@pytest.mark.parametrize(
+@each(
     "options",
     [
         {"select": "ES5"},
@@ -262,7 +263,7 @@ def test_a_call_that_could_not_check_a_run_is_not_remembered(
     assert searches.of(checked) == 1
 
 
-@pytest.mark.parametrize("kind", [records.CALL, records.FINDINGS, records.RUNS])
+@each("kind", [records.CALL, records.FINDINGS, records.RUNS])
 def test_a_damaged_memory_counts_as_missing(kind: int, store: Path, searches: Searches) -> None:
     before = checked("json")
     with closing(sqlite3.connect("ledger")) as base, base:

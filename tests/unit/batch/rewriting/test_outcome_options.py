@@ -19,7 +19,7 @@ LAX = [
 ]
 
 
-@pytest.mark.parametrize("options", LAX[:3])
+@each("options", LAX[:3])
 def test_rules_that_are_left_out_still_refuse(options: Options, tmp_path: Path) -> None:
     rows = [row | {"model_id": "other/model"} for row in sound_rows("0.2.0")]
     (tmp_path / "old").mkdir()

@@ -5,17 +5,19 @@ import json
 import os
 import pickle
 import re
-import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from commands import wait_for
-from dask_cluster import STARTS_SECONDS, Machines, environment, joined, machines, needs_dask
+from dask_cluster import STARTS_SECONDS, Machines, joined, machines, needs_dask
+from dask_machine import drive, fork
+from depth import is_deep
 from each import each
 from rows import bytes_of, sound_rows
 from worker_tasks import (
@@ -51,43 +53,17 @@ from evalstream.model.options import Options
 pytestmark = needs_dask
 
 ENDS_SECONDS = 120.0
-DRIVER = """
-import sys
-import threading
-from evalstream.model.errors import ExecutorLost
-from evalstream.executors.base import run_in_order
-from evalstream.executors.dask import backend as dask
-from evalstream.model.signals import STOPPING, Stopped
-from worker_tasks import blocks, remote, slow
-
-STOPPING.listen()
-results = run_in_order(dask.backend(sys.argv[1]), remote(slow), blocks(200))
-try:
-    for result in results:
-        print(result, flush=True)
-except ExecutorLost as error:
-    print("lost:", error)
-except Stopped as stopped:
-    print("stopped:", stopped.name)
-"""
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
-    """A cluster of two workers that no test harms."""
-    with machines(tmp_path_factory.mktemp("cluster"), 2) as started:
-        yield started
-
-
-def test_results_are_those_of_one_process(shared: Machines) -> None:
-    backend = joined(shared)
+def test_results_are_those_of_one_process(cluster: Machines) -> None:
+    backend = joined(cluster)
     expected = list(run_in_order(SERIAL, slow_at_first, blocks(60)))
     assert list(run_in_order(backend, remote(slow_at_first), blocks(60))) == expected
     assert list(run_in_order(backend, remote(slow_at_first), [])) == []
 
 
-def test_only_so_many_blocks_are_held(shared: Machines) -> None:
-    backend = joined(shared)
+def test_only_so_many_blocks_are_held(cluster: Machines) -> None:
+    backend = joined(cluster)
     taken = yielded = 0
 
     def counted() -> Iterator[Block]:
@@ -102,8 +78,8 @@ def test_only_so_many_blocks_are_held(shared: Machines) -> None:
     assert taken == yielded == 40
 
 
-def test_what_a_task_raises_is_data_and_loses_the_cluster(shared: Machines) -> None:
-    results = run_in_order(joined(shared), remote(failing), blocks(8))
+def test_what_a_task_raises_is_data_and_loses_the_cluster(cluster: Machines) -> None:
+    results = run_in_order(joined(cluster), remote(failing), blocks(8))
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(ExecutorLost, match=r"OSError: \[Errno 5\] Input/output error"):
         next(results)
@@ -122,19 +98,19 @@ def test_what_a_task_raises_is_data_and_loses_the_cluster(shared: Machines) -> N
     ],
 )
 def test_an_answer_of_another_shape_loses_the_cluster(
-    shared: Machines, data: Any, said: str
+    cluster: Machines, data: Any, said: str
 ) -> None:
-    cluster = dask.connect(dask.ClusterAddress(shared.address, None, 1), STARTS_SECONDS)
-    assert cluster._unpack_answer(msgspec.msgpack.encode(worker.TaskAnswer(b"1"))) == b"1"
+    connected = dask.connect(dask.ClusterAddress(cluster.address, None, 1), STARTS_SECONDS)
+    assert connected._unpack_answer(msgspec.msgpack.encode(worker.TaskAnswer(b"1"))) == b"1"
     with pytest.raises(ExecutorLost, match=said):
-        cluster._unpack_answer(data)
+        connected._unpack_answer(data)
 
 
 def test_an_object_of_a_worker_is_not_unpickled(
-    shared: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flag = tmp_path / "unpickled"
-    backend = joined(shared)
+    backend = joined(cluster)
     monkeypatch.setattr(connection, "work", return_trap)
     lost = backend.start().submit(remote(slow), Block(str(flag), 0, 1, b"\n"))
     with pytest.raises(ExecutorLost, match="is lost: TypeError"):
@@ -142,8 +118,8 @@ def test_an_object_of_a_worker_is_not_unpickled(
     assert not flag.exists()
 
 
-def test_a_task_runs_again_whatever_it_said_before(shared: Machines, tmp_path: Path) -> None:
-    rows, backend = tmp_path / "rows.jsonl", joined(shared)
+def test_a_task_runs_again_whatever_it_said_before(cluster: Machines, tmp_path: Path) -> None:
+    rows, backend = tmp_path / "rows.jsonl", joined(cluster)
     for text in (b"{}\n", b"{ }\n"):
         rows.write_bytes(text)
         tasks = [Block(str(rows), 0, len(text), b"")]
@@ -152,11 +128,11 @@ def test_a_task_runs_again_whatever_it_said_before(shared: Machines, tmp_path: P
 
 
 def test_a_task_that_is_given_up_takes_no_other_with_it(
-    shared: Machines, monkeypatch: pytest.MonkeyPatch
+    cluster: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    joined(shared)
-    cluster = dask.connect(dask.ClusterAddress(shared.address, None, 1), 1)
-    client = cluster._client
+    joined(cluster)
+    connected = dask.connect(dask.ClusterAddress(cluster.address, None, 1), 1)
+    client = connected._client
     fetch = client._gather_remote
 
     async def slowly(*arguments: Any) -> Any:
@@ -167,32 +143,38 @@ def test_a_task_that_is_given_up_takes_no_other_with_it(
     fetching = threading.Event()
     monkeypatch.setattr(client, "_gather_remote", slowly)
     function = remote(slow)
-    first, second = (cluster.submit(run_remote, function.encode(block)) for block in blocks(2))
+    first, second = (connected.submit(run_remote, function.encode(block)) for block in blocks(2))
     assert fetching.wait(STARTS_SECONDS)
     first.cancel()
     assert second.result(STARTS_SECONDS) == b"\x01"
 
 
 def test_what_a_dead_worker_left_is_done_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    cluster: Machines,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     seen = tmp_path / "seen"
     seen.mkdir()
+    dask.leave()
     monkeypatch.setattr(connection, "WATCH_SECONDS", 0.1)
-    with machines(tmp_path, 2) as cluster:
-        backend = joined(cluster)
-        wait_for(lambda: backend.window >= 2 * backend.look_ahead)
-        results = run_in_order(backend, remote(noted, str(seen)), blocks(30))
-        assert [next(results) for _ in range(4)] == [0, 1, 2, 3]
-        cluster.workers[0].kill()
-        assert list(results) == list(range(4, 30))
+    cluster.workers.append(cluster.add())
+    backend = joined(cluster)
+    wait_for(lambda: backend.window >= len(cluster.workers) * backend.look_ahead)
+    results = run_in_order(backend, remote(noted, str(seen)), blocks(30))
+    assert [next(results) for _ in range(4)] == [0, 1, 2, 3]
+    ids = {cluster.kill_worker(), *(process.pid for process in cluster.workers)}
+    assert list(results) == list(range(4, 30))
     by = {name.name.partition("-")[2] for name in seen.iterdir()}
-    assert by == {str(process.pid) for process in cluster.workers}
+    assert by == set(map(str, ids))
     (notice,) = {one.message for one in caplog.records if one.name == "evalstream"}
     assert re.search(r"lost 1 worker \(tcp://127\S+\); their runs are checked again", notice)
 
 
-def test_a_cluster_is_started_here_and_names_what_kills_its_workers() -> None:
+def test_a_cluster_is_started_here_and_names_what_kills_its_workers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from dask import config
 
     def named(block: Block, error: WorkerLost) -> str:
@@ -200,7 +182,10 @@ def test_a_cluster_is_started_here_and_names_what_kills_its_workers() -> None:
 
     # An address in the configuration of Dask is not used.
     elsewhere = {"scheduler-address": "tcp://127.0.0.1:9"}
-    with config.set({"distributed.scheduler.allowed-failures": 0, **elsewhere}):
+    # A fork has Dask loaded, which takes a new process three seconds.
+    method = {"distributed.worker.multiprocessing-method": "spawn" if is_deep() else "forkserver"}
+    monkeypatch.setattr("distributed.utils._forkserver_preload_set", True)
+    with config.set({"distributed.scheduler.allowed-failures": 0, **elsewhere, **method}):
         backend = dask.backend(workers=1, timeout=STARTS_SECONDS)
         try:
             results = list(run_in_order(backend, remote(deadly), blocks(9), named))
@@ -211,66 +196,57 @@ def test_a_cluster_is_started_here_and_names_what_kills_its_workers() -> None:
     assert "died on each attempt to check the rows in bytes 5 to 6" in str(results[5])
 
 
-def driver_of(address: str) -> subprocess.Popen[str]:
-    """Start a driver that prints results and what ends them."""
-    return subprocess.Popen(
-        [sys.executable, "-c", DRIVER, address],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
+def finish_driver(
+    cluster: Machines, folder: Path, act: Callable[[ForkServerProcess], None]
+) -> list[str]:
+    """Do something once a driver has its first result, and return the lines of its output."""
+    out, errors = folder / "out", folder / "errors"
+    driver = fork(drive, cluster.address, out=out, errors=errors)
+    wait_for(lambda: out.exists() and out.read_text())
+    act(driver)
+    driver.join(ENDS_SECONDS)
+    assert (driver.exitcode, errors.read_text()) == (0, "")
+    return out.read_text().splitlines()
 
 
 @pytest.mark.deep
 def test_a_lost_scheduler_ends_the_work_in_time_and_without_noise(tmp_path: Path) -> None:
-    with machines(tmp_path, 2) as cluster, driver_of(cluster.address) as driver:
-        assert driver.stdout is not None
-        assert [driver.stdout.readline() for _ in range(3)] == ["0\n", "1\n", "2\n"]
-        cluster.scheduler.kill()
-        out, err = driver.communicate(timeout=ENDS_SECONDS)
-    last = out.splitlines()[-1]
-    assert last.startswith(f"lost: the Dask scheduler at {cluster.address} is lost: ")
-    assert err == ""
+    with machines(tmp_path, 2) as cluster:
+        lines = finish_driver(cluster, tmp_path, lambda _: cluster.scheduler.kill())
+    assert lines[-1].startswith(f"lost: the Dask scheduler at {cluster.address} is lost: ")
 
 
-def test_a_signal_lets_what_is_under_way_end(shared: Machines) -> None:
-    with driver_of(shared.address) as driver:
-        assert driver.stdout is not None
-        assert driver.stdout.readline() == "0\n"
-        driver.terminate()
-        out, err = driver.communicate(timeout=ENDS_SECONDS)
-    *results, last = out.splitlines()
+def test_a_signal_lets_what_is_under_way_end(cluster: Machines, tmp_path: Path) -> None:
+    *results, last = finish_driver(cluster, tmp_path, lambda driver: driver.terminate())
     assert last == "stopped: SIGTERM"
     numbers = [int(result) for result in results]
-    assert numbers == list(range(numbers[0], numbers[-1] + 1))
+    assert numbers == list(range(len(numbers)))
     assert numbers[-1] < 100
-    assert err == ""
 
 
 def test_a_scheduler_that_does_not_answer_is_lost(
-    shared: Machines, monkeypatch: pytest.MonkeyPatch
+    cluster: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dask.leave()
     monkeypatch.setattr(connection, "WATCH_SECONDS", 0.1)
     monkeypatch.setattr(connection, "ANSWER_TIMEOUT_SECONDS", 1.0)
-    backend = joined(shared)
+    backend = joined(cluster)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connection, "ANSWER_TIMEOUT_SECONDS", 0.0)
         with pytest.raises(ExecutorLost, match="is lost: TimeoutError"):
             list(run_in_order(backend, remote(slow), blocks(400)))
     monkeypatch.undo()
-    assert list(run_in_order(joined(shared), remote(slow), blocks(2))) == [0, 1]
+    assert list(run_in_order(joined(cluster), remote(slow), blocks(2))) == [0, 1]
 
 
 def test_a_worker_of_another_version_is_refused(
-    shared: Machines, monkeypatch: pytest.MonkeyPatch
+    cluster: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dask.leave()
     monkeypatch.setattr(worker, "__version__", "0.0.1")
     said = r"the worker tcp://127\S+ has evalstream \S+, but the driver has evalstream 0\.0\.1; "
     with pytest.raises(ExecutorLost, match=said):
-        joined(shared)
+        joined(cluster)
 
 
 def test_a_worker_that_cannot_run_evalstream_is_refused() -> None:
@@ -280,19 +256,19 @@ def test_a_worker_that_cannot_run_evalstream_is_refused() -> None:
 
 
 def test_a_worker_that_comes_later_is_asked_by_its_first_task(
-    shared: Machines, monkeypatch: pytest.MonkeyPatch
+    cluster: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backend = joined(shared)
-    cluster = dask.connect(dask.ClusterAddress(shared.address, None, 1), 1)
-    monkeypatch.setitem(cluster._versions, "evalstream", "0.0.0")
+    backend = joined(cluster)
+    connected = dask.connect(dask.ClusterAddress(cluster.address, None, 1), 1)
+    monkeypatch.setitem(connected._versions, "evalstream", "0.0.0")
     with pytest.raises(ExecutorLost, match=r"the worker tcp://\S+ has evalstream \S+, but"):
         list(run_in_order(backend, remote(slow), blocks(3)))
 
 
 def test_a_worker_without_the_folder_of_the_driver_is_refused(
-    shared: Machines, monkeypatch: pytest.MonkeyPatch
+    cluster: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backend = joined(shared)
+    backend = joined(cluster)
     with monkeypatch.context() as patch:
         patch.setattr(os, "getcwd", lambda: "/no/such/folder")
         lost = backend.start().submit(remote(slow), blocks(1)[0])
@@ -301,17 +277,17 @@ def test_a_worker_without_the_folder_of_the_driver_is_refused(
 
 
 def test_relative_paths_begin_where_the_driver_is(
-    shared: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "rows.jsonl").write_bytes(b"{}\n")
-    backend = joined(shared)
+    backend = joined(cluster)
     monkeypatch.chdir(tmp_path)
     tasks = [Block("rows.jsonl", 0, 3, b"")]
     assert list(run_in_order(backend, remote(file_content), tasks)) == [b"{}\n"]
 
 
-def test_who_waits_for_a_cluster_that_is_left_is_told(shared: Machines) -> None:
-    results = run_in_order(joined(shared), remote(slow), blocks(30))
+def test_who_waits_for_a_cluster_that_is_left_is_told(cluster: Machines) -> None:
+    results = run_in_order(joined(cluster), remote(slow), blocks(30))
     assert next(results) == 0
     dask.leave()
     with pytest.raises(

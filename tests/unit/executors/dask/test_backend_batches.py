@@ -1,14 +1,12 @@
 """Batches on a Dask cluster: the same report, whoever dies meanwhile, and nothing passed unseen."""
 
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from comparable import said
-from dask_cluster import STARTS_SECONDS, Machines, environment, machines, needs_dask
+from dask_cluster import STARTS_SECONDS, Machines, machines, needs_dask
+from dask_machine import fork, run_program
 from depth import deep
 from rows import bytes_of, sound_rows, write_run
 
@@ -26,13 +24,6 @@ from evalstream.reporters.summary import total_lines
 pytestmark = needs_dask
 
 RUNS = 16
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
-    """A scheduler and two workers that live for all tests which do not kill the scheduler."""
-    with machines(tmp_path_factory.mktemp("cluster"), 2) as started:
-        yield started
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +78,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(
     folder: Path, cluster: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.workers.append(cluster.add())
-    after(3, cluster.workers[0].kill, monkeypatch)
+    after(3, cluster.kill_worker, monkeypatch)
     assert said(check(folder, cluster)) == said(evalstream.check(folder, jobs=1))
 
 
@@ -155,14 +146,13 @@ def test_a_scheduler_that_is_lost_passes_nothing_and_keeps_what_was_done(
 
 
 def test_a_part_that_was_written_after_a_loss_is_not_merged(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, cluster: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part = tmp_path / "part.jsonl"
-    with machines(tmp_path, 1) as started, monkeypatch.context() as patch:
-        after(4, started.scheduler.kill, patch)
-        with Output(str(part)) as output:
-            reporter = PartReporter(output)
-            report = check(folder, started, shard="1/1", reporter=reporter, outputs=[part])
+    after(4, dask.leave, monkeypatch)
+    with Output(str(part)) as output:
+        reporter = PartReporter(output)
+        report = check(folder, cluster, shard="1/1", reporter=reporter, outputs=[part])
     assert report.exit_code == 3
     with pytest.raises(CannotCheck, match="was stopped before its last run; run it again"):
         evalstream.merge([part])
@@ -178,27 +168,17 @@ def test_a_scheduler_that_is_not_there_is_said_so(
     assert "cannot be reached" in (report.totals.lost or "")
 
 
-IMPATIENT = """
-from evalstream.executors.dask import backend
-backend.backend.__kwdefaults__["timeout"] = 0.5
-from evalstream.__main__ import main
-main()
-"""
-"""The program, which does not wait long for a scheduler."""
-
-
-@pytest.mark.parametrize("command", [("--output", "report.txt"), deep(("--quiet",)), deep(())])
+@pytest.mark.parametrize("options", [("--output", "report.txt"), deep(("--quiet",)), deep(())])
 def test_a_loss_is_on_stderr_at_once(
-    folder: Path, command: tuple[str, ...], tmp_path: Path
+    folder: Path, options: tuple[str, ...], tmp_path: Path
 ) -> None:
-    call = [sys.executable, "-c", IMPATIENT, "check", "data", "--executor", "dask"]
-    call += ["--dask-address", "tcp://127.0.0.1:9", *command]
-    done = subprocess.run(
-        call, check=False, capture_output=True, text=True, env=environment(), timeout=120
-    )
-    assert done.returncode == 3
-    first = done.stderr.splitlines()[0]
+    words = ["check", "data", "--executor", "dask", "--dask-address", "tcp://127.0.0.1:9", *options]
+    out, errors = tmp_path / "out", tmp_path / "errors"
+    done = fork(run_program, str(tmp_path), words, out=out, errors=errors)
+    done.join(STARTS_SECONDS)
+    assert done.exitcode == 3
+    first = errors.read_text().splitlines()[0]
     assert first.startswith("evalstream: the Dask scheduler at tcp://127.0.0.1:9 cannot be reached")
     assert first.endswith(f"; {RUNS} of {RUNS} runs NOT CHECKED")
-    shown = Path("report.txt").read_text() if "--output" in command else done.stdout
+    shown = (tmp_path / "report.txt" if "--output" in options else out).read_text()
     assert f"{RUNS} of {RUNS} runs NOT CHECKED: the Dask scheduler" in shown

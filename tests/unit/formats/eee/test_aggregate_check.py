@@ -55,7 +55,7 @@ def changed() -> Iterator[Any]:
             yield document
 
 
-@pytest.mark.parametrize("version", some(versions.DECLARED, 3))
+@each("version", some(versions.DECLARED, 3))
 def test_the_quick_checks_accept_the_valid_aggregates_without_infinite_numbers(
     version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

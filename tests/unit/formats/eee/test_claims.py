@@ -1203,7 +1203,7 @@ def test_results_that_only_figures_distinguish_may_be_over_parts_of_the_rows(
     assert report.counts == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("names", "row_name"),
     [
         (["accuracy on sums for scorer match"], "somewhere/else"),

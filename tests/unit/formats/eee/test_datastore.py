@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import PAIRS
@@ -64,7 +65,7 @@ def told(path: str, **settings: Any) -> list[tuple[Severity, str | None, Any, An
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("identity", "developer", "expected"),
     [
         ("acme/acorn-7b", None, ("acme", "acorn-7b")),
@@ -92,7 +93,7 @@ def test_an_identity_addresses_a_directory(
     assert derive_address(identity, developer) == Address(*expected)
 
 
-@pytest.mark.parametrize(
+@each(
     ("identity", "developer", "member", "reason"),
     [
         ("", "acme", "id", "is empty"),
@@ -129,7 +130,7 @@ def test_an_identity_that_addresses_none_says_why(
 
 
 @pytest.mark.parametrize("profile", [DEFAULT, DATASTORE])
-@pytest.mark.parametrize(
+@each(
     ("folder", "model_info"),
     [
         ("acme/acorn-7b", {}),
@@ -149,7 +150,7 @@ def test_a_file_in_its_models_directory_is_fine(
     assert "ES901" not in report.counts
 
 
-@pytest.mark.parametrize(
+@each(
     ("folder", "model_info", "addressed"),
     [
         ("acme/acorn-70b", {}, "acme/acorn-7b"),
@@ -171,7 +172,7 @@ def test_a_file_in_another_directory_is_found(
     assert evalstream.check(path, select=("ES910",), profile=DATASTORE).exit_code == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("model_info", "pointer", "found"),
     [
         ({"id": "acme//acorn"}, "/model_info/id", "acme//acorn"),
@@ -194,7 +195,7 @@ def test_what_has_the_wrong_type_is_left_to_the_schema(model_info: dict[str, Any
     assert "ES202" in evalstream.check(path).counts
 
 
-@pytest.mark.parametrize(
+@each(
     ("folder", "name"),
     [
         ("runs/bench/acme/birch-7b", UUID),
@@ -229,7 +230,7 @@ def test_rows_of_a_pair_are_not_told_of_again() -> None:
     assert [os.path.relpath(finding.file) for finding in report] == [str(folder / PAIR.name)]
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "https://host/resolve/main/data/c/acme/acorn%207b/{}.json",
@@ -247,7 +248,7 @@ def test_a_percent_sign_in_a_key_is_one() -> None:
     assert parse_path(f"s3://bucket/data/c/acme/a%20b/{UUID}.json").folders[-1] == "a%20b"
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "uuid"),
     [
         (f"data/c/d/m/{UUID}.json", UUID),
@@ -290,7 +291,7 @@ def test_a_place_follows_from_the_model() -> None:
     assert place_for("c", "gpt2", "openai") == TargetPlace("c", "openai", "gpt2")
 
 
-@pytest.mark.parametrize(
+@each(
     ("collection", "model", "developer", "reason"),
     [
         ("a/b", "acme/x", None, "cannot be a folder"),

@@ -167,7 +167,7 @@ def test_one_row_with_two_references_settles_the_recipe(
     assert told(report) == {("ES402", "info")}
 
 
-@pytest.mark.parametrize("place", [0, 5, PROBED_ROWS + 20])
+@each("place", [0, 5, PROBED_ROWS + 20])
 def test_one_reference_more_than_was_hashed_is_a_wrong_hash(tmp_path: Path, place: int) -> None:
     rows = [hashed(row, "concat") for row in sound_rows("0.3.0", PROBED_ROWS + 30)]
     rows[place]["input"]["reference"].append("also right")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from corpus import lay_out_store, needs_corpus
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import PAIRS
@@ -91,14 +92,14 @@ OTHERS: dict[str, Change] = {
 }
 
 
-@pytest.mark.parametrize("name", COPIES)
+@each("name", COPIES)
 def test_copies_of_a_record_are_the_same(name: str) -> None:
     document = record()
     COPIES[name](document)
     assert record_digest(document) == record_digest(record())
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@each("name", OTHERS)
 def test_other_records_are_not(name: str) -> None:
     document = record()
     OTHERS[name](document)
@@ -155,7 +156,7 @@ def test_order_does_not_count_and_everything_else_does(one: Any, other: Any, cha
     assert (digests[0] == digests[1]) == (sorted_text(one) == sorted_text(other))
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [([["a"], ["b"]], [["a", "b"]]), ([[1, 2], [3]], [[1, 3], [2]]), ([], [[]]), ([{}], [[]])],
 )
@@ -170,7 +171,7 @@ def test_a_document_is_not_changed() -> None:
     assert document == kept
 
 
-@pytest.mark.parametrize("name", COPIES)
+@each("name", COPIES)
 @pytest.mark.parametrize(
     ("profile", "severity"), [(DEFAULT, Severity.WARNING), (DATASTORE, Severity.ERROR)]
 )
@@ -186,7 +187,7 @@ def test_the_same_record_twice_is_an_error_in_a_datastore(
     assert [run.verdict == "failed" for run in report.runs] == [False, bool(report.exit_code)]
 
 
-@pytest.mark.parametrize("name", ["score", "model", "a result less"])
+@each("name", ["score", "model", "a result less"])
 @pytest.mark.parametrize("profile", [DEFAULT, DATASTORE])
 def test_a_uuid_of_two_records_is_found(name: str, profile: str) -> None:
     first, second = f"{FOLDER}/{UUID}.json", f"data/tiny-arithmetic/acme/birch-7b/{UUID}.json"
@@ -208,7 +209,7 @@ def test_both_layouts_of_a_store_are_compared() -> None:
     assert told("ES903") == [(FLAT, Severity.WARNING, f"{FOLDER}/{UUID}.json")]
 
 
-@pytest.mark.parametrize("name", COPIES)
+@each("name", COPIES)
 def test_where_the_content_is_the_same_only_the_copy_is_told_of(name: str) -> None:
     put(f"a/{UUID}.json")
     put(f"b/{UUID}.json", COPIES[name])
@@ -240,7 +241,7 @@ def test_the_case_of_a_uuid_does_not_matter() -> None:
     assert [file for file, *_ in told("ES906", ["a", "b"])] == [f"b/{UUID.upper()}.json"]
 
 
-@pytest.mark.parametrize("name", ["aggregate.json", "results_0001.json", f"0.2.0-{UUID}.json"])
+@each("name", ["aggregate.json", "results_0001.json", f"0.2.0-{UUID}.json"])
 def test_other_names_may_stand_in_several_folders(name: str) -> None:
     put(f"a/{name}")
     put(f"b/{name}", rescored)

@@ -181,14 +181,14 @@ LM_EVAL: dict[str, tuple[str, Callable[[Pair], None]]] = {
 """Changes of a pair from lm-eval, with the code that must be reported."""
 
 
-@pytest.mark.parametrize("name", INSPECT)
+@each("name", INSPECT)
 def test_a_change_of_a_pair_from_inspect_is_found(name: str, inspect: Pair, tmp_path: Path) -> None:
     code, change = INSPECT[name]
     change(inspect)
     assert about_source(inspect.check(tmp_path)) == ({code} if code else set())
 
 
-@pytest.mark.parametrize("name", LM_EVAL)
+@each("name", LM_EVAL)
 def test_a_change_of_a_pair_from_lm_eval_is_found(name: str, lm_eval: Pair, tmp_path: Path) -> None:
     code, change = LM_EVAL[name]
     change(lm_eval)
@@ -448,7 +448,7 @@ def test_rows_alone_are_compared(inspect: Pair, tmp_path: Path) -> None:
     assert run.checked[0].is_ok
 
 
-@pytest.mark.parametrize("odd", some([[["x"]], {"a": None}, "x", 1e308, float("nan"), None, -1], 3))
+@each("odd", some([[["x"]], {"a": None}, "x", 1e308, float("nan"), None, -1], 3))
 def test_odd_values_of_a_log_end_in_a_verdict(odd: Any, inspect: Pair, tmp_path: Path) -> None:
     assert inspect.log is not None
     sample = inspect.log["samples"][0]

@@ -197,7 +197,7 @@ def test_instances_give_the_clusters_that_records_lack(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["log.jsonl", "log.json", "log.jsonl.gz"])
+@each("name", ["log.jsonl", "log.json", "log.jsonl.gz"])
 def test_the_responses_of_records_are_read_again(tmp_path: Path, name: str) -> None:
     (tmp_path / "input.json").write_text(json.dumps(INPUT))
     text = json.dumps(LOG) if name == "log.json" else "".join(json.dumps(o) + "\n" for o in LOG)

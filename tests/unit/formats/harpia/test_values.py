@@ -124,9 +124,7 @@ def test_a_tie_may_be_rounded_to_either_side(score: str, written: float) -> None
     assert judge_rounded(score, written) is State.OPEN
 
 
-@pytest.mark.parametrize(
-    ("score", "written"), [("0.00007", 0.00009), ("0.00010", 0.00008), ("0.0000849", 0.00009)]
-)
+@each(("score", "written"), [("0.00007", 0.00009), ("0.00010", 0.00008), ("0.0000849", 0.00009)])
 def test_a_score_beyond_the_tie_is_refuted(score: str, written: float) -> None:
     assert judge_rounded(score, written) is State.REFUTED
 

@@ -41,7 +41,7 @@ def edit(path: str, act: Callable[[Any], Any]) -> None:
     """Change a JSON document in place, or replace it with what `act` returns."""
     value = json.loads(Path(path).read_bytes())
     found = act(value)
-    Path(path).write_text(json.dumps(value if found is None else found, indent=2))
+    Path(path).write_text(json.dumps(value if found is None else found))
 
 
 def check(*paths: str, **options: Any) -> Report:
@@ -88,7 +88,7 @@ def score(entries: list[Any], place: int, name: str, *values: float) -> None:
 
 
 @pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("path", [".", ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
+@each("path", [".", ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
 def test_any_document_stands_for_its_run(path: str, strict: bool) -> None:
     report = check(path, strict=strict)
     (run,) = report.runs
@@ -122,7 +122,7 @@ def test_files_of_summaries_are_no_documents_of_a_run() -> None:
 OTHER_SHAPES = ["", "[]", "{}", "3", "null", '"x"', '{"a": 1}', '[{"instance_id": 1']
 
 
-@pytest.mark.parametrize("document", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
+@each("document", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
 @pytest.mark.parametrize("text", [*some(OTHER_SHAPES, 3), "cut", "twice"])
 def test_a_document_of_another_shape_belongs_to_the_run_of_its_folder(
     document: str, text: str
@@ -155,7 +155,7 @@ def test_a_summary_with_the_name_of_the_requests_is_no_pass() -> None:
 MEMBERS = ["count", "sum", "sum_squared", "min", "max", "mean", "variance", "stddev"]
 
 
-@pytest.mark.parametrize("member", MEMBERS)
+@each("member", MEMBERS)
 def test_every_member_of_a_statistic_is_held(member: str) -> None:
     edit(STATISTICS, lambda stats: stats[7].update({member: 3}))
     report = check()
@@ -163,7 +163,7 @@ def test_every_member_of_a_statistic_is_held(member: str) -> None:
     assert codes(report) <= {"HLM102", "HLM401"}
 
 
-@pytest.mark.parametrize("member", MEMBERS)
+@each("member", MEMBERS)
 def test_every_member_of_an_instance_s_statistic_is_held(member: str) -> None:
     edit(ENTRIES, lambda entries: entries[3]["stats"][3].pop("x", None))
     edit(ENTRIES, lambda entries: entries[3]["stats"][1].update({member: 3}))
@@ -172,7 +172,7 @@ def test_every_member_of_an_instance_s_statistic_is_held(member: str) -> None:
     assert "HLM102" in codes(report)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         named("exact_match"),
@@ -314,7 +314,7 @@ def recompute_without(worst: int) -> int:
     """Drop an unperturbed instance and its copy, and compute exact_match again."""
     entries = json.loads(Path(ENTRIES).read_bytes())
     kept = [one for one in entries if one["instance_id"] != f"id{worst}"]
-    Path(ENTRIES).write_text(json.dumps(kept, indent=2))
+    Path(ENTRIES).write_text(json.dumps(kept))
     return len(kept)
 
 
@@ -350,8 +350,8 @@ def raise_score(act: Callable[[list[Any], dict[str, Any]], None]) -> Report:
     score(entries, place, "exact_match", 1)
     score(entries, place + 1, "exact_match", 1)
     act(entries[place : place + 2], state)
-    Path(ENTRIES).write_text(json.dumps(entries, indent=2))
-    Path(STATE).write_text(json.dumps(state, indent=2))
+    Path(ENTRIES).write_text(json.dumps(entries))
+    Path(STATE).write_text(json.dumps(state))
 
     def follow(stats: list[Any]) -> None:
         for one in stats:
@@ -415,7 +415,7 @@ def test_encrypted_texts_leave_the_answers_unscored() -> None:
     assert (codes(report), report.runs[0].verdict) == (set(), "unconfirmed")
 
 
-@pytest.mark.parametrize(
+@each(
     ("act", "code", "severity"),
     [
         (drop_basic, "HLM202", "ERROR"),
@@ -445,7 +445,7 @@ def map_outputs(document: dict[str, Any]) -> None:
     document["adapter_spec"]["output_mapping_pattern"] = "(.*)"
 
 
-@pytest.mark.parametrize("act", [rename_class, forget_metric])
+@each("act", [rename_class, forget_metric])
 def test_a_score_is_held_against_the_answer_whatever_the_run_declares(
     act: Callable[[dict[str, Any]], None],
 ) -> None:
@@ -476,9 +476,7 @@ def test_one_request_is_not_of_one_reference_of_several(name: str, value: Any) -
     assert report.runs[0].remark == "no answer was scored again by exact_match"
 
 
-@pytest.mark.parametrize(
-    ("name", "fewer"), [("BasicReferenceMetric", 0), ("BasicReferenceMetric", 1), ("Other", 0)]
-)
+@each(("name", "fewer"), [("BasicReferenceMetric", 0), ("BasicReferenceMetric", 1), ("Other", 0)])
 def test_several_requests_of_an_instance_are_sound_where_each_has_a_reference(
     name: str, fewer: int
 ) -> None:
@@ -703,7 +701,7 @@ def test_requests_to_another_model_are_found() -> None:
     assert finding.line is not None
 
 
-@pytest.mark.parametrize(
+@each(
     ("setting", "value", "method"),
     [
         ("model_deployment", "acme/oak-7b", "language_modeling"),
@@ -731,7 +729,7 @@ def test_requests_have_the_settings_of_the_adapter(
     assert found == [f"/request_states/{at}/request/{setting}" for at in range(number)]
 
 
-@pytest.mark.parametrize("letters", ["BACD", "ABDC", "BCDE"])
+@each("letters", ["BACD", "ABDC", "BCDE"])
 def test_exchanged_letters_of_choices_are_found(letters: str) -> None:
     """With them another answer is right, and all scores may follow."""
     mapping = dict(zip(letters, "0123", strict=True))
@@ -741,7 +739,7 @@ def test_exchanged_letters_of_choices_are_found(letters: str) -> None:
     assert finding.expected == {"A": "0", "B": "1", "C": "2", "D": "3"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("letters", "adapter"),
     [
         ("ABCD", {"reference_prefix": "(a) "}),
@@ -813,7 +811,7 @@ def test_ids_may_be_numbers() -> None:
     assert (report.exit_code, codes(report)) == (0, set())
 
 
-@pytest.mark.parametrize("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC])
+@each("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC])
 def test_a_key_that_stands_twice_is_found_in_every_document(path: str) -> None:
     text = Path(path).read_text()
     keys = {ENTRIES: '"count": 1,', STATISTICS: '"count": 1,', STATE: '"success": true,'}
@@ -823,7 +821,7 @@ def test_a_key_that_stands_twice_is_found_in_every_document(path: str) -> None:
     assert (report.exit_code, codes(report)) == (1, {"ES107"})
 
 
-@pytest.mark.parametrize("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
+@each("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
 @pytest.mark.parametrize("share", [0.0, deep(0.001), 0.3, deep(0.7), 0.999])
 def test_a_file_that_breaks_off_never_passes(path: str, share: float) -> None:
     data = Path(path).read_bytes()
@@ -833,7 +831,7 @@ def test_a_file_that_breaks_off_never_passes(path: str, share: float) -> None:
     assert codes(check(".")) or share == 0.0
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     ["NaN", "1e999", "-1", "true", "null"]
     + [deep(one) for one in ("Infinity", "-Infinity", "1" * 400, '"1"', "[]")],
@@ -854,7 +852,7 @@ EMPTY = {(ENTRIES, "[]"), (STATISTICS, "[]"), (ENTRIES, "\ufeff[]"), (RUN_SPEC, 
 
 
 @pytest.mark.parametrize("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC])
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "[" * 5000,

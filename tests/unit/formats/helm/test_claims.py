@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -42,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     stats = json.loads((root / "stats.json").read_bytes())
     stats += [statistic(name, value) for name, value in measure_calibration(answers).items()]
     stats.append(statistic("platt_coef", 0.7))
-    (root / "stats.json").write_text(json.dumps(stats, indent=2))
+    (root / "stats.json").write_text(json.dumps(stats))
     return root
 
 
@@ -57,13 +58,13 @@ def test_figures_that_follow_from_the_answers_are_claims(folder: Path) -> None:
     assert states(folder) == dict.fromkeys(FIGURES, "confirmed") | {"platt_coef": "open"}
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@each("figure", FIGURES)
 def test_a_figure_that_was_changed_is_refuted(folder: Path, figure: str) -> None:
     path = folder / "stats.json"
     stats = json.loads(path.read_bytes())
     place = next(at for at, one in enumerate(stats) if one["name"]["name"] == figure)
     stats[place] = statistic(figure, stats[place]["mean"] + 0.001)
-    path.write_text(json.dumps(stats, indent=2))
+    path.write_text(json.dumps(stats))
     assert states(folder)[figure] == "refuted"
 
 
@@ -79,7 +80,7 @@ def test_figures_are_those_of_the_package() -> None:
     assert measure_calibration(answers) == pytest.approx(OF_THE_PACKAGE, abs=1e-12)
 
 
-@pytest.mark.parametrize("outcomes", [(1, 1, 1), (0, 0, 0), (0, 1, 1)])
+@each("outcomes", [(1, 1, 1), (0, 0, 0), (0, 1, 1)])
 def test_scaling_leaves_no_error_where_all_answers_are_alike(outcomes: tuple[int, ...]) -> None:
     found = measure_calibration(list(zip((0.2, 0.5, 0.8), outcomes, strict=True)))
     alike = {"platt_ece_10_bin": 0.0, "platt_ece_1_bin": 0.0} if len({*outcomes}) == 1 else {}

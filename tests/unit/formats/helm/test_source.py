@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -28,7 +29,7 @@ def opened(path: Path, *names: str) -> HelmSource:
     return found
 
 
-@pytest.mark.parametrize("path", [RUN, RUN / "stats.json", RUN / "scenario_state.json"])
+@each("path", [RUN, RUN / "stats.json", RUN / "scenario_state.json"])
 def test_a_run_is_opened_by_its_folder_or_a_file(path: Path) -> None:
     with closing(opened(path)) as log:
         samples = list(log.samples())
@@ -64,7 +65,7 @@ def test_results_are_the_first_statistics_of_each_id() -> None:
     assert all(one.is_required for one in results.values())
 
 
-@pytest.mark.parametrize("model", [["acme/acorn-7b"], [[]], 7])
+@each("model", [["acme/acorn-7b"], [[]], 7])
 def test_a_model_that_is_no_text_is_none(model: Any, tmp_path: Path) -> None:
     shutil.copytree(RUN, tmp_path / "run")
     path = tmp_path / "run" / "run_spec.json"

@@ -65,7 +65,7 @@ def test_the_first_of_two_items_with_one_id_is_found_by_it() -> None:
     assert found.by_id[ITEMS[0]["id"]] == ITEMS[0]
 
 
-@pytest.mark.parametrize("version", [None, "0.16.0", "0.17.7"])
+@each("version", [None, "0.16.0", "0.17.7"])
 def test_the_hash_is_that_of_the_whole(version: str | None) -> None:
     for document in (DOCUMENT, {**DOCUMENT, "items": []}, {**DOCUMENT, "targets": ["weather"]}):
         found = compact(document)

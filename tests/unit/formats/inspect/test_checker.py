@@ -654,7 +654,7 @@ def test_an_output_that_no_event_recorded_is_found(
     assert found(written(log, tmp_path, "json")) == dict.fromkeys(expected, "error") | unlike
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "codes"),
     [("completion", {"INS212"}), ("choice", {"INS212", "INS215"}), ("message", {"INS215"})],
 )
@@ -721,7 +721,7 @@ def test_a_status_of_success_over_too_many_errors_is_found(allowed: Any, tmp_pat
     assert found(written(_failed(allowed), tmp_path, "json"))["INS105"] == "error"
 
 
-@pytest.mark.parametrize("allowed", [False, 2, 0.5])
+@each("allowed", [False, 2, 0.5])
 def test_errors_that_the_configuration_allows_are_no_failure(allowed: Any, tmp_path: Path) -> None:
     assert found(written(_failed(allowed), tmp_path, "json")) == {"INS211": "warning"}
 

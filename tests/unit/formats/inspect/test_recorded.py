@@ -1003,7 +1003,7 @@ def test_no_name_of_a_release_hides_a_score_that_was_turned(
     assert "INS218" in errors(log, tmp_path)
 
 
-@pytest.mark.parametrize("change", [_scorer_of_ones_own, _other_options, _early_release])
+@each("change", [_scorer_of_ones_own, _other_options, _early_release])
 def test_a_score_that_cannot_be_given_again_is_left_alone(
     change: Callable[[Log], None], tmp_path: Path
 ) -> None:
@@ -1118,7 +1118,7 @@ def test_calls_that_no_sample_counts_are_found(tmp_path: Path) -> None:
     assert "INS217" not in errors(log, tmp_path)
 
 
-@pytest.mark.parametrize(
+@each(
     ("scorer", "shown", "is_found"),
     [
         ("model_graded_qa", "GRADE: C", True),
@@ -1140,7 +1140,7 @@ def test_a_grade_is_the_one_that_the_model_gave(
     assert found == [f"/samples/0/scores/{scorer}/metadata/grading/0/content"] * is_found
 
 
-@pytest.mark.parametrize(
+@each(
     ("invalidated", "of_sample", "is_found"),
     [(True, False, True), (False, True, True), (False, False, False)],
 )

@@ -67,7 +67,7 @@ class Log:
             self.path(name).write_text(lines, encoding="utf-8")
             self.document["task_hashes"][name] = task_hash(rows)
         results = self.folder / RESULTS.name
-        results.write_text(json.dumps(self.document, indent=2), encoding="utf-8")
+        results.write_text(json.dumps(self.document), encoding="utf-8")
         named = self.folder if task is None else self.path(task)
         return evalstream.check(named, **options)
 
@@ -90,7 +90,7 @@ def set_mean(log: Log, task: str, metric: str, name: str = "none") -> None:
     log.figure(task, f"{metric}_stderr,{name}", square**0.5)
 
 
-@pytest.mark.parametrize("task", [task for task in TASKS if task != "own"])
+@each("task", [task for task in TASKS if task != "own"])
 def test_each_task_of_the_log_passes_strictly(task: str, log: Log) -> None:
     report = log.check(task, fail_on=Severity.WARNING)
     (run,) = report.runs
@@ -147,7 +147,7 @@ FIGURES: dict[str, tuple[str, str, Any, str]] = {
 """Figures that are forged, and the code of the error."""
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@each("name", FIGURES)
 def test_a_forged_figure_is_refuted(name: str, log: Log) -> None:
     task, key, value, code = FIGURES[name]
     log.figure(task, key, value)
@@ -266,7 +266,7 @@ ROWS: dict[str, tuple[str, Callable[[Log], object], str]] = {
 """Rows that are forged with their figures, and the code of the error."""
 
 
-@pytest.mark.parametrize("name", ROWS)
+@each("name", ROWS)
 def test_a_forged_row_is_refuted(name: str, log: Log) -> None:
     task, forge, code = ROWS[name]
     forge(log)
@@ -443,7 +443,7 @@ SWITCHES: dict[str, Callable[[Log], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", SWITCHES)
+@each("name", SWITCHES)
 def test_no_word_of_the_configuration_hides_a_raised_score(name: str, log: Log) -> None:
     raise_score(log, "any_of", "exact_match")
     SWITCHES[name](log)
@@ -569,7 +569,7 @@ OPEN: dict[str, Callable[[Log], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", OPEN)
+@each("name", OPEN)
 def test_what_cannot_be_followed_or_counted_is_unconfirmed(name: str, log: Log) -> None:
     OPEN[name](log)
     assert log.check("any_of").runs[0].verdict == "unconfirmed"
@@ -703,7 +703,7 @@ CONTRADICTIONS: dict[str, tuple[str, Callable[[Log], None], str]] = {
 """Logs that contradict themselves, and the code of the error."""
 
 
-@pytest.mark.parametrize("name", CONTRADICTIONS)
+@each("name", CONTRADICTIONS)
 def test_a_contradiction_is_an_error(name: str, log: Log) -> None:
     task, forge, code = CONTRADICTIONS[name]
     forge(log)
@@ -718,7 +718,7 @@ def test_a_renamed_folder_that_names_no_model_is_fine(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("key", ["acc,none", "acc_stderr,none", "acc_norm,none"])
+@each("key", ["acc,none", "acc_stderr,none", "acc_norm,none"])
 @pytest.mark.parametrize("value", [0.99, "N/A"])
 def test_a_forged_figure_of_a_group_is_refuted(key: str, value: Any, log: Log) -> None:
     log.figure("sized", key, value)
@@ -748,7 +748,7 @@ def give_group_examples(log: Log) -> None:
     log.document["n-shot"]["sized"] = 5
 
 
-@pytest.mark.parametrize(
+@each(
     ("forge", "code"),
     [
         (turn_group, "LME306"),
@@ -818,9 +818,7 @@ def test_a_ledger_knows_no_results_whose_samples_are_gone(log: Log, tmp_path: Pa
     assert evalstream.check(log.folder, ledger=ledger).exit_code == 1
 
 
-@pytest.mark.parametrize(
-    ("left", "state"), [(None, State.CONFIRMED), (3, State.OPEN), (0, State.OPEN)]
-)
+@each(("left", "state"), [(None, State.CONFIRMED), (3, State.OPEN), (0, State.OPEN)])
 def test_a_group_is_open_if_samples_of_a_task_may_be_chosen(
     tmp_path: Path, left: int | None, state: State
 ) -> None:
@@ -903,7 +901,7 @@ TASK_MEMBERS: dict[str, Any] = {
 """Members of a configuration in a type that the harness does not write."""
 
 
-@pytest.mark.parametrize("name", TASK_MEMBERS)
+@each("name", TASK_MEMBERS)
 def test_an_unreadable_member_of_a_configuration_is_an_error(name: str, log: Log) -> None:
     log.config("options")[name] = TASK_MEMBERS[name]
     report = log.check("options")
@@ -911,15 +909,13 @@ def test_an_unreadable_member_of_a_configuration_is_an_error(name: str, log: Log
     assert f"/configs/options/{name}" in found
 
 
-@pytest.mark.parametrize(
-    "listed", ["acc", {"metric": 1}, {"metric": "exact_match", "regexes_to_ignore": "x"}]
-)
+@each("listed", ["acc", {"metric": 1}, {"metric": "exact_match", "regexes_to_ignore": "x"}])
 def test_an_unreadable_entry_of_the_metrics_is_an_error(listed: Any, log: Log) -> None:
     log.config("options")["metric_list"].append(listed)
     assert "LME106" in errors(log.check("options"))
 
 
-@pytest.mark.parametrize(
+@each(
     "steps", [None, ["take_first"], [{"function": 1}], [{"function": "regex", "regex_pattern": 1}]]
 )
 def test_an_unreadable_filter_is_an_error(steps: Any, log: Log) -> None:
@@ -937,7 +933,7 @@ def test_a_pattern_that_cannot_be_read_is_a_warning(log: Log) -> None:
     assert found.pointer == "/configs/options/filter_list/0/filter/0/regex_pattern"
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         ("config", "limit"),
@@ -995,7 +991,7 @@ PROMPTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", PROMPTS)
+@each("name", PROMPTS)
 def test_another_way_to_ask_is_a_warning(name: str, log: Log) -> None:
     log.config("pairs")[name] = PROMPTS[name]
     found = {one.severity for one in log.check("pairs") if one.code == "LME306"}
@@ -1033,7 +1029,7 @@ HABITS: dict[str, tuple[Callable[[Log], object], str]] = {
 """Members that each release writes which writes its version, and a usual direction."""
 
 
-@pytest.mark.parametrize("name", HABITS)
+@each("name", HABITS)
 def test_a_broken_habit_is_a_warning(name: str, log: Log) -> None:
     break_habit, code = HABITS[name]
     break_habit(log)

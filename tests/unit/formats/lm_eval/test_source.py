@@ -38,7 +38,7 @@ def log(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("path", [SAMPLES, RESULTS, SAMPLES.parent, SAMPLES.parent.parent])
+@each("path", [SAMPLES, RESULTS, SAMPLES.parent, SAMPLES.parent.parent])
 def test_a_log_is_opened_by_its_samples_its_results_or_its_folder(path: Path) -> None:
     log = opened(path)
     assert log.label.endswith(SAMPLES.name)
@@ -101,14 +101,14 @@ def test_the_longest_task_that_a_name_begins_with_is_meant(log: Path) -> None:
             opened(log, Wanted(frozenset(names), None))
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"results": [}'])
+@each("text", ["[]", "{", '{"results": [}'])
 def test_results_that_cannot_be_read_are_not_compared(log: Path, text: str) -> None:
     (log / RESULTS.name).write_text(text)
     with pytest.raises(CannotCheck, match="cannot be read as results of lm-eval"):
         opened(log)
 
 
-@pytest.mark.parametrize("line", ["[]", "{", '{"id": 1}'])
+@each("line", ["[]", "{", '{"id": 1}'])
 def test_rows_that_are_no_samples_are_not_compared(log: Path, line: str) -> None:
     with (log / SAMPLES.name).open("a") as file:
         file.write(line + "\n")

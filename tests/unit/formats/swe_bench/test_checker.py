@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from depth import some
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -135,7 +136,7 @@ def test_a_broken_report_makes_an_instance_completed_and_an_error() -> None:
     assert (verdicts(report), codes(report)) == ({REPORT: "passed"}, set())
 
 
-@pytest.mark.parametrize("text", ["", "{", "{}", '{"acme__widgets-107": {}}', "null"])
+@each("text", ["", "{", "{}", '{"acme__widgets-107": {}}', "null"])
 def test_a_broken_report_is_what_the_run_report_calls_an_error(text: str) -> None:
     path = Path(f"{LOGS}/{ids(107)[0]}/report.json")
     sound = path.read_text()
@@ -226,7 +227,7 @@ def test_a_patch_is_compared_without_the_report_of_its_instance(with_results: bo
     assert [(str(one.file), one.severity.name) for one in found] == [(place, "WARNING")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("member", "value"),
     [("patch_successfully_applied", False), ("patch_exists", False), ("patch_is_None", True)],
 )
@@ -254,7 +255,7 @@ def test_a_patch_of_another_call_is_not_compared_with_an_empty_prediction() -> N
     assert codes(check(REPORT, "preds.jsonl")) == set()
 
 
-@pytest.mark.parametrize("name", ["../acme__widgets-101", "/etc", ".."])
+@each("name", ["../acme__widgets-101", "/etc", ".."])
 def test_an_id_leads_to_no_other_folder(name: str) -> None:
     change_prediction(ids(110)[0], instance_id=name)
     edit(REPORT, lambda value: value["error_ids"].append(name))
@@ -400,7 +401,7 @@ def test_no_value_of_any_member_breaks_a_check(value: Any) -> None:
         assert found.exit_code != 0, key
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b'{"a": 1}', b"\xff\n", b"[" * 5000, b"1\n"])
+@each("text", [b"", b"{", b'{"a": 1}', b"\xff\n", b"[" * 5000, b"1\n"])
 def test_predictions_that_cannot_be_read_are_not_passed(text: bytes) -> None:
     Path("preds.jsonl").write_bytes(text)
     report = check("preds.jsonl", aggregate=REPORT)
@@ -453,7 +454,7 @@ def test_predictions_are_not_those_of_another_run_of_their_model() -> None:
 SETTINGS = "logs/run_evaluation/tiny/run.json"
 
 
-@pytest.mark.parametrize(
+@each(
     ("named", "options"),
     [
         ([SETTINGS], {}),
@@ -640,7 +641,7 @@ def test_an_unresolved_instance_may_lack_such_tests() -> None:
     assert codes(check(REPORT, "preds.jsonl")) == set()
 
 
-@pytest.mark.parametrize(
+@each(
     "members",
     [["incomplete_ids"], ["submitted_ids", "submitted_instances"], ["empty_patch_instances"]],
 )
@@ -714,7 +715,7 @@ def test_metadata_of_2024_have_no_info() -> None:
     assert "SWE101" not in codes(check("submission"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("resolved", "total", "expected"),
     [
         (2, 1, {("SWE205", "error"), ("SWE205", "warning")}),
@@ -745,7 +746,7 @@ def test_groups_without_results_are_those_of_the_details() -> None:
     assert severities(check("submission")) == {("SWE205", "error")}
 
 
-@pytest.mark.parametrize(
+@each(
     ("detail", "is_sound"),
     [
         ({"cost": -0.1, "api_calls": 3, "resolved": False}, False),
@@ -788,7 +789,7 @@ def write_output(number: int, text: str) -> None:
     Path(f"{LOGS}/{ids(number)[0]}/test_output.txt").write_text(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "lines",
     [
         "FAILED test_limit - assert 8 == 9\nPASSED test_old\n",
@@ -805,7 +806,7 @@ def test_a_failed_test_does_not_become_a_success(lines: str) -> None:
     assert (found.severity.label, found.found) == ("warning", "test_limit")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         f"{START}PASSED test_new\nPASSED test_old\n{END}",
@@ -933,7 +934,7 @@ def test_reports_that_are_nested_too_deeply_are_not_checked() -> None:
         assert report.passed is (depth == 5)
 
 
-@pytest.mark.parametrize("size", [0, 62, 100])
+@each("size", [0, 62, 100])
 def test_settings_that_are_cut_off_leave_their_folder_incomplete(size: int) -> None:
     Path(SETTINGS).write_bytes(Path(SETTINGS).read_bytes()[:size])
     report = check(".")

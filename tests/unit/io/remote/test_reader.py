@@ -207,7 +207,7 @@ def test_gives_up_a_block_that_trickles(store: Store, monkeypatch: pytest.Monkey
     reader.close()
 
 
-@pytest.mark.parametrize("status", [403, 404, 500])
+@each("status", [403, 404, 500])
 def test_tells_why_an_object_cannot_be_opened(store: Store, status: int) -> None:
     url = store.url()
     store.faults.status = status
@@ -315,7 +315,7 @@ def test_says_that_a_change_cannot_be_ruled_out(
 
 
 @pytest.mark.parametrize("hides_size", [False, True])
-@pytest.mark.parametrize("data", [b"", b"1", DATA])
+@each("data", [b"", b"1", DATA])
 def test_reads_in_one_pass_without_ranges(web: Store, data: bytes, hides_size: bool) -> None:
     url = web.url(data)
     web.faults.ignores_ranges, web.faults.hides_size = True, hides_size
@@ -407,7 +407,7 @@ def test_stops_when_it_is_closed(web: Store, monkeypatch: pytest.MonkeyPatch) ->
     assert reader.read() == b""
 
 
-@pytest.mark.parametrize("scheme", ["memory", "file", "local"])
+@each("scheme", ["memory", "file", "local"])
 def test_reads_any_store_that_fsspec_knows(scheme: str, tmp_path: Path) -> None:
     files = pytest.importorskip("fsspec").filesystem(scheme)
     path = f"{tmp_path}/rows.jsonl"
@@ -492,7 +492,7 @@ def test_names_what_is_not_installed(
     assert str(caught.value) == f"{told}; install it with: {install}{own}"
 
 
-@pytest.mark.parametrize("url", ["nosuch://a/b", "zip://a::s3://b/c", "a.jsonl"])
+@each("url", ["nosuch://a/b", "zip://a::s3://b/c", "a.jsonl"])
 def test_refuses_what_it_cannot_read(url: str) -> None:
     error_of(partial(RemoteReader, url))
 

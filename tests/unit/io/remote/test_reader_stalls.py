@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import pytest
 from depth import deep
+from each import each
 
 import evalstream
 from evalstream.io.remote import retry
@@ -108,7 +109,7 @@ def _part(start: int, stop: int) -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n"
 
 
-@pytest.mark.parametrize(
+@each(
     "way",
     [
         "says nothing",

@@ -8,6 +8,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from each import each
 from fast_rows import (
     AGENTIC,
     IDS,
@@ -97,7 +98,7 @@ def test_both_languages_know_the_same_structures() -> None:
         assert getattr(binding, name) == 1 << int(bit)
 
 
-@pytest.mark.parametrize("moves_after", [None, 0, 2000])
+@each("moves_after", [None, 0, 2000])
 def test_the_index_finds_the_first_row_of_each_digest_in_all_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves_after: int | None
 ) -> None:

@@ -142,7 +142,7 @@ def test_inner_values_below_eight_levels_are_emptied() -> None:
     assert text == b"[" * 9 + b"]" * 9
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         b"[" * 300 + b"]" * 300,

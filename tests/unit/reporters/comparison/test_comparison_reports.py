@@ -79,7 +79,7 @@ def validated(value: Any, definition: str | None = None) -> None:
 
 
 @every_report
-@pytest.mark.parametrize("form", ["text", "markdown", "jsonl", "csv", "latex"])
+@each("form", ["text", "markdown", "jsonl", "csv", "latex"])
 def test_reports_are_as_expected(
     name: str, form: str, compare: Callable[[Path, str], None]
 ) -> None:
@@ -119,14 +119,14 @@ def test_a_refusal_is_said(form: str) -> None:
     assert "B fails its check" in written(form, refused())
 
 
-@pytest.mark.parametrize("form", PEOPLE)
+@each("form", PEOPLE)
 def test_flips_that_are_not_shown_are_counted(form: str) -> None:
     assert re.search(
         r"(1 of 40 flips shown|39 of 40 flips not shown)", written(form, report(), [flip()])
     )
 
 
-@pytest.mark.parametrize("form", PEOPLE)
+@each("form", PEOPLE)
 def test_hidden_answers_are_not_shown(form: str) -> None:
     shown = written(form, report(), [flip(answer_a=None, answer_b=None)])
     assert "größe-1" in shown
@@ -161,8 +161,8 @@ def test_a_comment_has_room_on_github() -> None:
     assert len(few.encode()) <= MOST_BYTES
     assert "flips not shown" in few
     many = report(
-        runs=tuple(run(f"R{n}", file="|`" * 90) for n in range(900)),
-        comparisons=tuple(comparison(f"@all <{n}>" * 40) for n in range(3_000)),
+        runs=tuple(run(f"R{n}", file="|`" * 90) for n in range(300)),
+        comparisons=tuple(comparison(f"@all <{n}>" * 40) for n in range(600)),
         warnings=["*" * 500] * 1_000,
         unmatched_results=["_" * 500] * 1_000,
         failed_on=("drift",),
@@ -294,7 +294,7 @@ def test_text_fits_a_terminal() -> None:
     assert max(map(len, shown.splitlines())) <= 60
 
 
-@pytest.mark.parametrize(
+@each(
     ("verdict", "weight"),
     [("failed", ' class="refused"'), ("incomplete", ' class="prominent warning"'), ("passed", "")],
 )

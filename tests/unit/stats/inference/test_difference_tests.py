@@ -165,7 +165,7 @@ def test_two_values_are_the_widest_interval() -> None:
         assert (low, high) == (1, 2)
 
 
-@pytest.mark.parametrize("scale", [1e-90, 1.0, 1e90])
+@each("scale", [1e-90, 1.0, 1e90])
 def test_intervals_scale_with_the_values(scale: float) -> None:
     unit = bootstrap_intervals(cells_of(skewed(30)), 1000, 0.95, 3)
     scaled = bootstrap_intervals(cells_of([scale * x for x in skewed(30)]), 1000, 0.95, 3)

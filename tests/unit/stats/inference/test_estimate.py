@@ -141,7 +141,7 @@ def test_rounding_is_not_a_difference() -> None:
     assert [one and one.interval for one in (found.own_a, found.own_b)] == [None, None]
 
 
-@pytest.mark.parametrize("score", [0.0, 1.0, 0.3])
+@each("score", [0.0, 1.0, 0.3])
 def test_a_mean_of_equal_scores_has_no_interval(score: float) -> None:
     found = estimated([score] * 9, [0.0, 1.0, *[score] * 7])
     assert found.own_a is not None
@@ -229,7 +229,7 @@ def test_a_single_test_needs_no_correction() -> None:
     assert with_adjusted([tested, untested, None]) == [tested, untested, None]
 
 
-@pytest.mark.parametrize("some", [graded(1200), graded(8), binary(300)])
+@each("some", [graded(1200), graded(8), binary(300)])
 def test_swapped_runs_give_the_opposite(some: tuple[list[float], list[float]]) -> None:
     one, other = estimated(*some), estimated(*reversed(some))
     assert other.difference == -one.difference

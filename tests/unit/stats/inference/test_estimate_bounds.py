@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from each import each
 
 from evalstream.model.comparison import MetricName
 from evalstream.stats.inference.estimate import difference_bounds
@@ -47,13 +48,13 @@ def test_the_range_of_the_metric_is_used() -> None:
     assert found.values == pytest.approx(((1 + 0.5 - 3) / 4, (1 + 0.5 + 1) / 4))
 
 
-@pytest.mark.parametrize("metric", [PLAIN, MetricName("r", minimum=0), MetricName("r", maximum=1)])
+@each("metric", [PLAIN, MetricName("r", minimum=0), MetricName("r", maximum=1)])
 def test_without_a_range_there_are_none(metric: MetricName) -> None:
     found = difference_bounds(paired([0.5], []), metric, 1 / 3)
     assert found == (None, "the lowest and the highest possible score are unknown")
 
 
-@pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (2.0, 1.0), (0.0, math.inf)])
+@each(("low", "high"), [(1.0, 1.0), (2.0, 1.0), (0.0, math.inf)])
 def test_a_range_that_is_none_is_not_used(low: float, high: float) -> None:
     metric = MetricName("r", minimum=low, maximum=high)
     assert difference_bounds(paired([0.5], []), metric, 1 / 3).values is None

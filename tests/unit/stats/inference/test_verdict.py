@@ -4,6 +4,7 @@ import random
 import re
 
 import pytest
+from each import each
 
 from evalstream.model.comparison import Alignment, CompareSettings, CompareVerdict, MetricName
 from evalstream.model.data_class import replace
@@ -128,7 +129,7 @@ def test_too_few_samples_are_uninformative() -> None:
     assert without.sentence.endswith(f"is {some.detectable:.4g}")
 
 
-@pytest.mark.parametrize(
+@each(
     ("a", "b", "end"),
     [
         ([0.5], [0.25], "; 1 sample cannot show how much differences vary"),
@@ -178,7 +179,7 @@ def test_the_level_decides() -> None:
     assert "99.9 % interval" in strict.sentence
 
 
-@pytest.mark.parametrize(
+@each(
     ("alignment", "sentence"),
     [
         (Alignment(5, 6, 0, 5, 6), "no sample of A matches one of B"),

@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -133,7 +133,7 @@ def test_drift_is_that_of_dictionaries(
     assert not any(map(any, by_metric[len(result.by_metric) :]))
 
 
-@pytest.mark.parametrize(("identities", "ids"), [(1, 3000), (2000, 3), (3000, 9000)])
+@each(("identities", "ids"), [(1, 3000), (2000, 3), (3000, 9000)])
 def test_memory_changes_nothing(identities: int, ids: int) -> None:
     a, b = (samples_of(random_rows(seed, 5000, identities, ids, 3)) for seed in (1, 2))
     result = found(a, b, ([0, 1, 2], [0, 1, 2]), 1 << 17)

@@ -64,9 +64,7 @@ def test_an_earlier_record_that_is_null_says_nothing() -> None:
     assert "migrated_from" not in origin(document)
 
 
-@pytest.mark.parametrize(
-    ("version", "kept"), [("3.10", "3.10"), ("[1, 2]", "[1,2]"), ("true",) * 2]
-)
+@each(("version", "kept"), [("3.10", "3.10"), ("[1, 2]", "[1,2]"), ("true",) * 2])
 def test_a_version_of_the_harness_that_is_not_text_is_kept(version: str, kept: str) -> None:
     library = f'{{"name": "x", "version": {version}, "additional_details": null}}'
     document, applied = migrated(aggregate_with(eval_library=library))
@@ -81,7 +79,7 @@ def test_a_version_of_the_harness_that_is_not_text_is_kept(version: str, kept: s
     assert kinds == ["kept", "eval-library"]
 
 
-@pytest.mark.parametrize(("own", "kept"), [('"unknown"', "unknown"), ("5", "5"), ("null", None)])
+@each(("own", "kept"), [('"unknown"', "unknown"), ("5", "5"), ("null", None)])
 def test_a_developer_in_whose_place_another_is_supplied_is_kept(own: str, kept: str | None) -> None:
     model = f'{{"name": "m", "id": "m", "developer": {own}}}'
     supplied = Supplied(fill=True, developers={"m": "acme"})
@@ -90,7 +88,7 @@ def test_a_developer_in_whose_place_another_is_supplied_is_kept(own: str, kept: 
     assert document["model_info"]["additional_details"].get("migrated.developer") == kept
 
 
-@pytest.mark.parametrize(
+@each(
     ("seal", "changed"),
     [
         (

@@ -110,7 +110,7 @@ def test_what_rows_have_no_place_for_is_kept() -> None:
     assert "metadata" not in row
 
 
-@pytest.mark.parametrize(
+@each(
     ("seal", "said"),
     [
         ({"checksum": "ab" * 32}, "seals a file of rows"),

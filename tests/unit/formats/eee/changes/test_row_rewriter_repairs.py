@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-import pytest
+from each import each
 from rows import sound_rows
 
 from evalstream.formats.eee.changes.row_rewriter import RowRepairer, RowRepairs
@@ -75,7 +75,7 @@ def test_each_row_is_repaired_by_its_own_version() -> None:
     assert repaired(row, "0.2.0") == row | {"metadata": {"epoch": "1"}}
 
 
-@pytest.mark.parametrize("digest", ["AB" * 32, "sha256:" + "ab" * 32, "MD5:" + "AB" * 16])
+@each("digest", ["AB" * 32, "sha256:" + "ab" * 32, "MD5:" + "AB" * 16])
 def test_digests_are_written_in_lower_case_without_a_prefix(digest: str) -> None:
     new = repaired(row_of("0.2.0", sample_hash=digest))
     assert new["sample_hash"] == digest.lower().rpartition(":")[2]

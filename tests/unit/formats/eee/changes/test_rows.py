@@ -121,13 +121,13 @@ def test_kept_members_find_metadata_in_any_state(metadata: Any) -> None:
     assert new["metadata"] == own | {"migrated.note": "1"}
 
 
-@pytest.mark.parametrize("metadata", [{"migrated.note": "2"}, [], 5])
+@each("metadata", [{"migrated.note": "2"}, [], 5])
 def test_nothing_is_written_over(metadata: Any) -> None:
     with pytest.raises(RowRefused, match="metadata"):
         migrated(old_row(metadata=metadata, note=1))
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "key"),
     [(None, None, "interactions"), ([], None, "interactions"), (None, [], "messages")],
 )

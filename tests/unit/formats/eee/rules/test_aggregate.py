@@ -107,7 +107,7 @@ def test_scores_lie_within_their_bounds(score: Any, metric: Any, expected: list[
     assert said("ES701", one_result(score, metric)) == [(place, ERROR) for place in expected]
 
 
-@pytest.mark.parametrize(("score", "is_placeholder"), [(-1, True), (-1.0, True), (-2, False)])
+@each(("score", "is_placeholder"), [(-1, True), (-1.0, True), (-2, False)])
 def test_a_placeholder_for_a_score_is_named(score: float, is_placeholder: bool) -> None:
     rule = CATALOGUE["ES701"]
     assert rule.aggregate is not None

@@ -59,7 +59,7 @@ def test_a_copy_with_another_output_is_named(tmp_path: Path) -> None:
         assert check(tmp_path, rows, memory_limit=limit) == [("ES608", "warning", 4)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("library", "ids", "severity"),
     [
         ("inspect_ai", ("match:accuracy", "judge:accuracy"), "info"),

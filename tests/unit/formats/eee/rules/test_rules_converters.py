@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import PAIRS
 
 import evalstream
@@ -53,7 +54,7 @@ def same_id(_rows: list[dict[str, Any]], aggregate: dict[str, Any]) -> None:
     aggregate["evaluation_results"] *= 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("code", "edit", "named"),
     [
         ("ES204", no_result, "every-eval-ever writes it in each row before 0.3.0"),

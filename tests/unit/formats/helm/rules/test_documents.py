@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 from each import each
 
 from evalstream.formats.helm.rules.documents import find_contradiction
@@ -27,7 +26,7 @@ def test_members_that_the_harness_computes_agree(values: tuple[float, ...]) -> N
     assert find_contradiction(stat_of(*values)) is None
 
 
-@pytest.mark.parametrize("values", [(1.0,), (1.0, 1.0), (-2.0, -2.0, -2.0)])
+@each("values", [(1.0,), (1.0, 1.0), (-2.0, -2.0, -2.0)])
 def test_squares_that_are_too_small_for_the_sum_are_found(values: tuple[float, ...]) -> None:
     stat = stat_of(*values)
     stat.sum_squared /= 2

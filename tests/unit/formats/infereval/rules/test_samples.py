@@ -69,7 +69,7 @@ def test_requests_of_their_own_samples_are_sound(run: Run, tmp_path: Path) -> No
     assert run.check(tmp_path) == set()
 
 
-@pytest.mark.parametrize("request_id", [None, "chatcmpl-1", "another:sample-first"])
+@each("request_id", [None, "chatcmpl-1", "another:sample-first"])
 def test_requests_of_another_form_say_nothing(run: Run, tmp_path: Path, request_id: Any) -> None:
     run.samples(2)[1]["request_id"] = request_id
     assert run.check(tmp_path) == set()
@@ -80,7 +80,7 @@ def test_a_sample_is_not_copied_over_another(run: Run, tmp_path: Path) -> None:
     assert run.check(tmp_path) == {("INF303", "error", 1)}
 
 
-@pytest.mark.parametrize("place", [0, 1, 3])
+@each("place", [0, 1, 3])
 def test_samples_are_not_those_of_another_item(run: Run, tmp_path: Path, place: int) -> None:
     run.evaluation["items"][place]["samples"] = run.samples(2)
     assert run.check(tmp_path) == {("INF303", "error", 3)}
