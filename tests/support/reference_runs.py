@@ -160,10 +160,13 @@ def _is_one(path: str) -> bool:
 
 
 def _is_unlike(path: str) -> bool:
-    """Tell whether a broken file has a member, and none of an aggregate."""
+    """Tell whether a broken file has a member, none of an aggregate, and no name of samples."""
     text = Path(path).read_bytes()
     return (
-        _document(path) is None and b'":' in text and not any(key.encode() in text for key in KEYS)
+        _document(path) is None
+        and b'":' in text
+        and "samples" not in os.path.basename(path)
+        and not any(key.encode() in text for key in KEYS)
     )
 
 
