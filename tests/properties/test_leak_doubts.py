@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
@@ -117,9 +118,9 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, bytes], 
         return rule._replace(row=bind) if rule.code in {"ES312", "ES316"} else rule
 
     monkeypatch.setattr(catalogue, "ROW_RULES", tuple(map(watched, ROW_RULES)))
-    monkeypatch.setattr(catalogue, "enabled_row_rules", catalogue.enabled_row_rules.__wrapped__)
-    monkeypatch.setattr(fast_path, "_setting", fast_path._setting.__wrapped__)
-    monkeypatch.setattr(fast_path, "_build_tables", fast_path._build_tables.__wrapped__)
+    monkeypatch.setattr(catalogue, "enabled_row_rules", unwrap(catalogue.enabled_row_rules))
+    monkeypatch.setattr(fast_path, "_setting", unwrap(fast_path._setting))
+    monkeypatch.setattr(fast_path, "_build_tables", unwrap(fast_path._build_tables))
 
     def look(within: RowContext, data: bytes) -> list[Row]:
         seen.clear()
