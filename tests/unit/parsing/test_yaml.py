@@ -194,6 +194,7 @@ def test_an_older_version_is_a_notice() -> None:
     assert seen.readable
     assert seen.value == {"a": "no"}
     assert [issue.name for issue in seen.issues] == [OLDER]
+    assert read("%YAML 1.2\n---\na: no\n").issues == []
 
 
 @each(

@@ -507,6 +507,11 @@ def test_no_text_breaks_out(text: str) -> None:
     assert all(letter.isprintable() or letter == "\n" for letter in page)
 
 
+def test_a_line_is_shown_with_the_letter_at_which_it_breaks() -> None:
+    page = page_of(outcome(run()), made(line=3, found=Excerpt("[1, 2}", 5)))
+    assert "<code>[1, 2<mark>}</mark></code>" in page
+
+
 @given(HOSTILE)
 def test_text_and_attributes_round_trip(text: str) -> None:
     parsed = Parsed(tag("p", text, class_=text))
