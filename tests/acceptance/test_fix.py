@@ -90,7 +90,7 @@ def test_lines_are_repaired_byte_for_byte_and_sealed_anew(
     assert before.counts[code]
     assert before.totals.fixable == before.counts[code]
     (outcome,) = fixed(tmp_path).outcomes
-    assert outcome.status is ChangeStatus.WRITTEN
+    assert (outcome.status, outcome.target) == (ChangeStatus.WRITTEN, str(rows))
     assert rows.read_bytes() == data
     sealed = document(aggregate)[DETAILS]
     assert sealed["checksum"] == hashlib.sha256(data).hexdigest()
