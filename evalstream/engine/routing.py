@@ -7,12 +7,12 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 from evalstream.engine.result import BlockResult, LineStatus
 from evalstream.io.digest import RunningDigest
-from evalstream.io.names import is_remote, name_compression, printable, redact_url
-from evalstream.io.output import Output, unwritable, write_all, writing
+from evalstream.io.names import is_remote, printable, redact_url
+from evalstream.io.output import PackedOutput, unwritable, write_all
 from evalstream.io.overwriting import (
     UNMARKED,
     OutputKind,
@@ -30,9 +30,6 @@ from evalstream.model.signals import Stopped
 from evalstream.model.text import notify, on_one_line
 from evalstream.parsing.json import dumps
 from evalstream.parsing.lazy_regex import LazyPattern
-
-if TYPE_CHECKING:
-    from evalstream.io.compressors import ByteSink, CompressingWriter
 
 SIDECAR: Final = ".findings.jsonl"
 """The suffix of the file with the findings of rejected rows."""
@@ -146,8 +143,7 @@ class RowRouter:
     def __init__(self, options: Options, algorithms: Sequence[str]) -> None:
         self._routing = options.routing
         self._kinds = {} if options.routing.overwrite else output_kinds(options.routing)
-        self._files: list[tuple[str, Output]] = []
-        self._compressing: list[CompressingWriter] = []
+        self._files: list[PackedOutput] = []
         self._skips = options.skip_noise
         self.kept = RunningDigest(algorithms) if self._skips else None
         self._copies: list[Sink] = []
@@ -225,18 +221,16 @@ class RowRouter:
 
     def _finish(self) -> None:
         """Finish all files; each appears complete."""
-        for compressing in self._compressing:
-            compressing.finish()
+        for output in self._files:
+            output.finish()
         while self._files:
-            path, output = self._files.pop(0)
-            with writing(path):
-                output.__exit__(None, None, None)
+            self._files.pop(0).__exit__(None, None, None)
 
     def drop(self, error: BaseException) -> None:
         """Stop after an error: delete unfinished files, but keep a copy."""
         while self._files:
-            _, output = self._files.pop()
-            with suppress(OSError):
+            output = self._files.pop()
+            with suppress(CannotWrite):
                 output.__exit__(type(error), error, error.__traceback__)
 
     def _pass_on(self, data: Bytes) -> None:
@@ -265,7 +259,7 @@ class RowRouter:
             if self._routing.end_with_reader or not self._files:
                 raise
             self._has_reader = False
-            names = ", ".join(on_one_line(printable(path)) for path, _ in self._files)
+            names = ", ".join(on_one_line(printable(file.path)) for file in self._files)
             notify(f"the reader of the rows is gone; they still go to {names}")
 
     def _open_sink(self, path: str, *, live: bool = False) -> Sink:
@@ -275,17 +269,9 @@ class RowRouter:
         """
         if is_standard_output(path):
             return self._pass_on
-        with writing(path):
-            output = Output(path, live=live, kind=self._kinds.get(path))
-        self._files.append((path, output))
-        target: ByteSink = _NamedOutput(path, output)
-        codec = None if live else name_compression(path)
-        if codec is not None:
-            from evalstream.io.compressors import CompressingWriter
-
-            target = CompressingWriter(target, codec)
-            self._compressing.append(target)
-        return _until_stuck(target.write)
+        output = PackedOutput(path, live=live, kind=self._kinds.get(path))
+        self._files.append(output)
+        return _until_stuck(output.write)
 
     def _keep(self, data: bytes, rest: IO[bytes] | None) -> None:
         for piece in _with_rest(data, rest):
@@ -312,17 +298,6 @@ class RowRouter:
             if located.line in numbers:
                 entry = {"row": numbers[located.line], **finding.as_dict()}
                 sidecar(dumps(entry) + b"\n")
-
-
-class _NamedOutput:
-    """An output with its file's name in errors. Raises CannotWrite."""
-
-    def __init__(self, path: str, output: Output) -> None:
-        self._path, self._output = path, output
-
-    def write(self, data: Bytes) -> None:
-        with writing(self._path):
-            self._output.write(data)
 
 
 def _until_stuck(sink: Sink) -> Sink:

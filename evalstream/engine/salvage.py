@@ -12,9 +12,8 @@ from typing import IO, Any, Final
 from evalstream.engine.array_rows import ArrayRemainder
 from evalstream.engine.open_rows import OpenRows, open_rows
 from evalstream.engine.routing import line_ends
-from evalstream.io.compressors import CompressingWriter
-from evalstream.io.names import name_compression, printable
-from evalstream.io.output import Output, writing
+from evalstream.io.names import printable
+from evalstream.io.output import PackedOutput
 from evalstream.io.overwriting import UNMARKED, OutputKind, refuse_overwriting
 from evalstream.io.stream import StreamSource
 from evalstream.model.block import MEBIBYTE, Block
@@ -132,44 +131,31 @@ def salvage_lines(saved: Salvage, to: str, rest: str) -> Iterator[str]:
 
 
 class _Target(AbstractContextManager["_Target"]):
-    """A file that salvaged bytes go to, compressed as its name says; opened by its first bytes.
-
-    Raises CannotWrite where it cannot be written.
-    """
+    """A file that salvaged bytes go to, opened by its first bytes. Raises CannotWrite."""
 
     def __init__(self, path: str, kind: OutputKind | None) -> None:
         self._path, self._kind = path, kind
-        self._output: Output | None = None
-        self._writer: CompressingWriter | Output | None = None
+        self._output: PackedOutput | None = None
 
     def __exit__(self, *error: Any) -> None:
         """Put the file in its place, or remove it after an error."""
         if self._output is not None:
-            with writing(self._path):
-                self._output.__exit__(*error)
+            self._output.__exit__(*error)
 
-    def open(self) -> CompressingWriter | Output:
-        """Open the file, also before there are bytes for it, and return what writes it."""
-        if self._writer is None:
-            with writing(self._path):
-                self._output = self._writer = Output(self._path, kind=self._kind)
-            codec = name_compression(self._path)
-            if codec is not None:
-                self._writer = CompressingWriter(self._output, codec)
-        return self._writer
+    def open(self) -> PackedOutput:
+        """Open the file, also before there are bytes for it, and return it."""
+        if self._output is None:
+            self._output = PackedOutput(self._path, kind=self._kind)
+        return self._output
 
     def write(self, data: bytes) -> None:
-        writer = self.open()
-        with writing(self._path):
-            writer.write(data)
+        self.open().write(data)
 
     def finish(self) -> None:
         """Write all bytes to the disk."""
         if self._output is not None:
-            with writing(self._path):
-                if isinstance(self._writer, CompressingWriter):
-                    self._writer.finish()
-                self._output.flush()
+            self._output.finish()
+            self._output.flush()
 
 
 class _Salvager:

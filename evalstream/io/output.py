@@ -12,15 +12,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, Final, Protocol
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
-from evalstream.io.names import printable
+from evalstream.io.names import name_compression, printable
 from evalstream.io.overwriting import OutputKind
 from evalstream.model.block import MEBIBYTE, Bytes
 from evalstream.model.errors import CannotWrite, describe_error
 from evalstream.model.signals import STOPPING
 
 if TYPE_CHECKING:
+    from evalstream.io.compressors import CompressingWriter
     from evalstream.io.temporary import TemporaryFile
 
 
@@ -194,6 +195,53 @@ class Output(contextlib.AbstractContextManager["Output"]):
             return os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
         self._is_new = True
         return descriptor
+
+
+class PackedOutput(contextlib.AbstractContextManager["PackedOutput"]):
+    """A file for rows, compressed as its name says; a `live` one gets the bytes as they are.
+
+    Raises CannotWrite, which names the file, Stopped as an Output does, and MissingExtra.
+    """
+
+    def __init__(self, path: str, *, live: bool = False, kind: OutputKind | None = None) -> None:
+        self.path = path
+        with writing(path):
+            self._output = Output(path, live=live, kind=kind)
+        codec = None if live else name_compression(path)
+        self._packer: CompressingWriter | None = None
+        if codec is not None:
+            self._packer = self._open_packer(codec)
+
+    def write(self, data: Bytes) -> None:
+        """Add bytes."""
+        with writing(self.path):
+            (self._packer or self._output).write(data)
+
+    def finish(self) -> None:
+        """End the compressed stream, after which nothing can be added."""
+        if self._packer is not None:
+            with writing(self.path):
+                self._packer.finish()
+
+    def flush(self) -> None:
+        """Write the bytes so far to the disk."""
+        with writing(self.path):
+            self._output.flush()
+
+    def __exit__(self, *error: Any) -> None:
+        """Put the file in its place, or remove it after an error."""
+        with writing(self.path):
+            self._output.__exit__(*error)
+
+    def _open_packer(self, codec: str) -> CompressingWriter:
+        """Return what compresses the rows; without its extra, nothing of the file remains."""
+        from evalstream.io.compressors import CompressingWriter
+
+        try:
+            return CompressingWriter(self._output, codec)
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
 
 
 def _standard_writer(standard: IO[bytes]) -> Stream:

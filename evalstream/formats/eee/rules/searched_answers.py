@@ -20,9 +20,9 @@ from evalstream.formats.eee.rules.answers import (
     only_answer,
     sum_rows,
 )
+from evalstream.formats.eee.rules.transcript import tool_calls
 from evalstream.formats.eee.score_scale import AS_WRITTEN, NUMBERED, is_by_lm_eval
 from evalstream.parsing.json import canonical, member
-from evalstream.parsing.json_values import list_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims.evidence import Evidence
 
@@ -107,8 +107,7 @@ def _final_answer(row: Row) -> str | None:
     if text.__class__ is not str or not text.strip(" "):
         return None
     said = [member(one, "content") for one in own]
-    for calls in (member(one, "tool_calls") for one in own):
-        said += [member(one, "arguments") for one in list_or_empty(calls)]
+    said += [member(call, "arguments") for one in own for call in tool_calls(one)]
     return "\n".join(
         one if one.__class__ is str else canonical(one).decode() for one in said if one
     )
