@@ -42,6 +42,11 @@ def is_full(error: OSError) -> bool:
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
+def is_refused(error: OSError) -> bool:
+    """Tell whether an error means that a file or a folder may not be written."""
+    return error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
 def unwritable(path: str, error: OSError) -> str:
     """Return the message for an output that cannot be written."""
     remedy = "; make room on its disk, or name a file on another" if is_full(error) else ""

@@ -72,6 +72,16 @@ def list_or_empty(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def is_texts(value: Any) -> TypeGuard[list[str]]:
+    """Tell whether a value is a list of strings."""
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def is_text_map(value: Any) -> TypeGuard[dict[str, str]]:
+    """Tell whether a value is an object whose values are strings."""
+    return isinstance(value, dict) and is_texts([*value.values()])
+
+
 def to_float(value: Any) -> float | None:
     """Return a JSON number as a float, or None for other values; 1e999 is infinite."""
     if value.__class__ is float:

@@ -29,6 +29,7 @@ from evalstream.batch.rewriting.outcome import ChangeStatus
 from evalstream.io.digest import RunningDigest
 from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotWrite, UsageError
+from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
 from evalstream.model.run_summary import RunSummary
 
@@ -300,21 +301,29 @@ def test_rows_stay_where_the_aggregate_cannot_be_written(tmp_path: Path) -> None
     (tmp_path / "closed").mkdir()
     moved = aggregate.rename(tmp_path / "closed" / aggregate.name)
     (tmp_path / "closed").chmod(0o500)
-    with pytest.raises(CannotWrite):
-        fixed(rows, aggregate=moved)
+    (outcome,) = fixed(rows, aggregate=moved).outcomes
+    assert outcome.status is ChangeStatus.UNWRITTEN
     assert rows.read_bytes() == data
 
 
-def test_a_folder_that_takes_no_files_is_named(
+def test_a_folder_that_takes_no_files_is_named_and_leaves_the_others_to_be_fixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def mkdtemp(*_: object) -> str:
-        raise PermissionError(13, "Permission denied", "a name of our own")
+    make = tempfile.mkdtemp
 
-    rows, _ = write_run(tmp_path, MARK + bytes_of(sound_rows()), count=8)
+    def mkdtemp(suffix: str, prefix: str, folder: str) -> str:
+        if folder.endswith("closed"):
+            raise PermissionError(13, "Permission denied", "a name of our own")
+        return make(suffix, prefix, folder)
+
+    for name in ("closed", "open"):
+        (tmp_path / name).mkdir()
+        write_run(tmp_path / name, MARK + bytes_of(sound_rows()), count=8)
     monkeypatch.setattr(tempfile, "mkdtemp", mkdtemp)
-    with pytest.raises(CannotWrite, match=f"^{tmp_path} cannot be written: Permission denied$"):
-        fixed(rows)
+    closed, open_ = fixed(tmp_path).outcomes
+    assert closed.reasons == (f"{tmp_path}/closed cannot be written: Permission denied",)
+    assert (closed.status, closed.exit_code) == (ChangeStatus.UNWRITTEN, ExitCode.UNCHECKED)
+    assert open_.status is ChangeStatus.WRITTEN
 
 
 @pytest.mark.parametrize("is_copy", [False, True])

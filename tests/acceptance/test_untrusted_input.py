@@ -76,7 +76,7 @@ def watched(*paths: str, jobs: int = 1, profile: str = "") -> tuple[set[str], st
 
 
 def _check_heard(told: Path, paths: Sequence[str], jobs: int, profile: str) -> str:
-    """Check paths and write down all that is opened or listed meanwhile; return what is said."""
+    """Check paths and write down all that is opened or listed meanwhile; return its output."""
     file, settings = told.open("ab", buffering=0), {"profile": profile} if profile else {}
 
     def hear(event: str, given: tuple[Any, ...]) -> None:

@@ -65,7 +65,7 @@ def codes(report: Report, *, least: Severity = Severity.WARNING) -> list[str]:
 
 
 def metric(folder: Path, text: str | bytes, name: str = "m.yaml") -> list[Finding]:
-    """Return what is said of a metric document with some text, in a folder of its own."""
+    """Return the findings on a metric document with some text, in a folder of its own."""
     place = folder / "metrics" / name
     place.parent.mkdir(exist_ok=True)
     place.write_bytes(text.encode() if isinstance(text, str) else text)
@@ -161,7 +161,7 @@ def _label(said: Said, want: Said) -> None:
 
 
 def _range_without_bound(said: Said, want: Said) -> None:
-    """A range without limits is said once, as EVG102; a null limit by the schema alone."""
+    """A range without limits is one finding, EVG102; a null limit by the schema alone."""
     for word, file, what in list(want):
         if word == "range-without-bound":
             del want[word, file, what]
@@ -215,7 +215,7 @@ def test_configurations_have_the_problems_that_upstream_finds(snapshot: Any) -> 
 
 @cache
 def said_before_changes() -> Said:
-    """Return what is said of the configuration that the mutants change."""
+    """Return the findings on the configuration that the mutants change."""
     root = REAL / EXPECTED["mutants_of"]
     return told(check(root), root)
 

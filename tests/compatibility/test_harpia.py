@@ -1,4 +1,4 @@
-"""HarpIA Lab: its three documents by shape and spelling, what is said of them, and hostile ones."""
+"""HarpIA Lab: its three documents by shape and spelling, their findings, and hostile ones."""
 
 import copy
 import gzip

@@ -1,4 +1,4 @@
-"""Real pairs and aggregates: what is said of them is what was worked out without us."""
+"""Real pairs and aggregates: findings and verdicts are those worked out without us."""
 
 import gzip
 import json

@@ -267,7 +267,7 @@ def test_one_violation_is_found_at_its_pointer(version: str, engine: str) -> Non
 
 
 def _blamed(mutant: dict[str, Any], where: Place, place: Place) -> Place:
-    """Return where a fault is said to be: a whole map of strings is judged member by member."""
+    """Return the place of a reported fault: a whole map of strings is judged member by member."""
     del mutant, place
     return where
 

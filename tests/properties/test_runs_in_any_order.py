@@ -91,7 +91,7 @@ def write(folder: Path, runs: Sequence[tuple[bytes, Row]]) -> Iterator[Run]:
 
 
 def report(run: Run) -> tuple[dict[str, Any], list[Finding], Any]:
-    """Check a run, and return all that is said of it."""
+    """Check a run, and return its whole report."""
     found: list[Finding] = []
     summary = check_any(run, OPTIONS, found.append, Progress(shown=False))
     links = summary.links

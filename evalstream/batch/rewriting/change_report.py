@@ -61,6 +61,13 @@ FIXED: Final = Words(
 )
 
 
+_NOT_WRITTEN: Final = {
+    ChangeStatus.REFUSED: "refused",
+    ChangeStatus.UNREAD: "could not be read",
+    ChangeStatus.UNWRITTEN: "could not be written",
+}
+
+
 class _Total(DataClass):
     """A change over all runs: in how many runs, rows or documents, and the first place."""
 
@@ -91,7 +98,7 @@ class ChangeReport:
         self._statuses[outcome.status] += 1
         self._needs.update(outcome.needs)
         self.exit_code = max(self.exit_code, outcome.exit_code)
-        is_done = outcome.status not in {ChangeStatus.REFUSED, ChangeStatus.UNREAD}
+        is_done = outcome.status not in _NOT_WRITTEN
         if outcome.checked is not None and is_done and self._words is FIXED:
             for is_unsafe in (False, True):
                 checked = outcome.checked
@@ -121,7 +128,7 @@ class ChangeReport:
         elif outcome.status is ChangeStatus.UNCHANGED:
             yield f"{name}: nothing to change"
         else:
-            word = "refused" if outcome.status is ChangeStatus.REFUSED else "could not be read"
+            word = _NOT_WRITTEN.get(outcome.status, "")
             if outcome.status is ChangeStatus.PARTLY:
                 made = bool(outcome.row_changes or outcome.document_changes)
                 word = f"{self._verb()}{self._where(outcome)}, but still fails" if made else "fails"
@@ -241,6 +248,7 @@ class ChangeReport:
             ChangeStatus.UNCHANGED: "unchanged",
             ChangeStatus.REFUSED: "refused",
             ChangeStatus.UNREAD: "not read",
+            ChangeStatus.UNWRITTEN: "not written",
         }
         parts = [f"{self._statuses[status]:,} {word}" for status, word in words.items()]
         total = self._statuses.total()

@@ -9,6 +9,7 @@ from typing import Final
 
 from evalstream.batch.single import check_any
 from evalstream.io.names import printable
+from evalstream.io.output import is_refused
 from evalstream.io.progress import Progress
 from evalstream.model.changes import ChangeTally, Need
 from evalstream.model.data_class import DataClass, field
@@ -31,7 +32,8 @@ class ChangeStatus(str, Enum):
 
     WRITTEN is what was written and passed its check, or would be in a dry run. PARTLY was written
     as far as there are repairs, and still fails. UNCHANGED needs no change. PRESENT was written by
-    an earlier call. REFUSED was not written. UNREAD could not be read to its end.
+    an earlier call. REFUSED was not written. UNREAD could not be read to its end. UNWRITTEN has a
+    place that takes no files.
     """
 
     WRITTEN = "written"
@@ -40,6 +42,7 @@ class ChangeStatus(str, Enum):
     REFUSED = "refused"
     PARTLY = "partly"
     UNREAD = "unread"
+    UNWRITTEN = "unwritten"
 
 
 class Outcome(DataClass):
@@ -82,6 +85,10 @@ class Outcome(DataClass):
         """Note that the run could not be read or checked to its end, and why."""
         self._end(ChangeStatus.UNREAD, reason)
 
+    def leave_unwritten(self, reason: str) -> None:
+        """Note that the place of the run takes no files, and why."""
+        self._end(ChangeStatus.UNWRITTEN, reason)
+
     def _end(self, status: ChangeStatus, reason: str) -> None:
         """Set the status, and add a reason, cut where it repeats a long name of the source."""
         is_long = len(reason) > LONGEST_REASON
@@ -90,8 +97,8 @@ class Outcome(DataClass):
 
     @property
     def exit_code(self) -> ExitCode:
-        """FAILED if the run was refused, UNCHECKED if it was not read, or PASSED."""
-        if self.status is ChangeStatus.UNREAD:
+        """FAILED if the run was refused, UNCHECKED if it was not read or written, or PASSED."""
+        if self.status in {ChangeStatus.UNREAD, ChangeStatus.UNWRITTEN}:
             return ExitCode.UNCHECKED
         fails = self.status in {ChangeStatus.REFUSED, ChangeStatus.PARTLY}
         return ExitCode.FAILED if fails else ExitCode.PASSED
@@ -107,8 +114,9 @@ def new_outcome(run: Run) -> Outcome:
 
 
 def change_run(found: Run | NoInput, change: Callable[[Run, Outcome], None]) -> Outcome:
-    """Fix or migrate one run, and return its outcome. Raises Stopped, and CannotWrite.
+    """Fix or migrate one run, and return its outcome.
 
+    Raises Stopped, and CannotWrite unless only the place of this run takes no files.
     `change` raises ValueError for a run that is refused, CannotCheck, OSError and Stopped.
     """
     if isinstance(found, NoInput):
@@ -121,8 +129,11 @@ def change_run(found: Run | NoInput, change: Callable[[Run, Outcome], None]) -> 
     except (CannotCheck, OSError) as error:
         is_system = isinstance(error, OSError) and error.strerror
         outcome.leave_unread(f"{error.filename}: {error.strerror}" if is_system else str(error))  # type: ignore[union-attr]
-    except CannotWrite:
-        raise
+    except CannotWrite as error:
+        # A disk that is full takes no other run; one folder may be closed, or on a locked disk.
+        if not (isinstance(error.__cause__, OSError) and is_refused(error.__cause__)):
+            raise
+        outcome.leave_unwritten(str(error))
     except BaseException as error:  # noqa: BLE001 - whatever a library raises
         outcome.leave_unread(str(internal_error(error)))
     if outcome.status is ChangeStatus.UNREAD:

@@ -14,6 +14,7 @@ from evalstream.formats.eee.versions import OLDEST
 from evalstream.model.block import Bytes
 from evalstream.parsing import json
 from evalstream.parsing.json import canonical
+from evalstream.parsing.json_values import is_texts
 from evalstream.parsing.lazy_regex import LazyPattern
 
 SINGLE_TURN: Final = "single_turn"
@@ -38,7 +39,7 @@ def hash_input(row: Mapping[str, Any]) -> tuple[str, Reference] | None:
         return None
     if isinstance(reference, str):
         return raw, reference
-    if isinstance(reference, list) and all(isinstance(text, str) for text in reference):
+    if is_texts(reference):
         return raw, reference
     return None
 

@@ -20,7 +20,7 @@ from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRow
 from evalstream.parsing.json import pointer
-from evalstream.parsing.json_values import parse_or_none
+from evalstream.parsing.json_values import is_texts, parse_or_none
 from evalstream.stats import sample_digests
 from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.run_samples import RunSamples
@@ -154,9 +154,7 @@ def _digests(instance: Mapping[str, Any]) -> sample_digests.InputDigests | None:
     """Return the digests of an instance's prompt and expected responses, None for other values."""
     prompt, expected = read_member(instance, "input"), read_member(instance, "expected_output")
     references = [expected] if isinstance(expected, str) else [] if expected is None else expected
-    if not isinstance(prompt, str) or not isinstance(references, list):
-        return None
-    if not all(isinstance(one, str) for one in references):
+    if not isinstance(prompt, str) or not is_texts(references):
         return None
     return sample_digests.InputDigests(prompt, references, ())
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from evalstream.formats.harpia.documents import Member, find_member, read_member
 from evalstream.formats.harpia.values import (
@@ -24,6 +24,7 @@ from evalstream.formats.harpia.values import (
 from evalstream.formats.harpia.views import Input, InputInstance, InputMetric, Score, view_metric
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import short_text
+from evalstream.parsing.json_values import is_texts
 from evalstream.stats.tally import MOST_VALUES, ScoreSums
 
 Path = tuple[str, ...]
@@ -298,14 +299,10 @@ def collect_matches(instances: Iterable[InputInstance] | None) -> Mapping[str, M
         expected = read_member(one.value, "expected-output")
         if one.id in found:
             found[one.id] = Match(is_literal=False, is_loose=True)
-        elif one.id is not None and isinstance(response, str) and _is_texts(expected):
+        elif one.id is not None and isinstance(response, str) and expected and is_texts(expected):
             is_loose = _reduce(response) in map(_reduce, expected)
             found[one.id] = Match(response in expected, is_loose)
     return found
-
-
-def _is_texts(value: Any) -> TypeGuard[list[str]]:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
 
 
 def _reduce(text: str) -> str:

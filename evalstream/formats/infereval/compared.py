@@ -19,7 +19,12 @@ from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag
 from evalstream.parsing import json
 from evalstream.parsing.array_elements import Element
 from evalstream.parsing.json import member, text_or_none
-from evalstream.parsing.json_values import flatten_settings, object_or_empty, setting_texts
+from evalstream.parsing.json_values import (
+    flatten_settings,
+    is_texts,
+    object_or_empty,
+    setting_texts,
+)
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.stats import sample_digests
 from evalstream.stats.run_samples import RunSamples
@@ -121,7 +126,7 @@ class Inputs:
 
     def _side(self, names: Any) -> list[str] | None:
         """Return the premises or conclusions, in the order in which infereval shows them."""
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        if not is_texts(names):
             return None
         ids = sorted(set(names))
         if self._bearers is None:

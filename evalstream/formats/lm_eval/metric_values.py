@@ -6,6 +6,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any, Final
 
+from evalstream.parsing.json_values import is_texts
 from evalstream.stats.tally import ScoreSums
 
 MOST_VALUES: Final = 2000
@@ -112,7 +113,7 @@ def _pair(value: Any) -> Pair | None:
     if not isinstance(value, list) or len(value) != 2:
         return None
     first, second = value
-    if isinstance(first, list) and first and all(isinstance(one, str) for one in first):
+    if first and is_texts(first):
         first = tuple(first)
     is_text = isinstance(first, (str, tuple)) and isinstance(second, str)
     is_number = isinstance(first, (int, float)) and isinstance(second, (int, float))

@@ -27,7 +27,7 @@ from evalstream.formats.lm_eval.scoring_plan import (
     ScoringPlan,
 )
 from evalstream.model.data_class import NamedTuple
-from evalstream.parsing.json_values import holds_double, read_number
+from evalstream.parsing.json_values import holds_double, is_texts, read_number
 
 NEAR: Final = 1e-6
 """Normalised log-likelihoods that differ by less, relative to the larger one, are a tie."""
@@ -289,7 +289,7 @@ def _several(target: str) -> Iterator[list[str]]:
     with suppress(ValueError, SyntaxError, MemoryError, RecursionError), catch_warnings():
         simplefilter("ignore")
         value = ast.literal_eval(target)
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+    if value and is_texts(value):
         yield value
 
 

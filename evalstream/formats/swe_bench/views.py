@@ -8,7 +8,7 @@ from typing import Any, Final, TypeGuard
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer
-from evalstream.parsing.json_values import is_number
+from evalstream.parsing.json_values import is_number, is_texts
 from evalstream.rules.base import Rule
 
 TESTS: Final = "tests_status"
@@ -208,16 +208,6 @@ def iterate_predictions(document: Any) -> Iterator[tuple[str, Any]]:
         yield "", document
     elif isinstance(document, dict):
         yield from ((pointer([key]), one) for key, one in document.items())
-
-
-def is_texts(value: Any) -> TypeGuard[list[str]]:
-    """Return whether a value is a list of texts."""
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
-def is_mapping(value: Any) -> bool:
-    """Return whether a value is an object of texts."""
-    return isinstance(value, dict) and is_texts([*value.values()])
 
 
 def is_amount(value: Any) -> bool:

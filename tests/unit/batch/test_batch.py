@@ -1,4 +1,4 @@
-"""Many runs in one call: ledgers, signals and lost workers change nothing in what is said."""
+"""Many runs in one call: ledgers, signals and lost workers change nothing in the reports."""
 
 import gc
 import os

@@ -42,7 +42,7 @@ def rows(store: Path) -> Path:
 
 
 def left_in(report: Report) -> Finding | None:
-    """Return what is said of files that were not checked."""
+    """Return the findings on files that were not checked."""
     return next((one for one in report if one.code == "ES007"), None)
 
 

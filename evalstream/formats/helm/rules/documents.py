@@ -21,7 +21,7 @@ from evalstream.formats.helm.statistics import (
 )
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import member, pointer, type_name
-from evalstream.parsing.json_values import is_number, list_or_empty
+from evalstream.parsing.json_values import is_number, is_text_map, is_texts, list_or_empty
 from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import find_open, find_refuted
 from evalstream.rules.members import MemberRequirement, check_members, is_a
@@ -42,10 +42,6 @@ def _are(accepts: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and all(map(accepts, value))
 
 
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, dict) and _TEXTS([*value.values()])
-
-
 def _is_in_range(value: Any) -> bool:
     """Tell whether a value is a number that floating-point numbers hold."""
     return is_number(value) and (isinstance(value, float) or abs(value) <= _MOST)
@@ -57,7 +53,6 @@ def _optional(key: str, noun: str, accepts: Callable[[Any], bool]) -> MemberRequ
 
 
 _ADAPTER: Final = MemberRequirement("adapter_spec", "an object", is_a(dict))
-_TEXTS: Final = _are(is_a(str))
 _OBJECTS: Final = _are(is_a(dict))
 MEMBERS: Final = {
     RUN_SPEC: (
@@ -66,13 +61,13 @@ MEMBERS: Final = {
         _ADAPTER,
         MemberRequirement("metric_specs", "a list of objects with a class_name", _are(_is_spec)),
         _optional("data_augmenter_spec", "an object", is_a(dict)),
-        _optional("groups", "a list of texts", _TEXTS),
+        _optional("groups", "a list of texts", is_texts),
     ),
     STATE: (_ADAPTER,),
     SCENARIO: (
         MemberRequirement("name", "a text", is_a(str)),
         _optional("description", "a text", is_a(str)),
-        _optional("tags", "a list of texts", _TEXTS),
+        _optional("tags", "a list of texts", is_texts),
         _optional("definition_path", "a text", is_a(str)),
     ),
 }
@@ -84,7 +79,7 @@ _REQUEST: Final = {
         MemberRequirement("train_trial_index", "a count", requests.is_trial),
         _optional("reference_index", "an integer", is_a(int)),
         _optional("request_mode", "a text", is_a(str)),
-        _optional("output_mapping", "an object of texts", _is_mapping),
+        _optional("output_mapping", "an object of texts", is_text_map),
         _optional("num_train_instances", "an integer", is_a(int)),
         _optional("prompt_truncated", "true or false", is_a(bool)),
         MemberRequirement("request", "an object", is_a(dict), is_needed=False),
@@ -101,7 +96,7 @@ _REQUEST: Final = {
     "instance/input": (MemberRequirement("text", "a text", is_a(str), is_needed=False),),
     "instance/references/*": (
         MemberRequirement("output", "an object", is_a(dict, str)),
-        _optional("tags", "a list of texts", _TEXTS),
+        _optional("tags", "a list of texts", is_texts),
     ),
     "instance/references/*/output": (MemberRequirement("text", "a text", is_a(str)),),
     "request": (_optional("prompt", "a text", is_a(str)),),

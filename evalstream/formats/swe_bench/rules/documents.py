@@ -15,14 +15,12 @@ from evalstream.formats.swe_bench.views import (
     PlacedInFile,
     are_tests,
     is_amount,
-    is_mapping,
     is_natural,
-    is_texts,
 )
 from evalstream.model.finding import Severity, Violation, at_least
 from evalstream.model.text import count_noun, join_words
 from evalstream.parsing.json import pointer, type_name
-from evalstream.parsing.json_values import object_or_empty
+from evalstream.parsing.json_values import is_text_map, is_texts, object_or_empty
 from evalstream.rules.base import declare_rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
 from evalstream.rules.members import MemberRequirement, check_members, is_a
@@ -74,7 +72,7 @@ _COUNTS: Final = (
 )
 _ADVICE: Final = (
     MemberRequirement(
-        "failure_reasons", "an object of texts", is_mapping, {"type": "object"}, False
+        "failure_reasons", "an object of texts", is_text_map, {"type": "object"}, False
     ),
     _require_count("unstopped_instances", is_needed=False),
     _require_ids("unstopped_containers", is_needed=False),
