@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from typing import IO, Any, Final
 
 from evalstream.engine.array_rows import ArrayRemainder
+from evalstream.engine.layout import WIDE
 from evalstream.engine.open_rows import OpenRows, open_rows
 from evalstream.engine.routing import line_ends
 from evalstream.io.names import printable
@@ -85,7 +86,7 @@ def salvage(
     files are compressed as their names say. Rows are not checked. Raises UsageError where
     `max_line_bytes` is above 256 MiB, or an output is the input or would replace a file that
     evalstream did not write without `overwrite`; CannotWrite, OSError, MissingExtra and
-    CannotCheck.
+    CannotCheck, also for rows in UTF-16 or UTF-32.
     """
     refuse_long_lines(max_line_bytes)
     source, target = os.fspath(path), os.fspath(to)
@@ -108,6 +109,9 @@ def salvage(
             except (OSError, CannotCheck) as error:
                 salvager.take_unfinished(opened.stream)
                 salvager.outcome.incomplete_reason = str(error)
+            if opened.layout.kind == WIDE and not salvager.outcome.rows:
+                encoding = opened.layout.detail
+                raise CannotCheck(f"{printable(source)} is in {encoding}: write it again in UTF-8")
             # One file gets its name only where the other has room.
             rows.finish()
             rest_file.finish()

@@ -579,6 +579,15 @@ def test_a_disk_that_is_full_at_the_aggregate_changes_nothing(
     assert files_of(tmp_path) == before
 
 
+def test_salvage_is_advised_for_torn_rows_and_not_for_another_encoding(tmp_path: Path) -> None:
+    data = bytes_of(sound_rows())
+    for rows, is_torn in ((data[:-9], True), (data.decode().encode("utf-16"), False)):
+        (tmp_path / "run.jsonl").write_bytes(rows)
+        (outcome,) = fixed(tmp_path / "run.jsonl").outcomes
+        assert outcome.status is ChangeStatus.REFUSED
+        assert outcome.reasons[0].endswith("see evalstream salvage") is is_torn
+
+
 def test_formats_without_repairs_are_only_checked(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES / "harpia", tmp_path / "harpia")
     before = files_of(tmp_path)

@@ -401,7 +401,7 @@ def test_gzip_under_a_plain_name_is_unpacked(see: See) -> None:
 
 def test_an_aggregate_under_the_name_of_rows_is_told(see: See) -> None:
     code, text = see(json.dumps(aggregate_of("0.2.0", GOOD, 8)).encode())
-    assert (code, "this is an aggregate, not a file of rows" in text) == (3, True)
+    assert (code, "this is an aggregate; name its rows" in text) == (3, True)
 
 
 @pytest.mark.parametrize("depth", [198, 199, deep(5000), 200_000])

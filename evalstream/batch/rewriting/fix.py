@@ -35,6 +35,7 @@ from evalstream.model.run_summary import RunSummary
 from evalstream.model.signals import STOPPING, signals_blocked
 from evalstream.model.text import count_noun
 from evalstream.rules.base import RepairAction
+from evalstream.rules.syntax import ES102
 
 NOT_A_FILE: Final = "only files on this machine can be fixed"
 OUTSIDE: Final = "{} lies outside {}, the folder that all inputs share; name a folder around both"
@@ -172,7 +173,9 @@ def _check_source(run: Run, job: FixJob) -> RunSummary:
 
     before = check_any(run, replace(job.options, max_findings=1), show, job.progress)
     if refused:
-        advice = f"; {SALVAGE}" if any(one.startswith(SYNTAX) for one in refused) else ""
+        # Rows in another encoding than UTF-8 have no whole lines to be saved.
+        is_torn = any(one.startswith(SYNTAX) and not one.startswith(ES102.code) for one in refused)
+        advice = f"; {SALVAGE}" if is_torn else ""
         raise ValueError(f"{refused[0]}{advice}")
     if before.incomplete_reason is not None:
         raise CannotCheck(before.incomplete_reason)

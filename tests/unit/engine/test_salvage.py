@@ -16,6 +16,7 @@ from sound_lines import LINES
 
 import evalstream
 from evalstream.engine.salvage import REST
+from evalstream.model.errors import CannotCheck
 
 GOOD = bytes_of(sound_rows())
 
@@ -66,6 +67,14 @@ def test_outputs_are_compressed_as_their_names_say(tmp_path: Path) -> None:
     assert json.loads(rest)["text"] == "INFO"
     evalstream.salvage(path, tmp_path / "other.gz")
     assert json.loads((tmp_path / f"other.gz{REST}").read_bytes())["text"] == "INFO"
+
+
+def test_rows_in_another_encoding_are_not_called_damage(tmp_path: Path) -> None:
+    for encoding in ("utf-16", "utf-16-be", "utf-32-le"):
+        with pytest.raises(CannotCheck, match=f"{encoding[:6].upper()}: write it again in UTF-8"):
+            saved(tmp_path, GOOD.decode().encode(encoding))
+        assert [one.name for one in tmp_path.iterdir()] == ["rows.jsonl"]
+    assert saved(tmp_path, b"\xff\xfe" + GOOD).rows == 8
 
 
 def test_rows_are_saved_out_of_torn_lines(tmp_path: Path) -> None:
