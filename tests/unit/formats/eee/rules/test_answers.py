@@ -210,6 +210,7 @@ def rename(*rows: int) -> Change:
         (put("output", "raw", value="The answer is 8.", rows=(2,)), (2, 3), 0),
         (judge(False, 0), (0, 1, 2), 0),
         (judge(True, 4), (4, 5), 0),
+        (judge(True, 4), (0, 1, 2, 4), 1),
         (judge(True, 4), EVERY[:6], 1),
     ],
 )
