@@ -365,7 +365,7 @@ def _explain_layout(found: layout.Layout) -> Violation:
         return ES102.violation(message, severity=Severity.ERROR)
     if found.kind == layout.FOREIGN:
         return ES008.violation(found.detail)
-    return ES005.violation("this is an aggregate; name its rows, and the aggregate after --aggregate")
+    return ES005.violation("this is an aggregate; name its rows, and it after --aggregate")
 
 
 def check_block(

@@ -324,5 +324,5 @@ _REASONS: Final = {
     sqlite3.SQLITE_IOERR: "cannot read or write the ledger: the disk is full or failed, "
     "or its file system does not support locks",
     sqlite3.SQLITE_PROTOCOL: "the locks of the ledger's file system do not work",
-    sqlite3.SQLITE_READONLY: "the ledger is read-only",
+    sqlite3.SQLITE_READONLY: "the ledger or its folder is read-only",
 }

@@ -877,15 +877,16 @@ def test_ledgers_may_have_odd_names(tmp_path: Path, run: Run) -> None:
 @needs_no_root
 def test_a_read_only_ledger_is_told_and_can_be_listed(path: str, run: Run, tmp_path: Path) -> None:
     recorded(path, run)
+    reason = "the ledger or its folder is read-only"
     Path(path).chmod(0o400)
-    with pytest.raises(CannotWrite, match="the ledger is read-only"):
+    with pytest.raises(CannotWrite, match=reason):
         Ledger(path, Options())
     Path(path).chmod(0o600)
     tmp_path.chmod(0o500)
     try:
-        with pytest.raises(CannotWrite, match="cannot be"):
+        with pytest.raises(CannotWrite, match=reason):
             Ledger(path, Options())
-        with pytest.raises(CannotWrite, match="cannot be"):
+        with pytest.raises(CannotWrite, match="cannot open the ledger"):
             Ledger(str(tmp_path / "new"), Options())
         assert len(list(entries(path))) == 1
     finally:
