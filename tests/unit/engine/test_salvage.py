@@ -138,6 +138,15 @@ def test_a_torn_array_gives_its_rows_as_lines(tmp_path: Path, indent: int | None
             assert entry["offset"] == cut - entry["length"]
 
 
+def test_an_element_that_is_no_row_is_named_by_its_place_in_the_file(tmp_path: Path) -> None:
+    elements = [json.dumps(row).encode() for row in sound_rows()]
+    elements[5] = b'["no row"]'
+    data = b"[\n" + b",\n".join(elements) + b"\n]"
+    assert saved(tmp_path, data, "rows.json").rows == 7
+    (entry,) = rest_of(tmp_path)
+    assert (entry["line"], entry["offset"]) == (7, data.index(elements[5]))
+
+
 def test_the_input_is_never_an_output(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(GOOD)
