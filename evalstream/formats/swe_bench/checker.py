@@ -68,7 +68,7 @@ class _Judge:
     def __init__(self, documents: DocumentCheck, reader: RunReader) -> None:
         self._documents, self._reader, self._found = documents, reader, reader.found
         self._note = reader.note
-        self._compared = self._equal = self._unreported = 0
+        self._compared = self._equal = self._unreported = self._skipped = 0
 
     def summary(self) -> RunSummary:
         """Note what contradicts, judge the claims, and return the verdict."""
@@ -199,12 +199,16 @@ class _Judge:
     def _find_patches(self) -> Iterator[tuple[str, str]]:
         """Iterate over the instances whose patch may be in the logs, and its path.
 
-        One without a report has its folder beside those of others, unless its prediction is empty:
-        the patch there may then be of another call.
+        One without a report has its folder beside those of others. The patch there is of another
+        call if the prediction is empty and, of one with a report, listed as an empty patch.
         """
         found, folders = self._found, dict[str, None]()
+        skipped = {} if found.report is None else found.report.places("empty_patch")
         for one, outcome in found.outcomes.items():
-            if is_local(outcome.path):
+            prediction = (found.predictions or {}).get(one)
+            if one in skipped and prediction is not None and prediction.is_empty:
+                self._skipped += 1
+            elif is_local(outcome.path):
                 folder = os.path.dirname(outcome.path)
                 folders[os.path.dirname(folder)] = None
                 yield one, os.path.join(folder, PATCH)
@@ -243,8 +247,10 @@ class _Judge:
         if untested := [one.declared is False for one in outcomes if TESTS not in one.value]:
             text = f"{count_noun(len(untested), 'outcome')} without tests"
             yield Checked(text, None if all(untested) else False)
+        if number := self._found.empty:
+            yield Checked(f"{count_noun(number, 'error')} with an empty report", None)
         if self._found.predictions is not None and outcomes:
-            number = len(outcomes) + self._unreported
+            number = len(outcomes) + self._unreported - self._skipped
             text = f"{self._equal:,} of {count_noun(number, 'patch', 'patches')} as predicted"
             is_ok = None if self._compared < number else True
             yield Checked(text, False if self._equal < self._compared else is_ok)

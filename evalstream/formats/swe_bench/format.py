@@ -336,6 +336,9 @@ class SweBenchFormat(PairedFormat):
     compared = frozenset({"answers", "paths"})
     has_answers = False
     has_yaml = True
+    # To the folder with the build of the image (2.0.0 to 4.1.0, `run_instance`), often gone; links
+    # of 2.0.9 and older lead nowhere: they are relative to the working folder.
+    links_aside: ClassVar[Mapping[str, str]] = {"image_build_dir": "sweb.eval."}
 
     def detect_kind(self, file: Beginning) -> str | None:
         return detect_kind(file)

@@ -154,6 +154,28 @@ def test_a_broken_report_is_what_the_run_report_calls_an_error(text: str) -> Non
     assert codes(check(".")) == {"SWE301"}
 
 
+@each("searched", ["logs", LOGS])
+def test_an_empty_report_is_that_of_an_error_on_modal(searched: str) -> None:
+    Path(f"{LOGS}/{ids(107)[0]}/report.json").write_text("")
+    report = check(searched)
+    assert (set(verdicts(report).values()), codes(report)) == ({"passed"}, set())
+    assert "1 error with an empty report" in [one.text for one in report.runs[0].checked]
+
+
+def test_no_resolved_instance_of_a_submission_has_an_empty_report() -> None:
+    shutil.copytree(LOGS, "submission/logs")
+    Path(f"submission/logs/{ids(101)[0]}/report.json").write_text("")
+    assert "ES103" in codes(check(RESULTS))
+
+
+@each("target", ["image_build_logs/instances/sweb.eval.x86_64.a__latest", "/x/sweb.eval.a", "../a"])
+def test_links_to_the_builds_of_images_hold_no_results(target: str) -> None:
+    """2.0.0 to 4.1.0 makes them; what they lead to is often gone. Another link may be data."""
+    os.symlink(target, f"{LOGS}/{ids(101)[0]}/image_build_dir")
+    is_build = "sweb.eval." in target
+    assert (set(verdicts(check(".")).values()) == {"passed"}) is is_build
+
+
 @pytest.mark.parametrize("info", ["info: # figures", "info:"])
 def test_metadata_of_any_layout_is_read_with_its_submission(info: str) -> None:
     path = Path("submission/metadata.yaml")
@@ -253,6 +275,26 @@ def test_a_patch_of_another_call_is_not_compared_with_an_empty_prediction() -> N
     folder.mkdir()
     (folder / "patch.diff").write_text("+of another call\n")
     assert codes(check(REPORT, "preds.jsonl")) == set()
+
+
+def test_a_report_of_another_call_is_not_compared_with_an_empty_prediction() -> None:
+    """A second call with one run id, for which the patch of an instance was emptied."""
+    (one,) = ids(107)
+
+    def move(value: dict[str, Any]) -> None:
+        value.update(unresolved_ids=[], unresolved_instances=0)
+        value["completed_ids"].remove(one)
+        value["completed_instances"] -= 1
+        value["empty_patch_ids"] = sorted([*value["empty_patch_ids"], one])
+        value["empty_patch_instances"] += 1
+
+    edit(REPORT, move)
+    change_prediction(one, model_patch="")
+    report = check(REPORT, "preds.jsonl")
+    assert (verdicts(report), codes(report)) == ({REPORT: "passed"}, set())
+    assert report.runs[0].checked[-1].is_ok
+    change_prediction(one, model_patch="+another\n")
+    assert {"SWE305", "SWE306"} <= codes(check(REPORT, "preds.jsonl"))
 
 
 @each("name", ["../acme__widgets-101", "/etc", ".."])
@@ -796,6 +838,13 @@ def write_output(number: int, text: str) -> None:
         "ERROR test_limit\n",
         "test_limit ... FAIL\ntest_old ... ok\n",
         "x" * 70_000 + "\nFAILED test_limit\r\n",
+        "test_limit F\ntest_old ok\n",
+        "  ✕ test_limit (3 ms)\n  ✓ test_old (1 ms)\n",
+        " \N{MULTIPLICATION SIGN} test_limit 3ms\n ✓ test_old\n",
+        "not ok 1 test_limit\nok 2 test_old\n",
+        "[FAILED] test_limit\n[PASSED] test_old\n",
+        "--- FAIL: test_limit (0.00s)\n--- PASS: test_old (0.00s)\n",
+        "test test_limit ... FAILED\ntest test_old ... ok\n",
     ],
 )
 def test_a_failed_test_does_not_become_a_success(lines: str) -> None:
@@ -813,8 +862,11 @@ def test_a_failed_test_does_not_become_a_success(lines: str) -> None:
         f"{START}FAILED test_new\nPASSED test_new\n{END}",
         f"{START}FAILED test_newer\nFAILED\ntest_new ... FAIL now\n{END}",
         f"FAILED test_new\n{START}{END}FAILED test_new\n",
+        f"{START}{END}{START}FAILED test_new\n{END}",
+        f"{START}  FAILED test_new\nnot ok test_new\n{' ' * 60_000}x\n{END}",
+        f"{START}test test_new ... ok\ntest_new F\n{END}",
         START + "x" * 65_536 + f"FAILED test_new\n{END}",
-        f"{START}--- FAIL: test_new\n{END}",
+        f"{START}--- FAIL: test_new\n--- FAIL:{' (' * 30_000}\n{END}",
         "",
     ],
 )
