@@ -1272,3 +1272,7 @@ def test_members_of_documents_have_their_types(
         if one.code == "EVG101" and one.severity is Severity.ERROR
     ]
     assert found == [pointer]
+    # The later layout has policies in place of thresholds.
+    document = api()
+    document["paths"]["/policies"] = document["paths"].pop("/thresholds")
+    assert found(document) == []
