@@ -20,7 +20,7 @@ from evalstream.formats.swe_bench.format import (
     is_plain_file,
     list_folders,
 )
-from evalstream.formats.swe_bench.reader import OUTPUT, RunReader, find_failed
+from evalstream.formats.swe_bench.reader import LOG, OUTPUT, RunReader, find_failed, find_logged
 from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.formats.swe_bench.rules.documents import check_list_figures
@@ -152,19 +152,23 @@ class _Judge:
             yield path, list(judge_outcomes(found))
 
     def _outputs(self) -> Iterator[PlacedInFile]:
-        """Yield the reports of successful tests that failed by the output beside them."""
+        """Yield what the output of the tests and the log beside a report say otherwise."""
         for outcome in self._found.outcomes.values():
             STOPPING.check()
-            names = list_successes(outcome)
-            path = os.path.join(os.path.dirname(outcome.path), OUTPUT)
-            if not names or not is_local(path) or not is_plain_file(path):
+            folder, names = os.path.dirname(outcome.path), list_successes(outcome)
+            output, log = (os.path.join(folder, name) for name in (OUTPUT, LOG))
+            if not is_local(folder):
                 continue
             try:
-                failed = find_failed(path, names)
+                if names and is_plain_file(output):
+                    failed = find_failed(output, names)
+                    yield from about_instances.report_failed(outcome, failed)
+                if outcome.place and outcome.id is not None and is_plain_file(log):
+                    logged = find_logged(log, outcome.id)
+                    if logged is not None:
+                        yield from about_instances.check_logged(outcome, logged)
             except OSError as error:
-                self._documents.cannot(f"{printable(path)} cannot be read: {error}")
-            else:
-                yield from about_instances.report_failed(outcome, failed)
+                self._documents.cannot(f"{printable(str(error.filename))} cannot be read: {error}")
 
     def _patches(self) -> Iterator[PlacedInFile]:
         """Yield the predictions that differ from the patches in the logs."""

@@ -237,6 +237,25 @@ class RunReader:
             self._documents.note(violation, printable(path), line)
 
 
+LOG: Final = "run_instance.log"
+_REPORT: Final = " - INFO - report: "
+_MOST_REPORT: Final = 1 << 24
+"""Most bytes of a report in a log, at its end."""
+
+
+def find_logged(path: str, one: str) -> str | None:
+    """Return the report of an instance as its log has it, None for none. Raises OSError.
+
+    It is the text of a Python object, of the last evaluation (2.0.0 to 5.0.2, `run_instance`).
+    """
+    with open(path, "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_REPORT))
+        end = file.read(_MOST_REPORT).decode(errors="replace")
+    before, found, _ = end.rpartition(f"\nResult for {one}: resolved: ")
+    text = before.rpartition(_REPORT)[2] if found else ""
+    return text if text.startswith("{") and "\ufffd" not in text else None
+
+
 OUTPUT: Final = "test_output.txt"
 _MARK: Final = b">>>>> "
 _START: Final = b">>>>> Start Test Output"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from ast import literal_eval
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -77,6 +78,26 @@ def report_failed(outcome: InstanceOutcome, failed: Sequence[str]) -> Iterator[P
         message = f"test_output.txt says that {failed[0]}{more} failed, called a success here"
         shown = {"severity": Severity.WARNING, "count": len(failed), "found": failed[0]}
         yield outcome.about(SWE302, message, TESTS, **shown)
+
+
+def check_logged(outcome: InstanceOutcome, logged: str) -> Iterator[PlacedInFile]:
+    """Yield the members of a report that the log of its instance has otherwise.
+
+    A call with rewrite_reports (3.0.0 and newer) writes reports and no logs: it may be sound.
+    """
+    own = {outcome.id: outcome.value}
+    if logged == repr(own):
+        return
+    try:
+        (other,) = map(object_or_empty, object_or_empty(literal_eval(logged)).values())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return
+    for name in sorted(other.keys() | outcome.value.keys()):
+        found, expected = outcome.value.get(name), other.get(name)
+        if found != expected or (name in outcome.value) != (name in other):
+            shown = {} if name == TESTS else {"expected": expected, "found": found}
+            message = f"run_instance.log has another {name}"
+            yield outcome.about(SWE302, message, name, severity=Severity.WARNING, **shown)
 
 
 def check_folder(outcome: InstanceOutcome, folder: str) -> Iterator[PlacedInFile]:

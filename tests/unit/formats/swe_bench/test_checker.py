@@ -875,6 +875,38 @@ def test_other_output_says_nothing(text: str) -> None:
     assert codes(check(REPORT, "preds.jsonl")) == set()
 
 
+def write_log(number: int, report: str, outcome: str = "False") -> None:
+    """Write the log of an instance as `run_instance` of the harness does."""
+    start, (one,) = "2026-01-02 03:04:05,678 - INFO - ", ids(number)
+    text = (
+        f"{start}Grading answer\n{start}report: {report}\nResult for {one}: resolved: {outcome}\n"
+    )
+    Path(f"{LOGS}/{one}/run_instance.log").write_text(text)
+
+
+def test_a_report_is_that_of_its_log() -> None:
+    path = Path(f"{LOGS}/{ids(107)[0]}/report.json")
+    write_log(107, repr(json.loads(path.read_bytes())))
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+    # Another writer has the members in another order.
+    report = json.loads(path.read_bytes())
+    path.write_text(json.dumps({one: dict(sorted(inner.items())) for one, inner in report.items()}))
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+    resolve(107, lambda tests: tests["FAIL_TO_PASS"].update(success=["test_limit"], failure=[]))
+    found = [one for one in check(REPORT, "preds.jsonl") if one.code == "SWE302"]
+    assert {(one.severity.label, one.message) for one in found} == {
+        ("warning", f"run_instance.log has another {name}") for name in ("resolved", "tests_status")
+    }
+
+
+@each("text", ["{'a': ", "{" * 200, "[]", "{'a': 1, 'b': 2}", "{'a': f()}", "{'\ufffd': {}}"])
+def test_a_log_without_a_report_says_nothing(text: str) -> None:
+    write_log(107, text)
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+    write_log(110, "{}")
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+
+
 def test_a_test_does_not_succeed_and_fail() -> None:
     path = f"{LOGS}/{ids(107)[0]}/report.json"
 
