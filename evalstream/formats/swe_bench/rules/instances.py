@@ -135,11 +135,12 @@ def check_predictions(run: Submitted) -> Iterator[PlacedInFile]:
     if run.report is not None:
         yield from _check_report_predictions(run.report, run.predictions)
     if run.results is not None:
-        for name in ("resolved", "no_generation"):
+        for name in ("resolved", "generated", "no_generation"):
             for one in run.results.places(name):
                 found = run.predictions.get(one)
-                has_patch = found is not None and not found.is_empty
-                if has_patch != (name == "resolved"):
+                # One of white space is none for `get_model_report` (1.1.0 to 1.1.5).
+                has_patch = found is not None and bool((found.patch or "").strip())
+                if has_patch == (name == "no_generation"):
                     why = f"the predictions have {'a' if has_patch else 'no'} patch of it"
                     yield _contradict(SWE305, run.results, name, one, why)
     yield from _check_models(run)

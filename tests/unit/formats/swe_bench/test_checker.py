@@ -383,6 +383,17 @@ def test_the_older_results_have_ten_lists() -> None:
     assert codes(check(RESULTS)) == {"SWE203"}
 
 
+def test_no_patch_of_white_space_was_generated() -> None:
+    """The lists of `get_model_report` (1.1.0 to 1.1.5), which calls such a patch no generation."""
+    change_prediction(ids(115)[0], model_patch=" \n\t")
+    shutil.copy("preds.jsonl", "submission/preds.jsonl")
+    assert codes(check("submission")) == set()
+    edit(RESULTS, lambda value: value.update(generated=ids(101, 102, 107, 110)))
+    assert codes(check("submission")) == set()
+    edit(RESULTS, lambda value: value.update(generated=ids(101, 102, 107, 110, 115)))
+    assert codes(check("submission")) == {"SWE202", "SWE305"}
+
+
 def test_a_linked_patch_is_not_read() -> None:
     Path("secret").write_text("secret")
     patch = Path(f"{LOGS}/{ids(101)[0]}/patch.diff")
