@@ -123,6 +123,15 @@ def test_reports_of_old_releases_have_fewer_members() -> None:
         {REPORT: "passed"}, set(), None,
     )  # fmt: skip
 
+    # They evaluate empty patches, and fail to write one that is null.
+    def add(value: dict[str, Any]) -> None:
+        value["error_ids"] += ids(115)
+        value.update(total_instances=5, error_instances=2)
+
+    edit(REPORT, add)
+    report = check(REPORT, "preds.jsonl")
+    assert (verdicts(report), codes(report)) == ({REPORT: "passed"}, set())
+
 
 def test_a_broken_report_makes_an_instance_completed_and_an_error() -> None:
     Path(f"{LOGS}/{ids(107)[0]}/report.json").unlink()
