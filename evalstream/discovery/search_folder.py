@@ -217,10 +217,10 @@ class _Search:
 
     def _find_member(self, file: KnownFile) -> str | None:
         """Return format and kind of a file that is a document by its path."""
-        folder, path = os.path.dirname(file.path), self._place.join_path(file.path)
+        folder = os.path.dirname(file.path)
         for one in self._paired:
             known = tuple(f"{one.name} {kind}" for kind in one.places)
-            kind = one.kind_by_path(path, partial(self._holds_any, folder, known))
+            kind = one.kind_by_path(file.path, partial(self._holds_any, folder, known))
             if kind is not None:
                 return f"{one.name} {kind}"
         return None

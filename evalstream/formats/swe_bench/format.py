@@ -68,6 +68,9 @@ REPORT_OF_INSTANCE: Final = LazyPattern(
     rf"(?:^|/)(?:{'|'.join(LOG_FOLDERS)})/[^/]+/[^/]+/[^/]+/report\.json$"
 )
 
+_IN_INSTANCE: Final = LazyPattern(r"(?:^|/)[^/]+__[^/]+-\d+/report\.json$")
+"""A report in a folder with the name of an instance: `owner__repository-number`."""
+
 _SETTINGS_OF_RUN: Final = LazyPattern(rf"(?:^|/)(?:{'|'.join(LOG_FOLDERS)})/[^/]+/run\.json$")
 
 OUTCOME_MEMBERS: Final = frozenset({"patch_successfully_applied", "resolved"})
@@ -344,7 +347,7 @@ class SweBenchFormat(PairedFormat):
         return detect_kind(file)
 
     def kind_by_path(self, path: str, has_neighbour: Callable[[], bool], /) -> str | None:
-        if REPORT_OF_INSTANCE.search(path):
+        if REPORT_OF_INSTANCE.search(path) or _IN_INSTANCE.search(path):
             return INSTANCE
         if _SETTINGS_OF_RUN.search(path):
             return SETTINGS

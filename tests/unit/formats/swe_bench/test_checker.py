@@ -171,10 +171,19 @@ def test_an_empty_report_is_that_of_an_error_on_modal(searched: str) -> None:
     assert "1 error with an empty report" in [one.text for one in report.runs[0].checked]
 
 
-def test_no_resolved_instance_of_a_submission_has_an_empty_report() -> None:
+@each("searched", [RESULTS, "submission", "submission/logs"])
+def test_no_resolved_instance_of_a_submission_has_an_empty_report(searched: str) -> None:
     shutil.copytree(LOGS, "submission/logs")
-    Path(f"submission/logs/{ids(101)[0]}/report.json").write_text("")
-    assert "ES103" in codes(check(RESULTS))
+    report = Path(f"submission/logs/{ids(107)[0]}/report.json")
+    report.write_text("")
+    assert set(verdicts(check(searched)).values()) == {"passed"}
+    assert set(verdicts(evalstream.check(os.path.abspath(searched))).values()) == {"passed"}
+    report.write_text("{")
+    assert "passed" not in verdicts(check(searched)).values()
+    if searched != "submission/logs":
+        report.write_text("")
+        Path(f"submission/logs/{ids(101)[0]}/report.json").write_text("")
+        assert "ES103" in codes(check(searched))
 
 
 @each("target", ["image_build_logs/instances/sweb.eval.x86_64.a__latest", "/x/sweb.eval.a", "../a"])
