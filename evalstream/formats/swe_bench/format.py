@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from evalstream.formats.base import Documents, PairedFormat, Place, other_formats
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
@@ -21,6 +21,11 @@ from evalstream.model.errors import UsageError
 from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json_values import parse_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
+
+if TYPE_CHECKING:
+    from evalstream.engine.row_lookup import RowPlaces
+    from evalstream.model.comparison import Answered
+    from evalstream.model.options import Options
 
 NAME: Final = "swe_bench"
 
@@ -337,6 +342,7 @@ class SweBenchFormat(PairedFormat):
         METADATA: "aggregate",
     }
     compared = frozenset({"answers", "paths"})
+    # Of instances without a prediction there is nothing to make a digest of.
     has_answers = False
     has_yaml = True
     # To the folder with the build of the image (2.0.0 to 4.1.0, `run_instance`), often gone; links
@@ -352,6 +358,12 @@ class SweBenchFormat(PairedFormat):
         if _SETTINGS_OF_RUN.search(path):
             return SETTINGS
         return METADATA if os.path.basename(path) in METADATA_FILES and has_neighbour() else None
+
+    def answers(
+        self, run: Run, options: Options, places: RowPlaces, /
+    ) -> Iterator[Answered | None]:
+        answers: Iterator[Answered | None] = self.load("compared").answers(run, options, places)
+        return answers
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         if inputs is not None:
