@@ -18,7 +18,7 @@ from evalstream.discovery.peek import (
     peek_data,
     peek_safely,
 )
-from evalstream.formats.registry import folder_format
+from evalstream.formats.registry import FORMATS, folder_format
 from evalstream.io import names as file_names
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.names import Exclusion
@@ -204,9 +204,10 @@ class LocalFolder:
         try:
             target = self._inside.resolve(below)
         except OutsideFolder:
-            return _link_out(below)
+            return unrecognised.OTHER if self._is_aside(below) else _link_out(below)
         if target is None:
-            return unrecognised.DANGLING_LINK if _may_be_data(below) else unrecognised.OTHER
+            is_aside = self._is_aside(below) or not _may_be_data(below)
+            return unrecognised.OTHER if is_aside else unrecognised.DANGLING_LINK
         if target == below:  # in the Hub's cache
             return self._file(below)
         if self._exclusion.covers_any(target):
@@ -215,6 +216,14 @@ class LocalFolder:
             return None if _is_shown(target) else unrecognised.HIDDEN_LINK
         return self._link_to_file(below, target)
 
+    def _is_aside(self, below: str) -> bool:
+        """Tell whether a harness makes such links to folders without results."""
+        start = _LINKS_ASIDE.get(os.path.basename(below))
+        if start is None:
+            return False
+        target = os.path.realpath(os.path.join(self.root, below))
+        return os.path.basename(target).startswith(start)
+
     def _link_to_file(self, below: str, target: str) -> FileEntry | str | None:
         if not os.path.isfile(os.path.join(self.root, target)):
             return unrecognised.SPECIAL
@@ -222,6 +231,11 @@ class LocalFolder:
             return FileEntry(below, target=target)
         is_rows = file_names.is_like_rows(below) and not self.is_met_anyway(target)
         return unrecognised.ROWS_LIKE if is_rows else None
+
+
+_LINKS_ASIDE: Final = {
+    name: start for one in FORMATS.values() for name, start in one.links_aside.items()
+}
 
 
 def _is_named_after(folder: str, look: AggregatePeek | None) -> bool:

@@ -116,6 +116,9 @@ class Format(Protocol):
     event_members: ClassVar[Set[str]] = frozenset()
     """Members that together show a line of its event log, which is not a document."""
 
+    links_aside: ClassVar[Mapping[str, str]] = {}
+    """Names of links in its logs to folders without results, and how names of those begin."""
+
     listing_names: ClassVar[Set[str]] = frozenset()
     """Names of the files that list its documents, and lie beside them."""
 

@@ -21,7 +21,7 @@ from edits.evalguard import Loader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from paths import EXAMPLES, SCHEMAS, SHARED
+from paths import CORPUS_LOGS, EXAMPLES, SCHEMAS, SHARED
 from recognition import read_beginning, shown
 from rows import at, places
 from schema_texts import descriptions, spelled, stripped
@@ -1226,6 +1226,10 @@ def test_an_api_has_the_endpoints_and_parameters_of_the_specification(folder: Pa
     document["paths"]["/thresholds"]["get"]["parameters"][1] = {"$ref": "other.yaml"}
     assert found(document) == []
     assert found({"openapi": "3.0.3"}) == ["the document has no paths"]
+    # The later layout has policies in place of thresholds.
+    document = api()
+    document["paths"]["/policies"] = document["paths"].pop("/thresholds")
+    assert found(document) == []
 
 
 @pytest.mark.parametrize(
@@ -1272,3 +1276,24 @@ def test_members_of_documents_have_their_types(
         if one.code == "EVG101" and one.severity is Severity.ERROR
     ]
     assert found == [pointer]
+
+
+def test_results_with_rows_beside_them_are_those_of_their_harness(folder: Path) -> None:
+    logs = Path(shutil.copytree(CORPUS_LOGS / "lm_eval-one", folder / "reports" / "lm-eval"))
+    (folder / "reports" / "acorn-7b.yaml").unlink()
+    (rows,) = logs.glob("samples_*.jsonl")
+
+    def judged(**options: Any) -> list[tuple[str, str, set[str]]]:
+        """Return format, verdict and states of claims of each run, those of EvalGuard first."""
+        runs = [one for one in evalstream.check(folder, **options).runs if not one.is_note]
+        found = ((str(one.format), one.verdict, one.claims or ()) for one in runs)
+        return sorted((name, said, {one.state.value for one in each}) for name, said, each in found)
+
+    own, *others = judged()
+    assert own == ("evalguard", "passed", set())
+    assert {said for _, said, _ in others} == {"passed"}
+    alone = ("evalguard", "unconfirmed", {"open"})
+    assert judged(exclude=["samples_*"])[0] == alone
+    assert alone in judged(input_format="evalguard")
+    rows.rename(rows.with_name(f".{rows.name}"))
+    assert judged()[0] == alone

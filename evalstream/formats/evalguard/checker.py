@@ -106,7 +106,7 @@ class _Check:
         summary = self._documents.close(
             rows=len(documents), version=version, claims=claims if makes_claims else None
         )
-        summary.checked = tuple(self._iterate_checked())
+        summary.checked = tuple(self._iterate_checked(sum(one.has_rows for one in read_files)))
         if self._leaves_open(documents):
             kinds = " and ".join(f"{kind}s" for kind in sorted(self.folder.left_out))
             if kinds:
@@ -124,7 +124,7 @@ class _Check:
             claims: Iterable[JudgedClaim] = ()
             if one.response is not None:
                 claims = claims_of_response(one.response, self.folder)
-            elif one.document is not None:
+            elif one.document is not None and not one.has_rows:
                 claims = judge_figures(one.document, self.folder)
             name = one.name.removeprefix(f"{printable(self._run.rows or '')}/")
             for claim in claims:
@@ -137,10 +137,12 @@ class _Check:
             is_new = os.path.normpath(self._run.rows or "") == (manifest.folder or os.curdir)
             manifest.check(self._documents, self._reader.digests, new if is_new else None)
 
-    def _iterate_checked(self) -> Iterator[Checked]:
-        """Yield the checks of manifests, and what was named together."""
+    def _iterate_checked(self, logs: int) -> Iterator[Checked]:
+        """Yield the checks of manifests, what was named together, and the number of logs."""
         if self._run.beside:
             yield Checked(f"together with {', '.join(map(printable, self._run.beside))}", True)
+        if logs:
+            yield Checked(f"figures of {count_noun(logs, 'report')} checked with rows", None)
         if not self._enabled.isdisjoint(rule.code for rule in documents.ABOUT_MANIFESTS):
             for manifest in self._reader.manifests:
                 of = count_noun(manifest.total, "document")

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.layout import LM_EVAL, LOGS_OF_FORMATS
 from evalstream.formats.base import Detector, other_formats
 from evalstream.formats.evalguard import views
 from evalstream.formats.evalguard.document import (
@@ -24,6 +25,7 @@ from evalstream.formats.evalguard.format import (
     MANIFEST_FILE,
     METRIC,
     METRICS,
+    NAME,
     REPORT,
     RESPONSE,
     TASK,
@@ -32,10 +34,12 @@ from evalstream.formats.evalguard.format import (
     kind_of_folder,
 )
 from evalstream.formats.evalguard.manifest import Digest, FolderManifest, make_digest
+from evalstream.formats.evalguard.report import is_of_harness
 from evalstream.formats.evalguard.responses import Response, make_response
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
 from evalstream.formats.evalguard.rules.folder import SIGNS, check_schema, check_schema_name
-from evalstream.io.names import is_local, printable
+from evalstream.io.beginning import read_beginning
+from evalstream.io.names import Exclusion, is_local, is_rows_name, printable
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, describe_error
@@ -54,12 +58,16 @@ _FOLDERS: Final = 1024
 
 
 class ReadFile(NamedTuple):
-    """A file that was read: its name in reports, and its document, if it has one."""
+    """A file that was read: its name in reports, and its document, if it has one.
+
+    Results of a harness that have rows beside them make their claims as its log.
+    """
 
     name: str
     reading: Reading
     document: views.Document | None
     response: Response | None = None
+    has_rows: bool = False
 
     @property
     def documents(self) -> tuple[views.Document, ...]:
@@ -70,8 +78,9 @@ class ReadFile(NamedTuple):
 
     @property
     def makes_claims(self) -> bool:
-        """Whether the file reports measured values."""
+        """Whether the file reports measured values that are checked with it."""
         has_reports = any(document.kind == REPORT for document in self.documents)
+        has_reports = has_reports and not self.has_rows
         return has_reports or (self.response is not None and self.response.endpoint == METRICS)
 
 
@@ -218,7 +227,23 @@ class FolderReader:
             return ReadFile(name, reading, None, make_response(name, reading.value))
         stem = None if file.path == STDIN else file_stem(file.path)
         document = views.Document(name, reading.kind, reading.value, stem, len(file.folders))
-        return ReadFile(name, reading, document)
+        is_log = reading.kind == REPORT and is_of_harness(document)
+        return ReadFile(name, reading, document, has_rows=is_log and self._has_rows(file))
+
+    def _has_rows(self, file: File) -> bool:
+        """Tell whether a search finds rows beside results, which it checks as logs of both."""
+        if not file.is_found or self._options.input_format == NAME:
+            return False
+        exclusion, folder = Exclusion(self._options.exclude), os.path.dirname(file.path)
+        try:
+            names = [one for one in os.listdir(folder) if not one.startswith(".")]
+            paths = [os.path.join(folder, name) for name in names]
+            rows = filter(os.path.isfile, filter(is_rows_name, paths))
+            kinds = [self._detect(read_beginning(o)) for o in rows if not exclusion.covers_below(o)]
+        except OSError:
+            return False
+        logs = (LOGS_OF_FORMATS.get(f"{one.format} {one.document}") for one in kinds if one)
+        return any(log is not None and log.harness == LM_EVAL for log in logs)
 
     def _not_read(self, file: File, violation: Violation, reason: str) -> ReadFile:
         self._documents.cannot(reason)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Final
@@ -13,6 +12,7 @@ from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.files import RereadDocument, whole_document
 from evalstream.formats.infereval.format import BENCHMARK, EVALUATION, kind_by_members
 from evalstream.formats.infereval.schema import document_validator, is_valid, schema_violations
+from evalstream.formats.infereval.votes import framework
 from evalstream.io.inputs import document_bytes
 from evalstream.io.names import printable
 from evalstream.model.changes import SealedText
@@ -33,17 +33,6 @@ NEW_EMPTIES: Final[Mapping[str, Any]] = {
 """Members that are always in the normal form since 0.17.0; before, they were unknown."""
 
 FIRST_WITH_EMPTIES: Final = (0, 17, 0)
-
-_VERSION: Final = re.compile(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?")
-
-
-def framework(version: Any) -> tuple[int, int, int] | None:
-    """Return a framework_version as numbers, or None if it is not a version."""
-    found = _VERSION.match(version) if isinstance(version, str) else None
-    if found is None:
-        return None
-    major, minor, patch = (int(number or 0) for number in found.groups())
-    return major, minor, patch
 
 
 def compute_hashes(

@@ -119,9 +119,8 @@ class Evaluation:
         if self.config is None:
             return None
         asked = {} if self.benchmark is None else self.benchmark.document
-        return votes.choose_reading(
-            self.config, asked.get("template_id"), asked.get("verification_prompt")
-        )
+        version, prompt = self.document.get("framework_version"), asked.get("verification_prompt")
+        return votes.choose_reading(self.config, version, asked.get("template_id"), prompt)
 
     @cached_property
     def usual_reading(self) -> votes.Reading | None:
@@ -129,7 +128,8 @@ class Evaluation:
         if self.config is None or self.reading is not None:
             return None
         asked = {} if self.benchmark is None else self.benchmark.document
-        return votes.choose_usual_reading(self.config, asked.get("verification_prompt"))
+        version, prompt = self.document.get("framework_version"), asked.get("verification_prompt")
+        return votes.choose_usual_reading(self.config, version, prompt)
 
     def name_request(self, item: Any, sample: Mapping[str, Any]) -> str:
         """Return the request_id that the package gives to a sample of an item."""

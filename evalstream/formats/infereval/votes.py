@@ -95,30 +95,51 @@ Reading = Callable[[str], str | None]
 
 
 def choose_reading(
-    config: Mapping[str, Any], template: Any = None, prompt: Any = None
+    config: Mapping[str, Any], version: Any = None, template: Any = None, prompt: Any = None
 ) -> Reading | None:
     """Return how responses are read under some settings; None where the prompt is not known.
 
-    `template` is the template_id of the benchmark: other templates may ask for other words.
-    `prompt` is the benchmark's verification_prompt, which may have an expression of its own.
-    Releases before 0.17.3 recorded no question_form, so that either form may have been asked.
+    `version` is the framework_version. `template` is the template_id of the benchmark: other
+    templates may ask for other words. `prompt` is the benchmark's verification_prompt, which may
+    have an expression of its own.
     """
-    form = config.get("question_form")
+    form = find_form(config, version)
     if form == COHERENCE:
         return None if template is not None else _by_words(COHERENCE)
     named = config.get("verification_prompt_id", DEFAULT_PROMPT)
     if named != DEFAULT_PROMPT and named != _name_prompt(prompt):
         return None
-    if form == SUPPORT:
-        return _by_words(SUPPORT)
-    return _by_words(SUPPORT, COHERENCE) if form is None else None
+    return _by_words(SUPPORT) if form == SUPPORT else None
 
 
-def choose_usual_reading(config: Mapping[str, Any], prompt: Any = None) -> Reading | None:
+def choose_usual_reading(
+    config: Mapping[str, Any], version: Any = None, prompt: Any = None
+) -> Reading | None:
     """Return how most prompts are read, for one that the benchmark does not have; else None."""
-    named = config.get("verification_prompt_id", DEFAULT_PROMPT)
+    form, named = find_form(config, version), config.get("verification_prompt_id", DEFAULT_PROMPT)
     is_unknown = named != DEFAULT_PROMPT and named != object_or_empty(prompt).get("id")
-    return _by_words(SUPPORT) if is_unknown and config.get("question_form") != COHERENCE else None
+    return _by_words(SUPPORT) if form is None or (is_unknown and form != COHERENCE) else None
+
+
+def find_form(config: Mapping[str, Any], version: Any) -> Any:
+    """Return the question_form of an evaluation, None where it is not known.
+
+    It is support before 0.17.2, which had the other form and recorded neither (`evaluate`).
+    """
+    form = config.get("question_form")
+    return SUPPORT if form is None and framework(version) != (0, 17, 2) else form
+
+
+_VERSION: Final = re.compile(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?")
+
+
+def framework(version: Any) -> tuple[int, int, int] | None:
+    """Return a framework_version as numbers, or None if it is not a version."""
+    found = _VERSION.match(version) if isinstance(version, str) else None
+    if found is None:
+        return None
+    major, minor, patch = (int(number or 0) for number in found.groups())
+    return major, minor, patch
 
 
 def can_mean(response: str, verdict: str) -> bool:
@@ -138,14 +159,11 @@ def _name_prompt(prompt: Any) -> str | None:
     return named if isinstance(named, str) else OVERRIDE
 
 
-def _by_words(*forms: str) -> Reading:
-    patterns = [_WORD[form] for form in forms]
+def _by_words(form: str) -> Reading:
+    pattern = _WORD[form]
 
     def read(response: str) -> str | None:
-        for pattern in patterns:
-            found = pattern.search(response)
-            if found is not None:
-                return _MEANT.get(found.group(1).upper(), ABSTAIN)
-        return None
+        found = pattern.search(response)
+        return None if found is None else _MEANT.get(found.group(1).upper(), ABSTAIN)
 
     return read

@@ -20,7 +20,7 @@ from evalstream.formats.swe_bench.format import (
     is_plain_file,
     list_folders,
 )
-from evalstream.formats.swe_bench.reader import OUTPUT, RunReader, find_failed
+from evalstream.formats.swe_bench.reader import LOG, OUTPUT, RunReader, find_failed, find_logged
 from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.formats.swe_bench.rules.documents import check_list_figures
@@ -68,7 +68,7 @@ class _Judge:
     def __init__(self, documents: DocumentCheck, reader: RunReader) -> None:
         self._documents, self._reader, self._found = documents, reader, reader.found
         self._note = reader.note
-        self._compared = self._equal = self._unreported = 0
+        self._compared = self._equal = self._unreported = self._skipped = 0
 
     def summary(self) -> RunSummary:
         """Note what contradicts, judge the claims, and return the verdict."""
@@ -152,19 +152,23 @@ class _Judge:
             yield path, list(judge_outcomes(found))
 
     def _outputs(self) -> Iterator[PlacedInFile]:
-        """Yield the reports of successful tests that failed by the output beside them."""
+        """Yield what the output of the tests and the log beside a report say otherwise."""
         for outcome in self._found.outcomes.values():
             STOPPING.check()
-            names = list_successes(outcome)
-            path = os.path.join(os.path.dirname(outcome.path), OUTPUT)
-            if not names or not is_local(path) or not is_plain_file(path):
+            folder, names = os.path.dirname(outcome.path), list_successes(outcome)
+            output, log = (os.path.join(folder, name) for name in (OUTPUT, LOG))
+            if not is_local(folder):
                 continue
             try:
-                failed = find_failed(path, names)
+                if names and is_plain_file(output):
+                    failed = find_failed(output, names)
+                    yield from about_instances.report_failed(outcome, failed)
+                if outcome.place and outcome.id is not None and is_plain_file(log):
+                    logged = find_logged(log, outcome.id)
+                    if logged is not None:
+                        yield from about_instances.check_logged(outcome, logged)
             except OSError as error:
-                self._documents.cannot(f"{printable(path)} cannot be read: {error}")
-            else:
-                yield from about_instances.report_failed(outcome, failed)
+                self._documents.cannot(f"{printable(str(error.filename))} cannot be read: {error}")
 
     def _patches(self) -> Iterator[PlacedInFile]:
         """Yield the predictions that differ from the patches in the logs."""
@@ -199,12 +203,16 @@ class _Judge:
     def _find_patches(self) -> Iterator[tuple[str, str]]:
         """Iterate over the instances whose patch may be in the logs, and its path.
 
-        One without a report has its folder beside those of others, unless its prediction is empty:
-        the patch there may then be of another call.
+        One without a report has its folder beside those of others. The patch there is of another
+        call if the prediction is empty and, of one with a report, listed as an empty patch.
         """
         found, folders = self._found, dict[str, None]()
+        skipped = {} if found.report is None else found.report.places("empty_patch")
         for one, outcome in found.outcomes.items():
-            if is_local(outcome.path):
+            prediction = (found.predictions or {}).get(one)
+            if one in skipped and prediction is not None and prediction.is_empty:
+                self._skipped += 1
+            elif is_local(outcome.path):
                 folder = os.path.dirname(outcome.path)
                 folders[os.path.dirname(folder)] = None
                 yield one, os.path.join(folder, PATCH)
@@ -243,8 +251,10 @@ class _Judge:
         if untested := [one.declared is False for one in outcomes if TESTS not in one.value]:
             text = f"{count_noun(len(untested), 'outcome')} without tests"
             yield Checked(text, None if all(untested) else False)
+        if number := self._found.empty:
+            yield Checked(f"{count_noun(number, 'error')} with an empty report", None)
         if self._found.predictions is not None and outcomes:
-            number = len(outcomes) + self._unreported
+            number = len(outcomes) + self._unreported - self._skipped
             text = f"{self._equal:,} of {count_noun(number, 'patch', 'patches')} as predicted"
             is_ok = None if self._compared < number else True
             yield Checked(text, False if self._equal < self._compared else is_ok)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.row_lookup import RowPlaces
+from evalstream.formats.base import load_catalogue
 from evalstream.formats.swe_bench.format import NAME
+from evalstream.formats.swe_bench.reader import RunReader
 from evalstream.formats.swe_bench.views import Submitted
-from evalstream.model.comparison import MetricName, RunDescription
-from evalstream.model.options import SampleRequest
+from evalstream.model.comparison import Answered, MetricName, RunDescription
+from evalstream.model.options import Options, SampleRequest
+from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import GroupLabel, SampleFlag
 from evalstream.parsing.json import member, text_or_none
 from evalstream.stats.run_samples import RunSamples
@@ -32,7 +37,8 @@ def collect_samples(samples: RunSamples, request: SampleRequest, run: Submitted)
     if not outcomes:
         return
     errors = run.report.places("error") if run.report is not None else {}
-    for number, (one, is_resolved) in enumerate(outcomes.items(), start=1):
+    # Lists are sets in between: their order differs from call to call.
+    for number, (one, is_resolved) in enumerate(sorted(outcomes.items()), start=1):
         row = record_sample(request, one, InputDigests(one, (), ()), number, 0)
         flags = SampleFlag.RIGHT if is_resolved else SampleFlag.WRONG
         if one in errors:
@@ -66,6 +72,24 @@ def find_outcomes(run: Submitted) -> dict[str, bool]:
         found |= dict.fromkeys(run.results.places(RESOLVED), True)
     own: Mapping[str, bool | None] = {one: each.is_resolved for one, each in run.outcomes.items()}
     return {**found, **{one: said for one, said in own.items() if said is not None}}
+
+
+def answers(run: Run, options: Options, places: RowPlaces) -> Iterator[Answered | None]:
+    """Iterate over the patches of the instances at some places, which are numbers from 1 on."""
+    if STDIN in (run.rows, run.aggregate):
+        yield from (None for _ in places)
+        return
+    reader = RunReader(DocumentCheck(run, options, lambda _: None, load_catalogue(NAME)))
+    for path in filter(None, (run.aggregate, run.rows, *run.beside)):
+        reader.read(path)
+    found = reader.found
+    instances = sorted(find_outcomes(found))
+    for number, _ in places:
+        one = instances[number - 1] if number <= len(instances) else None
+        prediction = (found.predictions or {}).get(one or "")
+        patch = None if prediction is None else prediction.patch
+        # Tests may be flaky: two outcomes of one patch do not show two ways to score.
+        yield None if one is None else Answered(one, patch, False, {"model_patch": patch})
 
 
 def _find_model(run: Submitted) -> str | None:

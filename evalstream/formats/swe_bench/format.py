@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from evalstream.formats.base import Documents, PairedFormat, Place, other_formats
 from evalstream.io.beginning import ARRAY, LINES, OBJECT, Beginning, read_beginning
@@ -21,6 +21,11 @@ from evalstream.model.errors import UsageError
 from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json_values import parse_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
+
+if TYPE_CHECKING:
+    from evalstream.engine.row_lookup import RowPlaces
+    from evalstream.model.comparison import Answered
+    from evalstream.model.options import Options
 
 NAME: Final = "swe_bench"
 
@@ -67,6 +72,9 @@ _OF_SUBMISSIONS: Final = (
 REPORT_OF_INSTANCE: Final = LazyPattern(
     rf"(?:^|/)(?:{'|'.join(LOG_FOLDERS)})/[^/]+/[^/]+/[^/]+/report\.json$"
 )
+
+_IN_INSTANCE: Final = LazyPattern(r"(?:^|/)[^/]+__[^/]+-\d+/report\.json$")
+"""A report in a folder with the name of an instance: `owner__repository-number`."""
 
 _SETTINGS_OF_RUN: Final = LazyPattern(rf"(?:^|/)(?:{'|'.join(LOG_FOLDERS)})/[^/]+/run\.json$")
 
@@ -334,18 +342,28 @@ class SweBenchFormat(PairedFormat):
         METADATA: "aggregate",
     }
     compared = frozenset({"answers", "paths"})
+    # Of instances without a prediction there is nothing to make a digest of.
     has_answers = False
     has_yaml = True
+    # To the folder with the build of the image (2.0.0 to 4.1.0, `run_instance`), often gone; links
+    # of 2.0.9 and older lead nowhere: they are relative to the working folder.
+    links_aside: ClassVar[Mapping[str, str]] = {"image_build_dir": "sweb.eval."}
 
     def detect_kind(self, file: Beginning) -> str | None:
         return detect_kind(file)
 
     def kind_by_path(self, path: str, has_neighbour: Callable[[], bool], /) -> str | None:
-        if REPORT_OF_INSTANCE.search(path):
+        if REPORT_OF_INSTANCE.search(path) or _IN_INSTANCE.search(path):
             return INSTANCE
         if _SETTINGS_OF_RUN.search(path):
             return SETTINGS
         return METADATA if os.path.basename(path) in METADATA_FILES and has_neighbour() else None
+
+    def answers(
+        self, run: Run, options: Options, places: RowPlaces, /
+    ) -> Iterator[Answered | None]:
+        answers: Iterator[Answered | None] = self.load("compared").answers(run, options, places)
+        return answers
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         if inputs is not None:

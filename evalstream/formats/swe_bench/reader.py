@@ -28,11 +28,11 @@ from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.io.beginning import LINES, PEEK_BYTES, Beginning
 from evalstream.io.names import is_yaml_name, printable
-from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import STDIN
 from evalstream.parsing.json import type_name
-from evalstream.parsing.json_values import parse_or_none
+from evalstream.parsing.json_values import object_or_empty, parse_or_none
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.inputs import ES005
 from evalstream.rules.syntax import ES103, ES109, read_object
 
@@ -86,19 +86,33 @@ class RunReader:
             self._document(path, str(kind), value)
 
     def _is_known_as_broken(self, path: str, text: bytes) -> bool:
-        """Tell whether a report of an instance is broken, and the run report says so.
+        """Tell whether a report of an instance is broken, and its instance an error.
 
-        The harness lists such an instance as completed and as an error (`make_run_report`).
+        The harness lists such an instance as completed and as an error (`make_run_report`). Its
+        evaluation on Modal leaves an empty report of each error (2.1.0 to 5.0.2,
+        `run_instances_modal`), which is one without a run report, too.
         """
-        report, folder = self.found.report, os.path.basename(os.path.dirname(path))
-        if report is None or os.path.basename(path) != REPORT_FILE:
+        if os.path.basename(path) != REPORT_FILE:
             return False
+        report, folder = self.found.report, os.path.basename(os.path.dirname(path))
+        if report is None:
+            is_error = not text.strip() and not self._is_resolved(folder)
+            self.found.empty += is_error
+            return is_error
         if folder not in report.places("completed") or folder not in report.places("error"):
             return False
         try:
             return "resolved" not in json.loads(text)[folder]
         except (ValueError, KeyError, TypeError, RecursionError):
             return True
+
+    def _is_resolved(self, one: str) -> bool:
+        """Tell whether a submission calls an instance resolved."""
+        results, details = self.found.results, self.found.details
+        detail = {} if details is None else object_or_empty(details[1].get(one))
+        return detail.get("resolved") is True or (
+            results is not None and one in results.places("resolved")
+        )
 
     def _parse(self, path: str, text: bytes) -> Any:
         """Return the value of a JSON document, None if it cannot be read."""
@@ -223,6 +237,25 @@ class RunReader:
             self._documents.note(violation, printable(path), line)
 
 
+LOG: Final = "run_instance.log"
+_REPORT: Final = " - INFO - report: "
+_MOST_REPORT: Final = 1 << 24
+"""Most bytes of a report in a log, at its end."""
+
+
+def find_logged(path: str, one: str) -> str | None:
+    """Return the report of an instance as its log has it, None for none. Raises OSError.
+
+    It is the text of a Python object, of the last evaluation (2.0.0 to 5.0.2, `run_instance`).
+    """
+    with open(path, "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_REPORT))
+        end = file.read(_MOST_REPORT).decode(errors="replace")
+    before, found, _ = end.rpartition(f"\nResult for {one}: resolved: ")
+    text = before.rpartition(_REPORT)[2] if found else ""
+    return text if text.startswith("{") and "\ufffd" not in text else None
+
+
 OUTPUT: Final = "test_output.txt"
 _MARK: Final = b">>>>> "
 _START: Final = b">>>>> Start Test Output"
@@ -231,21 +264,30 @@ _MOST_BYTES: Final = 1 << 16
 """Most bytes of a line; the rest of a longer one says nothing."""
 
 
-class _Words(NamedTuple):
-    """How lines about a test begin with pytest, before its name, and end with Django, after it."""
+_FAILED: Final = LazyPattern(
+    rb"(?:FAILED|ERROR)\s+((\S+).*?)(?: - .*)?$"
+    rb"|\s*+(?:not ok \d+ (.+)|--- FAIL: (.+) \([^()]*\)|(test\s+(\S+))\s+\.\.\.\s+FAILED"
+    rb"|\[FAILED\]\s(.+)|(?:\xe2\x9c\x95|\xc3\x97)\s(.+?)(?:\s\(?\d+\s*m?s\)?)?"
+    rb"|(test_\S+)(?: .*)? [EF]|(.+) \.\.\. (?:FAIL|ERROR))$"
+)
+"""A line that calls a test failed: of pytest, TAP, Go, Cargo, Jest, Vitest, SymPy and Django.
 
-    first: tuple[bytes, ...]
-    last: tuple[bytes, ...]
+These are the runners of which the harness reads status and name from one line (swebench 5.0.2,
+harness/log_parsers).
+"""
 
-
-_FAILED: Final = _Words((b"FAILED", b"ERROR"), (b" ... FAIL", b" ... ERROR"))
-_PASSED: Final = _Words((b"PASSED", b"XFAIL", b"SKIPPED"), (b" ... ok", b" ... OK", b" ...  OK"))
+_PASSED: Final = LazyPattern(
+    rb"(?:PASSED|XFAIL|SKIPPED)\s+((\S+).*?)(?: - .*)?$"
+    rb"|\s*+(?:ok \d+ (.+)|--- (?:PASS|SKIP): (.+) \([^()]*\)|(test\s+(\S+))\s+\.\.\.\s+ok"
+    rb"|\[PASSED\]\s(.+)|(?:\xe2\x9c\x93|\xe2\x97\x8b|\xe2\x86\x93)\s(.+?)(?:\s\(?\d+\s*m?s\)?)?"
+    rb"|(test_\S+)(?: .*)? ok|(.+) \.\.\. (?:ok|OK| OK))$"
+)
 
 
 def find_failed(path: str, names: Collection[str]) -> list[str]:
     """Return those of some tests that a file of output only calls failed. Raises OSError.
 
-    Output of other runners has no such lines, and a test that both passed and failed is left out.
+    A test that both passed and failed is left out.
     """
     named = {name.encode(errors="replace"): name for name in names}
     failed = {key for key in _iterate_names(path, _FAILED) if key in named}
@@ -254,18 +296,18 @@ def find_failed(path: str, names: Collection[str]) -> list[str]:
     return [name for key, name in named.items() if key in failed]
 
 
-def _iterate_names(path: str, words: _Words) -> Iterator[bytes]:
-    """Iterate over the tests of which lines between the marks of the harness say some words."""
+def _iterate_names(path: str, line: LazyPattern[bytes]) -> Iterator[bytes]:
+    """Iterate over the tests that lines of one form name between the marks of the harness.
+
+    Since 3.0.5 the harness reads no more than what the first marks enclose (`get_logs_eval`).
+    """
     is_output, is_begun = False, False
     with open(path, "rb") as file:
         for piece in iter(partial(file.readline, _MOST_BYTES), b""):
             is_rest, is_begun = is_begun, piece[-1:] != b"\n"
             if _MARK in piece and (_START in piece or _END in piece):
+                if is_output:
+                    return
                 is_output = _START in piece
-            elif not is_output or is_rest:
-                continue
-            elif piece.startswith(words.first):
-                first, *others = piece.split(None, 2)
-                yield from others[:1] if first in words.first else ()
-            elif b" ... " in piece and (line := piece.strip()).endswith(words.last):
-                yield line.rpartition(b" ... ")[0]
+            elif is_output and not is_rest and (found := line.match(piece.rstrip())):
+                yield from filter(None, found.groups())

@@ -133,8 +133,8 @@ class Submitted:
 
     `report` is the run report, `results` that of a submission. `outcomes` and `predictions` are by
     id; `details`, `groups` and `metadata` are documents of a submission with their paths. `unread`
-    has the instances whose report could not be read; without one of its predictions a file has none
-    and `is_unpredicted`.
+    has the instances whose report could not be read, and `empty` counts empty reports of errors;
+    without one of its predictions a file has none and `is_unpredicted`.
     """
 
     def __init__(self) -> None:
@@ -144,6 +144,7 @@ class Submitted:
         self.predictions: dict[str, Prediction] | None = None
         self.is_unpredicted = False
         self.unread: set[str] = set()
+        self.empty = 0
         self.details: tuple[str, Mapping[str, Any]] | None = None
         self.metadata: tuple[str, Mapping[str, Any]] | None = None
         self.groups: list[tuple[str, Mapping[str, Any]]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from ast import literal_eval
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -79,6 +80,26 @@ def report_failed(outcome: InstanceOutcome, failed: Sequence[str]) -> Iterator[P
         yield outcome.about(SWE302, message, TESTS, **shown)
 
 
+def check_logged(outcome: InstanceOutcome, logged: str) -> Iterator[PlacedInFile]:
+    """Yield the members of a report that the log of its instance has otherwise.
+
+    A call with rewrite_reports (3.0.0 and newer) writes reports and no logs: it may be sound.
+    """
+    own = {outcome.id: outcome.value}
+    if logged == repr(own):
+        return
+    try:
+        (other,) = map(object_or_empty, object_or_empty(literal_eval(logged)).values())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return
+    for name in sorted(other.keys() | outcome.value.keys()):
+        found, expected = outcome.value.get(name), other.get(name)
+        if found != expected or (name in outcome.value) != (name in other):
+            shown = {} if name == TESTS else {"expected": expected, "found": found}
+            message = f"run_instance.log has another {name}"
+            yield outcome.about(SWE302, message, name, severity=Severity.WARNING, **shown)
+
+
 def check_folder(outcome: InstanceOutcome, folder: str) -> Iterator[PlacedInFile]:
     """Yield a report that is about another instance than the folder that it lies in."""
     if outcome.id != folder:
@@ -114,11 +135,12 @@ def check_predictions(run: Submitted) -> Iterator[PlacedInFile]:
     if run.report is not None:
         yield from _check_report_predictions(run.report, run.predictions)
     if run.results is not None:
-        for name in ("resolved", "no_generation"):
+        for name in ("resolved", "generated", "no_generation"):
             for one in run.results.places(name):
                 found = run.predictions.get(one)
-                has_patch = found is not None and not found.is_empty
-                if has_patch != (name == "resolved"):
+                # One of white space is none for `get_model_report` (1.1.0 to 1.1.5).
+                has_patch = found is not None and bool((found.patch or "").strip())
+                if has_patch == (name == "no_generation"):
                     why = f"the predictions have {'a' if has_patch else 'no'} patch of it"
                     yield _contradict(SWE305, run.results, name, one, why)
     yield from _check_models(run)
@@ -186,7 +208,9 @@ def _check_details(run: Submitted, resolved: dict[str, bool | None]) -> Iterator
 def _check_report_predictions(
     lists: Lists, predictions: dict[str, Prediction]
 ) -> Iterator[PlacedInFile]:
-    of_evaluated = ("resolved",) if lists.is_of_service else ("completed", "error")
+    # Releases before 2.0.3 evaluate empty patches, as the service does, and list none.
+    lists_empty = lists.items("empty_patch") is not None
+    of_evaluated = ("completed", "error") if lists_empty else ("resolved",)
     for one in lists.places("submitted"):
         if one not in predictions:
             yield _contradict(SWE305, lists, "submitted", one, "there is no prediction for it")

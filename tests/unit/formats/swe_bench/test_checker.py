@@ -123,6 +123,15 @@ def test_reports_of_old_releases_have_fewer_members() -> None:
         {REPORT: "passed"}, set(), None,
     )  # fmt: skip
 
+    # They evaluate empty patches, and fail to write one that is null.
+    def add(value: dict[str, Any]) -> None:
+        value["error_ids"] += ids(115)
+        value.update(total_instances=5, error_instances=2)
+
+    edit(REPORT, add)
+    report = check(REPORT, "preds.jsonl")
+    assert (verdicts(report), codes(report)) == ({REPORT: "passed"}, set())
+
 
 def test_a_broken_report_makes_an_instance_completed_and_an_error() -> None:
     Path(f"{LOGS}/{ids(107)[0]}/report.json").unlink()
@@ -152,6 +161,37 @@ def test_a_broken_report_is_what_the_run_report_calls_an_error(text: str) -> Non
     assert (set(verdicts(report).values()), codes(report)) == ({"passed"}, set())
     path.write_text(sound)
     assert codes(check(".")) == {"SWE301"}
+
+
+@each("searched", ["logs", LOGS])
+def test_an_empty_report_is_that_of_an_error_on_modal(searched: str) -> None:
+    Path(f"{LOGS}/{ids(107)[0]}/report.json").write_text("")
+    report = check(searched)
+    assert (set(verdicts(report).values()), codes(report)) == ({"passed"}, set())
+    assert "1 error with an empty report" in [one.text for one in report.runs[0].checked]
+
+
+@each("searched", [RESULTS, "submission", "submission/logs"])
+def test_no_resolved_instance_of_a_submission_has_an_empty_report(searched: str) -> None:
+    shutil.copytree(LOGS, "submission/logs")
+    report = Path(f"submission/logs/{ids(107)[0]}/report.json")
+    report.write_text("")
+    assert set(verdicts(check(searched)).values()) == {"passed"}
+    assert set(verdicts(evalstream.check(os.path.abspath(searched))).values()) == {"passed"}
+    report.write_text("{")
+    assert "passed" not in verdicts(check(searched)).values()
+    if searched != "submission/logs":
+        report.write_text("")
+        Path(f"submission/logs/{ids(101)[0]}/report.json").write_text("")
+        assert "ES103" in codes(check(searched))
+
+
+@each("target", ["image_build_logs/instances/sweb.eval.x86_64.a__latest", "/x/sweb.eval.a", "../a"])
+def test_links_to_the_builds_of_images_hold_no_results(target: str) -> None:
+    """2.0.0 to 4.1.0 makes them; what they lead to is often gone. Another link may be data."""
+    os.symlink(target, f"{LOGS}/{ids(101)[0]}/image_build_dir")
+    is_build = "sweb.eval." in target
+    assert (set(verdicts(check(".")).values()) == {"passed"}) is is_build
 
 
 @pytest.mark.parametrize("info", ["info: # figures", "info:"])
@@ -255,6 +295,26 @@ def test_a_patch_of_another_call_is_not_compared_with_an_empty_prediction() -> N
     assert codes(check(REPORT, "preds.jsonl")) == set()
 
 
+def test_a_report_of_another_call_is_not_compared_with_an_empty_prediction() -> None:
+    """A second call with one run id, for which the patch of an instance was emptied."""
+    (one,) = ids(107)
+
+    def move(value: dict[str, Any]) -> None:
+        value.update(unresolved_ids=[], unresolved_instances=0)
+        value["completed_ids"].remove(one)
+        value["completed_instances"] -= 1
+        value["empty_patch_ids"] = sorted([*value["empty_patch_ids"], one])
+        value["empty_patch_instances"] += 1
+
+    edit(REPORT, move)
+    change_prediction(one, model_patch="")
+    report = check(REPORT, "preds.jsonl")
+    assert (verdicts(report), codes(report)) == ({REPORT: "passed"}, set())
+    assert report.runs[0].checked[-1].is_ok
+    change_prediction(one, model_patch="+another\n")
+    assert {"SWE305", "SWE306"} <= codes(check(REPORT, "preds.jsonl"))
+
+
 @each("name", ["../acme__widgets-101", "/etc", ".."])
 def test_an_id_leads_to_no_other_folder(name: str) -> None:
     change_prediction(ids(110)[0], instance_id=name)
@@ -339,6 +399,17 @@ def test_the_older_results_have_ten_lists() -> None:
 
     edit(RESULTS, age)
     assert codes(check(RESULTS)) == {"SWE203"}
+
+
+def test_no_patch_of_white_space_was_generated() -> None:
+    """The lists of `get_model_report` (1.1.0 to 1.1.5), which calls such a patch no generation."""
+    change_prediction(ids(115)[0], model_patch=" \n\t")
+    shutil.copy("preds.jsonl", "submission/preds.jsonl")
+    assert codes(check("submission")) == set()
+    edit(RESULTS, lambda value: value.update(generated=ids(101, 102, 107, 110)))
+    assert codes(check("submission")) == set()
+    edit(RESULTS, lambda value: value.update(generated=ids(101, 102, 107, 110, 115)))
+    assert codes(check("submission")) == {"SWE202", "SWE305"}
 
 
 def test_a_linked_patch_is_not_read() -> None:
@@ -796,6 +867,13 @@ def write_output(number: int, text: str) -> None:
         "ERROR test_limit\n",
         "test_limit ... FAIL\ntest_old ... ok\n",
         "x" * 70_000 + "\nFAILED test_limit\r\n",
+        "test_limit F\ntest_old ok\n",
+        "  ✕ test_limit (3 ms)\n  ✓ test_old (1 ms)\n",
+        " \N{MULTIPLICATION SIGN} test_limit 3ms\n ✓ test_old\n",
+        "not ok 1 test_limit\nok 2 test_old\n",
+        "[FAILED] test_limit\n[PASSED] test_old\n",
+        "--- FAIL: test_limit (0.00s)\n--- PASS: test_old (0.00s)\n",
+        "test test_limit ... FAILED\ntest test_old ... ok\n",
     ],
 )
 def test_a_failed_test_does_not_become_a_success(lines: str) -> None:
@@ -813,13 +891,48 @@ def test_a_failed_test_does_not_become_a_success(lines: str) -> None:
         f"{START}FAILED test_new\nPASSED test_new\n{END}",
         f"{START}FAILED test_newer\nFAILED\ntest_new ... FAIL now\n{END}",
         f"FAILED test_new\n{START}{END}FAILED test_new\n",
+        f"{START}{END}{START}FAILED test_new\n{END}",
+        f"{START}  FAILED test_new\nnot ok test_new\n{' ' * 60_000}x\n{END}",
+        f"{START}test test_new ... ok\ntest_new F\n{END}",
         START + "x" * 65_536 + f"FAILED test_new\n{END}",
-        f"{START}--- FAIL: test_new\n{END}",
+        f"{START}--- FAIL: test_new\n--- FAIL:{' (' * 30_000}\n{END}",
         "",
     ],
 )
 def test_other_output_says_nothing(text: str) -> None:
     write_output(101, text)
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+
+
+def write_log(number: int, report: str, outcome: str = "False") -> None:
+    """Write the log of an instance as `run_instance` of the harness does."""
+    start, (one,) = "2026-01-02 03:04:05,678 - INFO - ", ids(number)
+    text = (
+        f"{start}Grading answer\n{start}report: {report}\nResult for {one}: resolved: {outcome}\n"
+    )
+    Path(f"{LOGS}/{one}/run_instance.log").write_text(text)
+
+
+def test_a_report_is_that_of_its_log() -> None:
+    path = Path(f"{LOGS}/{ids(107)[0]}/report.json")
+    write_log(107, repr(json.loads(path.read_bytes())))
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+    # Another writer has the members in another order.
+    report = json.loads(path.read_bytes())
+    path.write_text(json.dumps({one: dict(sorted(inner.items())) for one, inner in report.items()}))
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+    resolve(107, lambda tests: tests["FAIL_TO_PASS"].update(success=["test_limit"], failure=[]))
+    found = [one for one in check(REPORT, "preds.jsonl") if one.code == "SWE302"]
+    assert {(one.severity.label, one.message) for one in found} == {
+        ("warning", f"run_instance.log has another {name}") for name in ("resolved", "tests_status")
+    }
+
+
+@each("text", ["{'a': ", "{" * 200, "[]", "{'a': 1, 'b': 2}", "{'a': f()}", "{'\ufffd': {}}"])
+def test_a_log_without_a_report_says_nothing(text: str) -> None:
+    write_log(107, text)
+    assert codes(check(REPORT, "preds.jsonl")) == set()
+    write_log(110, "{}")
     assert codes(check(REPORT, "preds.jsonl")) == set()
 
 

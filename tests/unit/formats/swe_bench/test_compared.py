@@ -70,3 +70,18 @@ def test_a_submission_has_the_instances_of_its_details() -> None:
 
 def test_predictions_alone_have_no_outcomes() -> None:
     assert collected(Path("preds.jsonl")).checked.samples is None
+
+
+def test_flips_name_their_instances_and_patches() -> None:
+    shutil.copytree(".", "../other")
+    lists = report()
+    lists["resolved_ids"].remove("acme__widgets-101")
+    lists["unresolved_ids"].append("acme__widgets-101")
+    lists.update(resolved_instances=1, unresolved_instances=2)
+    Path("../other", REPORT).write_text(json.dumps(lists))
+    shutil.rmtree("../other/logs")
+    sides = [str(Path(folder, REPORT)) for folder in (".", "../other")]
+    found = evalstream.compare(sides, min_overlap=0)
+    (flip,) = found.flips
+    assert (flip.sample_id, flip.line_a, flip.line_b) == ("acme__widgets-101", 1, 1)
+    assert flip.answer_a is flip.answer_b is None
