@@ -185,7 +185,8 @@ class ClaimCheck:
         store = self._log.store
         before = len(self.violations)
         try:
-            scores = results.reduced_scores(store, scorer, reducer)
+            with_failed = results.counts_failed(self._log, scorer)
+            scores = results.reduced_scores(store, scorer, reducer, with_failed=with_failed)
             number = _compare_scores(found, scores, claim.pointer, self.violations)
         except CannotCompute as error:
             return leave_open(claim, error.reason, store.count)

@@ -44,15 +44,19 @@ Rows = Callable[[], Iterator[ReducedScore]]
 """Iterates over scores; it may be called several times."""
 
 
-def reduced_scores(store: LogStore, scorer: str, reducer: str | None) -> Iterator[ReducedScore]:
+def reduced_scores(
+    store: LogStore, scorer: str, reducer: str | None, *, with_failed: bool = True
+) -> Iterator[ReducedScore]:
     """Iterate over the scores of a scorer, those of the epochs of each sample reduced to one.
 
-    Raises CannotCompute.
+    Those of samples that ended with an error are left out if not `with_failed`. Raises
+    CannotCompute.
     """
     function = reducer_named(reducer)
     if function is None:
         raise CannotCompute(Reason.FORMULA)
-    for id_, group in groupby(store.iterate_scored(scorer), key=attrgetter("id")):
+    scored = store.iterate_scored(scorer, with_failed=with_failed)
+    for id_, group in groupby(scored, key=attrgetter("id")):
         found = list(group)
         if len(found) > 1:
             found.sort(key=attrgetter("epoch"))
@@ -83,6 +87,30 @@ def find_reduction(log: LogView, scorer: Any, reducer: str | None) -> Any:
     raise CannotCompute(Reason.NO_ROWS)
 
 
+_FAILED_SINCE: Final = (0, 3, 261)
+"""The release from which on scores of samples that ended with an error count.
+
+Source: `task_run_sample` in _eval/task/run.py, which returned no scores of them in 0.3.260.
+"""
+
+
+def counts_failed(log: LogView, scorer: str) -> bool:
+    """Tell whether the figures of a scorer count its scores of samples that ended with an error.
+
+    A scorer gave these before another one failed, or under score_on_error. `inspect score` counts
+    all that it gives: where the reductions have such a sample, it did so in earlier releases, too.
+    """
+    if not () < log.release < _FAILED_SINCE or not log.store.has_failed_scores(scorer):
+        return True
+    whole = {one.id for one in log.store.iterate_scored(scorer, with_failed=False)}
+    listed = (
+        one.get("samples")
+        for _, one in objects(log.reductions)
+        if scorer_in_samples(log, one.get("scorer")) == scorer
+    )
+    return any(row.id not in whole for samples in listed for row in listed_scores(samples))
+
+
 def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
     """Return the scores that a result covers: reduced ones, or those of all epochs.
 
@@ -104,13 +132,15 @@ def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
     if not log.samples_known:
         raise CannotCompute(Reason.UNREAD)
     scorer = scorer_in_samples(log, named)
+    with_failed = counts_failed(log, scorer)
     if is_unreduced:
         return lambda: (
-            ReducedScore(one.id, one.sample, one.value) for one in log.store.iterate_scored(scorer)
+            ReducedScore(one.id, one.sample, one.value)
+            for one in log.store.iterate_scored(scorer, with_failed=with_failed)
         )
     if reducer_named(reducer) is None:
         raise CannotCompute(Reason.FORMULA)
-    return lambda: reduced_scores(log.store, scorer, reducer)
+    return lambda: reduced_scores(log.store, scorer, reducer, with_failed=with_failed)
 
 
 def score_part(value: Any, name: Any, scorer: Any) -> Any:

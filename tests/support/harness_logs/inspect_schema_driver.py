@@ -11,14 +11,19 @@ from typing import Any
 from inspect_ai.log import EvalLog
 
 DECIDED = {
-    *("AdaptiveConcurrency", "ApprovalPolicyConfig", "CheckpointEvent", "ContentDocument"),
-    *("LogUpdate", "ReviewPolicyConfig", "SandboxEnvironmentSpec", "SentinelConfig"),
+    *("AdaptiveConcurrency", "CheckpointEvent", "ContentDocument", "SentinelConfig"),
     *("SentinelEvent", "Timeline", "ViewerConfig"),
 }
 """Models with validators that may refuse what their types allow, or that take any member."""
 
-BOUNDED = ("GenerateConfig", "prompt_logprobs")
-"""A member of a model whose validator bounds it."""
+NARROWED = {
+    ("GenerateConfig", "prompt_logprobs"): {"type": "null"},
+    ("SandboxEnvironmentSpec", "config"): {"anyOf": [{"type": "string"}, {"type": "null"}]},
+}
+"""Members of models whose validators decide, with the values that they let pass as they are.
+
+The validator of a sandbox asks its provider about a configuration that is an object.
+"""
 
 TIMES = {"completed_at", "created", "started_at"}
 """Members that the schema calls texts, and that validators read as times."""
@@ -50,7 +55,7 @@ def reduce(schema: Any, definitions: dict[str, Any], name: str = "") -> Any:
     found = {key: reduce(one, definitions) for key, one in schema.items() if key not in APART}
     if "properties" in schema:
         found["properties"] = {
-            key: {"type": "null"} if (name, key) == BOUNDED else reduce(one, definitions)
+            key: NARROWED.get((name, key)) or reduce(one, definitions)
             for key, one in schema["properties"].items()
         }
         for key in TIMES & found["properties"].keys():

@@ -164,12 +164,13 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
 def _unused_scorers(log: LogView) -> Iterator[Violation]:
     """Warn of scorers of the harness that gave no score; only one's own may do so.
 
-    Earlier releases declare the first scorers where `inspect score` has replaced their scores.
+    Earlier releases declare the first scorers where `inspect score` has replaced their scores. It
+    declares a scorer again that a run without scoring has declared.
     """
-    used = {id(log.declared_scorers.get(one)) for one in log.store.scorers()}
+    used = [log.declared_scorers.get(one) for one in log.store.scorers()]
     for index, one in objects(log.eval.get("scorers")) if used else ():
         name = text_or_none(one.get("name"))
-        if name in KNOWN and id(one) not in used and log.release >= NAMED_SINCE:
+        if name in KNOWN and one not in used and log.release >= NAMED_SINCE:
             message = f"the log declares the scorer {name}, and no sample has a score of it"
             place = log.at("eval", "scorers", index)
             yield INS305.violation(message, place, severity=Severity.WARNING)

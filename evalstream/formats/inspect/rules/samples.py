@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.recorded import message_text, split_path
 from evalstream.formats.inspect.rules.log import INS107
-from evalstream.formats.inspect.scorers import BY_COMPLETION, GRADED
+from evalstream.formats.inspect.scorers import has_own_scorer
 from evalstream.formats.inspect.values import is_count, is_id, same, score_value
 from evalstream.formats.inspect.views import UNNAMED, SampleView
 from evalstream.model.finding import Severity, Violation, at_least
@@ -75,17 +75,24 @@ def _events(sample: SampleView) -> Iterator[Violation]:
             if name in _TEXTS and sample.value[name] == told[name]:
                 continue
             here, there = (_comparable(sample, one[name]) for one in (sample.value, told))
+            severity = None
             if name == "metadata" and isinstance(here, dict) and isinstance(there, dict):
                 changed = _changed_metadata(sample, {*here, *there})
-                # Nothing records what a scorer adds.
-                added = here.keys() - there.keys() if _has_own_scorer(sample) else set()
+                # Nothing records what a scorer adds, nor what `cleanup` of a task does.
+                added = here.keys() - there.keys() if has_own_scorer(sample.scores) else set()
                 here = {key: here[key] for key in here if key not in changed | added}
                 there = {key: there[key] for key in there if key not in changed}
+                if same({key: here[key] for key in here if key in there}, there):
+                    severity = Severity.WARNING
             # The first releases gave the text of an input that is one message.
             if not same(here, there) and (name != "input" or type(here) is type(there)):
                 message = f"the sample has another {name} than its sample_init event ({index})"
                 yield INS208.violation(
-                    message, sample.at(name), expected=there, found=sample.value[name]
+                    message,
+                    sample.at(name),
+                    expected=there,
+                    found=sample.value[name],
+                    severity=severity,
                 )
         break
     yield from _hidden_ends(sample)
@@ -110,17 +117,6 @@ def _changed_metadata(sample: SampleView, known: Set[str]) -> Set[str]:
                 if path[:1] == ["metadata"]:
                     found.update(path[1:2] or known)
     return found
-
-
-def _has_own_scorer(sample: SampleView) -> bool:
-    """Tell whether a scorer is not one of the harness, which change nothing but scores."""
-    return any(one.rstrip("-0123456789") not in _SCORERS for one in sample.scores)
-
-
-_SCORERS: Final = frozenset({*BY_COMPLETION, *GRADED, UNNAMED}) | frozenset(
-    {"choice", "f", "includes", "math", "pattern", "perplexity", "target_perplexity"}
-)
-"""Names of the harness's scorers, without the numbers at their ends."""
 
 
 def _comparable(sample: SampleView, value: Any) -> Any:
@@ -228,11 +224,14 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
         for _, event in sample.events("score")
         if isinstance(event.get("scorer"), str) and not event.get("intermediate")
     }
-    for name in finals:
+    for name, final in finals.items():
         if name not in sample.scores and UNNAMED not in sample.scores:
             message = f"the events have a score of {name}, and the sample has none"
             place = sample.at("scores") if "scores" in sample.value else sample.place
-            yield INS208.violation(message, place)
+            # `inspect score` leaves the events of what it has appended, apart from other scorers,
+            # where it is called again to overwrite that (_get_updated_events of 0.3.285).
+            is_left = sample.spans_around(final) == ["scorer"]
+            yield INS208.violation(message, place, severity=Severity.WARNING if is_left else None)
     for name, score in sample.scores.items():
         event, history = finals.get(name), list_or_empty(score.get("history"))
         if event is None:

@@ -708,6 +708,15 @@ def test_outputs_of_failed_samples_are_not_compared(tmp_path: Path) -> None:
     assert "INS212" not in found(written(log, tmp_path, "json"))
 
 
+def test_a_scorer_that_was_declared_twice_is_used(tmp_path: Path) -> None:
+    # A run with --no-score declares its scorer, and `inspect score` declares it again.
+    log = sound_log()
+    log["eval"]["scorers"] *= 2
+    assert found(written(log, tmp_path, "json")) == {}
+    log["eval"]["scorers"].append({**log["eval"]["scorers"][0], "name": "exact"})
+    assert found(written(log, tmp_path, "json")) == {"INS305": "warning"}
+
+
 def _failed(allowed: Any) -> Log:
     log = sound_log()
     _fail_sample(log)

@@ -228,3 +228,28 @@ def test_a_run_with_an_error_did_not_finish_successfully(tmp_path: Path) -> None
     path.write_text(json.dumps(sound_log() | {"status": "error"}), encoding="utf-8")
     (found,) = (one for one in evalstream.check(path) if one.code == "INS105")
     assert found.message == "the run did not finish successfully: its status is error"
+
+
+@each(("release", "counted"), [("0.3.260", False), ("0.3.261", True)])
+def test_scores_of_failed_samples_were_not_counted(
+    release: str, counted: bool, tmp_path: Path
+) -> None:
+    log, _, metrics = log_of(release)
+    log["eval"]["config"]["fail_on_error"] = False
+    log["results"]["completed_samples"] = 3
+    log["samples"][3]["error"] = {"message": "m", "traceback": "", "traceback_ansi": ""}
+    sound = {"passed": 0, "INS211": 1}
+    refuted = {"failed": 0, "INS211": 1, "INS301": 1, "INS302": 2}
+    assert checked(tmp_path, log) == (sound if counted else refuted)
+    metrics["accuracy"]["value"], metrics["stderr"]["value"] = 1.0, 0.0
+    log["reductions"][0]["samples"][1]["value"] = 1.0
+    assert checked(tmp_path, log) == (refuted if counted else sound)
+
+
+def test_scoring_again_counted_failed_samples(tmp_path: Path) -> None:
+    log, _, _ = log_of("0.3.200")
+    log["eval"]["config"]["fail_on_error"] = False
+    log["results"]["completed_samples"] = 2
+    for sample in log["samples"][1::2]:
+        sample["error"] = {"message": "m", "traceback": "", "traceback_ansi": ""}
+    assert checked(tmp_path, log) == {"passed": 0, "INS211": 1}

@@ -523,12 +523,38 @@ def test_a_scorer_of_ones_own_may_add_to_the_metadata(tmp_path: Path) -> None:
     log = witnessed()
     sample = _sample(log)
     sample["metadata"]["seen"] = True
-    assert "INS208" in errors(log, tmp_path)
+    # `cleanup` of a task may do so, too.
+    assert warnings(log, tmp_path) == {"INS208": "/samples/0/metadata"}
+    assert not errors(log, tmp_path)
     sample["scores"]["judge"] = sample["scores"]["match"]
     sample["events"].append({**sample["events"][SCORE], "scorer": "judge"})
-    assert "INS208" not in errors(log, tmp_path)
+    assert "INS208" not in warnings(log, tmp_path)
     _describe_otherwise(log)
     assert "INS208" in errors(log, tmp_path)
+
+
+def test_a_scorer_of_ones_own_may_set_the_completion(tmp_path: Path) -> None:
+    log = witnessed()
+    sample = _sample(log)
+    sample["output"]["completion"] = "scored: 4"
+    assert "INS212" in errors(log, tmp_path)
+    sample["scores"]["judge"] = sample["scores"]["match"]
+    sample["events"].append({**sample["events"][SCORE], "scorer": "judge"})
+    assert "INS212" not in errors(log, tmp_path)
+    assert warnings(log, tmp_path)["INS212"] == "/samples/0/output/completion"
+    sample["output"]["choices"][0]["message"]["content"] = "scored: 4"
+    assert "INS212" in errors(log, tmp_path)
+
+
+def test_scoring_again_may_leave_events_of_scores_that_it_replaced(tmp_path: Path) -> None:
+    log = witnessed()
+    left = {**_sample(log)["events"][SCORE], "scorer": "judge"}
+    _sample(log)["events"].append(left)
+    assert "INS208" in errors(log, tmp_path)
+    left["span_id"] = "judge"
+    _sample(log)["events"].append(_span("judge", "scorer", "of no event"))
+    assert not errors(log, tmp_path)
+    assert warnings(log, tmp_path) == {"INS208": "/samples/0/scores"}
 
 
 def _of_an_early_release(log: Log) -> None:
