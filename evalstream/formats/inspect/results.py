@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final
 
-from evalstream.formats.inspect.store import PERPLEXITY, LogStore, perplexity_numbers
+from evalstream.formats.inspect.store import PERPLEXITY, Scored, perplexity_numbers
 from evalstream.formats.inspect.values import is_id, known_number, score_to_float
 from evalstream.formats.inspect.views import UNNAMED, LogView
 from evalstream.model.claim import Reason
@@ -16,6 +16,7 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import text_or_none
 from evalstream.parsing.json_values import object_or_empty, objects
 from evalstream.stats.claims.reducers import (
+    RIGHT,
     CannotCompute,
     is_missing,
     reduce_repeats,
@@ -44,25 +45,32 @@ Rows = Callable[[], Iterator[ReducedScore]]
 """Iterates over scores; it may be called several times."""
 
 
-def reduced_scores(
-    store: LogStore, scorer: str, reducer: str | None, *, with_failed: bool = True
-) -> Iterator[ReducedScore]:
+def reduced_scores(log: LogView, scorer: str, reducer: str | None) -> Iterator[ReducedScore]:
     """Iterate over the scores of a scorer, those of the epochs of each sample reduced to one.
 
-    Those of samples that ended with an error are left out if not `with_failed`. Raises
-    CannotCompute.
+    Raises CannotCompute.
     """
     function = reducer_named(reducer)
     if function is None:
         raise CannotCompute(Reason.FORMULA)
-    scored = store.iterate_scored(scorer, with_failed=with_failed)
-    for id_, group in groupby(scored, key=attrgetter("id")):
+    is_early = () < log.release < _GREATER_SINCE and (reducer or "").startswith("pass_at_")
+    to_float = _drop_greater if is_early else score_to_float
+    for id_, group in groupby(iterate_counted(log, scorer), key=attrgetter("id")):
         found = list(group)
         if len(found) > 1:
             found.sort(key=attrgetter("epoch"))
-        value = reduce_repeats([one.value for one in found], function, score_to_float)
+        value = reduce_repeats([one.value for one in found], function, to_float)
         answers = frozenset(one.answer for one in found)
         yield ReducedScore(id_, found[0].sample, value, answers=answers)
+
+
+_GREATER_SINCE: Final = (0, 3, 101)
+"""The release from which on scores above 1 are right for pass_at (scorer/_reducer/reducer.py)."""
+
+
+def _drop_greater(value: Any) -> float:
+    number = score_to_float(value)
+    return number if number <= RIGHT else 0.0
 
 
 def listed_scores(samples: Any) -> Iterator[ReducedScore]:
@@ -72,10 +80,29 @@ def listed_scores(samples: Any) -> Iterator[ReducedScore]:
             yield ReducedScore(str(one["sample_id"]), 0, one.get("value"), one.get("metadata"))
 
 
+_RECORDED_SINCE: Final = (0, 3, 124)
+"""The release from which on `inspect score` records events, and keeps the results of others."""
+
+
+def is_scored_later(log: LogView, scorer: str | None) -> bool:
+    """Tell whether `inspect score` of an early release gave the scores of a scorer.
+
+    It declared none. Source: score_async in _eval/score.py of inspect_ai.
+    """
+    declared = log.declared_scorers
+    return () < log.release < _RECORDED_SINCE and bool(declared) and scorer not in declared
+
+
 def scorer_in_samples(log: LogView, scorer: Any) -> str:
-    """Return the name under which samples hold the scores of a result's scorer."""
+    """Return the name under which samples hold the scores of a result's scorer.
+
+    The results of a scorer of one name that `inspect score` had added were the only ones.
+    """
     known = log.scorers_in_samples
     name = text_or_none(scorer) or ""
+    if () < log.release < _RECORDED_SINCE:
+        later = (f"{name}-{number}" for number in range(len(known), 0, -1))
+        name = next((one for one in later if one in known), name)
     return UNNAMED if name not in known and known == [UNNAMED] else name
 
 
@@ -92,6 +119,11 @@ _FAILED_SINCE: Final = (0, 3, 261)
 
 Source: `task_run_sample` in _eval/task/run.py, which returned no scores of them in 0.3.260.
 """
+
+
+def iterate_counted(log: LogView, scorer: str) -> Iterator[Scored]:
+    """Iterate over the scores that figures of a scorer count, those of one id together."""
+    return log.store.iterate_scored(scorer, with_failed=counts_failed(log, scorer))
 
 
 def counts_failed(log: LogView, scorer: str) -> bool:
@@ -132,15 +164,13 @@ def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
     if not log.samples_known:
         raise CannotCompute(Reason.UNREAD)
     scorer = scorer_in_samples(log, named)
-    with_failed = counts_failed(log, scorer)
     if is_unreduced:
         return lambda: (
-            ReducedScore(one.id, one.sample, one.value)
-            for one in log.store.iterate_scored(scorer, with_failed=with_failed)
+            ReducedScore(one.id, one.sample, one.value) for one in iterate_counted(log, scorer)
         )
     if reducer_named(reducer) is None:
         raise CannotCompute(Reason.FORMULA)
-    return lambda: reduced_scores(log.store, scorer, reducer, with_failed=with_failed)
+    return lambda: reduced_scores(log, scorer, reducer)
 
 
 def score_part(value: Any, name: Any, scorer: Any) -> Any:

@@ -28,6 +28,12 @@ The validator of a sandbox asks its provider about a configuration that is an ob
 TIMES = {"completed_at", "created", "started_at"}
 """Members that the schema calls texts, and that validators read as times."""
 
+EARLIER: dict[str, dict[str, Any]] = {
+    "EvalConfig": {"max_messages": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
+    "EvalMetric": {"options": {}},
+}
+"""Members that logs of earlier releases have, which the reader moves or leaves out."""
+
 APART = {
     *("title", "description", "default", "examples", "discriminator"),
     *("properties", "anyOf", "oneOf"),
@@ -93,6 +99,8 @@ def main() -> None:
     """Print the schema on one line."""
     schema = EvalLog.model_json_schema()
     definitions = schema.pop("$defs")
+    for name, members in EARLIER.items():
+        definitions[name]["properties"] |= members
     whole = reduce(schema, definitions, "EvalLog")
     kept: dict[str, Any] = {}
     while names := references([whole, *kept.values()]) - kept.keys():

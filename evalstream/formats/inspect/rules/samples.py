@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
 from evalstream.formats.inspect.recorded import message_text, split_path
+from evalstream.formats.inspect.results import is_scored_later
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.scorers import has_own_scorer
 from evalstream.formats.inspect.values import is_count, is_id, same, score_value
@@ -311,8 +312,7 @@ def _unrecorded_edits(sample: SampleView) -> Iterator[Violation]:
             yield INS216.violation(message, sample.at("scores", name, "history"), found=found)
 
 
-_UNCHANGED: Final = "UNCHANGED"
-"""What an edit has in place of a value that it leaves."""
+_UNCHANGED: Final = "UNCHANGED"  # What an edit has in place of a value that it leaves.
 
 
 def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
@@ -328,7 +328,7 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
         for name, score in sample.scores.items()
         if len(list_or_empty(score.get("history"))) != 1
     }
-    is_recent = sample.log is not None and sample.log.release >= _NAMED_SINCE
+    is_recent = sample.log and sample.log.release >= _NAMED_SINCE
     if named or (is_recent and sample.events("sample_init")):
         for name in (one for one in scores if one not in named):
             place, found = sample.at("scores", name, "value"), sample.scores[name].get("value")
@@ -341,11 +341,13 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
                 # Where an event has the value, only a text is another one.
                 part = next((one for one in others if one != "value"), "value")
                 path = ("history", 0) if later else ()
+                is_later = sample.log and is_scored_later(sample.log, name)
                 yield INS216.violation(
                     f"no event tells of this score of {name}",
                     sample.at("scores", name, *path, part),
                     expected=_part(sample, told[0], str(part)) if len(told) == 1 else None,
                     found=member(first, str(part)),
+                    severity=Severity.WARNING if is_later else None,
                 )
 
 

@@ -247,9 +247,86 @@ def test_scores_of_failed_samples_were_not_counted(
 
 
 def test_scoring_again_counted_failed_samples(tmp_path: Path) -> None:
-    log, _, _ = log_of("0.3.200")
+    log, _, _ = log_of("0.3.251")
     log["eval"]["config"]["fail_on_error"] = False
-    log["results"]["completed_samples"] = 2
     for sample in log["samples"][1::2]:
         sample["error"] = {"message": "m", "traceback": "", "traceback_ansi": ""}
-    assert checked(tmp_path, log) == {"passed": 0, "INS211": 1}
+    # Where it replaced scores, it counted them as completed, too.
+    for completed in (2, 4):
+        log["results"]["completed_samples"] = completed
+        assert checked(tmp_path, log) == {"passed": 0, "INS211": 1}
+    log["eval"]["packages"]["inspect_ai"] = "0.3.252"
+    assert checked(tmp_path, log)["INS204"] == 1
+
+
+def test_settings_of_a_step_are_not_those_of_the_log(tmp_path: Path) -> None:
+    log, _, _ = log_of("0.3.145")
+    log["plan"]["config"] = {"temperature": 0.5}
+    for sample in log["samples"]:
+        call = next(one for one in sample["events"] if one["event"] == "model")
+        call["config"] = {"temperature": 0.25}
+    assert checked(tmp_path, log)["INS208"] == 4
+    log["plan"]["steps"][0]["params"] = {"kwargs": {"temperature": 0.25}}
+    assert "INS208" not in checked(tmp_path, log)
+
+
+@each(("release", "right"), [("0.3.100", 0.0), ("0.3.101", 1.0)])
+def test_scores_above_one_were_not_right_for_pass_at(
+    release: str, right: float, tmp_path: Path
+) -> None:
+    log, _, metrics = log_of(release)
+    log["eval"]["config"]["epochs_reducer"] = ["pass_at_1"]
+    for holder in (log["results"]["scores"][0], log["reductions"][0]):
+        holder["reducer"] = "pass_at_1"
+    for sample in log["samples"]:
+        value = 3.0 if sample["id"] == 1 else sample["scores"]["match"]["value"]
+        for score in [sample["scores"]["match"], *(e.get("score") for e in sample["events"])]:
+            if score:
+                score["value"] = value
+    log["eval"]["scorers"][0]["name"] = log["results"]["scores"][0]["scorer"] = "own"
+    log["results"]["scores"][0]["name"] = log["reductions"][0]["scorer"] = "own"
+    for sample in log["samples"]:
+        sample["scores"] = {"own": sample["scores"]["match"]}
+        for event in sample["events"]:
+            if "scorer" in event:
+                event["scorer"] = "own"
+    log["reductions"][0]["samples"][0]["value"] = right
+    metrics["accuracy"]["value"] = (right + 0.5) / 2
+    metrics["stderr"]["value"] = 0.25
+    assert "passed" in checked(tmp_path, log)
+
+
+def test_scoring_again_left_no_trace_in_events_and_results(tmp_path: Path) -> None:
+    log, _scorer, _ = log_of("0.3.100")
+    for sample in log["samples"]:
+        sample["scores"]["exact"] = sample["scores"]["match"]
+        for event in sample["events"]:
+            event.pop("scorer", None)
+    result, reduction = log["results"]["scores"][0], log["reductions"][0]
+    result["name"] = result["scorer"] = reduction["scorer"] = "exact"
+    assert checked(tmp_path, log) == {"passed": 0, "INS305": 1}
+    # Results may have the name of the first scorer, too.
+    result["name"] = result["scorer"] = reduction["scorer"] = "match"
+    for sample in log["samples"]:
+        sample["scores"]["match-1"] = sample["scores"].pop("exact")
+        sample["scores"]["match"] = {"value": "I", "answer": "4"}
+    result["params"] = {"location": "begin"}
+    found = checked(tmp_path, log)
+    assert {"INS301", "INS302", "INS307"}.isdisjoint(found)
+    assert found["INS305"] == 1
+    # Other releases keep what they have scored before.
+    log["eval"]["packages"]["inspect_ai"] = "0.3.124"
+    assert {"INS301", "INS302", "INS305", "INS307"} <= checked(tmp_path, log).keys()
+
+
+def test_scores_of_a_later_scoring_have_no_event(tmp_path: Path) -> None:
+    log, scorer, _ = log_of("0.3.100")
+    scorer["name"] = "includes"
+    for sample in log["samples"]:
+        for event in sample["events"]:
+            if "scorer" in event:
+                del event["scorer"]
+                event["score"] = {**event["score"], "explanation": "by includes"}
+    assert checked(tmp_path, log) == {"passed": 0, "INS216": 4}
+    log["eval"]["packages"]["inspect_ai"] = "0.3.124"
+    assert "failed" in checked(tmp_path, log)
