@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
-from evalstream.formats.inspect.recorded import message_text, split_path
+from evalstream.formats.inspect.recorded import are_recorded_edits, message_text, split_path
 from evalstream.formats.inspect.results import is_scored_later
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.scorers import has_own_scorer
@@ -18,11 +18,9 @@ from evalstream.parsing.json import member, text_or_none, type_name
 from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 from evalstream.rules.base import declare_rule
 
-_NAMED_SINCE: Final = (0, 3, 218)
-"""The release of inspect_ai from which on each event of a score names its scorer."""
+_NAMED_SINCE: Final = (0, 3, 218)  # The release since which events of scores name their scorer.
 
-_MOST_UNNAMED: Final = 1_000
-"""Most events of unnamed scores in a sample that are compared with its scores."""
+_MOST_UNNAMED: Final = 1_000  # Most events of unnamed scores that are compared with scores.
 
 _KEY: Final = re.compile(r"[0-9a-f]{32}")
 
@@ -103,8 +101,7 @@ def _events(sample: SampleView) -> Iterator[Violation]:
     yield from _other_settings(sample)
 
 
-_TEXTS: Final = frozenset({"choices", "input", "target"})
-"""Members of which only texts are compared."""
+_TEXTS: Final = frozenset({"choices", "input", "target"})  # Of these only texts are compared.
 
 
 def _changed_metadata(sample: SampleView, known: Set[str]) -> Set[str]:
@@ -249,7 +246,7 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
             )
         yield from _scored_otherwise(sample, name, event)
         # An edit may leave answer and explanation out of the history, and has no metadata there.
-        for part in ("answer", "explanation") if history else ("answer", "explanation", "metadata"):
+        for part in ("answer", "explanation", *(() if history else ("metadata", "reason"))):
             here, there = (sample.resolved_within(one.get(part)) for one in (first, told))
             if not same(here, there) and not (history and here is None):
                 yield INS208.violation(
@@ -304,10 +301,11 @@ def _unrecorded_edits(sample: SampleView) -> Iterator[Violation]:
         told = [object_or_empty(one.get("edit")) for one in edits if one.get("score_name") == name]
         known = [one.get("value", _UNCHANGED) for one in told]
         later = values[1:] or ([] if name in scored else values)
-        is_lacking = bool(values) and not later
-        if sample.value.get("events") and (
-            is_lacking or any(not any(same(one, other) for other in known) for one in later)
-        ):
+        if len(told) == len(later):
+            is_other = not are_recorded_edits(sample, told, history)
+        else:
+            is_other = any(not any(same(one, other) for other in known) for one in later)
+        if sample.value.get("events") and (is_other or (values and not later)):
             message = f"no event tells of an edit of the score of {name}"
             yield INS216.violation(message, sample.at("scores", name, "history"), found=found)
 

@@ -567,10 +567,12 @@ def test_samples_of_the_scorer_includes_are_scored_again(tmp_path: Path) -> None
     for message in (last["messages"][1], last["output"]["choices"][0]["message"]):
         message["content"] = "is it four?"
     last["output"]["completion"] = "is it four?"
-    assert found(written(log, tmp_path, "json")) == {}
+    # The score has the answer of another completion.
+    unlike = {"INS218": "warning"}
+    assert found(written(log, tmp_path, "json")) == unlike
     log["eval"]["scorers"][0]["options"] = {"ignore_case": False}
     log["results"]["scores"][0]["params"] = {"ignore_case": False}
-    assert found(written(log, tmp_path, "json")) == {"INS213": "error"}
+    assert found(written(log, tmp_path, "json")) == {"INS213": "error"} | unlike
 
 
 def test_an_edited_score_may_differ_from_what_includes_gives(tmp_path: Path) -> None:

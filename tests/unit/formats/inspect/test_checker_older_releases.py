@@ -330,3 +330,51 @@ def test_scores_of_a_later_scoring_have_no_event(tmp_path: Path) -> None:
     assert checked(tmp_path, log) == {"passed": 0, "INS216": 4}
     log["eval"]["packages"]["inspect_ai"] = "0.3.124"
     assert "failed" in checked(tmp_path, log)
+
+
+def test_early_releases_explained_no_wrong_answer_that_is_the_completion(tmp_path: Path) -> None:
+    log, scorer, _ = log_of("0.3.62")
+    scorer["name"] = "includes"
+    for sample in log["samples"]:
+        events = [one["score"] for one in sample["events"] if one["event"] == "score"]
+        for score in (sample["scores"]["match"], *events):
+            score["answer"] = sample["output"]["completion"]
+            if score["value"] == "C":
+                score["explanation"] = sample["output"]["completion"]
+        sample["scores"] = {"includes": sample["scores"]["match"]}
+        for event in sample["events"]:
+            event.pop("scorer", None)
+    result, reduction = log["results"]["scores"][0], log["reductions"][0]
+    result["name"] = result["scorer"] = reduction["scorer"] = "includes"
+    assert "INS218" not in checked(tmp_path, log)
+
+
+def test_early_releases_kept_no_grading_without_a_grade(tmp_path: Path) -> None:
+    log, scorer, _ = log_of("0.3.62")
+    scorer["name"] = "model_graded_qa"
+    found = "Grade not found in model output: well"
+    for sample in log["samples"]:
+        score = sample["scores"].pop("match")
+        grading = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "GRADE: C"}]
+        score |= {"explanation": "GRADE: C", "metadata": {"grading": grading}}
+        if score["value"] == "I":
+            score |= {"explanation": found}
+            del score["metadata"]
+        sample["scores"]["model_graded_qa"] = score
+        sample["events"] = [one for one in sample["events"] if one["event"] != "score"]
+    result, reduction = log["results"]["scores"][0], log["reductions"][0]
+    result["name"] = result["scorer"] = reduction["scorer"] = "model_graded_qa"
+    assert "INS218" not in checked(tmp_path, log)
+    last = log["samples"][3]["scores"]["model_graded_qa"]
+    last["explanation"] = f"{found} GRADE: C"
+    assert checked(tmp_path, log)["INS218"] == 1
+
+
+def test_calls_within_a_subtask_are_not_missed(tmp_path: Path) -> None:
+    log, _, _ = log_of("0.3.62")
+    sample = log["samples"][0]
+    calls = [one for one in sample["events"] if one["event"] == "model"]
+    sample["events"] = [one for one in sample["events"] if one["event"] != "model"]
+    assert "INS217" in checked(tmp_path, log)
+    sample["events"].append({"event": "subtask", "name": "fork", "events": calls})
+    assert "INS217" not in checked(tmp_path, log)

@@ -602,6 +602,40 @@ def test_the_history_of_a_score_is_that_of_recorded_edits(name: str, tmp_path: P
     assert errors(log, tmp_path) == set()
 
 
+def test_edits_are_recorded_in_the_order_of_the_history(tmp_path: Path) -> None:
+    log = sound_log()
+    sample = log["samples"][3]
+    by = {"author": "a person"}
+    edits = [{"value": one, "explanation": one, "provenance": by} for one in ("C", "I")]
+    score = sample["scores"]["match"]
+    score["history"] = [{"value": "I", "answer": "460"}, *copy.deepcopy(edits)]
+    sample["events"] += [_edited("match", one) for one in edits]
+    assert errors(log, tmp_path) == set()
+    for name, value in (("value", "I"), ("explanation", "x"), ("provenance", {"author": "b"})):
+        changed = copy.deepcopy(log)
+        changed["samples"][3]["scores"]["match"]["history"][1][name] = value
+        assert errors(changed, tmp_path) == {"INS216"}, name
+
+
+def test_the_reason_of_a_score_is_that_of_its_event(tmp_path: Path) -> None:
+    log = witnessed()
+    _sample(log)["scores"]["match"]["reason"] = "no_response"
+    assert errors(log, tmp_path) == {"INS208"}
+    _sample(log)["events"][SCORE]["score"]["reason"] = "no_response"
+    assert errors(log, tmp_path) == set()
+
+
+def test_a_model_that_used_no_tokens_beside_others_is_a_warning(tmp_path: Path) -> None:
+    log = sound_log()
+    grader = {"input_tokens": 1, "output_tokens": 0, "total_tokens": 1}
+    log["eval"]["model_roles"] = {"grader": {"model": "acme/grader"}}
+    log["stats"]["model_usage"]["acme/grader"] = grader
+    log["samples"][0]["model_usage"]["acme/grader"] = grader
+    assert "INS210" not in warnings(log, tmp_path)
+    log["eval"]["model"] = "acme/another"
+    assert warnings(log, tmp_path)["INS210"] == "/eval/model"
+
+
 def test_the_parameters_of_a_scorer_are_those_of_its_events(tmp_path: Path) -> None:
     log = sound_log()
     for sample in log["samples"]:
