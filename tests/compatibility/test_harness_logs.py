@@ -439,8 +439,7 @@ def test_real_logs_of_inspect_get_the_right_verdict(folder: Path) -> None:
             assert run.verdict == verdict, (path.parent.name, run.incomplete_reason)
         found = {one.code for one in report if one.severity is not Severity.INFO}
         if not failing:
-            warned = WARNED.get(name, set())
-            assert found == (warned if has_reader else warned - {"ES805"}), (name, found)
+            assert found == WARNED.get(name, set()), (name, found)
 
 
 def test_real_logs_of_lm_eval_get_the_right_verdict(folder: Path) -> None:

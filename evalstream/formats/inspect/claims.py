@@ -37,6 +37,9 @@ from evalstream.stats.claims.reducers import CannotCompute, is_missing
 NAMED: Final = 5
 """How many ids a message names."""
 
+_RECOUNTED_SINCE: Final = (0, 3, 252)
+"""The release from which on scoring again counts no failed samples as completed."""
+
 _REDUCTION: Final = ClaimKind("reduction", frozenset())
 
 
@@ -100,7 +103,7 @@ class ClaimCheck:
         if not log.samples_known:
             return None, Reason.UNREAD, ""
         if not log.is_unlogged:
-            whole = store.count - store.failed
+            whole = store.count if self._is_all_rescored() else store.count - store.failed
             words = f"the log has {count_noun(whole, 'sample')} without an error"
             return whole, Reason.NO_ROWS, words
         lists = [len(list_or_empty(one.get("samples"))) for _, one in objects(log.reductions)]
@@ -112,6 +115,20 @@ class ClaimCheck:
         if claimed == most * log.epochs or not most <= claimed <= most * log.epochs:
             return most * log.epochs, Reason.NO_ROWS, words
         return (most if claimed == most else None), Reason.EVIDENCE, words
+
+    def _is_all_rescored(self) -> bool:
+        """Tell whether `inspect score` counted the samples that it scored as completed.
+
+        It did so where it replaced scores, before 0.3.252 (score_async in _eval/score.py).
+        """
+        log, store = self._log, self._log.store
+        if not (store.failed and () < log.release < _RECOUNTED_SINCE):
+            return False
+        names = [results.scorer_in_samples(log, one) for one in log.stated_scorers]
+        is_whole = log.results.get("completed_samples") == store.count and bool(names)
+        return is_whole and all(
+            store.has_failed_scores(one) and results.counts_failed(log, one) for one in names
+        )
 
     def _judge_count(
         self, count: _Count, stated: Mapping[str, Any], place: str, rows: int, label: str = ""
@@ -185,7 +202,7 @@ class ClaimCheck:
         store = self._log.store
         before = len(self.violations)
         try:
-            scores = results.reduced_scores(store, scorer, reducer)
+            scores = results.reduced_scores(self._log, scorer, reducer)
             number = _compare_scores(found, scores, claim.pointer, self.violations)
         except CannotCompute as error:
             return leave_open(claim, error.reason, store.count)

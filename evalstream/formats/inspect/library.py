@@ -31,7 +31,7 @@ _PLAIN: Final[Mapping[str | None, Any]] = {
 }  # fmt: skip
 _SCORES: Final = frozenset({"Score", "EvalSampleScore"})
 _MOVED: Final = "unscored_reason"
-"""A key of the metadata of scores whose value the reader moves to where only texts may stand."""
+"""A key of the metadata of scores whose value the reader copies to where only texts may stand."""
 
 
 class Moment:
@@ -136,13 +136,13 @@ def _name(schema: Mapping[str, Any]) -> str:
 
 
 def _union(types: list[Any]) -> Any:
-    """Return a union of types: of several kinds of texts, lists or objects only one of them."""
+    """Return a union of types: of several kinds of texts or lists only one of them."""
     listed = [one for one in types if get_origin(one) is Literal]
     values = tuple(value for one in listed for value in get_args(one))
     others = [one for one in types if one not in listed]
     kept = {_kind(one): one for one in (*([Literal[values]] if values else ()), *others)}
-    if any(hasattr(one, "__struct_fields__") for one in types):
-        kept.pop(dict, None)
+    if dict in kept and any(hasattr(one, "__struct_fields__") for one in types):
+        return type("Either", (), {"kinds": types})
     return Union[tuple(kept.values())]  # noqa: UP007 - made of a list
 
 
@@ -157,22 +157,30 @@ def _kind(of: Any) -> Any:
 
 
 def _refuse_moved(score: Any) -> None:
-    if score.metadata_ and _MOVED in score.metadata_:
+    found = score.metadata_ and score.metadata_.get(_MOVED)
+    if found is not None and not isinstance(found, str):
         raise ValueError(_MOVED)
 
 
 def _fits(value: Any, kind: Any) -> bool:
     try:
-        msgspec.convert(value, kind, dec_hook=_read_moment)
+        msgspec.convert(value, kind, dec_hook=_read_other)
     except (msgspec.ValidationError, ValueError, TypeError, OverflowError, RecursionError):
         return False
     return True
 
 
-def _read_moment(_kind: Any, value: Any) -> Moment:
-    """Read a time as the reader does. Raises ValueError, TypeError or OverflowError."""
-    datetime.fromisoformat(value).astimezone(UTC)
-    return _MOMENT
+def _read_other(kind: Any, value: Any) -> Any:
+    """Read a time as the reader does, or a value that is a model or an object of other values.
+
+    Raises ValueError, TypeError or OverflowError.
+    """
+    if kind is Moment:
+        datetime.fromisoformat(value).astimezone(UTC)
+        return _MOMENT
+    if not any(_fits(value, one) for one in kind.kinds):
+        raise ValueError
+    return object.__new__(kind)
 
 
 @lru_cache(maxsize=1)

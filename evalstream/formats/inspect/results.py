@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final
 
-from evalstream.formats.inspect.store import PERPLEXITY, LogStore, perplexity_numbers
+from evalstream.formats.inspect.store import PERPLEXITY, Scored, perplexity_numbers
 from evalstream.formats.inspect.values import is_id, known_number, score_to_float
 from evalstream.formats.inspect.views import UNNAMED, LogView
 from evalstream.model.claim import Reason
@@ -16,6 +16,7 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import text_or_none
 from evalstream.parsing.json_values import object_or_empty, objects
 from evalstream.stats.claims.reducers import (
+    RIGHT,
     CannotCompute,
     is_missing,
     reduce_repeats,
@@ -44,7 +45,7 @@ Rows = Callable[[], Iterator[ReducedScore]]
 """Iterates over scores; it may be called several times."""
 
 
-def reduced_scores(store: LogStore, scorer: str, reducer: str | None) -> Iterator[ReducedScore]:
+def reduced_scores(log: LogView, scorer: str, reducer: str | None) -> Iterator[ReducedScore]:
     """Iterate over the scores of a scorer, those of the epochs of each sample reduced to one.
 
     Raises CannotCompute.
@@ -52,13 +53,24 @@ def reduced_scores(store: LogStore, scorer: str, reducer: str | None) -> Iterato
     function = reducer_named(reducer)
     if function is None:
         raise CannotCompute(Reason.FORMULA)
-    for id_, group in groupby(store.iterate_scored(scorer), key=attrgetter("id")):
+    is_early = () < log.release < _GREATER_SINCE and (reducer or "").startswith("pass_at_")
+    to_float = _drop_greater if is_early else score_to_float
+    for id_, group in groupby(iterate_counted(log, scorer), key=attrgetter("id")):
         found = list(group)
         if len(found) > 1:
             found.sort(key=attrgetter("epoch"))
-        value = reduce_repeats([one.value for one in found], function, score_to_float)
+        value = reduce_repeats([one.value for one in found], function, to_float)
         answers = frozenset(one.answer for one in found)
         yield ReducedScore(id_, found[0].sample, value, answers=answers)
+
+
+_GREATER_SINCE: Final = (0, 3, 101)
+"""The release from which on scores above 1 are right for pass_at (scorer/_reducer/reducer.py)."""
+
+
+def _drop_greater(value: Any) -> float:
+    number = score_to_float(value)
+    return number if number <= RIGHT else 0.0
 
 
 def listed_scores(samples: Any) -> Iterator[ReducedScore]:
@@ -68,10 +80,29 @@ def listed_scores(samples: Any) -> Iterator[ReducedScore]:
             yield ReducedScore(str(one["sample_id"]), 0, one.get("value"), one.get("metadata"))
 
 
+_RECORDED_SINCE: Final = (0, 3, 124)
+"""The release from which on `inspect score` records events, and keeps the results of others."""
+
+
+def is_scored_later(log: LogView, scorer: str | None) -> bool:
+    """Tell whether `inspect score` of an early release gave the scores of a scorer.
+
+    It declared none. Source: score_async in _eval/score.py of inspect_ai.
+    """
+    declared = log.declared_scorers
+    return () < log.release < _RECORDED_SINCE and bool(declared) and scorer not in declared
+
+
 def scorer_in_samples(log: LogView, scorer: Any) -> str:
-    """Return the name under which samples hold the scores of a result's scorer."""
+    """Return the name under which samples hold the scores of a result's scorer.
+
+    The results of a scorer of one name that `inspect score` had added were the only ones.
+    """
     known = log.scorers_in_samples
     name = text_or_none(scorer) or ""
+    if () < log.release < _RECORDED_SINCE:
+        later = (f"{name}-{number}" for number in range(len(known), 0, -1))
+        name = next((one for one in later if one in known), name)
     return UNNAMED if name not in known and known == [UNNAMED] else name
 
 
@@ -81,6 +112,35 @@ def find_reduction(log: LogView, scorer: Any, reducer: str | None) -> Any:
         if one.get("scorer") == scorer and text_or_none(one.get("reducer")) == reducer:
             return one.get("samples")
     raise CannotCompute(Reason.NO_ROWS)
+
+
+_FAILED_SINCE: Final = (0, 3, 261)
+"""The release from which on scores of samples that ended with an error count.
+
+Source: `task_run_sample` in _eval/task/run.py, which returned no scores of them in 0.3.260.
+"""
+
+
+def iterate_counted(log: LogView, scorer: str) -> Iterator[Scored]:
+    """Iterate over the scores that figures of a scorer count, those of one id together."""
+    return log.store.iterate_scored(scorer, with_failed=counts_failed(log, scorer))
+
+
+def counts_failed(log: LogView, scorer: str) -> bool:
+    """Tell whether the figures of a scorer count its scores of samples that ended with an error.
+
+    A scorer gave these before another one failed, or under score_on_error. `inspect score` counts
+    all that it gives: where the reductions have such a sample, it did so in earlier releases, too.
+    """
+    if not () < log.release < _FAILED_SINCE or not log.store.has_failed_scores(scorer):
+        return True
+    whole = {one.id for one in log.store.iterate_scored(scorer, with_failed=False)}
+    listed = (
+        one.get("samples")
+        for _, one in objects(log.reductions)
+        if scorer_in_samples(log, one.get("scorer")) == scorer
+    )
+    return any(row.id not in whole for samples in listed for row in listed_scores(samples))
 
 
 def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
@@ -106,11 +166,11 @@ def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
     scorer = scorer_in_samples(log, named)
     if is_unreduced:
         return lambda: (
-            ReducedScore(one.id, one.sample, one.value) for one in log.store.iterate_scored(scorer)
+            ReducedScore(one.id, one.sample, one.value) for one in iterate_counted(log, scorer)
         )
     if reducer_named(reducer) is None:
         raise CannotCompute(Reason.FORMULA)
-    return lambda: reduced_scores(log.store, scorer, reducer)
+    return lambda: reduced_scores(log, scorer, reducer)
 
 
 def score_part(value: Any, name: Any, scorer: Any) -> Any:

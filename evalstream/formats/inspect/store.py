@@ -289,14 +289,29 @@ class LogStore:
         )
         return [decode_name(scorer) for scorer, _ in found]
 
-    def iterate_scored(self, scorer: str) -> Iterator[Scored]:
-        """Iterate over the values of a scorer, those of one id together, in the log's order."""
+    def has_failed_scores(self, scorer: str) -> bool:
+        """Tell whether a sample that ended with an error has a score of a scorer."""
+        return bool(self.failed) and bool(
+            self._table.rows(
+                "SELECT 1 FROM score JOIN sample ON sample.number = score.sample "
+                "WHERE score.scorer = ? AND failed LIMIT 1",
+                encode_name(scorer),
+            )
+        )
+
+    def iterate_scored(self, scorer: str, *, with_failed: bool = True) -> Iterator[Scored]:
+        """Iterate over the values of a scorer, those of one id together, in the log's order.
+
+        Those of samples that ended with an error are left out if not `with_failed`.
+        """
         last, number = b"", 0
         while found := self._table.rows(
             "SELECT sample.number, sample.id, sample.epoch, value, answer FROM score "
             "JOIN sample ON sample.number = score.sample WHERE score.scorer = ? "
-            "AND (sample.id, sample.number) > (?, ?) ORDER BY sample.id, sample.number LIMIT 5000",
+            "AND (? OR NOT failed) AND (sample.id, sample.number) > (?, ?) "
+            "ORDER BY sample.id, sample.number LIMIT 5000",
             encode_name(scorer),
+            with_failed,
             last,
             number,
         ):

@@ -321,9 +321,13 @@ class LogView:
 
     @cached_property
     def declared_settings(self) -> dict[str, Any]:
-        """The settings of generation that the log declares, without those that a step may set."""
+        """The settings of generation that the log declares, without those that a step may set.
+
+        Earlier releases have the settings of a step in an object, `kwargs`.
+        """
         plan = object_or_empty(self.header.get("plan"))
         steps = [object_or_empty(member(one, "params")) for one in list_or_empty(plan.get("steps"))]
+        steps += [object_or_empty(one.get("kwargs")) for one in steps]
         of_plan, of_model = plan.get("config"), self.eval.get("model_generate_config")
         found = {name: object_or_empty(of_plan).get(name) for name in _SETTINGS}
         for name, value in found.items():

@@ -113,8 +113,10 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
     if results is None or path is None:
         return documents.close()
     name, groups = printable(path), dict(results.groups)
-    has_folder = path != STDIN and not is_remote(path) and results_time(path) is not None
-    found = samples_beside(path) if has_folder else {}
+    # Beside runs of samples, results without a time are those of an early release.
+    early = () if documents.run.inputs is None else results.tasks
+    has_folder = path != STDIN and not is_remote(path) and bool(results_time(path) or early)
+    found = samples_beside(path, early) if has_folder else {}
     beside = {one: found[one] for one in found if detect_kind(read_beginning(one)) == SAMPLES}
     tasks = frozenset(beside.values()) if has_folder else None
     # Beside runs of samples the results are an input: these runs compare the figures.

@@ -113,12 +113,19 @@ def _make_alone(path: str, *, has_samples: bool) -> Run:
     return Run(None, path, format=NAME)
 
 
-def samples_beside(results: str) -> dict[str, str]:
-    """Return the tasks of the call that wrote some results, by their samples files in order."""
+def samples_beside(results: str, early: Iterable[str] = ()) -> dict[str, str]:
+    """Return the tasks of the call that wrote some results, by their samples files in order.
+
+    Names without a time are those of one of the tasks of an `early` release.
+    """
     time, folder = results_time(results), os.path.dirname(results)
-    names = [] if time is None or is_remote(results) else sorted(_names(folder))
+    is_timed, known = time is not None, list(early)
+    names = sorted(_names(folder)) if (is_timed or known) and not is_remote(results) else []
     found = ((name, samples_name(name)) for name in names)
     tasks = {name: said.task for name, said in found if said is not None and said.time == time}
+    if not is_timed:
+        found_early = ((one, task_in_name(one, known)) for one in names if ".jsonl" in one)
+        tasks = {name: task for name, task in found_early if task is not None}
     return {os.path.join(folder, name): tasks[name] for name in files_inside(folder, tasks)}
 
 

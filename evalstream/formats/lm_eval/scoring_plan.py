@@ -88,6 +88,10 @@ MEANS: Final = frozenset(name for name, used in REGISTERED.items() if used == ME
 TRANSLATIONS: Final = frozenset({"bleu", "chrf", "chrf++", "ter"})
 """Metrics of the harness that compare texts with translations."""
 
+_SORTED_SINCE: Final = (0, 4, 12)
+"""The release from which on the median sorts its values (`median` in api/metrics.py)."""
+
+_MIDDLE: Final = Aggregation(corpus_metrics.MIDDLE_VALUE, statistic=corpus_metrics.middle_value)
 _AVERAGE: Final = Aggregation(kinds.AVERAGE)
 _UNKNOWN: Final = Aggregation(kinds.UNKNOWN)
 
@@ -116,6 +120,8 @@ def find_aggregation(results: Results, task: str, metric: str, values: MetricVal
     if listed.aggregation is None:
         return Way(registered, True)
     declared = AGGREGATIONS.get(listed.aggregation)
+    if listed.aggregation == "median" and results.release < _SORTED_SINCE:
+        declared = _MIDDLE
     if declared is None:
         is_average = kind_named(metric) in {kinds.MEAN, kinds.AVERAGE}
         return Way(_AVERAGE if is_average else _UNKNOWN, False, is_own=True)

@@ -181,7 +181,7 @@ def _evidence(values: MetricValues) -> Evidence:
     counts = values.sums.values
     if values.is_ordered:
         counts = None if values.ordered is None else Counter(values.ordered)
-    return Evidence(values.sums, values=counts)
+    return Evidence(values.sums, values=counts, ordered=values.ordered)
 
 
 def _judge_error(figure: TaskFigure, values: MetricValues, way: Way, facts: TaskFacts) -> Judgement:

@@ -88,6 +88,11 @@ def upper_median(values: Sequence[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
+def middle_value(values: Sequence[float]) -> float:
+    """Return the value in the middle of a list as it is."""
+    return values[len(values) // 2]
+
+
 def nan_mean(values: Sequence[float]) -> float | None:
     """Return the mean of the values that are numbers, None without any."""
     numbers = [value for value in values if not math.isnan(value)]
@@ -173,6 +178,15 @@ UPPER_MEDIAN: Final = ClaimKind(
     "upper median",
     frozenset(),
     lambda evidence: make_figures("the upper median", evidence.middles and evidence.middles[1]),
+    MEAN.bounds,
+    needs_values=True,
+)
+MIDDLE_VALUE: Final = ClaimKind(
+    "middle value",
+    frozenset(),
+    lambda evidence: make_figures(
+        "the middle one", middle_value(evidence.ordered) if evidence.ordered else None
+    ),
     MEAN.bounds,
     needs_values=True,
 )

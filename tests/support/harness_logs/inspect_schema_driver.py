@@ -11,17 +11,28 @@ from typing import Any
 from inspect_ai.log import EvalLog
 
 DECIDED = {
-    *("AdaptiveConcurrency", "ApprovalPolicyConfig", "CheckpointEvent", "ContentDocument"),
-    *("LogUpdate", "ReviewPolicyConfig", "SandboxEnvironmentSpec", "SentinelConfig"),
+    *("AdaptiveConcurrency", "CheckpointEvent", "ContentDocument", "SentinelConfig"),
     *("SentinelEvent", "Timeline", "ViewerConfig"),
 }
 """Models with validators that may refuse what their types allow, or that take any member."""
 
-BOUNDED = ("GenerateConfig", "prompt_logprobs")
-"""A member of a model whose validator bounds it."""
+NARROWED = {
+    ("GenerateConfig", "prompt_logprobs"): {"type": "null"},
+    ("SandboxEnvironmentSpec", "config"): {"anyOf": [{"type": "string"}, {"type": "null"}]},
+}
+"""Members of models whose validators decide, with the values that they let pass as they are.
+
+The validator of a sandbox asks its provider about a configuration that is an object.
+"""
 
 TIMES = {"completed_at", "created", "started_at"}
 """Members that the schema calls texts, and that validators read as times."""
+
+EARLIER: dict[str, dict[str, Any]] = {
+    "EvalConfig": {"max_messages": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
+    "EvalMetric": {"options": {}},
+}
+"""Members that logs of earlier releases have, which the reader moves or leaves out."""
 
 APART = {
     *("title", "description", "default", "examples", "discriminator"),
@@ -50,7 +61,7 @@ def reduce(schema: Any, definitions: dict[str, Any], name: str = "") -> Any:
     found = {key: reduce(one, definitions) for key, one in schema.items() if key not in APART}
     if "properties" in schema:
         found["properties"] = {
-            key: {"type": "null"} if (name, key) == BOUNDED else reduce(one, definitions)
+            key: NARROWED.get((name, key)) or reduce(one, definitions)
             for key, one in schema["properties"].items()
         }
         for key in TIMES & found["properties"].keys():
@@ -88,6 +99,8 @@ def main() -> None:
     """Print the schema on one line."""
     schema = EvalLog.model_json_schema()
     definitions = schema.pop("$defs")
+    for name, members in EARLIER.items():
+        definitions[name]["properties"] |= members
     whole = reduce(schema, definitions, "EvalLog")
     kept: dict[str, Any] = {}
     while names := references([whole, *kept.values()]) - kept.keys():

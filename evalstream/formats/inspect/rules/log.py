@@ -16,7 +16,7 @@ from evalstream.formats.inspect.metrics import (
     list_declared,
     result_metrics,
 )
-from evalstream.formats.inspect.results import UNREDUCED
+from evalstream.formats.inspect.results import UNREDUCED, is_scored_later, scorer_in_samples
 from evalstream.formats.inspect.scorers import KNOWN, OPTIONS
 from evalstream.formats.inspect.values import is_count
 from evalstream.formats.inspect.views import LogView
@@ -140,7 +140,9 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
     for name in scorers:
         if name and name not in told:
             message = f"the samples have scores of {name}, but the results do not"
-            yield INS305.violation(message, log.at("results"))
+            is_later = any(is_scored_later(log, one) for one in (*told, *scorers))
+            severity = Severity.WARNING if is_later else None
+            yield INS305.violation(message, log.at("results"), severity=severity)
     yield from _unused_scorers(log)
     for name, scorer in log.declared_scorers.items():
         found = [one for one in log.results_scores if one.value.get("scorer") == name]
@@ -164,12 +166,13 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
 def _unused_scorers(log: LogView) -> Iterator[Violation]:
     """Warn of scorers of the harness that gave no score; only one's own may do so.
 
-    Earlier releases declare the first scorers where `inspect score` has replaced their scores.
+    Earlier releases declare the first scorers where `inspect score` has replaced their scores. It
+    declares a scorer again that a run without scoring has declared.
     """
-    used = {id(log.declared_scorers.get(one)) for one in log.store.scorers()}
+    used = [log.declared_scorers.get(one) for one in log.store.scorers()]
     for index, one in objects(log.eval.get("scorers")) if used else ():
         name = text_or_none(one.get("name"))
-        if name in KNOWN and id(one) not in used and log.release >= NAMED_SINCE:
+        if name in KNOWN and one not in used and log.release >= NAMED_SINCE:
             message = f"the log declares the scorer {name}, and no sample has a score of it"
             place = log.at("eval", "scorers", index)
             yield INS305.violation(message, place, severity=Severity.WARNING)
@@ -293,7 +296,8 @@ def _of_scorer(
     log: LogView, result: Mapping[str, Any], index: int, scorer: Any
 ) -> Iterator[Violation]:
     """Report parameters of a result's scorer that its declaration does not have."""
-    found = log.declared_scorers.get(scorer) if isinstance(scorer, str) else None
+    name = scorer_in_samples(log, scorer) if log.store.count else scorer
+    found = log.declared_scorers.get(name) if isinstance(name, str) else None
     params, options = result.get("params"), object_or_empty(member(found, "options"))
     if found is None or not isinstance(params, dict) or _fits_declaration(log, options, params):
         return

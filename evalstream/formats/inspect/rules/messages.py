@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
@@ -15,9 +15,9 @@ from evalstream.formats.inspect.recorded import (
     message_text,
     model_messages,
 )
-from evalstream.formats.inspect.scorers import GRADED
+from evalstream.formats.inspect.scorers import GRADED, has_own_scorer
 from evalstream.formats.inspect.views import SampleView
-from evalstream.model.finding import Violation, expect_one
+from evalstream.model.finding import Severity, Violation, expect_one
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
 from evalstream.rules.base import declare_rule
@@ -31,35 +31,54 @@ def _outputs(sample: SampleView) -> Iterator[Violation]:
     recorded = RecordedTexts(sample)
     place = sample.at("output", "completion")
     last = recorded.last_completion if not sample.is_stopped else None
+    severity = Severity.WARNING if _may_be_scorers(sample, recorded) else None
     if isinstance(completion, str) and last is not None and completion != last:
         message = "the events recorded another completion"
-        yield INS212.violation(message, place, expected=last, found=completion)
+        yield INS212.violation(message, place, expected=last, found=completion, severity=severity)
     elif last and not sample.value.get("output"):
         message = "the sample has no output, but the events recorded a completion"
         yield INS212.violation(message, sample.at("output"), expected=last)
     elif isinstance(completion, str) and not recorded.has(completion):
-        yield INS212.violation("no event recorded this completion", place, found=completion)
+        message = "no event recorded this completion"
+        yield INS212.violation(message, place, found=completion, severity=severity)
     elif sample.has_plain_plan:
-        yield from _other_completion(sample, completion)
+        yield from _other_completion(sample, completion, severity)
     if sample.has_plain_plan:
         yield from _other_usage(sample)
     yield from _other_choices(sample, recorded)
 
 
-def _other_completion(sample: SampleView, completion: Any) -> Iterator[Violation]:
+def _may_be_scorers(sample: SampleView, recorded: RecordedTexts) -> bool:
+    """Tell whether a scorer of one's own may have set the completion, which no event records.
+
+    The first choice keeps what the model gave.
+    """
+    if not has_own_scorer(sample.scores):
+        return False
+    text = message_text(sample, _first_message(sample))
+    return text is not None and recorded.last_completion in (None, text) and recorded.has(text)
+
+
+def _first_message(sample: SampleView) -> Mapping[str, Any]:
+    first = next(objects(member(sample.value.get("output"), "choices")), None)
+    return object_or_empty(first.value.get("message")) if first is not None else {}
+
+
+def _other_completion(
+    sample: SampleView, completion: Any, severity: Severity | None
+) -> Iterator[Violation]:
     """Compare a completion with the text of the first choice; releases join its parts in two ways.
 
     Logs of the first releases leave the completion out.
     """
-    first = next(objects(member(sample.value.get("output"), "choices")), None)
-    message = object_or_empty(first.value.get("message")) if first is not None else {}
+    message = _first_message(sample)
     text = message_text(sample, message)
     if not isinstance(completion, str) or text is None:
         return
     if completion not in (text, "".join(iterate_texts(sample, message))):
         words = "the completion is not the text of the first choice"
         place = sample.at("output", "completion")
-        yield INS212.violation(words, place, expected=text, found=completion)
+        yield INS212.violation(words, place, expected=text, found=completion, severity=severity)
 
 
 def _other_usage(sample: SampleView) -> Iterator[Violation]:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
-from evalstream.formats.inspect.recorded import message_text, split_path
+from evalstream.formats.inspect.recorded import are_recorded_edits, message_text, split_path
+from evalstream.formats.inspect.results import is_scored_later
 from evalstream.formats.inspect.rules.log import INS107
-from evalstream.formats.inspect.scorers import BY_COMPLETION, GRADED
+from evalstream.formats.inspect.scorers import has_own_scorer
 from evalstream.formats.inspect.values import is_count, is_id, same, score_value
 from evalstream.formats.inspect.views import UNNAMED, SampleView
 from evalstream.model.finding import Severity, Violation, at_least
@@ -17,11 +18,9 @@ from evalstream.parsing.json import member, text_or_none, type_name
 from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 from evalstream.rules.base import declare_rule
 
-_NAMED_SINCE: Final = (0, 3, 218)
-"""The release of inspect_ai from which on each event of a score names its scorer."""
+_NAMED_SINCE: Final = (0, 3, 218)  # The release since which events of scores name their scorer.
 
-_MOST_UNNAMED: Final = 1_000
-"""Most events of unnamed scores in a sample that are compared with its scores."""
+_MOST_UNNAMED: Final = 1_000  # Most events of unnamed scores that are compared with scores.
 
 _KEY: Final = re.compile(r"[0-9a-f]{32}")
 
@@ -75,17 +74,24 @@ def _events(sample: SampleView) -> Iterator[Violation]:
             if name in _TEXTS and sample.value[name] == told[name]:
                 continue
             here, there = (_comparable(sample, one[name]) for one in (sample.value, told))
+            severity = None
             if name == "metadata" and isinstance(here, dict) and isinstance(there, dict):
                 changed = _changed_metadata(sample, {*here, *there})
-                # Nothing records what a scorer adds.
-                added = here.keys() - there.keys() if _has_own_scorer(sample) else set()
+                # Nothing records what a scorer adds, nor what `cleanup` of a task does.
+                added = here.keys() - there.keys() if has_own_scorer(sample.scores) else set()
                 here = {key: here[key] for key in here if key not in changed | added}
                 there = {key: there[key] for key in there if key not in changed}
+                if same({key: here[key] for key in here if key in there}, there):
+                    severity = Severity.WARNING
             # The first releases gave the text of an input that is one message.
             if not same(here, there) and (name != "input" or type(here) is type(there)):
                 message = f"the sample has another {name} than its sample_init event ({index})"
                 yield INS208.violation(
-                    message, sample.at(name), expected=there, found=sample.value[name]
+                    message,
+                    sample.at(name),
+                    expected=there,
+                    found=sample.value[name],
+                    severity=severity,
                 )
         break
     yield from _hidden_ends(sample)
@@ -95,8 +101,7 @@ def _events(sample: SampleView) -> Iterator[Violation]:
     yield from _other_settings(sample)
 
 
-_TEXTS: Final = frozenset({"choices", "input", "target"})
-"""Members of which only texts are compared."""
+_TEXTS: Final = frozenset({"choices", "input", "target"})  # Of these only texts are compared.
 
 
 def _changed_metadata(sample: SampleView, known: Set[str]) -> Set[str]:
@@ -110,17 +115,6 @@ def _changed_metadata(sample: SampleView, known: Set[str]) -> Set[str]:
                 if path[:1] == ["metadata"]:
                     found.update(path[1:2] or known)
     return found
-
-
-def _has_own_scorer(sample: SampleView) -> bool:
-    """Tell whether a scorer is not one of the harness, which change nothing but scores."""
-    return any(one.rstrip("-0123456789") not in _SCORERS for one in sample.scores)
-
-
-_SCORERS: Final = frozenset({*BY_COMPLETION, *GRADED, UNNAMED}) | frozenset(
-    {"choice", "f", "includes", "math", "pattern", "perplexity", "target_perplexity"}
-)
-"""Names of the harness's scorers, without the numbers at their ends."""
 
 
 def _comparable(sample: SampleView, value: Any) -> Any:
@@ -228,11 +222,14 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
         for _, event in sample.events("score")
         if isinstance(event.get("scorer"), str) and not event.get("intermediate")
     }
-    for name in finals:
+    for name, final in finals.items():
         if name not in sample.scores and UNNAMED not in sample.scores:
             message = f"the events have a score of {name}, and the sample has none"
             place = sample.at("scores") if "scores" in sample.value else sample.place
-            yield INS208.violation(message, place)
+            # `inspect score` leaves the events of what it has appended, apart from other scorers,
+            # where it is called again to overwrite that (_get_updated_events of 0.3.285).
+            is_left = sample.spans_around(final) == ["scorer"]
+            yield INS208.violation(message, place, severity=Severity.WARNING if is_left else None)
     for name, score in sample.scores.items():
         event, history = finals.get(name), list_or_empty(score.get("history"))
         if event is None:
@@ -249,7 +246,7 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
             )
         yield from _scored_otherwise(sample, name, event)
         # An edit may leave answer and explanation out of the history, and has no metadata there.
-        for part in ("answer", "explanation") if history else ("answer", "explanation", "metadata"):
+        for part in ("answer", "explanation", *(() if history else ("metadata", "reason"))):
             here, there = (sample.resolved_within(one.get(part)) for one in (first, told))
             if not same(here, there) and not (history and here is None):
                 yield INS208.violation(
@@ -304,16 +301,16 @@ def _unrecorded_edits(sample: SampleView) -> Iterator[Violation]:
         told = [object_or_empty(one.get("edit")) for one in edits if one.get("score_name") == name]
         known = [one.get("value", _UNCHANGED) for one in told]
         later = values[1:] or ([] if name in scored else values)
-        is_lacking = bool(values) and not later
-        if sample.value.get("events") and (
-            is_lacking or any(not any(same(one, other) for other in known) for one in later)
-        ):
+        if len(told) == len(later):
+            is_other = not are_recorded_edits(sample, told, history)
+        else:
+            is_other = any(not any(same(one, other) for other in known) for one in later)
+        if sample.value.get("events") and (is_other or (values and not later)):
             message = f"no event tells of an edit of the score of {name}"
             yield INS216.violation(message, sample.at("scores", name, "history"), found=found)
 
 
-_UNCHANGED: Final = "UNCHANGED"
-"""What an edit has in place of a value that it leaves."""
+_UNCHANGED: Final = "UNCHANGED"  # What an edit has in place of a value that it leaves.
 
 
 def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
@@ -329,7 +326,7 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
         for name, score in sample.scores.items()
         if len(list_or_empty(score.get("history"))) != 1
     }
-    is_recent = sample.log is not None and sample.log.release >= _NAMED_SINCE
+    is_recent = sample.log and sample.log.release >= _NAMED_SINCE
     if named or (is_recent and sample.events("sample_init")):
         for name in (one for one in scores if one not in named):
             place, found = sample.at("scores", name, "value"), sample.scores[name].get("value")
@@ -342,11 +339,13 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
                 # Where an event has the value, only a text is another one.
                 part = next((one for one in others if one != "value"), "value")
                 path = ("history", 0) if later else ()
+                is_later = sample.log and is_scored_later(sample.log, name)
                 yield INS216.violation(
                     f"no event tells of this score of {name}",
                     sample.at("scores", name, *path, part),
                     expected=_part(sample, told[0], str(part)) if len(told) == 1 else None,
                     found=member(first, str(part)),
+                    severity=Severity.WARNING if is_later else None,
                 )
 
 

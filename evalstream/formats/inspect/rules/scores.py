@@ -36,6 +36,9 @@ _SEARCHING: Final = frozenset({"answer", "pattern"})
 _UNMATCHED: Final = "Scoring pattern not matched in output: "
 """How the explanation begins where a pattern finds nothing."""
 
+_UNGRADED: Final = "Grade not found in model output: "
+"""How the explanation begins where a grader gave no grade."""
+
 _SHUFFLED: Final = "Choices were shuffled before generating a response"
 """How the explanation of shuffled choices begins."""
 
@@ -142,7 +145,8 @@ def _derive(
         return _derive_choice(sample, options, completion, targets, told, explanation)
     if scorer in GRADED:
         return _derive_grade(sample, options, score, explanation)
-    is_explained = explanation == completion
+    # Earlier releases explained no wrong answer that is the whole completion.
+    is_explained = explanation == completion or (explanation is None and told == completion)
     if scorer == _INCLUDES:
         if not options.keys() <= OPTIONS[scorer].keys():
             return None, is_explained
@@ -184,6 +188,10 @@ def _derive_grade(
 ) -> tuple[str | None, bool | None]:
     if isinstance(options.get("model"), list):
         return None, None
+    if "metadata" not in score and str(explanation).startswith(_UNGRADED):
+        # Earlier releases kept no grading where they found no grade.
+        is_ungraded = grade(str(explanation).removeprefix(_UNGRADED), options) is None
+        return (INCORRECT, True) if is_ungraded else (None, False)
     said = list_or_empty(member(score.get("metadata"), "grading"))
     text = message_text(sample, object_or_empty(said[-1])) if said else None
     if text is None or not isinstance(explanation, str):

@@ -64,7 +64,7 @@ def _unrecorded_calls(sample: SampleView, told: Mapping[str, Any]) -> Iterator[V
     """Report models that used tokens without an event of any call of them."""
     calls = [event for _, event in sample.events("model")]
     is_open = not sample.is_recent or sample.is_stopped or any(map(_has_fallback, calls))
-    if is_open or sample.value.get("error_retries"):
+    if is_open or _has_subtasks(sample) or sample.value.get("error_retries"):
         return
     called = {text_or_none(event.get("model")) for event in calls}
     for model, numbers in told.items():
@@ -83,9 +83,7 @@ def _unexplained_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[
     """
     calls = [event for _, event in sample.events("model")]
     is_open = not sample.is_recent or sample.is_stopped or any(map(_has_fallback, calls))
-    # Early releases kept the calls of a subtask within its event.
-    has_others = any(event.get("events") for _, event in sample.events("subtask"))
-    if is_open or has_others or sample.value.get("error_retries"):
+    if is_open or _has_subtasks(sample) or sample.value.get("error_retries"):
         return
     for model, numbers in told.items():
         own = [one for one in calls if one.get("model") == model]
@@ -104,6 +102,11 @@ def _unexplained_usage(sample: SampleView, told: Mapping[str, Any]) -> Iterator[
                     severity=Severity.WARNING,
                 )
                 break
+
+
+def _has_subtasks(sample: SampleView) -> bool:
+    """Tell whether events hold the calls of a subtask, as in early releases."""
+    return any(event.get("events") for _, event in sample.events("subtask"))
 
 
 def _counted_calls(sample: SampleView) -> Iterator[Numbered]:

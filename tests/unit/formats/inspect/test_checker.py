@@ -567,10 +567,12 @@ def test_samples_of_the_scorer_includes_are_scored_again(tmp_path: Path) -> None
     for message in (last["messages"][1], last["output"]["choices"][0]["message"]):
         message["content"] = "is it four?"
     last["output"]["completion"] = "is it four?"
-    assert found(written(log, tmp_path, "json")) == {}
+    # The score has the answer of another completion.
+    unlike = {"INS218": "warning"}
+    assert found(written(log, tmp_path, "json")) == unlike
     log["eval"]["scorers"][0]["options"] = {"ignore_case": False}
     log["results"]["scores"][0]["params"] = {"ignore_case": False}
-    assert found(written(log, tmp_path, "json")) == {"INS213": "error"}
+    assert found(written(log, tmp_path, "json")) == {"INS213": "error"} | unlike
 
 
 def test_an_edited_score_may_differ_from_what_includes_gives(tmp_path: Path) -> None:
@@ -706,6 +708,15 @@ def test_outputs_of_failed_samples_are_not_compared(tmp_path: Path) -> None:
     log["samples"][3]["output"]["completion"] = "on the way"
     log["results"]["completed_samples"] = 3
     assert "INS212" not in found(written(log, tmp_path, "json"))
+
+
+def test_a_scorer_that_was_declared_twice_is_used(tmp_path: Path) -> None:
+    # A run with --no-score declares its scorer, and `inspect score` declares it again.
+    log = sound_log()
+    log["eval"]["scorers"] *= 2
+    assert found(written(log, tmp_path, "json")) == {}
+    log["eval"]["scorers"].append({**log["eval"]["scorers"][0], "name": "exact"})
+    assert found(written(log, tmp_path, "json")) == {"INS305": "warning"}
 
 
 def _failed(allowed: Any) -> Log:

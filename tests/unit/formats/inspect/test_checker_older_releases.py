@@ -228,3 +228,153 @@ def test_a_run_with_an_error_did_not_finish_successfully(tmp_path: Path) -> None
     path.write_text(json.dumps(sound_log() | {"status": "error"}), encoding="utf-8")
     (found,) = (one for one in evalstream.check(path) if one.code == "INS105")
     assert found.message == "the run did not finish successfully: its status is error"
+
+
+@each(("release", "counted"), [("0.3.260", False), ("0.3.261", True)])
+def test_scores_of_failed_samples_were_not_counted(
+    release: str, counted: bool, tmp_path: Path
+) -> None:
+    log, _, metrics = log_of(release)
+    log["eval"]["config"]["fail_on_error"] = False
+    log["results"]["completed_samples"] = 3
+    log["samples"][3]["error"] = {"message": "m", "traceback": "", "traceback_ansi": ""}
+    sound = {"passed": 0, "INS211": 1}
+    refuted = {"failed": 0, "INS211": 1, "INS301": 1, "INS302": 2}
+    assert checked(tmp_path, log) == (sound if counted else refuted)
+    metrics["accuracy"]["value"], metrics["stderr"]["value"] = 1.0, 0.0
+    log["reductions"][0]["samples"][1]["value"] = 1.0
+    assert checked(tmp_path, log) == (refuted if counted else sound)
+
+
+def test_scoring_again_counted_failed_samples(tmp_path: Path) -> None:
+    log, _, _ = log_of("0.3.251")
+    log["eval"]["config"]["fail_on_error"] = False
+    for sample in log["samples"][1::2]:
+        sample["error"] = {"message": "m", "traceback": "", "traceback_ansi": ""}
+    # Where it replaced scores, it counted them as completed, too.
+    for completed in (2, 4):
+        log["results"]["completed_samples"] = completed
+        assert checked(tmp_path, log) == {"passed": 0, "INS211": 1}
+    log["eval"]["packages"]["inspect_ai"] = "0.3.252"
+    assert checked(tmp_path, log)["INS204"] == 1
+
+
+def test_settings_of_a_step_are_not_those_of_the_log(tmp_path: Path) -> None:
+    log, _, _ = log_of("0.3.145")
+    log["plan"]["config"] = {"temperature": 0.5}
+    for sample in log["samples"]:
+        call = next(one for one in sample["events"] if one["event"] == "model")
+        call["config"] = {"temperature": 0.25}
+    assert checked(tmp_path, log)["INS208"] == 4
+    log["plan"]["steps"][0]["params"] = {"kwargs": {"temperature": 0.25}}
+    assert "INS208" not in checked(tmp_path, log)
+
+
+@each(("release", "right"), [("0.3.100", 0.0), ("0.3.101", 1.0)])
+def test_scores_above_one_were_not_right_for_pass_at(
+    release: str, right: float, tmp_path: Path
+) -> None:
+    log, _, metrics = log_of(release)
+    log["eval"]["config"]["epochs_reducer"] = ["pass_at_1"]
+    for holder in (log["results"]["scores"][0], log["reductions"][0]):
+        holder["reducer"] = "pass_at_1"
+    for sample in log["samples"]:
+        value = 3.0 if sample["id"] == 1 else sample["scores"]["match"]["value"]
+        for score in [sample["scores"]["match"], *(e.get("score") for e in sample["events"])]:
+            if score:
+                score["value"] = value
+    log["eval"]["scorers"][0]["name"] = log["results"]["scores"][0]["scorer"] = "own"
+    log["results"]["scores"][0]["name"] = log["reductions"][0]["scorer"] = "own"
+    for sample in log["samples"]:
+        sample["scores"] = {"own": sample["scores"]["match"]}
+        for event in sample["events"]:
+            if "scorer" in event:
+                event["scorer"] = "own"
+    log["reductions"][0]["samples"][0]["value"] = right
+    metrics["accuracy"]["value"] = (right + 0.5) / 2
+    metrics["stderr"]["value"] = 0.25
+    assert "passed" in checked(tmp_path, log)
+
+
+def test_scoring_again_left_no_trace_in_events_and_results(tmp_path: Path) -> None:
+    log, _scorer, _ = log_of("0.3.100")
+    for sample in log["samples"]:
+        sample["scores"]["exact"] = sample["scores"]["match"]
+        for event in sample["events"]:
+            event.pop("scorer", None)
+    result, reduction = log["results"]["scores"][0], log["reductions"][0]
+    result["name"] = result["scorer"] = reduction["scorer"] = "exact"
+    assert checked(tmp_path, log) == {"passed": 0, "INS305": 1}
+    # Results may have the name of the first scorer, too.
+    result["name"] = result["scorer"] = reduction["scorer"] = "match"
+    for sample in log["samples"]:
+        sample["scores"]["match-1"] = sample["scores"].pop("exact")
+        sample["scores"]["match"] = {"value": "I", "answer": "4"}
+    result["params"] = {"location": "begin"}
+    found = checked(tmp_path, log)
+    assert {"INS301", "INS302", "INS307"}.isdisjoint(found)
+    assert found["INS305"] == 1
+    # Other releases keep what they have scored before.
+    log["eval"]["packages"]["inspect_ai"] = "0.3.124"
+    assert {"INS301", "INS302", "INS305", "INS307"} <= checked(tmp_path, log).keys()
+
+
+def test_scores_of_a_later_scoring_have_no_event(tmp_path: Path) -> None:
+    log, scorer, _ = log_of("0.3.100")
+    scorer["name"] = "includes"
+    for sample in log["samples"]:
+        for event in sample["events"]:
+            if "scorer" in event:
+                del event["scorer"]
+                event["score"] = {**event["score"], "explanation": "by includes"}
+    assert checked(tmp_path, log) == {"passed": 0, "INS216": 4}
+    log["eval"]["packages"]["inspect_ai"] = "0.3.124"
+    assert "failed" in checked(tmp_path, log)
+
+
+def test_early_releases_explained_no_wrong_answer_that_is_the_completion(tmp_path: Path) -> None:
+    log, scorer, _ = log_of("0.3.62")
+    scorer["name"] = "includes"
+    for sample in log["samples"]:
+        events = [one["score"] for one in sample["events"] if one["event"] == "score"]
+        for score in (sample["scores"]["match"], *events):
+            score["answer"] = sample["output"]["completion"]
+            if score["value"] == "C":
+                score["explanation"] = sample["output"]["completion"]
+        sample["scores"] = {"includes": sample["scores"]["match"]}
+        for event in sample["events"]:
+            event.pop("scorer", None)
+    result, reduction = log["results"]["scores"][0], log["reductions"][0]
+    result["name"] = result["scorer"] = reduction["scorer"] = "includes"
+    assert "INS218" not in checked(tmp_path, log)
+
+
+def test_early_releases_kept_no_grading_without_a_grade(tmp_path: Path) -> None:
+    log, scorer, _ = log_of("0.3.62")
+    scorer["name"] = "model_graded_qa"
+    found = "Grade not found in model output: well"
+    for sample in log["samples"]:
+        score = sample["scores"].pop("match")
+        grading = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "GRADE: C"}]
+        score |= {"explanation": "GRADE: C", "metadata": {"grading": grading}}
+        if score["value"] == "I":
+            score |= {"explanation": found}
+            del score["metadata"]
+        sample["scores"]["model_graded_qa"] = score
+        sample["events"] = [one for one in sample["events"] if one["event"] != "score"]
+    result, reduction = log["results"]["scores"][0], log["reductions"][0]
+    result["name"] = result["scorer"] = reduction["scorer"] = "model_graded_qa"
+    assert "INS218" not in checked(tmp_path, log)
+    last = log["samples"][3]["scores"]["model_graded_qa"]
+    last["explanation"] = f"{found} GRADE: C"
+    assert checked(tmp_path, log)["INS218"] == 1
+
+
+def test_calls_within_a_subtask_are_not_missed(tmp_path: Path) -> None:
+    log, _, _ = log_of("0.3.62")
+    sample = log["samples"][0]
+    calls = [one for one in sample["events"] if one["event"] == "model"]
+    sample["events"] = [one for one in sample["events"] if one["event"] != "model"]
+    assert "INS217" in checked(tmp_path, log)
+    sample["events"].append({"event": "subtask", "name": "fork", "events": calls})
+    assert "INS217" not in checked(tmp_path, log)

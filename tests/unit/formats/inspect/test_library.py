@@ -59,6 +59,8 @@ FITS: dict[str, Callable[[Sample], None]] = {
     "parts": _set("messages", 0, "content", value=[{"type": "text", "text": "a"}]),
     "NaN": _set("scores", "match", "value", value=float("nan")),
     "list as score": _set("scores", "match", "value", value=[1, "a", True, 0.5]),
+    "what its reader moves": _set("scores", "match", "metadata", value={"unscored_reason": "x"}),
+    "sandbox": _set("sandbox", value={"type": "docker", "config": "compose.yaml"}),
     "any metadata": _set("metadata", value={"a": [{"b": None}]}),
 }
 
@@ -100,6 +102,15 @@ def test_a_log_without_its_samples_fits() -> None:
     log = {**sound_log(), "samples": None}
     assert log_types().fits_log(log)
     assert not log_types().fits_log({**log, "eval": None})
+    parts = {"name": "parts", "metrics": [{"name": "mean"}, {"a": [{"name": "mean"}]}]}
+    policy = {"approvers": [{"name": "auto", "tools": "*", "params": {}}]}
+    edit = {"type": "tags", "tags_add": ["x"], "tags_remove": []}
+    log["eval"] |= {"sandbox": {"type": "local", "config": None}, "scorers": [parts]}
+    log["eval"]["config"]["approval"] = policy
+    log["log_updates"] = [{"edits": [edit], "provenance": {"author": "a person"}}]
+    assert log_types().fits_log(log)
+    parts["metrics"][1]["a"] = [{"name": 1}]
+    assert not log_types().fits_log(log)
     assert not log_types().fits_log(json.loads(json.dumps({**log, "status": "won"})))
 
 

@@ -523,12 +523,38 @@ def test_a_scorer_of_ones_own_may_add_to_the_metadata(tmp_path: Path) -> None:
     log = witnessed()
     sample = _sample(log)
     sample["metadata"]["seen"] = True
-    assert "INS208" in errors(log, tmp_path)
+    # `cleanup` of a task may do so, too.
+    assert warnings(log, tmp_path) == {"INS208": "/samples/0/metadata"}
+    assert not errors(log, tmp_path)
     sample["scores"]["judge"] = sample["scores"]["match"]
     sample["events"].append({**sample["events"][SCORE], "scorer": "judge"})
-    assert "INS208" not in errors(log, tmp_path)
+    assert "INS208" not in warnings(log, tmp_path)
     _describe_otherwise(log)
     assert "INS208" in errors(log, tmp_path)
+
+
+def test_a_scorer_of_ones_own_may_set_the_completion(tmp_path: Path) -> None:
+    log = witnessed()
+    sample = _sample(log)
+    sample["output"]["completion"] = "scored: 4"
+    assert "INS212" in errors(log, tmp_path)
+    sample["scores"]["judge"] = sample["scores"]["match"]
+    sample["events"].append({**sample["events"][SCORE], "scorer": "judge"})
+    assert "INS212" not in errors(log, tmp_path)
+    assert warnings(log, tmp_path)["INS212"] == "/samples/0/output/completion"
+    sample["output"]["choices"][0]["message"]["content"] = "scored: 4"
+    assert "INS212" in errors(log, tmp_path)
+
+
+def test_scoring_again_may_leave_events_of_scores_that_it_replaced(tmp_path: Path) -> None:
+    log = witnessed()
+    left = {**_sample(log)["events"][SCORE], "scorer": "judge"}
+    _sample(log)["events"].append(left)
+    assert "INS208" in errors(log, tmp_path)
+    left["span_id"] = "judge"
+    _sample(log)["events"].append(_span("judge", "scorer", "of no event"))
+    assert not errors(log, tmp_path)
+    assert warnings(log, tmp_path) == {"INS208": "/samples/0/scores"}
 
 
 def _of_an_early_release(log: Log) -> None:
@@ -574,6 +600,40 @@ def test_the_history_of_a_score_is_that_of_recorded_edits(name: str, tmp_path: P
     sample["scores"]["match"]["history"] = [{"value": "I"}, {"value": "C"}]
     sample["events"].append(_edited("match", {"value": "C"}))
     assert errors(log, tmp_path) == set()
+
+
+def test_edits_are_recorded_in_the_order_of_the_history(tmp_path: Path) -> None:
+    log = sound_log()
+    sample = log["samples"][3]
+    by = {"author": "a person"}
+    edits = [{"value": one, "explanation": one, "provenance": by} for one in ("C", "I")]
+    score = sample["scores"]["match"]
+    score["history"] = [{"value": "I", "answer": "460"}, *copy.deepcopy(edits)]
+    sample["events"] += [_edited("match", one) for one in edits]
+    assert errors(log, tmp_path) == set()
+    for name, value in (("value", "I"), ("explanation", "x"), ("provenance", {"author": "b"})):
+        changed = copy.deepcopy(log)
+        changed["samples"][3]["scores"]["match"]["history"][1][name] = value
+        assert errors(changed, tmp_path) == {"INS216"}, name
+
+
+def test_the_reason_of_a_score_is_that_of_its_event(tmp_path: Path) -> None:
+    log = witnessed()
+    _sample(log)["scores"]["match"]["reason"] = "no_response"
+    assert errors(log, tmp_path) == {"INS208"}
+    _sample(log)["events"][SCORE]["score"]["reason"] = "no_response"
+    assert errors(log, tmp_path) == set()
+
+
+def test_a_model_that_used_no_tokens_beside_others_is_a_warning(tmp_path: Path) -> None:
+    log = sound_log()
+    grader = {"input_tokens": 1, "output_tokens": 0, "total_tokens": 1}
+    log["eval"]["model_roles"] = {"grader": {"model": "acme/grader"}}
+    log["stats"]["model_usage"]["acme/grader"] = grader
+    log["samples"][0]["model_usage"]["acme/grader"] = grader
+    assert "INS210" not in warnings(log, tmp_path)
+    log["eval"]["model"] = "acme/another"
+    assert warnings(log, tmp_path)["INS210"] == "/eval/model"
 
 
 def test_the_parameters_of_a_scorer_are_those_of_its_events(tmp_path: Path) -> None:

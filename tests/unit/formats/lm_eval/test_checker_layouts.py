@@ -120,7 +120,13 @@ def test_samples_of_older_releases_are_found_by_their_names(tmp_path: Path) -> N
     alone = next(run for run in runs if not run.rows)
     assert (of_samples.verdict, dict(of_samples.counts)) == ("passed", {})
     assert {claim.state for claim in of_samples.claims} == {State.CONFIRMED}
+    # A task of the results has no samples.
     assert alone.verdict == "unconfirmed"
+    assert {claim.label for claim in alone.claims} == {"acc,none of other_sums"}
+    del document["results"]["other_sums"]
+    (tmp_path / "log" / "results.json").write_text(json.dumps(document))
+    runs = evalstream.check([str(tmp_path / "log")]).runs
+    assert [(run.verdict, dict(run.counts)) for run in runs] == [("passed", {})] * 2
 
 
 def test_samples_without_a_time_are_not_compared_with_any_of_several_results(

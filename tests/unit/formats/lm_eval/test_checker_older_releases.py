@@ -285,3 +285,27 @@ def test_a_group_of_groups_may_have_no_examples(
     write(tmp_path, samples, document)
     found = [one.pointer for one in evalstream.check([str(path)]) if one.code == "LME306"]
     assert found == ["/n-shot/outer"] * is_found
+
+
+@each(
+    ("release", "value", "verdict"),
+    [
+        *[("0.4.12", 1.0, "passed"), ("0.4.12", 0.5, "failed")],
+        *[("0.4.11", 0.5, "passed"), ("0.4.11", 1.0, "failed"), (None, 0.5, "passed")],
+    ],
+)
+def test_the_median_was_the_middle_row(
+    release: str | None, value: float, verdict: str, tmp_path: Path
+) -> None:
+    samples = rows((1.0, 0.0, 0.5, 1.0))
+    document = results(samples)
+    for one in samples:
+        one["own"], one["metrics"] = one.pop("acc"), ["own"]
+    document["lm_eval_version"] = release
+    metric = {"metric": "own", "aggregation": "median", "higher_is_better": True}
+    process = "def process(doc, results): ..."
+    document["configs"][TASK] |= {"process_results": process, "metric_list": [metric]}
+    document["config"]["bootstrap_iters"] = 0
+    document["higher_is_better"] = {TASK: {"own": True}}
+    document["results"][TASK] = {"alias": TASK, "own,none": value, "own_stderr,none": "N/A"}
+    assert verdict in counts_of(tmp_path, (samples, document))
