@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,6 @@ from evalstream.formats.helm.format import (
     kind_of_file,
 )
 from evalstream.formats.helm.reader import RunReader
-from evalstream.formats.helm.references import asks_for_each, is_calibrated
 from evalstream.formats.helm.requests import METRICS, OF_REFERENCES, iterate_specs
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules import instances as about_instances
@@ -137,23 +135,21 @@ class _Check:
             if STATE not in self._paths:
                 text += f", as no {STATE}.json was found"
             if found.state is not None or STATE not in self._paths:
-                self._leave_unheld(summary, known.facts)
+                self._leave_unheld(summary, again)
             summary.checked = (Checked(text, True if again else None),)
         return summary
 
-    def _leave_unheld(self, summary: RunSummary, facts: InstanceFacts) -> None:
+    def _leave_unheld(self, summary: RunSummary, again: int) -> None:
         """Leave a run unconfirmed whose answers were to give scores that were not computed again.
 
-        Another class of metrics gives `exact_match` where requests are ranked, and where there is
-        one for each reference, whose tokens may not be those that the harness counted.
+        Of requests for each reference another class of metrics gives `exact_match`; the metrics of
+        older releases were of one class.
         """
         found = self._found
         names = {name.name for name in found.totals.names} if found.totals else set[str]()
-        unheld = names & METRICS - {*(found.scored if facts.scored else ())}
+        unheld = names & METRICS - {*(found.scored if again else ())}
         is_other = not found.scored or OF_REFERENCES in dict(iterate_specs(found.run_spec))
-        lacks_tokens = asks_for_each(found.adapter) and facts.unscored is not None
-        is_derivable = asks_once(found.adapter) or lacks_tokens
-        if is_other and not self._store.has_plain_requests and not is_derivable:
+        if is_other and not self._store.has_plain_requests and not asks_once(found.adapter):
             unheld.discard("exact_match")
         if unheld:
             shown = join_words(sorted(unheld))
@@ -161,7 +157,7 @@ class _Check:
 
     def _compare_instances(self) -> Instances:
         """Note contradictions between requests and entries, and return the facts about both."""
-        found = self._found
+        found, facts = self._found, InstanceFacts()
         times = Counter(one.name for one in found.claimed or ())
         compared = about_instances.Compared(
             found.scored,
@@ -169,14 +165,11 @@ class _Check:
             bool(found.state) and found.totals is not None and found.is_whole,
             FIRST_OF_BASIC if self._store.has_metric(FIRST_OF_BASIC) else None,
             found.is_windowed,
-            is_calibrated(found.adapter),
         )
-        facts = InstanceFacts(partial(about_instances.score_instance, compared=compared))
         found_in_rows = facts.read(
             self._store, lambda rows: about_instances.check_copy(rows, compared)
         )
-        about_all = about_instances.check_unscored(facts), about_instances.check_doubted(facts)
-        for row, violation in chain(found_in_rows, *about_all):
+        for row, violation in chain(found_in_rows, about_instances.check_unscored(facts)):
             name = printable(self._paths[STATE if row.kind.metric is None else ENTRIES])
             self._documents.note(violation, name, row.line, row.column)
         has_state = found.state is not None

@@ -24,7 +24,6 @@ from evalstream.formats.helm.adapter import describe_adapter, list_settings
 from evalstream.formats.helm.claims import Claimed
 from evalstream.formats.helm.entries import EntryCollector
 from evalstream.formats.helm.format import NOUNS, REQUESTS, STATE
-from evalstream.formats.helm.references import asks_for_each, sum_tokens
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules.instances import check_request
 from evalstream.formats.helm.statistics import (
@@ -89,11 +88,6 @@ class RunReader:
     def adapter(self) -> Mapping[str, Any]:
         """The adapter of the run, empty where no document has it."""
         return describe_adapter(self.run_spec, self.state)
-
-    @cached_property
-    def _adds_tokens(self) -> bool:
-        """Whether the score of an instance follows from the tokens of several requests."""
-        return "exact_match" in self.scored and asks_for_each(self.adapter)
 
     @property
     def is_windowed(self) -> bool:
@@ -174,8 +168,7 @@ class RunReader:
     def _read_requests(self, name: str, parts: Iterator[bytes]) -> None:
         loaded = item_library() if self._is_quick and self._samples is None else None
         take = partial(self._take_requests, name)
-        kept = requests.KEPT_WITH_TOKENS if self._adds_tokens else requests.KEPT
-        scanner = None if loaded is None else KeepingScanner(loaded, kept, take)
+        scanner = None if loaded is None else KeepingScanner(loaded, requests.KEPT, take)
         members = ObjectSplitter(REQUESTS, self._documents.options.max_line_bytes, scanner)
         for element in _iterate_elements(members, parts):
             self._request(name, element)
@@ -235,8 +228,7 @@ class RunReader:
         kind = self._store.number_kind(
             perturbation, one.train_trial_index, None, *splits, references
         )
-        is_one_of_several = self._adds_tokens and not one.is_plain
-        scores = sum_tokens(one) if is_one_of_several else requests.score_again(one, self.scored)
+        scores = requests.score_again(one, self.scored)
         return encode_name(str(instance.id)), kind, number, line, column, scores
 
     def _request(self, name: str, element: Element) -> None:

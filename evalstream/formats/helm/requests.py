@@ -74,7 +74,6 @@ class Settings(msgspec.Struct, frozen=True, gc=False):
 class _Completion(msgspec.Struct, frozen=True, gc=False):
     text: str
     logprob: float = math.nan
-    tokens: Any = None
 
 
 class _Result(msgspec.Struct, frozen=True, gc=False):
@@ -130,14 +129,7 @@ KEPT: Final[KeptMembers] = {
     "result": {"completions": {"text": None, "logprob": None}, "success": None},
     **dict.fromkeys(("output_mapping", "reference_index", "request_mode", *_TOLD_MEMBERS)),
 }
-"""The members of `PlainRequest`, but for tokens."""
-
-_TOKENS: Final = {"tokens": {"text": None, "logprob": None}}
-KEPT_WITH_TOKENS: Final[KeptMembers] = {
-    **KEPT,
-    "result": {"completions": {"text": None, "logprob": None, **_TOKENS}, "success": None},
-}
-"""All of the members of `PlainRequest`."""
+"""The members of `PlainRequest`."""
 
 
 class Request(NamedTuple):

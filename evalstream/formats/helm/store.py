@@ -153,30 +153,19 @@ class _Alike:
         self.rows, self.is_sound, self.times = rows, is_sound, 0
 
 
-Score = Callable[[Sequence[InstanceRow], Sequence[InstanceRow]], bool | None]
-"""Tells of the requests and entries of an instance whether its score follows from its requests.
-
-It is False where their tokens give another one, and may not be those that the harness counted; None
-where nothing is known.
-"""
-
-
 class InstanceFacts:
     """Counts over the rows of a run.
 
     `requested` and `described` count the different ids with requests and with statistics, and
     `scored` the instances whose scores follow from their requests; `unscored` is a request of
-    another instance with scores, if there is one. Of `doubted` instances neither a score nor its
-    probability follows from their tokens; the first entry of them is `doubt`. `requests` counts
-    instances by trial, split and perturbation, `entries` by split and perturbation alone.
+    another instance with scores, if there is one. `requests` counts instances by trial, split and
+    perturbation, `entries` by split and perturbation alone.
     """
 
-    def __init__(self, score: Score) -> None:
-        self._score = score
-        self.requested = self.described = self.scored = self.doubted = 0
+    def __init__(self) -> None:
+        self.requested = self.described = self.scored = 0
         self.are_copies_together = True
         self.unscored: InstanceRow | None = None
-        self.doubt: InstanceRow | None = None
         self.requests: Counter[tuple[int, Name]] = Counter()
         self.entries: Counter[Name] = Counter()
         self._confidences: dict[tuple[int, Name], list[tuple[float, int]]] = {}
@@ -226,15 +215,9 @@ class InstanceFacts:
         for name in dict.fromkeys(row.kind.name for row in entries):
             self.entries[name] += times
         if len(entries) < len(rows) and any(row.scores is not None for row in entries):
-            requests = rows[: len(rows) - len(entries)]
-            agrees = self._score(requests, entries)
-            self.scored += times * (agrees is True)
-            if agrees is False:
-                self.doubted += times
-                self.doubt = self.doubt or entries[0]
-            is_complete = len(requests) == 1 or not first.kind.is_plain
-            silent = (row for row in requests if row.scores is None or not is_complete)
-            self.unscored = self.unscored or next(silent, None)
+            is_scored = len(rows) == len(entries) + 1 and first.scores is not None
+            self.scored += times * is_scored
+            self.unscored = self.unscored or (None if is_scored else first)
 
     def _add_confidences(self, rows: Iterable[InstanceRow]) -> None:
         """Add the first confidence of each class of metrics in each instance."""

@@ -10,16 +10,12 @@ from typing import Any, Final, TypeGuard
 from evalstream.formats.helm.adapter import find_other_mapping, lacks_texts
 from evalstream.formats.helm.claims import Claimed, Instances, is_score
 from evalstream.formats.helm.format import NOUNS, REQUESTS, RUN_SPEC
-from evalstream.formats.helm.references import find_choices
 from evalstream.formats.helm.requests import TOLD, PlainRequest, Settings
 from evalstream.formats.helm.store import InstanceFacts, InstanceRow
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun
 from evalstream.rules.base import declare_rule
-
-MANY: Final = 5
-"""Tokenizers may count other tokens than a request shows; so many times as often they do not."""
 
 
 class Compared(NamedTuple):
@@ -35,7 +31,6 @@ class Compared(NamedTuple):
     has_requests: bool
     first_of_basic: str | None
     is_windowed: bool
-    is_calibrated: bool
 
 
 def check_copy(
@@ -100,69 +95,12 @@ def _check_entries(
         number = count_noun(len(requests), "request")
         message = f"instance {last.instance} has {number}, not as many entries"
         yield last, HLM201.violation(message, f"/{last.place}")
-    if not first.kind.is_plain:
-        for row in entries:
-            found = _weigh_tokens(requests, row, compared)
-            if found is not None and found.fits and not found.agrees:
-                score, expected = found.score, found.expected[0]
-                message = f"exact_match of instance {row.instance} is {score:g}, by its tokens "
-                where = f"/{row.place}/stats"
-                yield row, HLM301.violation(f"{message}{expected:g}", where, expected=expected)
-        return
     if len(requests) > 1 or first.scores is None:
         return
     for row in entries:
         if row.scores is not None and not first.scores.startswith(row.scores):
             for violation in _check_scores(row, first.scores, compared.metrics):
                 yield row, violation
-
-
-class _Weighed(NamedTuple):
-    """The score of an entry, and those that tokens give; they fit if max_prob follows from them."""
-
-    score: float
-    expected: list[float]
-    fits: bool
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the entry has such a score, or none."""
-        return math.isnan(self.score) or any(math.isclose(self.score, one) for one in self.expected)
-
-
-def _weigh_tokens(
-    requests: Sequence[InstanceRow], row: InstanceRow, compared: Compared
-) -> _Weighed | None:
-    """Derive the score of an entry from requests for each reference; None if that is not known."""
-    sums, number = [one.scores for one in requests if one.scores], requests[0].kind.references or 0
-    choices = find_choices(sums, number, calibrated=compared.is_calibrated)
-    if not choices or row.scores is None:
-        return None
-    own = dict(zip(compared.metrics, array("d", row.scores), strict=False))
-    score, probability = (own.get(name, math.nan) for name in ("exact_match", "max_prob"))
-    fitting = [one for one in choices if math.isclose(one.max_prob, probability, rel_tol=1e-6)]
-    return _Weighed(score, [one.exact_match for one in fitting or choices], bool(fitting))
-
-
-def score_instance(
-    requests: Sequence[InstanceRow], entries: Sequence[InstanceRow], compared: Compared
-) -> bool | None:
-    """Tell whether the score of an instance follows from its requests, as `Score` has it."""
-    if requests[0].kind.is_plain:
-        return True if len(requests) == 1 and requests[0].scores is not None else None
-    found = [one for row in entries if (one := _weigh_tokens(requests, row, compared))]
-    if any(one.fits for one in found):
-        return True
-    return False if any(not one.agrees for one in found) else None
-
-
-def check_doubted(facts: InstanceFacts) -> Iterator[tuple[InstanceRow, Violation]]:
-    """Warn of scores that do not follow from tokens, where those of most instances do."""
-    row = facts.doubt
-    if row is not None and facts.scored >= MANY * facts.doubted:
-        number = count_noun(facts.doubted, "instance")
-        message = f"exact_match and max_prob of {number} do not follow from tokens, as of others"
-        yield row, HLM301.violation(message, f"/{row.place}/stats", severity=Severity.WARNING)
 
 
 def check_unscored(facts: InstanceFacts) -> Iterator[tuple[InstanceRow, Violation]]:

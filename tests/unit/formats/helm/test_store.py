@@ -31,7 +31,7 @@ def test_copies_of_one_instance_alone_may_be_apart(
                 rows[2] += (first, None, None)
                 rows[3] += (second, None, None)
                 store.add(rows)
-            facts = InstanceFacts(lambda *_: None)
+            facts = InstanceFacts()
             assert list(facts.read(store, lambda _: iter([]))) == []
             assert (facts.requested, facts.described) == (len(clusters),) * 2
             return facts.are_copies_together
