@@ -8,7 +8,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final, TypeVar
 
-from evalstream.formats.helm.statistics import Instance, Name
+from evalstream.formats.helm.statistics import FIRST_OF_REQUESTS, Instance, Name
 from evalstream.io.spill_table import SpillTable, decode_name
 from evalstream.model.data_class import NamedTuple
 
@@ -212,7 +212,8 @@ class InstanceFacts:
         first, entries = rows[0], [row for row in rows if row.kind.metric is not None]
         if len(entries) < len(rows):
             self.requests[first.kind.trial, first.kind.name] += times
-        for name in dict.fromkeys(row.kind.name for row in entries):
+        own = (row.kind.name for row in entries if row.kind.metric != FIRST_OF_REQUESTS)
+        for name in dict.fromkeys(own):
             self.entries[name] += times
         if len(entries) < len(rows) and any(row.scores is not None for row in entries):
             is_scored = len(rows) == len(entries) + 1 and first.scores is not None

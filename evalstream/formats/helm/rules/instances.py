@@ -11,6 +11,7 @@ from evalstream.formats.helm.adapter import find_other_mapping, lacks_texts
 from evalstream.formats.helm.claims import Claimed, Instances, is_score
 from evalstream.formats.helm.format import NOUNS, REQUESTS, RUN_SPEC
 from evalstream.formats.helm.requests import TOLD, PlainRequest, Settings
+from evalstream.formats.helm.statistics import FIRST_OF_REQUESTS
 from evalstream.formats.helm.store import InstanceFacts, InstanceRow
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
@@ -52,7 +53,8 @@ def check_copy(
             yield last, HLM203.violation(message, **shown)
         elif compared.has_requests:
             yield from _check_entries(requests, entries, compared)
-        is_repeated = len(entries) > 1 and not compared.is_windowed
+        most = len(requests) or len(entries) if metric == FIRST_OF_REQUESTS else 1
+        is_repeated = len(entries) > most and not compared.is_windowed
         if is_repeated and metric not in compared.repeats:
             message = f"instance {last.instance} has {metric} in several entries"
             shown = {"pointer": f"{where}/instance_id", "found": last.instance.id}
@@ -175,17 +177,22 @@ def check_specifications(
             yield HLM206.violation(f"{NOUNS[RUN_SPEC]} has another {key}", where, **shown)
 
 
-def check_settings(one: Settings, declared: Mapping[str, Any], place: str) -> Iterator[Violation]:
+def check_settings(
+    one: Settings, declared: Mapping[str, Sequence[Any]], place: str
+) -> Iterator[Violation]:
     """Yield a request to another model, or with another setting, than the run declares."""
-    for name, expected in declared.items():
+    for name, allowed in declared.items():
         found = getattr(one, name)
-        if found not in (None, expected) or isinstance(found, bool):
+        if found not in (None, *allowed) or isinstance(found, bool):
             message, where = f"the run has another {name}", f"{place}/request/{name}"
-            yield HLM206.violation(message, where, expected=expected, found=found)
+            yield HLM206.violation(message, where, expected=allowed[0], found=found)
 
 
 def check_request(
-    request: PlainRequest, adapter: Mapping[str, Any], settings: Mapping[str, Any], place: str
+    request: PlainRequest,
+    adapter: Mapping[str, Any],
+    settings: Mapping[str, Sequence[Any]],
+    place: str,
 ) -> Iterator[Violation]:
     """Yield what a request does not have from its adapter and its instance."""
     yield from check_settings(request.request, settings, place)
