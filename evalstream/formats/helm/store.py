@@ -216,7 +216,9 @@ class InstanceFacts:
         for name in dict.fromkeys(own):
             self.entries[name] += times
         if len(entries) < len(rows) and any(row.scores is not None for row in entries):
-            is_scored = len(rows) == len(entries) + 1 and first.scores is not None
+            requests = [row for row in rows if row.kind.metric is None]
+            are_known = all(row.scores is not None for row in requests)
+            is_scored = are_known and len(requests) in (1, len(entries))
             self.scored += times * is_scored
             self.unscored = self.unscored or (None if is_scored else first)
 

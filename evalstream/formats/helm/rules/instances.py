@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import cycle
 from typing import Any, Final, TypeGuard
 
 from evalstream.formats.helm.adapter import find_other_mapping, lacks_texts
@@ -97,11 +98,13 @@ def _check_entries(
         number = count_noun(len(requests), "request")
         message = f"instance {last.instance} has {number}, not as many entries"
         yield last, HLM201.violation(message, f"/{last.place}")
-    if len(requests) > 1 or first.scores is None:
+    are_windows = compared.is_windowed and len(entries) == len(requests)
+    if len(requests) > 1 and not are_windows:
         return
-    for row in entries:
-        if row.scores is not None and not first.scores.startswith(row.scores):
-            for violation in _check_scores(row, first.scores, compared.metrics):
+    for request, row in zip(requests if are_windows else cycle(requests), entries, strict=False):
+        scores = request.scores or b""
+        if scores and row.scores is not None and not scores.startswith(row.scores):
+            for violation in _check_scores(row, scores, compared.metrics):
                 yield row, violation
 
 

@@ -849,6 +849,9 @@ def test_language_models_have_an_entry_for_each_window() -> None:
     report = check()
     assert (report.exit_code, codes(report)) == (0, set())
     assert report.runs[0].remark == "no answer was scored again by exact_match"
+    edit(ENTRIES, lambda entries: score(entries, 3, "num_bytes", 8))
+    (finding,) = (one for one in check() if one.code == "HLM301")
+    assert (finding.pointer, finding.expected) == ("/3/stats", 2)
     edit(ENTRIES, lambda entries: entries.append(entries[-1]))
     assert "HLM201" in codes(check())
 
