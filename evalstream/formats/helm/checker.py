@@ -159,7 +159,7 @@ class _Check:
 
     def _compare_instances(self) -> Instances:
         """Note contradictions between requests and entries, and return the facts about both."""
-        found, facts = self._found, InstanceFacts()
+        found, facts = self._found, InstanceFacts(self._found.scored)
         times = Counter(one.name for one in found.claimed or ())
         compared = about_instances.Compared(
             found.scored,

@@ -9,6 +9,7 @@ from itertools import cycle
 from typing import Any, Final, TypeGuard
 
 from evalstream.formats.helm.adapter import find_other_mapping, lacks_texts
+from evalstream.formats.helm.choices import score_choices
 from evalstream.formats.helm.claims import Claimed, Instances, is_score
 from evalstream.formats.helm.format import NOUNS, REQUESTS, RUN_SPEC
 from evalstream.formats.helm.requests import TOLD, PlainRequest, Settings
@@ -98,6 +99,9 @@ def _check_entries(
         number = count_noun(len(requests), "request")
         message = f"instance {last.instance} has {number}, not as many entries"
         yield last, HLM201.violation(message, f"/{last.place}")
+    if not first.kind.is_plain:
+        yield from _check_choices(requests, entries, compared.metrics)
+        return
     are_windows = compared.is_windowed and len(entries) == len(requests)
     if len(requests) > 1 and not are_windows:
         return
@@ -105,6 +109,17 @@ def _check_entries(
         scores = request.scores or b""
         if scores and row.scores is not None and not scores.startswith(row.scores):
             for violation in _check_scores(row, scores, compared.metrics):
+                yield row, violation
+
+
+def _check_choices(
+    requests: Sequence[InstanceRow], entries: Sequence[InstanceRow], metrics: Sequence[str]
+) -> Iterator[tuple[InstanceRow, Violation]]:
+    """Yield entries whose score is not that of the most likely reference."""
+    for row in entries:
+        again = score_choices((one.scores for one in requests), metrics, row.scores)
+        if again is not None:
+            for violation in _check_scores(row, again, metrics):
                 yield row, violation
 
 
