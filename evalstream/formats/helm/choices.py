@@ -18,6 +18,9 @@ BY_LIKELIHOOD: Final = frozenset(
 )
 """The methods of adaptation that choose the most likely reference."""
 
+_MOST: Final = 1 - 1e-6
+"""Up to which probability equal ones show that they are of the same tokens."""
+
 
 def measure_reference(request: PlainRequest) -> bytes | None:
     """Return facts about the reference of a request, as doubles, None where they are not known.
@@ -67,7 +70,9 @@ def score_choices(
         likely = [one[2] - known[at, True][2] for at, one in enumerate(plain)]
     best = max(likely)
     max_prob = 1 / sum(math.exp(one - best) for one in likely)
+    # Whatever is far more likely than all others has a probability near 1.
     is_same = math.isclose(own[metrics.index("max_prob")], max_prob, rel_tol=1e-9)
+    is_same = is_same and max_prob < _MOST
     # Releases differ in what they make of several references that are the most likely.
     if "exact_match" not in metrics or not is_same or likely.count(best) > 1:
         return None
