@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import Result
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.row_view import SINGLE_TURN
+from evalstream.formats.eee.row_view import SINGLE_TURN, shows_choice
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import list_or_empty
@@ -238,6 +238,26 @@ _NUMBER = LazyPattern(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?")
 _WORD = LazyPattern(r"[^\W_]+")
 
 
+def is_right_for_nothing(row: Row) -> bool:
+    """Tell whether a row without choices says that an output without text is the reference.
+
+    An extracted_value that it does not hold is ES303.
+    """
+    sample, answers = row.get("input"), row.get("answer_attribution")
+    reference, texts = member(sample, "reference"), output_texts(row)
+    references = [reference] if reference.__class__ is str else reference
+    if row.get("interaction_type") != SINGLE_TURN or member(sample, "choices") or not texts:
+        return False
+    if member(row.get("evaluation"), "is_correct") is not True or any(map(str.strip, texts)):
+        return False
+    if answers.__class__ is not list or references.__class__ is not list or not references:
+        return False
+    values = [member(answer, "extracted_value") for answer in answers]
+    if any(value.__class__ is not str or value.strip() for value in values):
+        return False
+    return all(text.__class__ is str and text.strip() for text in references)
+
+
 def read_exact_answer(row: Row) -> tuple[int, str] | None:
     """Return the place and the value of a row's only terminal answer, if it is an exact match."""
     final = [
@@ -254,20 +274,7 @@ def read_exact_answer(row: Row) -> tuple[int, str] | None:
     words = method.strip().lower().replace("-", "_").replace(" ", "_")
     # Of gated data sets HELM publishes encrypted texts, of which none is equal to another.
     is_read = words == "exact_match" and not value.startswith("[encrypted_text_")
-    return (place, value) if is_read and not _is_asked_choice(value, row) else None
-
-
-def _is_asked_choice(value: str, row: Row) -> bool:
-    """Tell whether an answer is the input itself, which ends in a choice.
-
-    HELM asks for the likelihood of each choice so (multiple_choice_separate_original and
-    _calibrated, with echo_prompt), and scores the instance by the most likely one.
-    """
-    sample = row.get("input")
-    raw, choices = member(sample, "raw"), list_texts(member(sample, "choices"))
-    if raw.__class__ is not str or raw.strip() != value.strip():
-        return False
-    return any(one.strip() and value.rstrip().endswith(one.strip()) for one in choices)
+    return (place, value) if is_read and not shows_choice(value, row) else None
 
 
 def is_no_method(method: Any) -> bool:

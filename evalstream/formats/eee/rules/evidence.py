@@ -17,10 +17,10 @@ from evalstream.formats.eee.rules.answers import (
     chooses_right,
     find_misjudged,
     is_letter_of_another,
+    is_right_for_nothing,
     matches_reference,
     read_exact_answer,
 )
-from evalstream.formats.eee.rules.searched_answers import is_right_for_nothing
 from evalstream.formats.eee.score_scale import (
     is_by_lm_eval,
     is_extreme,

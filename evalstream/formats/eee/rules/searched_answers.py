@@ -8,7 +8,7 @@ from typing import Final
 
 from evalstream.formats.eee.aggregate import Result
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_KEYS
+from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS
 from evalstream.formats.eee.rules.answers import (
     ANSWER,
     LONGEST_ANSWER,
@@ -18,7 +18,6 @@ from evalstream.formats.eee.rules.answers import (
     Row,
     is_integer,
     only_answer,
-    output_texts,
     sum_rows,
 )
 from evalstream.formats.eee.rules.transcript import tool_calls
@@ -26,26 +25,6 @@ from evalstream.formats.eee.score_scale import AS_WRITTEN, NUMBERED, is_by_lm_ev
 from evalstream.parsing.json import canonical, member
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims.evidence import Evidence
-
-
-def is_right_for_nothing(row: Row) -> bool:
-    """Tell whether a row without choices says that an output without text is the reference.
-
-    An extracted_value that it does not hold is ES303.
-    """
-    sample, answers = row.get("input"), row.get("answer_attribution")
-    reference, texts = member(sample, "reference"), output_texts(row)
-    references = [reference] if reference.__class__ is str else reference
-    if row.get("interaction_type") != SINGLE_TURN or member(sample, "choices") or not texts:
-        return False
-    if member(row.get("evaluation"), "is_correct") is not True or any(map(str.strip, texts)):
-        return False
-    if answers.__class__ is not list or references.__class__ is not list or not references:
-        return False
-    values = [member(answer, "extracted_value") for answer in answers]
-    if any(value.__class__ is not str or value.strip() for value in values):
-        return False
-    return all(text.__class__ is str and text.strip() for text in references)
 
 
 def find_contradicted(facts: RunFacts, result: Result) -> Iterator[Misjudged]:
