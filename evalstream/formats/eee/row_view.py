@@ -129,6 +129,20 @@ def row_answer(row: Mapping[str, Any], version: str) -> tuple[Any, Any]:
     return row.get("output"), row.get(transcript_key(version))
 
 
+def shows_choice(value: str, row: Mapping[str, Any]) -> bool:
+    """Tell whether an answer is the input itself, which ends in a choice.
+
+    HELM asks for the likelihood of each choice so (multiple_choice_separate_original and
+    _calibrated, with echo_prompt), and scores the instance by the most likely one.
+    """
+    sample = row.get("input")
+    raw, choices = json.member(sample, "raw"), json.member(sample, "choices")
+    if raw.__class__ is not str or raw.strip() != value.strip() or choices.__class__ is not list:
+        return False
+    texts = (one.strip() for one in choices if one.__class__ is str)
+    return any(text and value.rstrip().endswith(text) for text in texts)
+
+
 def mark_digest(mark: str) -> int:
     """Return a number that is equal for rows with the same repeat mark, 0 for none."""
     return xxhash.xxh64_intdigest(mark.encode(errors="surrogatepass")) if mark else 0

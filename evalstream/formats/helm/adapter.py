@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.formats.helm.requests import PlainRequest, is_encrypted, read_output
@@ -20,13 +20,20 @@ def asks_once(adapter: Mapping[str, Any]) -> bool:
     return text_or_none(adapter.get("method")) in _ONCE
 
 
-def list_settings(adapter: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the members of requests that an adapter decides, with their values."""
+def list_settings(adapter: Mapping[str, Any]) -> Mapping[str, Sequence[Any]]:
+    """Return the members of requests that an adapter decides, with the values that they may have.
+
+    The adapter's own comes first. A joint multiple choice of crfm-helm 0.2.0 to 0.2.2, which knew
+    no multi_label, asks for one token at temperature 0, whatever the adapter says.
+    """
     method = text_or_none(adapter.get("method"))
     names = {"model": "model", "model_deployment": "model_deployment"}
     for methods, members in _SETTINGS:
         names |= members if method in methods else {}
-    return {name: adapter[own] for name, own in names.items() if adapter.get(own) is not None}
+    is_early = method in _JOINT and "multi_label" not in adapter
+    fixed = {"temperature": (0,), "max_tokens": (1,)} if is_early else {}
+    known = {name: adapter[own] for name, own in names.items() if adapter.get(own) is not None}
+    return {name: (value, *fixed.get(name, ())) for name, value in known.items()}
 
 
 def find_other_mapping(
@@ -34,7 +41,8 @@ def find_other_mapping(
 ) -> Mapping[str, str] | None:
     """Return what a request must map letters to, None where it does, or where that is not known.
 
-    Source: MultipleChoiceJointAdapter of HELM. Its early releases knew the letter A alone.
+    Source: MultipleChoiceJointAdapter of HELM. Its early releases knew the letter A alone, and
+    crfm-helm 0.5.4 counts on from the first character of a prefix, so that "(A) " gives "(", ")".
     """
     given, references = request.output_mapping, request.instance.references
     if not references or text_or_none(adapter.get("method")) not in _JOINT:
@@ -46,8 +54,9 @@ def find_other_mapping(
     if isinstance(letters, list):
         mappings = [dict(zip(map(str, letters), texts, strict=False))]
     else:
-        first = next(filter(str.isalnum, str(adapter.get("reference_prefix"))), "A")
-        starts = dict.fromkeys((first, "A"))
+        prefix = str(adapter.get("reference_prefix"))
+        first = next(filter(str.isalnum, prefix), "A")
+        starts = dict.fromkeys((first, "A", *prefix.lstrip()[:1]))
         mappings = [{chr(ord(one) + at): text for at, text in enumerate(texts)} for one in starts]
     return None if given in mappings else mappings[0]
 

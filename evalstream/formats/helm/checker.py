@@ -28,6 +28,7 @@ from evalstream.formats.helm.requests import METRICS, OF_REFERENCES, iterate_spe
 from evalstream.formats.helm.rules import documents as about_documents
 from evalstream.formats.helm.rules import instances as about_instances
 from evalstream.formats.helm.store import InstanceFacts, InstanceStore
+from evalstream.formats.helm.windows import OF_TOKENS
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import JudgedClaim
@@ -147,7 +148,8 @@ class _Check:
         """
         found = self._found
         names = {name.name for name in found.totals.names} if found.totals else set[str]()
-        unheld = names & METRICS - {*(found.scored if again else ())}
+        derived = METRICS | {*(OF_TOKENS if found.is_windowed else ())}
+        unheld = names & derived - {*(found.scored if again else ())}
         is_other = not found.scored or OF_REFERENCES in dict(iterate_specs(found.run_spec))
         if is_other and not self._store.has_plain_requests and not asks_once(found.adapter):
             unheld.discard("exact_match")
@@ -157,7 +159,7 @@ class _Check:
 
     def _compare_instances(self) -> Instances:
         """Note contradictions between requests and entries, and return the facts about both."""
-        found, facts = self._found, InstanceFacts()
+        found, facts = self._found, InstanceFacts(self._found.scored)
         times = Counter(one.name for one in found.claimed or ())
         compared = about_instances.Compared(
             found.scored,

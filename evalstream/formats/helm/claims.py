@@ -35,10 +35,15 @@ _BOOKKEEPING: Final = frozenset(
         *("num_train_instances", "prompt_truncated", "max_prob", "logprob", NUM_INSTANCES),
         *("num_perplexity_tokens", "num_bytes", "finish_reason_length", "finish_reason_stop"),
         *("finish_reason_endoftext", "finish_reason_unknown", "inference_runtime"),
+        *("estimated_num_tokens_cost", "num_completions", "max_num_output_tokens"),
+        *("max_num_completion_tokens", "num_requests"),
         *("inference_denoised_runtime", "inference_idealized_runtime", "predicted_index"),
     }
 )
-"""Statistics that every run has and that are no scores (`compute_request_state_metrics`)."""
+"""Statistics that every run has and that are no scores.
+
+Source: `compute_request_state_metrics`, TokensMetric and DryRunMetric of HELM.
+"""
 
 
 class Claimed(NamedTuple):

@@ -103,11 +103,18 @@ class EntryCollector:
 
     def add(self, found: InstanceEntry, line: int, column: int | None, offset: int) -> None:
         """Take an entry at a position."""
+        if found.is_of_request:
+            self.totals.add_request(found)
+            self._keep(found, line, column, offset)
+            return
         last = encode_name(found.instance.id), found.instance.trial
         if last != self._last or self._is_windowed or len(self._copies) >= MOST_COPIES:
             self.close()
             self._last = last
         self._copies.append(found)
+        self._keep(found, line, column, offset)
+
+    def _keep(self, found: InstanceEntry, line: int, column: int | None, offset: int) -> None:
         self._store.add([self._make_row(found, line, column)])
         self.count += 1
         if self._samples is not None:
@@ -126,6 +133,8 @@ class EntryCollector:
         members = [_MEMBERS if one.count else _MEMBERS[:2] for one in entry.stats]
         is_usual = [found["key"].decode() for found in numbers] == list(chain(*members))
         if self._scanner is None or not is_usual or len(ids) != 1 or not numbers:
+            return
+        if entry.is_of_request:
             return
         if any(one.count > 1 for one in entry.stats) or ids[0].end() > numbers[0].start():
             return

@@ -19,7 +19,7 @@ from evalstream.engine.log_reading import (
     pieces,
 )
 from evalstream.engine.positions import envelope_locator, envelope_mover
-from evalstream.formats.helm import requests
+from evalstream.formats.helm import choices, requests, windows
 from evalstream.formats.helm.adapter import describe_adapter, list_settings
 from evalstream.formats.helm.claims import Claimed
 from evalstream.formats.helm.entries import EntryCollector
@@ -40,15 +40,12 @@ from evalstream.io.spill_table import encode_name
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import ArrayError, Element, Piece
 from evalstream.parsing.array_splitter import ArraySplitter
-from evalstream.parsing.json import FAST_DEPTH
+from evalstream.parsing.json import FAST_DEPTH, text_or_none
 from evalstream.parsing.native.items import ItemPlace, KeepingScanner, item_library
 from evalstream.parsing.object_splitter import ObjectSplitter
 
 if TYPE_CHECKING:
     from evalstream.formats.helm.compared import EntrySamples
-
-WINDOWED: Final = "language_modeling"
-"""The method of adaptation that makes several requests and entries of one instance."""
 
 WORTH_BYTES: Final = 512 << 10
 """The size of a document from which on loading the scanner takes less time than it saves."""
@@ -80,6 +77,8 @@ class RunReader:
     @cached_property
     def scored(self) -> Sequence[str]:
         """The metrics whose scores follow from requests."""
+        if self.is_windowed:
+            return (*windows.OF_TOKENS, *requests.TOLD)
         if self.adapter.get("output_mapping_pattern"):
             return ()
         return requests.find_scored(self.run_spec, (one.name.name for one in self.claimed or ()))
@@ -92,7 +91,12 @@ class RunReader:
     @property
     def is_windowed(self) -> bool:
         """Whether an instance has several requests and entries."""
-        return self.adapter.get("method") == WINDOWED
+        return self.adapter.get("method") == windows.WINDOWED
+
+    @property
+    def is_by_likelihood(self) -> bool:
+        """Whether the most likely reference is the answer to an instance."""
+        return text_or_none(self.adapter.get("method")) in choices.BY_LIKELIHOOD
 
     def read_statistics(self, path: str) -> None:
         """Read the statistics of the run."""
@@ -168,7 +172,9 @@ class RunReader:
     def _read_requests(self, name: str, parts: Iterator[bytes]) -> None:
         loaded = item_library() if self._is_quick and self._samples is None else None
         take = partial(self._take_requests, name)
-        scanner = None if loaded is None else KeepingScanner(loaded, requests.KEPT, take)
+        has_tokens = self.is_windowed or self.is_by_likelihood
+        kept = windows.KEPT_WITH_TOKENS if has_tokens else requests.KEPT
+        scanner = None if loaded is None else KeepingScanner(loaded, kept, take)
         members = ObjectSplitter(REQUESTS, self._documents.options.max_line_bytes, scanner)
         for element in _iterate_elements(members, parts):
             self._request(name, element)
@@ -228,7 +234,12 @@ class RunReader:
         kind = self._store.number_kind(
             perturbation, one.train_trial_index, None, *splits, references
         )
-        scores = requests.score_again(one, self.scored)
+        if self.is_windowed:
+            scores = windows.score_window(one)
+        elif self.is_by_likelihood:
+            scores = choices.measure_reference(one)
+        else:
+            scores = requests.score_again(one, self.scored)
         return encode_name(str(instance.id)), kind, number, line, column, scores
 
     def _request(self, name: str, element: Element) -> None:

@@ -74,6 +74,7 @@ class Settings(msgspec.Struct, frozen=True, gc=False):
 class _Completion(msgspec.Struct, frozen=True, gc=False):
     text: str
     logprob: float = math.nan
+    tokens: Any = None  # read where they are predicted
 
 
 class _Result(msgspec.Struct, frozen=True, gc=False):
@@ -93,6 +94,7 @@ class PlainRequest(msgspec.Struct, frozen=True, gc=False):
     request_mode: str | None = None
     num_train_instances: int | None = None
     prompt_truncated: bool | None = None
+    num_conditioning_tokens: Any = None
 
     @property
     def is_plain(self) -> bool:

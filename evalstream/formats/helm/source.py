@@ -144,6 +144,10 @@ class HelmSource:
         query = "SELECT COUNT(*) FROM scored WHERE result = ?"
         return int(self._table.rows(query, encode_name(result))[0][0])
 
+    def _count_ids(self) -> int:
+        """Return how many ids have entries: without originals, a worst case is counted so."""
+        return int(self._table.rows("SELECT COUNT(*) FROM first")[0][0])
+
     def _iterate_results(self, *, is_required: bool) -> Iterator[SourceResult]:
         """Iterate over the statistics that converters write, the first one of each id."""
         statistics = _read(self._paths.get(STATISTICS), self._options)
@@ -161,7 +165,7 @@ class HelmSource:
                 continue
             seen.add(identity)
             own = (self._count_scored(identity), self._count_scored(_join(name.name, name.split)))
-            counts = {*own, splits.get(name.split, 0)} - {0}
+            counts = {*own, splits.get(name.split, 0)} - {0} or {self._count_ids()} - {0}
             spelled = " ".join(filter(None, (name.name, name.split)))
             yield SourceResult(
                 identity,

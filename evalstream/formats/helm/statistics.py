@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeVar
@@ -27,6 +28,13 @@ NEAR: Final = 1e-9
 ORIGINAL: Final = "original"
 WORST: Final = "worst"
 """The values of `computed_on` in figures over perturbations, beside `perturbed`."""
+
+FIRST_OF_REQUESTS: Final = "estimated_num_tokens_cost"
+"""The first statistic in entries of single requests, which know no split and no perturbation.
+
+HELM pools them over all requests of all trials (TokensMetric, in every run of crfm-helm 0.1.0 to
+0.2.2, and DryRunMetric since, in dry runs alone).
+"""
 
 FIGURES: Final = ("min", "max", "mean", "variance", "stddev")
 """The members of a statistic over at least one value, beside its sums."""
@@ -95,6 +103,11 @@ class InstanceEntry(NamedTuple):
     stats: Sequence[Stat]
 
     @property
+    def is_of_request(self) -> bool:
+        """Whether the statistics are of a single request, and pooled."""
+        return bool(self.names) and self.names[0].name == FIRST_OF_REQUESTS
+
+    @property
     def scores(self) -> Iterable[tuple[str, float]]:
         """The statistics of single values, by the name of the metric."""
         pairs = zip(self.names, self.stats, strict=True)
@@ -104,13 +117,16 @@ class InstanceEntry(NamedTuple):
 def make_entry(value: Mapping[str, Any]) -> InstanceEntry:
     """Return the entry in a value that is not malformed."""
     perturbation = perturbation_text(value.get("perturbation"))
-    names = []
-    for one in value["stats"]:
-        name = make_name(one["name"])
-        # Releases before March 2023 wrote it into the entry alone.
-        names.append(name if name.perturbation else name._replace(perturbation=perturbation))
+    names = [make_name(one["name"]) for one in value["stats"]]
     instance = Instance(str(value["instance_id"]), perturbation, value["train_trial_index"])
-    return InstanceEntry(instance, names, [make_stat(one) for one in value["stats"]])
+    found = InstanceEntry(instance, names, [make_stat(one) for one in value["stats"]])
+    if perturbation and not found.is_of_request:
+        # Releases before March 2023 wrote it into the entry alone.
+        named = [
+            one if one.perturbation else one._replace(perturbation=perturbation) for one in names
+        ]
+        found = found._replace(names=named)
+    return found
 
 
 def make_name(value: Any) -> Name:
@@ -189,6 +205,7 @@ class RunTotals:
         self._sums = ValueSums(entry_library())
         self._plain: dict[int, dict[Name, int]] = {}
         self._over_copies: dict[int, dict[Name, int]] = {}
+        self._pooled: dict[Name, Counter[float]] = {}
 
     @property
     def trials(self) -> Sequence[int]:
@@ -209,6 +226,11 @@ class RunTotals:
                 self._sums.add(self._number(known, name), found[0].count, found[0].sum)
             elif least:
                 self._sums.add(self._number(known, name), 1, min(least))
+
+    def add_request(self, entry: InstanceEntry) -> None:
+        """Add the statistics of a single request."""
+        for name, stat in zip(entry.names, entry.stats, strict=True):
+            self._pooled.setdefault(name, Counter())[stat.sum] += stat.count
 
     def make_terms(
         self, copies: Sequence[InstanceEntry], places: Sequence[Sequence[int | None]], stride: int
@@ -275,6 +297,8 @@ class RunTotals:
 
     def recompute(self, name: Name) -> Recomputed | None:
         """Return what the instances give for a statistic, None where they give nothing."""
+        if pooled := self._pool(name):
+            return Recomputed(pooled, len(pooled), max(map(abs, pooled)))
         key, computed_on = describe_perturbation(name.perturbation)
         if computed_on in (ORIGINAL, WORST):
             found = [self._find_over_copies(trial, name, key, computed_on) for trial in self._plain]
@@ -290,6 +314,13 @@ class RunTotals:
         means = [total.sum / total.values for total in known if total.values]
         rows = sum(total.values for total in known)
         return Recomputed(means, rows, max(total.largest for total in known))
+
+    def _pool(self, name: Name) -> Sequence[float]:
+        """Return the values of a statistic in all requests, or their number; none if unknown."""
+        if name == Name("num_requests"):
+            number = self._pooled.get(Name(FIRST_OF_REQUESTS), Counter()).total()
+            return [float(number)] if number else ()
+        return list(self._pooled.get(name, Counter()).elements())
 
     def _find_over_copies(self, trial: int, name: Name, key: str, computed_on: str) -> Total | None:
         known = self._over_copies.get(trial, {})

@@ -8,7 +8,8 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final, TypeVar
 
-from evalstream.formats.helm.statistics import Instance, Name
+from evalstream.formats.helm.choices import score_choices
+from evalstream.formats.helm.statistics import FIRST_OF_REQUESTS, Instance, Name
 from evalstream.io.spill_table import SpillTable, decode_name
 from evalstream.model.data_class import NamedTuple
 
@@ -162,7 +163,8 @@ class InstanceFacts:
     perturbation, `entries` by split and perturbation alone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: Sequence[str] = ()) -> None:
+        self._metrics = metrics
         self.requested = self.described = self.scored = 0
         self.are_copies_together = True
         self.unscored: InstanceRow | None = None
@@ -212,10 +214,18 @@ class InstanceFacts:
         first, entries = rows[0], [row for row in rows if row.kind.metric is not None]
         if len(entries) < len(rows):
             self.requests[first.kind.trial, first.kind.name] += times
-        for name in dict.fromkeys(row.kind.name for row in entries):
+        own = (row.kind.name for row in entries if row.kind.metric != FIRST_OF_REQUESTS)
+        for name in dict.fromkeys(own):
             self.entries[name] += times
         if len(entries) < len(rows) and any(row.scores is not None for row in entries):
-            is_scored = len(rows) == len(entries) + 1 and first.scores is not None
+            requests = [row for row in rows if row.kind.metric is None]
+            if not first.kind.is_plain:
+                known = [row.scores for row in requests]
+                its = (score_choices(known, self._metrics, row.scores) for row in entries)
+                self.scored += times * any(one is not None for one in its)
+                return
+            are_known = all(row.scores is not None for row in requests)
+            is_scored = are_known and len(requests) in (1, len(entries))
             self.scored += times * is_scored
             self.unscored = self.unscored or (None if is_scored else first)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import Result
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.row_view import SINGLE_TURN
+from evalstream.formats.eee.row_view import SINGLE_TURN, shows_choice
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import member
 from evalstream.parsing.json_values import list_or_empty
@@ -274,7 +274,7 @@ def read_exact_answer(row: Row) -> tuple[int, str] | None:
     words = method.strip().lower().replace("-", "_").replace(" ", "_")
     # Of gated data sets HELM publishes encrypted texts, of which none is equal to another.
     is_read = words == "exact_match" and not value.startswith("[encrypted_text_")
-    return (place, value) if is_read else None
+    return (place, value) if is_read and not shows_choice(value, row) else None
 
 
 def is_no_method(method: Any) -> bool:

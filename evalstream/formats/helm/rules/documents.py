@@ -246,7 +246,7 @@ def check_values(found: InstanceEntry, place: str) -> Iterator[Violation]:
             yield from check_consistency(stat, f"{place}/stats/{index}")
         if first is not None and name[1:3] != first[1:3]:
             message = f"{name.name} is of another split than {first.name} of the same instance"
-        elif name.perturbation != found.instance.perturbation:
+        elif not found.is_of_request and name.perturbation != found.instance.perturbation:
             message = f"{name.name} is of another perturbation than its instance"
         else:
             continue

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import cycle
 from typing import Any, Final, TypeGuard
 
 from evalstream.formats.helm.adapter import find_other_mapping, lacks_texts
+from evalstream.formats.helm.choices import score_choices
 from evalstream.formats.helm.claims import Claimed, Instances, is_score
 from evalstream.formats.helm.format import NOUNS, REQUESTS, RUN_SPEC
 from evalstream.formats.helm.requests import TOLD, PlainRequest, Settings
+from evalstream.formats.helm.statistics import FIRST_OF_REQUESTS
 from evalstream.formats.helm.store import InstanceFacts, InstanceRow
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation, at_most
@@ -52,7 +55,8 @@ def check_copy(
             yield last, HLM203.violation(message, **shown)
         elif compared.has_requests:
             yield from _check_entries(requests, entries, compared)
-        is_repeated = len(entries) > 1 and not compared.is_windowed
+        most = len(requests) or len(entries) if metric == FIRST_OF_REQUESTS else 1
+        is_repeated = len(entries) > most and not compared.is_windowed
         if is_repeated and metric not in compared.repeats:
             message = f"instance {last.instance} has {metric} in several entries"
             shown = {"pointer": f"{where}/instance_id", "found": last.instance.id}
@@ -95,11 +99,27 @@ def _check_entries(
         number = count_noun(len(requests), "request")
         message = f"instance {last.instance} has {number}, not as many entries"
         yield last, HLM201.violation(message, f"/{last.place}")
-    if len(requests) > 1 or first.scores is None:
+    if not first.kind.is_plain:
+        yield from _check_choices(requests, entries, compared.metrics)
         return
+    are_windows = compared.is_windowed and len(entries) == len(requests)
+    if len(requests) > 1 and not are_windows:
+        return
+    for request, row in zip(requests if are_windows else cycle(requests), entries, strict=False):
+        scores = request.scores or b""
+        if scores and row.scores is not None and not scores.startswith(row.scores):
+            for violation in _check_scores(row, scores, compared.metrics):
+                yield row, violation
+
+
+def _check_choices(
+    requests: Sequence[InstanceRow], entries: Sequence[InstanceRow], metrics: Sequence[str]
+) -> Iterator[tuple[InstanceRow, Violation]]:
+    """Yield entries whose score is not that of the most likely reference."""
     for row in entries:
-        if row.scores is not None and not first.scores.startswith(row.scores):
-            for violation in _check_scores(row, first.scores, compared.metrics):
+        again = score_choices((one.scores for one in requests), metrics, row.scores)
+        if again is not None:
+            for violation in _check_scores(row, again, metrics):
                 yield row, violation
 
 
@@ -175,17 +195,22 @@ def check_specifications(
             yield HLM206.violation(f"{NOUNS[RUN_SPEC]} has another {key}", where, **shown)
 
 
-def check_settings(one: Settings, declared: Mapping[str, Any], place: str) -> Iterator[Violation]:
+def check_settings(
+    one: Settings, declared: Mapping[str, Sequence[Any]], place: str
+) -> Iterator[Violation]:
     """Yield a request to another model, or with another setting, than the run declares."""
-    for name, expected in declared.items():
+    for name, allowed in declared.items():
         found = getattr(one, name)
-        if found not in (None, expected) or isinstance(found, bool):
+        if found not in (None, *allowed) or isinstance(found, bool):
             message, where = f"the run has another {name}", f"{place}/request/{name}"
-            yield HLM206.violation(message, where, expected=expected, found=found)
+            yield HLM206.violation(message, where, expected=allowed[0], found=found)
 
 
 def check_request(
-    request: PlainRequest, adapter: Mapping[str, Any], settings: Mapping[str, Any], place: str
+    request: PlainRequest,
+    adapter: Mapping[str, Any],
+    settings: Mapping[str, Sequence[Any]],
+    place: str,
 ) -> Iterator[Violation]:
     """Yield what a request does not have from its adapter and its instance."""
     yield from check_settings(request.request, settings, place)

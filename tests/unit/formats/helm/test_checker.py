@@ -550,6 +550,65 @@ def test_names_of_early_releases_have_neither_split_nor_perturbation() -> None:
     assert (report.exit_code, codes(report)) == (0, set())
 
 
+def add_tokens(*, are_alone: bool) -> None:
+    """Add the statistics of single requests, which releases up to 0.2.2 wrote into all runs.
+
+    Dry runs have them alone.
+    """
+    values = {"estimated_num_tokens_cost": range(8), "num_completions": [1] * 8}
+
+    def describe(entries: list[Any]) -> list[Any]:
+        pairs = {one["instance_id"] + str(one.get("perturbation")): one for one in entries}
+        added = [
+            {**one, "stats": [statistic({"name": key}, its[at]) for key, its in values.items()]}
+            for at, one in enumerate(pairs.values())
+        ]
+        return added if are_alone else entries + added
+
+    edit(ENTRIES, describe)
+    pooled = [statistic({"name": key}, *its) for key, its in values.items()]
+    pooled.append(statistic({"name": "num_requests"}, 8))
+    edit(STATISTICS, lambda stats: pooled if are_alone else stats + pooled)
+
+
+def test_statistics_of_single_requests_are_pooled() -> None:
+    """They have neither the split nor the perturbation of their instance."""
+    add_tokens(are_alone=False)
+    report = check(strict=True)
+    assert (report.exit_code, codes(report), report.runs[0].rows) == (0, set(), 8)
+    assert {claim.state.value for claim in report.runs[0].claims} == {"confirmed"}
+    edit(STATISTICS, lambda stats: stats[-1].update(statistic({"name": "num_requests"}, 7)))
+    assert codes(check()) == {"HLM401"}
+    edit(ENTRIES, lambda entries: entries + entries[-1:])
+    assert codes(check()) == {"HLM201", "HLM401"}
+
+
+def test_a_request_for_each_reference_has_an_entry_for_each() -> None:
+    add_tokens(are_alone=True)
+    edit(ENTRIES, lambda entries: [one for one in entries for _ in range(4)])
+
+    def ask(state: dict[str, Any]) -> None:
+        state["adapter_spec"]["method"] = "multiple_choice_separate_original"
+        state["request_states"] = [
+            {**one, "reference_index": at, "request_mode": "original"}
+            for one in state["request_states"]
+            for at in range(4)
+        ]
+        for one in state["request_states"]:
+            del one["output_mapping"]
+
+    edit(STATE, ask)
+    assert "HLM201" not in codes(check())
+    edit(ENTRIES, lambda entries: entries + entries[-1:])
+    assert "HLM201" in codes(check())
+
+
+def test_a_dry_run_confirms_no_score() -> None:
+    add_tokens(are_alone=True)
+    report = check()
+    assert (codes(report), report.runs[0].verdict) == ({"ES805"}, "unconfirmed")
+
+
 def test_trials_are_averaged_before_they_are_merged() -> None:
     """count is the number of trials, and the mean is that of the means of trials."""
     edit(ENTRIES, lambda entries: entries + [{**one, "train_trial_index": 1} for one in entries])
@@ -729,6 +788,20 @@ def test_requests_have_the_settings_of_the_adapter(
     assert found == [f"/request_states/{at}/request/{setting}" for at in range(number)]
 
 
+@each(("setting", "value"), [("max_tokens", 1), ("temperature", 0), ("max_tokens", 2)])
+def test_early_choices_are_asked_for_with_settings_of_their_own(setting: str, value: int) -> None:
+    """The adapter of crfm-helm 0.2.0 to 0.2.2 asked for one token at temperature 0."""
+
+    def ask(state: dict[str, Any]) -> None:
+        del state["adapter_spec"]["multi_label"]
+        state["request_states"][2]["request"][setting] = value
+
+    edit(STATE, ask)
+    assert "HLM206" in codes(check())
+    edit(RUN_SPEC, lambda spec: spec["adapter_spec"].__delitem__("multi_label"))
+    assert codes(check()) == (set() if value < 2 else {"HLM206"})
+
+
 @each("letters", ["BACD", "ABDC", "BCDE"])
 def test_exchanged_letters_of_choices_are_found(letters: str) -> None:
     """With them another answer is right, and all scores may follow."""
@@ -744,13 +817,14 @@ def test_exchanged_letters_of_choices_are_found(letters: str) -> None:
     [
         ("ABCD", {"reference_prefix": "(a) "}),
         ("abcd", {"reference_prefix": "(a) "}),
+        ("()*+", {"reference_prefix": "\n(A) "}),
         ("PQRS", {"reference_prefix_characters": list("PQRS")}),
         ("WXYZ", {"method": "own_method"}),
         ("WXYZ", {"method": {"name": "own_method"}}),
     ],
 )
 def test_letters_of_choices_are_those_of_the_adapter(letters: str, adapter: Any) -> None:
-    """Early releases knew no letter but A; other adapters have mappings of their own."""
+    """Early releases knew no letter but A, others count on from "("; others have own mappings."""
     edit(RUN_SPEC, lambda spec: spec["adapter_spec"].update(adapter))
 
     def rename(state: dict[str, Any]) -> None:
@@ -775,8 +849,43 @@ def test_language_models_have_an_entry_for_each_window() -> None:
     report = check()
     assert (report.exit_code, codes(report)) == (0, set())
     assert report.runs[0].remark == "no answer was scored again by exact_match"
+    edit(ENTRIES, lambda entries: score(entries, 3, "num_bytes", 8))
+    (finding,) = (one for one in check() if one.code == "HLM301")
+    assert (finding.pointer, finding.expected) == ("/3/stats", 2)
     edit(ENTRIES, lambda entries: entries.append(entries[-1]))
     assert "HLM201" in codes(check())
+
+
+def test_the_most_likely_reference_gives_the_score() -> None:
+    """The class that gives it is not the one that compares answers."""
+    chances = [-2.0, -1.0, -3.0, -4.0]
+
+    def ask(state: dict[str, Any]) -> None:
+        state["adapter_spec"]["method"] = "multiple_choice_separate_original"
+        asked = []
+        for one in state["request_states"]:
+            del one["output_mapping"]
+            for at, chance in enumerate(chances):
+                tokens = [{"text": f" {at}", "logprob": chance}]
+                answer = {"text": f" {at}", "logprob": chance, "tokens": tokens}
+                result = {**one["result"], "completions": [answer]}
+                place = {"reference_index": at, "request_mode": "original"}
+                asked.append({**one, **place, "result": result})
+        state["request_states"] = asked
+
+    edit(STATE, ask)
+    edit(RUN_SPEC, lambda spec: spec["adapter_spec"].update(
+        method="multiple_choice_separate_original"))  # fmt: skip
+    probability = math.exp(-1) / sum(map(math.exp, chances))
+    right = json.loads(Path(STATE).read_bytes())["request_states"][0]["instance"]["references"]
+    value = float("correct" not in right[1]["tags"])
+    for one, found in ((1 - value, 0), (value, 1)):
+        edit(ENTRIES, lambda entries, one=one: score(entries, 0, "exact_match", one))
+        edit(ENTRIES, lambda entries: score(entries, 0, "max_prob", probability))
+        report = check()
+        pointers = [known.pointer for known in report if known.code == "HLM301"]
+        assert pointers == ["/0/stats"] * found
+        assert "1 of 8 instances scored again" in [known.text for known in report.runs[0].checked]
 
 
 def repeat_windows(value: Any) -> Any:

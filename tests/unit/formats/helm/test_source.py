@@ -179,6 +179,18 @@ def test_the_numbers_of_samples_are_those_of_entries_and_of_the_split(tmp_path: 
             assert {one.counts for one in log.results or ()} == {frozenset({4, number} - {None})}
 
 
+def test_the_samples_of_a_worst_case_without_originals_are_all_ids(tmp_path: Path) -> None:
+    """A run whose augmentation leaves out the originals has no count of its split."""
+    shutil.copytree(RUN, tmp_path, dirs_exist_ok=True)
+    for name in ("stats.json", "per_instance_stats.json"):
+        found = json.loads((RUN / name).read_bytes())
+        kept = [one for one in found if (one.get("name") or one).get("perturbation")]
+        (tmp_path / name).write_text(json.dumps(kept))
+    with closing(opened(tmp_path)) as log:
+        counts = {one.id: one.counts for one in log.results or ()}
+    assert counts["exact_match:test:robustness"] == {4}
+
+
 @pytest.mark.parametrize(
     ("name", "text"), [("per_instance_stats.json", b'[{"a": 1}]'), ("stats.json", b"{")]
 )

@@ -567,6 +567,26 @@ def test_an_answer_is_judged_only_where_it_is_surely_an_exact_match() -> None:
         assert_quiet_is_right(row, CONTEXTS[1])
 
 
+@pytest.mark.parametrize(("raw", "expected"), [("Feel? pain ", ""), ("Feel pain?", "ES808")])
+def test_a_choice_that_was_asked_for_is_no_answer(raw: str, expected: str) -> None:
+    """HELM asks for the likelihood of each choice, and its models return the prompt."""
+    row = changed(
+        SINGLE,
+        {
+            "input/raw": raw,
+            "input/reference": "joy",
+            "input/choices": ["pain", "joy"],
+            "output/raw": raw,
+            "answer_attribution": [{**EXACT, "extracted_value": raw.strip()}],
+            "evaluation/score": 1,
+            "evaluation/is_correct": True,
+        },
+    )
+    for within in CONTEXTS[:2]:
+        assert codes(row, within) - {"ES313"} == set(expected.split())
+        assert_quiet_is_right(row, within)
+
+
 def test_an_exact_match_is_judged_by_the_metric() -> None:
     metrics: list[tuple[dict[str, Any], str]] = [
         ({"metric_name": "exact_match"}, "ES808"),
