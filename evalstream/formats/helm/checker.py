@@ -136,11 +136,11 @@ class _Check:
             if STATE not in self._paths:
                 text += f", as no {STATE}.json was found"
             if found.state is not None or STATE not in self._paths:
-                self._leave_unheld(summary, again)
+                self._leave_unheld(summary, known.facts)
             summary.checked = (Checked(text, True if again else None),)
         return summary
 
-    def _leave_unheld(self, summary: RunSummary, again: int) -> None:
+    def _leave_unheld(self, summary: RunSummary, facts: InstanceFacts) -> None:
         """Leave a run unconfirmed whose answers were to give scores that were not computed again.
 
         Of requests for each reference another class of metrics gives `exact_match`; the metrics of
@@ -149,9 +149,11 @@ class _Check:
         found = self._found
         names = {name.name for name in found.totals.names} if found.totals else set[str]()
         derived = METRICS | {*(OF_TOKENS if found.is_windowed else ())}
-        unheld = names & derived - {*(found.scored if again else ())}
+        unheld = names & derived - {*(found.scored if facts.scored else ())}
+        lacks_tokens = found.is_by_likelihood and facts.unscored is not None
+        is_derivable = asks_once(found.adapter) or lacks_tokens
         is_other = not found.scored or OF_REFERENCES in dict(iterate_specs(found.run_spec))
-        if is_other and not self._store.has_plain_requests and not asks_once(found.adapter):
+        if is_other and not self._store.has_plain_requests and not is_derivable:
             unheld.discard("exact_match")
         if unheld:
             shown = join_words(sorted(unheld))
@@ -171,7 +173,8 @@ class _Check:
         found_in_rows = facts.read(
             self._store, lambda rows: about_instances.check_copy(rows, compared)
         )
-        for row, violation in chain(found_in_rows, about_instances.check_unscored(facts)):
+        about_all = about_instances.check_unscored(facts), about_instances.check_doubted(facts)
+        for row, violation in chain(found_in_rows, *about_all):
             name = printable(self._paths[STATE if row.kind.metric is None else ENTRIES])
             self._documents.note(violation, name, row.line, row.column)
         has_state = found.state is not None

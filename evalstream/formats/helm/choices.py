@@ -12,6 +12,7 @@ from typing import Final
 
 from evalstream.formats.helm.requests import PlainRequest, read_output
 from evalstream.formats.helm.windows import read_tokens
+from evalstream.model.data_class import NamedTuple
 
 BY_LIKELIHOOD: Final = frozenset(
     {"multiple_choice_separate_original", "multiple_choice_separate_calibrated"}
@@ -23,30 +24,62 @@ _MOST: Final = 1 - 1e-6
 
 
 def measure_reference(request: PlainRequest) -> bytes | None:
-    """Return facts about the reference of a request, as doubles, None where they are not known.
+    """Return facts about the reference of a request, as doubles, None without tokens.
 
     They are its index, 1 for a request of calibration, the log probability of its tokens, their
     number, and 1 if it is correct. HELM counts the tokens of the reference behind a space with a
     tokenizer; those that spell it at the end of the answer are as many, if they are split alike.
+    There are no facts where they do not spell it.
     """
     index, references = request.reference_index, request.instance.references or ()
     tokens = read_tokens(request)
-    if index is None or not 0 <= index < len(references) or not tokens:
+    if not tokens:
         return None
+    if index is None or not 0 <= index < len(references):
+        return b""
     rest, likely = f" {read_output(references[index])}", list[float]()
     for text, logprob in reversed(tokens):
         if not rest:
             break
         if not text or not rest.endswith(text):
-            return None
+            return b""
         rest = rest.removesuffix(text)
         likely.append(logprob)
     if rest:
-        return None
+        return b""
     is_calibration = request.request_mode == "calibration"
     is_right = "correct" in (references[index].tags or ())
     found = (index, is_calibration, sum(reversed(likely)), len(likely), is_right)
     return array("d", map(float, found)).tobytes()
+
+
+class Choice(NamedTuple):
+    """The most likely reference of an instance: its probability, and 1 if it is correct."""
+
+    max_prob: float
+    exact_match: float
+
+
+def choose(requests: Iterable[bytes | None]) -> Choice | None:
+    """Return the most likely reference by facts about each, None where that is not known.
+
+    Releases differ in what they make of several references that are the most likely.
+    """
+    facts = [array("d", one) for one in requests if one]
+    known: dict[tuple[int, bool], array[float]] = {(int(one[0]), one[1] > 0): one for one in facts}
+    number = sum(not is_calibration for _, is_calibration in known)
+    is_calibrated = len(known) == 2 * number
+    wanted = {(at, one) for at in range(number) for one in {False, is_calibrated}}
+    if not number or known.keys() != wanted:
+        return None
+    plain = [known[at, False] for at in range(number)]
+    likely = [one[2] / one[3] for one in plain]
+    if is_calibrated:
+        likely = [one[2] - known[at, True][2] for at, one in enumerate(plain)]
+    best = max(likely)
+    if likely.count(best) > 1:
+        return None
+    return Choice(1 / sum(math.exp(one - best) for one in likely), plain[likely.index(best)][4])
 
 
 def score_choices(
@@ -56,26 +89,22 @@ def score_choices(
 
     They are known only where the max_prob of the entry follows from the same tokens.
     """
-    facts = [array("d", one) for one in requests if one is not None]
-    known: dict[tuple[int, bool], array[float]] = {(int(one[0]), one[1] > 0): one for one in facts}
-    number = sum(not is_calibration for _, is_calibration in known)
-    is_calibrated = len(known) == 2 * number
-    wanted = {(at, one) for at in range(number) for one in {False, is_calibrated}}
-    own = array("d", entry or b"")
-    if not number or known.keys() != wanted or len(own) < len(metrics):
+    found, own = choose(requests), _read_entry(metrics, entry)
+    if found is None or "exact_match" not in own:
         return None
-    plain = [known[at, False] for at in range(number)]
-    likely = [one[2] / one[3] for one in plain]
-    if is_calibrated:
-        likely = [one[2] - known[at, True][2] for at, one in enumerate(plain)]
-    best = max(likely)
-    max_prob = 1 / sum(math.exp(one - best) for one in likely)
     # Whatever is far more likely than all others has a probability near 1.
-    is_same = math.isclose(own[metrics.index("max_prob")], max_prob, rel_tol=1e-9)
-    is_same = is_same and max_prob < _MOST
-    # Releases differ in what they make of several references that are the most likely.
-    if "exact_match" not in metrics or not is_same or likely.count(best) > 1:
+    is_same = math.isclose(own["max_prob"], found.max_prob, rel_tol=1e-9)
+    if not is_same or found.max_prob >= _MOST:
         return None
-    found = [math.nan] * len(metrics)
-    found[metrics.index("exact_match")] = plain[likely.index(best)][4]
-    return array("d", 2 * found).tobytes()
+    scores = {**dict.fromkeys(metrics, math.nan), "exact_match": found.exact_match}
+    return array("d", 2 * [*scores.values()]).tobytes()
+
+
+def differs(requests: Iterable[bytes | None], metrics: Sequence[str], entry: bytes | None) -> bool:
+    """Tell whether an entry has another exact_match, whatever its max_prob follows from."""
+    found, score = choose(requests), _read_entry(metrics, entry).get("exact_match", math.nan)
+    return found is not None and abs(score - found.exact_match) > 0
+
+
+def _read_entry(metrics: Sequence[str], entry: bytes | None) -> dict[str, float]:
+    return dict(zip(metrics, array("d", entry or b""), strict=False))

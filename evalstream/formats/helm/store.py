@@ -8,7 +8,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final, TypeVar
 
-from evalstream.formats.helm.choices import score_choices
+from evalstream.formats.helm.choices import differs, score_choices
 from evalstream.formats.helm.statistics import FIRST_OF_REQUESTS, Instance, Name
 from evalstream.io.spill_table import SpillTable, decode_name
 from evalstream.model.data_class import NamedTuple
@@ -159,15 +159,17 @@ class InstanceFacts:
 
     `requested` and `described` count the different ids with requests and with statistics, and
     `scored` the instances whose scores follow from their requests; `unscored` is a request of
-    another instance with scores, if there is one. `requests` counts instances by trial, split and
-    perturbation, `entries` by split and perturbation alone.
+    another instance with scores, if there is one. Of `doubted` instances neither a score nor its
+    probability follows from their tokens; the first entry of them is `doubt`. `requests` counts
+    instances by trial, split and perturbation, `entries` by split and perturbation alone.
     """
 
     def __init__(self, metrics: Sequence[str] = ()) -> None:
         self._metrics = metrics
-        self.requested = self.described = self.scored = 0
+        self.requested = self.described = self.scored = self.doubted = 0
         self.are_copies_together = True
         self.unscored: InstanceRow | None = None
+        self.doubt: InstanceRow | None = None
         self.requests: Counter[tuple[int, Name]] = Counter()
         self.entries: Counter[Name] = Counter()
         self._confidences: dict[tuple[int, Name], list[tuple[float, int]]] = {}
@@ -220,14 +222,25 @@ class InstanceFacts:
         if len(entries) < len(rows) and any(row.scores is not None for row in entries):
             requests = [row for row in rows if row.kind.metric is None]
             if not first.kind.is_plain:
-                known = [row.scores for row in requests]
-                its = (score_choices(known, self._metrics, row.scores) for row in entries)
-                self.scored += times * any(one is not None for one in its)
+                self._add_choices(requests, entries, times)
                 return
             are_known = all(row.scores is not None for row in requests)
             is_scored = are_known and len(requests) in (1, len(entries))
             self.scored += times * is_scored
             self.unscored = self.unscored or (None if is_scored else first)
+
+    def _add_choices(
+        self, requests: Sequence[InstanceRow], entries: Sequence[InstanceRow], times: int
+    ) -> None:
+        known = [row.scores for row in requests]
+        its = (score_choices(known, self._metrics, row.scores) for row in entries)
+        if any(one is not None for one in its):
+            self.scored += times
+        elif any(differs(known, self._metrics, row.scores) for row in entries):
+            self.doubted += times
+            self.doubt = self.doubt or entries[0]
+        silent = (row for row in requests if row.scores is None)
+        self.unscored = self.unscored or next(silent, None)
 
     def _add_confidences(self, rows: Iterable[InstanceRow]) -> None:
         """Add the first confidence of each class of metrics in each instance."""

@@ -20,6 +20,9 @@ from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import count_noun
 from evalstream.rules.base import declare_rule
 
+MANY: Final = 5
+"""Tokenizers may count other tokens than a request shows; so many times as often they do not."""
+
 
 class Compared(NamedTuple):
     """How the requests and entries of instances are compared.
@@ -121,6 +124,15 @@ def _check_choices(
         if again is not None:
             for violation in _check_scores(row, again, metrics):
                 yield row, violation
+
+
+def check_doubted(facts: InstanceFacts) -> Iterator[tuple[InstanceRow, Violation]]:
+    """Warn of scores that do not follow from tokens, where those of most instances do."""
+    row = facts.doubt
+    if row is not None and facts.scored >= MANY * facts.doubted:
+        number = count_noun(facts.doubted, "instance")
+        message = f"exact_match and max_prob of {number} do not follow from tokens, as of others"
+        yield row, HLM301.violation(message, f"/{row.place}/stats", severity=Severity.WARNING)
 
 
 def check_unscored(facts: InstanceFacts) -> Iterator[tuple[InstanceRow, Violation]]:

@@ -856,38 +856,6 @@ def test_language_models_have_an_entry_for_each_window() -> None:
     assert "HLM201" in codes(check())
 
 
-def test_the_most_likely_reference_gives_the_score() -> None:
-    """The class that gives it is not the one that compares answers."""
-    chances = [-2.0, -1.0, -3.0, -4.0]
-
-    def ask(state: dict[str, Any]) -> None:
-        state["adapter_spec"]["method"] = "multiple_choice_separate_original"
-        asked = []
-        for one in state["request_states"]:
-            del one["output_mapping"]
-            for at, chance in enumerate(chances):
-                tokens = [{"text": f" {at}", "logprob": chance}]
-                answer = {"text": f" {at}", "logprob": chance, "tokens": tokens}
-                result = {**one["result"], "completions": [answer]}
-                place = {"reference_index": at, "request_mode": "original"}
-                asked.append({**one, **place, "result": result})
-        state["request_states"] = asked
-
-    edit(STATE, ask)
-    edit(RUN_SPEC, lambda spec: spec["adapter_spec"].update(
-        method="multiple_choice_separate_original"))  # fmt: skip
-    probability = math.exp(-1) / sum(map(math.exp, chances))
-    right = json.loads(Path(STATE).read_bytes())["request_states"][0]["instance"]["references"]
-    value = float("correct" not in right[1]["tags"])
-    for one, found in ((1 - value, 0), (value, 1)):
-        edit(ENTRIES, lambda entries, one=one: score(entries, 0, "exact_match", one))
-        edit(ENTRIES, lambda entries: score(entries, 0, "max_prob", probability))
-        report = check()
-        pointers = [known.pointer for known in report if known.code == "HLM301"]
-        assert pointers == ["/0/stats"] * found
-        assert "1 of 8 instances scored again" in [known.text for known in report.runs[0].checked]
-
-
 def repeat_windows(value: Any) -> Any:
     """Write every request or entry twice, one behind the other."""
     items = value if isinstance(value, list) else value["request_states"]
