@@ -93,7 +93,7 @@ def score_choices(
     if found is None or "exact_match" not in own:
         return None
     # Whatever is far more likely than all others has a probability near 1.
-    is_same = math.isclose(own["max_prob"], found.max_prob, rel_tol=1e-9)
+    is_same = math.isclose(own.get("max_prob", math.nan), found.max_prob, rel_tol=1e-9)
     if not is_same or found.max_prob >= _MOST:
         return None
     scores = {**dict.fromkeys(metrics, math.nan), "exact_match": found.exact_match}

@@ -228,9 +228,9 @@ class RunTotals:
                 self._sums.add(self._number(known, name), 1, min(least))
 
     def add_request(self, entry: InstanceEntry) -> None:
-        """Add the statistics of a single request."""
+        """Add the statistics of a single request, each of at most one value."""
         for name, stat in zip(entry.names, entry.stats, strict=True):
-            self._pooled.setdefault(name, Counter())[stat.sum] += stat.count
+            self._pooled.setdefault(name, Counter())[stat.sum] += min(stat.count, 1)
 
     def make_terms(
         self, copies: Sequence[InstanceEntry], places: Sequence[Sequence[int | None]], stride: int

@@ -9,7 +9,7 @@ from typing import Final
 
 from evalstream.formats.helm.requests import KEPT, TOLD, PlainRequest, is_encrypted
 from evalstream.parsing.json import text_or_none
-from evalstream.parsing.json_values import is_number, objects
+from evalstream.parsing.json_values import holds_double, objects
 from evalstream.parsing.native.items import KeptMembers
 
 WINDOWED: Final = "language_modeling"
@@ -33,7 +33,7 @@ def score_window(request: PlainRequest) -> bytes | None:
     Source: `compute_language_modeling_metrics` and `get_num_bytes` of crfm-helm 0.1.0 to 0.5.16.
     """
     tokens, start = read_tokens(request), request.num_conditioning_tokens
-    if not tokens or not is_number(start):
+    if not tokens or not holds_double(start):
         return None
     # A tokenizer may begin with an empty token.
     predicted = tokens[int(start) + (start > 0 and tokens[0][0] == "") :]
@@ -52,7 +52,7 @@ def read_tokens(request: PlainRequest) -> Sequence[tuple[str, float]]:
     found = [
         (text, float(one["logprob"]))
         for one in tokens
-        if (text := text_or_none(one.get("text"))) is not None and is_number(one.get("logprob"))
+        if (text := text_or_none(one.get("text"))) is not None and holds_double(one.get("logprob"))
     ]
     is_known = len(found) == len(tokens) and not any(is_encrypted(text) for text, _ in found[:1])
     return found if is_known else ()
