@@ -42,7 +42,7 @@ def is_full(error: OSError) -> bool:
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
-def is_refused(error: OSError) -> bool:
+def is_write_protected(error: OSError) -> bool:
     """Tell whether an error means that a file or a folder may not be written."""
     return error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
 

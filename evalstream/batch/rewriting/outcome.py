@@ -9,7 +9,7 @@ from typing import Final
 
 from evalstream.batch.single import check_any
 from evalstream.io.names import printable
-from evalstream.io.output import is_refused
+from evalstream.io.output import is_write_protected
 from evalstream.io.progress import Progress
 from evalstream.model.changes import ChangeTally, Need
 from evalstream.model.data_class import DataClass, field
@@ -131,7 +131,7 @@ def change_run(found: Run | NoInput, change: Callable[[Run, Outcome], None]) -> 
         outcome.leave_unread(f"{error.filename}: {error.strerror}" if is_system else str(error))  # type: ignore[union-attr]
     except CannotWrite as error:
         # A disk that is full takes no other run; one folder may be closed, or on a locked disk.
-        if not (isinstance(error.__cause__, OSError) and is_refused(error.__cause__)):
+        if not (isinstance(error.__cause__, OSError) and is_write_protected(error.__cause__)):
             raise
         outcome.leave_unwritten(str(error))
     except BaseException as error:  # noqa: BLE001 - whatever a library raises

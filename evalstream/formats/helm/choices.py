@@ -53,14 +53,14 @@ def measure_reference(request: PlainRequest) -> bytes | None:
     return array("d", map(float, found)).tobytes()
 
 
-class Choice(NamedTuple):
+class LikelyReference(NamedTuple):
     """The most likely reference of an instance: its probability, and 1 if it is correct."""
 
     max_prob: float
     exact_match: float
 
 
-def choose(requests: Iterable[bytes | None]) -> Choice | None:
+def choose(requests: Iterable[bytes | None]) -> LikelyReference | None:
     """Return the most likely reference by facts about each, None where that is not known.
 
     Releases differ in what they make of several references that are the most likely.
@@ -79,7 +79,9 @@ def choose(requests: Iterable[bytes | None]) -> Choice | None:
     best = max(likely)
     if likely.count(best) > 1:
         return None
-    return Choice(1 / sum(math.exp(one - best) for one in likely), plain[likely.index(best)][4])
+    return LikelyReference(
+        1 / sum(math.exp(one - best) for one in likely), plain[likely.index(best)][4]
+    )
 
 
 def score_choices(
