@@ -128,10 +128,11 @@ class ChangeReport:
         elif outcome.status is ChangeStatus.UNCHANGED:
             yield f"{name}: nothing to change"
         else:
-            word = _NOT_WRITTEN.get(outcome.status, "")
-            if outcome.status is ChangeStatus.PARTLY:
-                made = bool(outcome.row_changes or outcome.document_changes)
-                word = f"{self._verb()}{self._where(outcome)}, but still fails" if made else "fails"
+            word = "fails"
+            if outcome.status in _NOT_WRITTEN:
+                word = _NOT_WRITTEN[outcome.status]
+            elif outcome.row_changes or outcome.document_changes:
+                word = f"{self._verb()}{self._where(outcome)}, but still fails"
             yield f"{name}: {word}: {on_one_line(''.join(outcome.reasons[:1]))}"
             for reason in outcome.reasons[1:]:
                 yield f"  {on_one_line(reason)}"

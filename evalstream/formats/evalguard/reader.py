@@ -93,6 +93,7 @@ class FolderReader:
 
     def __init__(self, documents: DocumentCheck, detect: Detector) -> None:
         self._documents, self._detect = documents, detect
+        self._holds_rows = lru_cache(maxsize=_FOLDERS)(self._find_rows)
         self._run, self._options = documents.run, documents.options
         self.folder = views.Folder()
         self.manifests: list[FolderManifest] = []
@@ -232,9 +233,12 @@ class FolderReader:
 
     def _has_rows(self, file: File) -> bool:
         """Tell whether a search finds rows beside results, which it checks as logs of both."""
-        if not file.is_found or self._options.input_format == NAME:
-            return False
-        exclusion, folder = Exclusion(self._options.exclude), os.path.dirname(file.path)
+        is_searched = file.is_found and self._options.input_format != NAME
+        return is_searched and self._holds_rows(os.path.dirname(file.path))
+
+    def _find_rows(self, folder: str) -> bool:
+        """Tell whether a folder holds rows of lm-eval that a search takes."""
+        exclusion = Exclusion(self._options.exclude)
         try:
             names = [one for one in os.listdir(folder) if not one.startswith(".")]
             paths = [os.path.join(folder, name) for name in names]

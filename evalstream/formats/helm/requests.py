@@ -74,7 +74,7 @@ class Settings(msgspec.Struct, frozen=True, gc=False):
 class _Completion(msgspec.Struct, frozen=True, gc=False):
     text: str
     logprob: float = math.nan
-    tokens: Any = None  # read where they are predicted
+    tokens: Any = None
 
 
 class _Result(msgspec.Struct, frozen=True, gc=False):

@@ -134,13 +134,15 @@ def counts_failed(log: LogView, scorer: str) -> bool:
     """
     if not () < log.release < _FAILED_SINCE or not log.store.has_failed_scores(scorer):
         return True
-    whole = {one.id for one in log.store.iterate_scored(scorer, with_failed=False)}
-    listed = (
-        one.get("samples")
+    listed = {
+        row.id
         for _, one in objects(log.reductions)
         if scorer_in_samples(log, one.get("scorer")) == scorer
-    )
-    return any(row.id not in whole for samples in listed for row in listed_scores(samples))
+        for row in listed_scores(one.get("samples"))
+    }
+    for one in log.store.iterate_scored(scorer, with_failed=False) if listed else ():
+        listed.discard(one.id)
+    return bool(listed)
 
 
 def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:

@@ -114,7 +114,7 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
         return documents.close()
     name, groups = printable(path), dict(results.groups)
     # Beside runs of samples, results without a time are those of an early release.
-    early = () if documents.run.inputs is None else results.tasks
+    early = [] if documents.run.inputs is None else [*results.tasks]
     has_folder = path != STDIN and not is_remote(path) and bool(results_time(path) or early)
     found = samples_beside(path, early) if has_folder else {}
     beside = {one: found[one] for one in found if detect_kind(read_beginning(one)) == SAMPLES}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import lru_cache
 from typing import ClassVar, Final
@@ -113,19 +113,19 @@ def _make_alone(path: str, *, has_samples: bool) -> Run:
     return Run(None, path, format=NAME)
 
 
-def samples_beside(results: str, early: Iterable[str] = ()) -> dict[str, str]:
+def samples_beside(results: str, early: Collection[str] = ()) -> dict[str, str]:
     """Return the tasks of the call that wrote some results, by their samples files in order.
 
     Names without a time are those of one of the tasks of an `early` release.
     """
     time, folder = results_time(results), os.path.dirname(results)
-    is_timed, known = time is not None, list(early)
-    names = sorted(_names(folder)) if (is_timed or known) and not is_remote(results) else []
-    found = ((name, samples_name(name)) for name in names)
-    tasks = {name: said.task for name, said in found if said is not None and said.time == time}
-    if not is_timed:
-        found_early = ((one, task_in_name(one, known)) for one in names if ".jsonl" in one)
-        tasks = {name: task for name, task in found_early if task is not None}
+    names = sorted(_names(folder)) if (time or early) and not is_remote(results) else []
+    if time is None:
+        found = ((name, task_in_name(name, early)) for name in names if ".jsonl" in name)
+        tasks = {name: task for name, task in found if task is not None}
+    else:
+        said = ((name, samples_name(name)) for name in names)
+        tasks = {name: one.task for name, one in said if one is not None and one.time == time}
     return {os.path.join(folder, name): tasks[name] for name in files_inside(folder, tasks)}
 
 

@@ -120,7 +120,7 @@ def find_aggregation(results: Results, task: str, metric: str, values: MetricVal
     if listed.aggregation is None:
         return Way(registered, True)
     declared = AGGREGATIONS.get(listed.aggregation)
-    if listed.aggregation == "median" and results.release < _SORTED_SINCE:
+    if listed.aggregation == "median" and results.is_before(_SORTED_SINCE):
         declared = _MIDDLE
     if declared is None:
         is_average = kind_named(metric) in {kinds.MEAN, kinds.AVERAGE}

@@ -83,11 +83,6 @@ class Results(DataClass, frozen=True):
     document: Mapping[str, Any]
 
     @property
-    def release(self) -> tuple[int, ...]:
-        """The release of lm_eval that wrote the results, empty where early ones do not say it."""
-        return tuple(map(int, re.findall("[0-9]{1,9}", str(self.document.get("lm_eval_version")))))
-
-    @property
     def tasks(self) -> Iterator[str]:
         """The names of all entries of `results`: tasks and groups."""
         return (name for name, _ in object_items(self.document.get("results")))
