@@ -21,7 +21,15 @@ from evalstream.formats.inspect.library import (
     inspect_library,
     log_types,
 )
-from evalstream.formats.inspect.rules import coverage, log, messages, samples, scores, usage
+from evalstream.formats.inspect.rules import (
+    coverage,
+    log,
+    messages,
+    samples,
+    score_events,
+    scores,
+    usage,
+)
 from evalstream.formats.inspect.rules.coverage import (
     INS206,
     USAGES,
@@ -50,7 +58,7 @@ if TYPE_CHECKING:
 
 _OF_SAMPLES = tuple(
     rule.record
-    for family in (samples, messages, scores, usage)
+    for family in (samples, score_events, messages, scores, usage)
     for rule in family.RULES
     if rule.record is not None
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.formats.inspect.values import same
 from evalstream.formats.inspect.views import SOLVER, SampleView
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import member, split_pointer, text_or_none
@@ -294,19 +293,3 @@ class _Changed:
         else:
             copy[key] = value
         return copy
-
-
-def are_recorded_edits(
-    sample: SampleView, told: Sequence[Mapping[str, Any]], history: Sequence[Mapping[str, Any]]
-) -> bool:
-    """Tell whether the history of a score ends with the edits that events tell of."""
-    last = history[len(history) - len(told) :]
-    return all(_is_edit(sample, *one) for one in zip(told, last, strict=True))
-
-
-def _is_edit(sample: SampleView, told: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
-    author = [member(one.get("provenance"), "author") for one in (told, entry)]
-    return author[0] == author[1] and all(
-        same(*(sample.resolved_within(one.get(name)) for one in (told, entry)))
-        for name in ("value", "answer", "explanation")
-    )

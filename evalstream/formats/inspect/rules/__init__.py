@@ -2,5 +2,5 @@
 
 from typing import Final
 
-MODULES: Final = ("coverage", "log", "messages", "samples", "scores", "usage")
+MODULES: Final = ("coverage", "log", "messages", "samples", "score_events", "scores", "usage")
 """The modules of this folder; each lists its rules as `RULES`."""

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
-from evalstream.formats.inspect.recorded import are_recorded_edits, message_text, split_path
-from evalstream.formats.inspect.results import is_scored_later
+from evalstream.formats.inspect.recorded import message_text, split_path
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.scorers import has_own_scorer
 from evalstream.formats.inspect.values import is_count, is_id, same, score_value
@@ -17,10 +16,6 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, text_or_none, type_name
 from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 from evalstream.rules.base import declare_rule
-
-_NAMED_SINCE: Final = (0, 3, 218)  # The release since which events of scores name their scorer.
-
-_MOST_UNNAMED: Final = 1_000  # Most events of unnamed scores that are compared with scores.
 
 _KEY: Final = re.compile(r"[0-9a-f]{32}")
 
@@ -101,7 +96,8 @@ def _events(sample: SampleView) -> Iterator[Violation]:
     yield from _other_settings(sample)
 
 
-_TEXTS: Final = frozenset({"choices", "input", "target"})  # Of these only texts are compared.
+_TEXTS: Final = frozenset({"choices", "input", "target"})
+"""Members of which only texts are compared."""
 
 
 def _changed_metadata(sample: SampleView, known: Set[str]) -> Set[str]:
@@ -276,100 +272,6 @@ def _scored_otherwise(
         yield INS208.violation(message, place, expected=here, found=there)
 
 
-def _check_recorded(sample: SampleView) -> Iterator[Violation]:
-    yield from _unrecorded_scores(sample)
-    yield from _unrecorded_edits(sample)
-
-
-def _unrecorded_edits(sample: SampleView) -> Iterator[Violation]:
-    """Look for an event of each edit, and compare a score with what its edits end with.
-
-    An edit leaves what is not in it as it was. The first entry is the score that was edited; of a
-    score without an event of its scorer, which an edit added, it is that edit. Source: edit_score
-    in log/_score.py of inspect_ai, from its first release on.
-    """
-    edits = [event for _, event in sample.events("score_edit")]
-    scored = {one.get("scorer") for _, one in sample.events("score") if not one.get("intermediate")}
-    for name, score in sample.scores.items():
-        history = [object_or_empty(one) for one in list_or_empty(score.get("history"))]
-        values = [one.get("value", _UNCHANGED) for one in history]
-        changed = [one for one in values if one != _UNCHANGED]
-        place, found = sample.at("scores", name, "value"), score.get("value")
-        if changed and not same(score_value({"value": changed[-1]}), score_value(score)):
-            message = f"the edits of the score of {name} end with another value"
-            yield INS216.violation(message, place, expected=changed[-1], found=found)
-        told = [object_or_empty(one.get("edit")) for one in edits if one.get("score_name") == name]
-        known = [one.get("value", _UNCHANGED) for one in told]
-        later = values[1:] or ([] if name in scored else values)
-        if len(told) == len(later):
-            is_other = not are_recorded_edits(sample, told, history)
-        else:
-            is_other = any(not any(same(one, other) for other in known) for one in later)
-        if sample.value.get("events") and (is_other or (values and not later)):
-            message = f"no event tells of an edit of the score of {name}"
-            yield INS216.violation(message, sample.at("scores", name, "history"), found=found)
-
-
-_UNCHANGED: Final = "UNCHANGED"  # What an edit has in place of a value that it leaves.
-
-
-def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
-    """Look for an event of each score.
-
-    An edit that adds a score makes none; it is the only entry of the score's history. Earlier
-    releases named no scorer in events, and recorded no score that was added after the run.
-    """
-    events = [one for _, one in sample.events("score") if not one.get("intermediate")]
-    named = {text_or_none(one.get("scorer")) for one in events} - {None}
-    scores = {
-        name: list_or_empty(score.get("history")) or [score]
-        for name, score in sample.scores.items()
-        if len(list_or_empty(score.get("history"))) != 1
-    }
-    is_recent = sample.log and sample.log.release >= _NAMED_SINCE
-    if named or (is_recent and sample.events("sample_init")):
-        for name in (one for one in scores if one not in named):
-            place, found = sample.at("scores", name, "value"), sample.scores[name].get("value")
-            yield INS216.violation(f"no event tells of the score of {name}", place, found=found)
-    elif len(scores) <= len(events) <= _MOST_UNNAMED:
-        told = [object_or_empty(one.get("score")) for one in events]
-        for name, (first, *later) in scores.items():
-            others = [_other_part(sample, first, one, edited=bool(later)) for one in told]
-            if None not in others:
-                # Where an event has the value, only a text is another one.
-                part = next((one for one in others if one != "value"), "value")
-                path = ("history", 0) if later else ()
-                is_later = sample.log and is_scored_later(sample.log, name)
-                yield INS216.violation(
-                    f"no event tells of this score of {name}",
-                    sample.at("scores", name, *path, part),
-                    expected=_part(sample, told[0], str(part)) if len(told) == 1 else None,
-                    found=member(first, str(part)),
-                    severity=Severity.WARNING if is_later else None,
-                )
-
-
-def _other_part(
-    sample: SampleView, score: Any, told: Mapping[str, Any], *, edited: bool
-) -> str | None:
-    """Return the first part of a score that is not that of an event, None if it is the event's.
-
-    An edit may leave the texts out.
-    """
-    for part in ("value", "answer", "explanation"):
-        here, there = (_part(sample, one, part) for one in (score, told))
-        if not same(here, there) and not (edited and here is None):
-            return part
-    return None
-
-
-def _part(sample: SampleView, score: Any, name: str) -> Any:
-    """Return a part of a score as it is compared."""
-    if name == "value":
-        return score_value(score)
-    return sample.resolve_attachment(member(score, name))
-
-
 def _check_edits(sample: SampleView) -> Iterator[Violation]:
     for name, score in sample.scores.items():
         history = list_or_empty(score.get("history"))
@@ -391,8 +293,7 @@ INS205: Final = declare_rule("INS205", record=_check_name)
 INS207: Final = declare_rule("INS207", record=_attachments)
 INS208: Final = declare_rule("INS208", record=_events)
 INS209: Final = declare_rule("INS209", record=_check_edits)
-INS216: Final = declare_rule("INS216", record=_check_recorded)
 
 
-RULES: Final = (INS205, INS207, INS208, INS209, INS216)
+RULES: Final = (INS205, INS207, INS208, INS209)
 """Rules that check one sample."""
