@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from itertools import islice
@@ -88,8 +87,7 @@ class _Coupling:
             self._gathered.add(found.what.reason, found.what.path)
         name = encode_name(found.row_records[0]) if found.row_records else None
         self._items.change(
-            "INSERT INTO item (lacks, name, what) VALUES (?, ?, ?)",
-            [(lacks, name, pickle.dumps(found))],
+            "INSERT INTO item (lacks, name, what) VALUES (?, ?, ?)", [(lacks, name, _dump(found))]
         )
 
     def finish(self) -> Iterator[FoundRuns]:
@@ -104,11 +102,10 @@ class _Coupling:
             found = self._find_by_number(number)
             alone = found._replace(what=_unused(found.what.reason.split(" ")[0], found.what.path))
             self._items.change(
-                "UPDATE item SET lacks = NULL, what = ? WHERE number = ?",
-                [(pickle.dumps(alone), number)],
+                "UPDATE item SET lacks = NULL, what = ? WHERE number = ?", [(_dump(alone), number)]
             )
         for what in self._column("what", "lacks IS NOT 'document'"):
-            yield pickle.loads(what)  # noqa: S301 - our own temporary database
+            yield _load(what)
 
     def close(self) -> None:
         self._gathered.close()
@@ -123,7 +120,7 @@ class _Coupling:
                 "SELECT number FROM item WHERE name = ? AND lacks = 'document'", encode_name(name)
             )
         ]
-        kept = pickle.dumps(found)
+        kept = _dump(found)
         if numbers:
             first, *others = sorted(numbers)
             self._items.change(
@@ -159,7 +156,7 @@ class _Coupling:
         both = FoundRuns(run, (*one.row_records, *other.row_records))
         first, second = sorted((rows, claims))
         self._items.change(
-            "UPDATE item SET lacks = NULL, what = ? WHERE number = ?", [(pickle.dumps(both), first)]
+            "UPDATE item SET lacks = NULL, what = ? WHERE number = ?", [(_dump(both), first)]
         )
         self._items.change("DELETE FROM item WHERE number = ?", [(second,)])
 
@@ -173,7 +170,7 @@ class _Coupling:
 
     def _find_by_number(self, number: int) -> Any:
         ((what,),) = self._items.rows("SELECT what FROM item WHERE number = ?", number)
-        return pickle.loads(what)  # noqa: S301 - our own temporary database
+        return _load(what)
 
     def _column(self, column: str, which: str) -> Iterator[Any]:
         query = (
@@ -245,3 +242,16 @@ def _whole_folder(found: FoundRuns) -> str | None:
     if path is None or path == STDIN or is_remote(path) or what.aggregate is not None:
         return None
     return path if os.path.isdir(path) else None
+
+
+def _dump(found: FoundRuns) -> bytes:
+    import pickle  # few calls name files that wait for each other
+
+    return pickle.dumps(found)
+
+
+def _load(what: bytes) -> FoundRuns:
+    import pickle
+
+    found: FoundRuns = pickle.loads(what)  # noqa: S301 - our own temporary database
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from evalstream.formats.registry import FORMATS, folder_format, main_format
@@ -65,14 +66,6 @@ def _aside(noun: str, plural: str) -> LeftKind:
     return LeftKind(noun, plural, Severity.INFO, leaves_open=False)
 
 
-_CHECKED_WHOLE: Final = " or ".join(
-    one.label for name, one in FORMATS.items() if folder_format(name) is not None
-)
-"""The formats whose documents are checked as one folder."""
-
-_WRITERS: Final = " or ".join(one.label for one in FORMATS.values() if one.event_members)
-"""The formats that write a log of events."""
-
 KINDS: Final[Mapping[str, LeftKind]] = {
     ROWS_LIKE: LeftKind("file named like rows", "files named like rows"),
     AGGREGATE_LIKE: LeftKind(
@@ -83,8 +76,7 @@ KINDS: Final[Mapping[str, LeftKind]] = {
     HIDDEN_LINK: LeftKind("link to a hidden folder", "links to hidden folders"),
     SPECIAL: LeftKind("FIFO, socket or device", "FIFOs, sockets or devices"),
     STORED_DOCUMENT: LeftKind(
-        f"{_CHECKED_WHOLE} document in a store",
-        f"{_CHECKED_WHOLE} documents in a store, which are checked locally",
+        "{wholes} document in a store", "{wholes} documents in a store, which are checked locally"
     ),
     JSON: LeftKind(
         "JSON file of an unknown format", "JSON files of unknown formats", leaves_open=False
@@ -107,13 +99,22 @@ KINDS: Final[Mapping[str, LeftKind]] = {
     REPORT: _aside("report of evalstream", "reports of evalstream"),
     BASELINE: _aside("baseline of evalstream", "baselines of evalstream"),
     ATTESTATION: _aside("attestation", "attestations"),
-    EVENTS: _aside(f"event log of {_WRITERS}", f"event logs of {_WRITERS}"),
+    EVENTS: _aside("event log of {writers}", "event logs of {writers}"),
     OTHER: _aside("file of another kind", "files of other kinds"),
     HIDDEN: _aside("hidden name", "hidden names"),
     GONE: _aside("name that is gone", "names that are gone"),
     NOT_OURS: _aside("file that is not an evaluation file", "files that are not evaluation files"),
 }
-"""The kinds in the order in which a finding lists them."""
+"""The kinds in the order in which a finding lists them; `_noun` puts formats into the nouns."""
+
+
+def _noun(text: str) -> str:
+    """Put the formats that are meant into a noun; only here they are all loaded."""
+    if "{" not in text:
+        return text
+    wholes = (one.label for name, one in FORMATS.items() if folder_format(name) is not None)
+    writers = (one.label for one in FORMATS.values() if one.event_members)
+    return text.format(wholes=" or ".join(wholes), writers=" or ".join(writers))
 
 
 class Counted(NamedTuple):
@@ -149,7 +150,7 @@ class Unrecognised(NoInput, frozen=True):
         is_info = all(KINDS[one.kind].severity is Severity.INFO for one in self.kinds)
         return ES007.violation(
             self.reason,
-            found={KINDS[one.kind].plural: one.number for one in self.kinds},
+            found={_noun(KINDS[one.kind].plural): one.number for one in self.kinds},
             severity=Severity.INFO if is_info else None,
         )
 
@@ -211,7 +212,7 @@ def _part(one: Counted) -> str:
     kind = KINDS[one.kind]
     named = ", ".join(map(printable, one.first))
     more = ", …" if one.number > len(one.first) else ""
-    return f"{count_noun(one.number, kind.noun, kind.plural)} ({named}{more})"
+    return f"{count_noun(one.number, _noun(kind.noun), _noun(kind.plural))} ({named}{more})"
 
 
 _DOCUMENTS: Final = (
@@ -223,9 +224,8 @@ _DOCUMENTS: Final = (
     (BASELINE, frozenset({"code", "file", "count"})),
     (ATTESTATION, frozenset({"payload", "payloadType", "signatures"})),
     (ATTESTATION, frozenset({"_type", "subject", "predicateType", "predicate"})),
-    *((EVENTS, one.event_members) for one in FORMATS.values() if one.event_members),
 )
-"""Members of a store's index files, of what evalstream writes, and of events."""
+"""Members of a store's index files and of what evalstream writes."""
 
 _REPORT_LINES: Final = (
     frozenset({"run", "number"}),
@@ -247,7 +247,8 @@ def aside_by_members(keys: frozenset[str]) -> str | None:
         return None
     if keys in _REPORT_LINES:
         return REPORT
-    return next((kind for kind, sign in _DOCUMENTS if sign <= keys), None)
+    events = ((EVENTS, one.event_members) for one in FORMATS.values() if one.event_members)
+    return next((kind for kind, sign in chain(_DOCUMENTS, events) if sign <= keys), None)
 
 
 def read_members(text: bytes) -> frozenset[str]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import weakref
 from _thread import RLock
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.model.errors import CannotCheck
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
 
 BATCH: Final = 100
 """How many rows wait to be written together."""
@@ -16,27 +20,32 @@ BATCH: Final = 100
 class SpillTable:
     """Private tables on disk, changed in one transaction, with at most 2 MiB of them in memory.
 
-    They are deleted when closed, and at the latest when nothing refers to them. Several threads may
-    ask for rows. All methods raise CannotCheck where the disk is full.
+    They are made at the first use, and deleted when closed, at the latest when nothing refers to
+    them. Several threads may ask for rows. All methods raise CannotCheck where the disk is full.
     """
 
     def __init__(self, tables: str) -> None:
-        # The results may be iterated over in another thread than the one that created them.
-        import sqlite3  # most checks need no table
-
-        self._error = sqlite3.Error
-        self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._tables = tables
         # Threads would share the statements that a connection keeps, and the rows of these.
         self._lock = RLock()  # `threading` takes a millisecond to load
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
-        weakref.finalize(self, self._base.close)
+
+    @cached_property
+    def _base(self) -> Connection:
+        """Make the tables; call with the lock."""
+        import sqlite3  # most checks need no table
+
+        # The results may be iterated over in another thread than the one that created them.
+        base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, base.close)
         try:
-            self._base.executescript(
-                f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {tables}; BEGIN;"
+            base.executescript(
+                f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN; {self._tables};"
             )
         except BaseException:
-            self.close()
+            base.close()
             raise
+        return base
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows that a statement selects."""
@@ -44,16 +53,18 @@ class SpillTable:
         try:
             with self._lock:
                 return self._base.execute(statement, values).fetchall()
-        except self._error as error:
+        except _errors() as error:
             raise _full(error) from error
 
     def iterate(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """Iterate over rows that a statement selects from tables that do not change meanwhile."""
         self._write()
+        with self._lock:
+            base = self._base
         try:
-            for row in self._base.execute(statement, values):  # noqa: UP028 - it closes no cursor
+            for row in base.execute(statement, values):  # noqa: UP028 - it closes no cursor
                 yield row
-        except self._error as error:
+        except _errors() as error:
             raise _full(error) from error
 
     def pages(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
@@ -89,12 +100,13 @@ class SpillTable:
         try:
             with self._lock:
                 return self._base.executemany(statement, values).rowcount
-        except self._error as error:
+        except _errors() as error:
             raise _full(error) from error
 
     def close(self) -> None:
         """Delete the tables."""
-        self._base.close()
+        if "_base" in vars(self):
+            self._base.close()
 
 
 def encode_name(text: str) -> bytes:
@@ -105,6 +117,12 @@ def encode_name(text: str) -> bytes:
 def decode_name(data: bytes) -> str:
     """Decode a stored name."""
     return data.decode(errors="surrogatepass")
+
+
+def _errors() -> type[Exception]:
+    from sqlite3 import Error
+
+    return Error
 
 
 def _full(error: Exception) -> CannotCheck:

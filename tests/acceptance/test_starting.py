@@ -50,8 +50,26 @@ def test_the_package_is_loaded_without_a_break() -> None:
     assert done.stdout == "True\n"
 
 
-def test_a_plain_check_loads_little() -> None:
+SLOW = "typer click rich pydantic dataclasses inspect orjson msgspec tempfile tqdm multiprocessing"
+SLOW += " ctypes jsonschema_rs fastjsonschema pathlib email urllib.parse html threading queue heapq"
+SLOW += " unicodedata glob tomllib hashlib pickle json"
+
+
+@each(
+    "inputs, libraries, modules",
+    [
+        (["run.jsonl", "--aggregate", "aggregate.json"], "weakref fnmatch sqlite3", MOST_MODULES),
+        (["run.jsonl"], "", MOST_MODULES + 30),
+        (["."], "", MOST_MODULES + 35),
+    ],
+    ids=["a pair", "rows alone", "a folder"],
+)
+def test_a_plain_check_loads_little(
+    inputs: list[str], libraries: str, modules: int, tmp_path: Path
+) -> None:
     """It also compiles no text: the first one takes as long as ten modules of evalstream."""
+    for name in ("run.jsonl", "aggregate.json"):
+        (tmp_path / name).write_bytes((EXAMPLES / name).read_bytes())
     code = (
         "import builtins, sys\n"
         "compile, texts = builtins.compile, []\n"
@@ -60,24 +78,20 @@ def test_a_plain_check_loads_little() -> None:
         "    return compile(text, *rest, **named)\n"
         "builtins.compile = noted\n"
         "from evalstream.cli import main\n"
-        "sys.argv = ['evalstream', 'check', 'run.jsonl', '--aggregate', 'aggregate.json',"
-        " '--isolated']\n"
+        f"sys.argv = ['evalstream', 'check', *{inputs}, '--isolated']\n"
         "try:\n"
         "    main()\n"
         "except SystemExit as end:\n"
-        "    heavy = {'typer', 'click', 'rich', 'pydantic', 'dataclasses', 'inspect', 'orjson',"
-        " 'msgspec', 'tempfile', 'tqdm', 'multiprocessing', 'ctypes', 'jsonschema_rs',"
-        " 'fastjsonschema', 'pathlib', 'email', 'urllib.parse', 'html', 'threading', 'queue',"
-        " 'weakref', 'heapq', 'unicodedata', 'glob', 'fnmatch', 'tomllib', 'hashlib'}\n"
+        f"    slow = {set(f'{SLOW} {libraries}'.split())}\n"
         "    ours = [name for name in sys.modules if name.partition('.')[0] == 'evalstream']\n"
-        "    print(end.code, sorted(heavy & sys.modules.keys()), texts, len(ours))\n"
+        "    print(end.code, sorted(slow & sys.modules.keys()), texts, len(ours))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=EXAMPLES
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
     )
-    ended, libraries, texts, ours = done.stdout.splitlines()[-1].split()
-    assert (ended, libraries, texts) == ("0", "[]", "[]")
-    assert int(ours) <= MOST_MODULES
+    ended, loaded, texts, ours = done.stdout.splitlines()[-1].split()
+    assert (ended, loaded, texts) == ("0", "[]", "[]")
+    assert int(ours) <= modules
 
 
 def test_threads_begin_before_slow_libraries_are_loaded() -> None:

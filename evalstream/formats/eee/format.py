@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -13,7 +14,7 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
-from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json import fast, member, text_or_none
 from evalstream.rules.base import RepairAction
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ _VALUES: Final = (
 
 _SURE: Final = 3
 """How many members of rows make an object a row, even if others are missing."""
+
+_FEW_BYTES: Final = 1 << 18
+"""Most bytes of a text that is parsed whole, as msgspec takes longer to load: it loads inspect."""
 
 
 class EeeFormat(RowFormat):
@@ -133,9 +137,13 @@ class EeeFormat(RowFormat):
         return is_refused(code, severity)
 
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
-        # Most other documents have neither member; msgspec loads inspect.
+        # Most other documents have neither member.
         if b"evaluation_results" not in text and b"\\u" not in text:
             return None
+        if len(text) <= _FEW_BYTES:
+            with suppress(ValueError):
+                document = fast(text)
+                return self.read_declared_rows(document) if isinstance(document, dict) else None
         from msgspec import UNSET, MsgspecError
 
         try:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
-from json import JSONDecoder
 from typing import Any, Final
 
 from evalstream.io.beginning import ARRAY, OBJECT, OTHER, Beginning, peek
@@ -226,9 +225,11 @@ def spread_records(head: bytes) -> str | None:
     It is None for a log with one record in each line, for an array, and for a record that is longer
     than the first bytes of the log.
     """
+    from json import JSONDecoder  # every search in a folder loads this module
+
     text = head.removeprefix(UTF8_MARK).decode(errors="replace").lstrip()
     try:
-        value, end = _DECODER.raw_decode(text)
+        value, end = JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict):
@@ -238,8 +239,6 @@ def spread_records(head: bytes) -> str | None:
     lists = (inner for inner in value.values() if isinstance(inner, list))
     return IN_ONE_OBJECT if any(map(_is_log_record, chain.from_iterable(lists))) else None
 
-
-_DECODER: Final = JSONDecoder()
 
 _INSTANCES: Final = "instances"
 _METRICS: Final = "metrics"

@@ -6,7 +6,6 @@ the repository SWE-bench/experiments.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ from evalstream.io.containment import files_inside
 from evalstream.io.names import is_local
 from evalstream.model.errors import UsageError
 from evalstream.model.run import NoInput, Run
+from evalstream.parsing.json import fast
 from evalstream.parsing.json_values import parse_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 
@@ -136,7 +136,7 @@ def first_model(path: str) -> str | None:
     """
     found = _MODEL.search(read_beginning(path).head)
     try:
-        return None if found is None else model_folder(json.loads(found[1]))
+        return None if found is None else model_folder(fast(found[1]))
     except ValueError:
         return None
 
