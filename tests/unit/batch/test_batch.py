@@ -21,6 +21,7 @@ import evalstream
 from evalstream.batch import scheduler
 from evalstream.batch.ledger.ledger import Ledger
 from evalstream.batch.plan import RunPlan
+from evalstream.io.spill_table import BATCH
 from evalstream.model.errors import CannotCheck, ExecutorLost, UsageError
 from evalstream.model.run import Run
 
@@ -229,7 +230,7 @@ def test_every_temporary_database_is_closed(folder: Path, bases: list[sqlite3.Co
 
 def test_the_plan_of_runs_that_cannot_be_listed_is_closed(bases: list[sqlite3.Connection]) -> None:
     def broken() -> Iterator[Run]:
-        yield Run("a.jsonl", None)
+        yield from (Run(f"{number}.jsonl", None) for number in range(BATCH))
         raise OSError("the folder went away")
 
     with pytest.raises(OSError, match="went away"):
