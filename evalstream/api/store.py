@@ -134,15 +134,8 @@ def admit(
         summary.checked, summary.rows = (Checked(admission.describe(), True),), admission.records
         if admission.to_check:
             inputs = [request.join(name) for name in admission.to_check]
-            runs, totals = check_many(
-                find_all(inputs, None, None, options),
-                options,
-                findings.show,
-                ledger=None,
-                overwrite=False,
-                shard=None,
-                progress=progress,
-            )
+            found_runs = find_all(inputs, None, None, options)
+            runs, totals = check_many(found_runs, options, findings.show, progress=progress)
     except (OSError, ValueError, CannotCheck) as error:
         found.leave_open("", describe_failure(error, root))
     found.finish(summary, findings.show)
@@ -210,15 +203,7 @@ def check_pairs(
     enabled = MAIN_CATALOGUE.selection(options).enabled
     if all(MAIN_CATALOGUE[code].in_store for code in enabled):
         return (), Totals()
-    return check_many(
-        find_pairs(store),
-        options,
-        show,
-        ledger=ledger,
-        overwrite=False,
-        shard=None,
-        progress=progress,
-    )
+    return check_many(find_pairs(store), options, show, ledger=ledger, progress=progress)
 
 
 def find_pairs(store: StoreCheck) -> Iterator[Run]:

@@ -27,10 +27,8 @@ def part_locator(text: bytes, base: str, start: Position) -> Locator:
     """Return what finds positions below a pointer, whose value is `text` and begins at `start`."""
 
     def locate(pointers: Iterable[str]) -> Mapping[str, Position]:
-        from evalstream.parsing.json_positions import find_positions
-
         below = [pointer for pointer in pointers if f"{pointer}/".startswith(f"{base}/")]
-        found = find_positions(text, (pointer.removeprefix(base) for pointer in below))
+        found = json_locator(text)(pointer.removeprefix(base) for pointer in below)
         return {base + pointer: move_behind(start, one) for pointer, one in found.items()}
 
     return locate
@@ -40,9 +38,7 @@ def envelope_locator(envelope: Envelope) -> Locator:
     """Return what finds positions in an object outside its large array."""
 
     def locate(pointers: Iterable[str]) -> Mapping[str, Position]:
-        from evalstream.parsing.json_positions import find_positions
-
-        move, found = envelope_mover(envelope), find_positions(envelope.text, pointers)
+        move, found = envelope_mover(envelope), json_locator(envelope.text)(pointers)
         return {pointer: move(one) for pointer, one in found.items()}
 
     return locate

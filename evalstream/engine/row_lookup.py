@@ -54,17 +54,12 @@ def pick_elements(elements: Iterable[Element], places: RowPlaces) -> Iterator[El
 
     A place is the number of an element and its byte offset.
     """
-    wanted = iter(places)
-    place = next(wanted, None)
-    for element in elements:
-        while place is not None and place[1] <= element.offset:
-            yield element if place[1] == element.offset else None
-            place = next(wanted, None)
-        if place is None:
-            return
-    while place is not None:
-        yield None
-        place = next(wanted, None)
+    following = iter(elements)
+    element = next(following, None)
+    for _, offset in places:
+        while element and element.offset < offset:
+            element = next(following, None)
+        yield element if element and element.offset == offset else None
 
 
 def every_row(
@@ -113,21 +108,13 @@ def _seek(path: str, longest: int, places: RowPlaces) -> Iterator[bytes | None]:
 
 def _pass_over(opened: OpenRows, longest: int, places: RowPlaces) -> Iterator[bytes | None]:
     """Read lines of a stream, all of which passes by up to the last one that is wanted."""
-    wanted = iter(places)
-    place = next(wanted, None)
-    before = 0
-    for block in opened.blocks(BLOCK_BYTES, longest):
-        if place is None:
-            break
-        if block is None:
-            continue
-        count = block.data.count(b"\n") + (block.data[-1:] not in (b"", b"\n"))
-        if place[0] <= before + count:
-            content = block.data.split(b"\n")
-            while place is not None and place[0] <= before + count:
-                yield content[place[0] - before - 1].rstrip(b"\r")
-                place = next(wanted, None)
-        before += count
-    while place is not None:
-        yield None
-        place = next(wanted, None)
+    blocks = filter(None, opened.blocks(BLOCK_BYTES, longest))
+    before = reached = 0
+    content: list[bytes] = []
+    for line, _ in places:
+        if line > reached:
+            while line > reached and (block := next(blocks, None)):
+                before, data = reached, block.data
+                reached += data.count(b"\n") + (data[-1:] not in (b"", b"\n"))
+            content = data.split(b"\n") if line <= reached else []
+        yield content[line - before - 1].rstrip(b"\r") if content else None

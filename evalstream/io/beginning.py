@@ -158,12 +158,13 @@ def outline_document(pieces: Iterable[bytes]) -> Outlined | None:
     whole: the compiled scanner is missing, or the outline has no room. Pieces after an error are
     not read.
     """
-    from evalstream.parsing.native.outline import DocumentProgress, Outline, outlines
+    from evalstream.parsing.native.binding import library
+    from evalstream.parsing.native.outline import DocumentProgress, Outline
 
-    library = outlines()
-    if library is None:
+    loaded = library()
+    if loaded is None:
         return None
-    outline, size, result = Outline(library), 0, DocumentProgress.UNFINISHED
+    outline, size, result = Outline(loaded), 0, DocumentProgress.UNFINISHED
     for piece in pieces:
         result = outline.add(piece if size else piece.removeprefix(UTF8_MARK))
         size += len(piece)

@@ -125,11 +125,8 @@ class _LineSplitter:
     @cached_property
     def _row_head(self) -> re.Pattern[str] | None:
         """Pattern of the start of rows, with any white space; None if it is not known."""
-        begins = find_row_start(self._begins or b"")
-        if begins is None:
-            brace = self._line.find(b"{")
-            found = _FIRST_KEY.match(self._line, brace) if brace >= 0 else None
-            begins = b"{%b:" % found[1] if found else None
+        line = self._line
+        begins = find_row_start(self._begins or b"") or find_row_start(line[line.find(b"{") :])
         if begins is None:
             return None
         key = re.escape(begins[1:-1].decode("latin-1"))

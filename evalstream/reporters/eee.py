@@ -79,15 +79,7 @@ def _make_entry(finding: Finding) -> dict[str, Any]:
 
 def format_entry(entry: dict[str, Any]) -> str:
     """Return an entry as JSON in the layout of the validator, at its depth in the list."""
-    members = ",\n        ".join(
-        f'"{key}": {_value(value) if isinstance(value, (dict, list)) else json.dumps(value)}'
-        for key, value in entry.items()
-    )
-    return f"{{\n        {members}\n      }}"
-
-
-def _value(value: Any) -> str:
-    return json.dumps(value, indent=2).replace("\n", "\n        ")
+    return json.dumps(entry, indent=2).replace("\n", "\n      ")
 
 
 def _entry_type(finding: Finding) -> str:

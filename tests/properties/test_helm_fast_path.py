@@ -22,7 +22,8 @@ from evalstream.formats.helm.statistics import InstanceEntry, make_entry
 from evalstream.formats.helm.store import InstanceStore
 from evalstream.parsing.array_elements import Element, Piece
 from evalstream.parsing.array_splitter import ArraySplitter
-from evalstream.parsing.native.items import ItemPlace, KeepingScanner, KeptMembers, item_library
+from evalstream.parsing.native.binding import library
+from evalstream.parsing.native.items import ItemPlace, KeepingScanner, KeptMembers
 
 RUN = EXAMPLES / "helm" / "pens-model=acme_acorn-7b"
 ENTRIES, STATISTICS, STATE = (
@@ -111,7 +112,7 @@ def test_no_statistic_that_was_changed_passes(figure: str, tmp_path: Path) -> No
 
 def scan(text: bytes, size: int, longest: int = 1 << 20) -> tuple[list[Element], list[Any]]:
     """Return the elements of a list that arrives in pieces, and what is kept of plain ones."""
-    loaded, found, kept = item_library(), list[Element](), list[Any]()
+    loaded, found, kept = library(), list[Element](), list[Any]()
 
     def take(piece: Piece, places: Sequence[ItemPlace], text: bytes) -> None:
         kept.extend(json.loads(text))

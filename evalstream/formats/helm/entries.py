@@ -16,7 +16,8 @@ from evalstream.formats.helm.store import InstanceStore, RawRow
 from evalstream.io.spill_table import encode_name
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.array_elements import Piece
-from evalstream.parsing.native.items import EntryScanner, ItemPlace, SumTerms, entry_library
+from evalstream.parsing.native.binding import library
+from evalstream.parsing.native.items import EntryScanner, ItemPlace, SumTerms
 
 if TYPE_CHECKING:
     from evalstream.formats.helm.compared import EntrySamples
@@ -96,7 +97,7 @@ class EntryCollector:
 
         Plain entries of another form go to `take_plain`.
         """
-        loaded = entry_library()
+        loaded = library()
         if loaded is not None:
             self._scanner = EntryScanner(loaded, self._take_alike, take_plain)
         return self._scanner

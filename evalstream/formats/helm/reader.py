@@ -41,7 +41,8 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.array_elements import ArrayError, Element, Piece
 from evalstream.parsing.array_splitter import ArraySplitter
 from evalstream.parsing.json import FAST_DEPTH, text_or_none
-from evalstream.parsing.native.items import ItemPlace, KeepingScanner, item_library
+from evalstream.parsing.native.binding import library
+from evalstream.parsing.native.items import ItemPlace, KeepingScanner
 from evalstream.parsing.object_splitter import ObjectSplitter
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ class RunReader:
         return is_native and self._size >= WORTH_BYTES
 
     def _read_requests(self, name: str, parts: Iterator[bytes]) -> None:
-        loaded = item_library() if self._is_quick and self._samples is None else None
+        loaded = library() if self._is_quick and self._samples is None else None
         take = partial(self._take_requests, name)
         has_tokens = self.is_windowed or self.is_by_likelihood
         kept = windows.KEPT_WITH_TOKENS if has_tokens else requests.KEPT

@@ -20,7 +20,8 @@ import msgspec
 from evalstream.io.spill_table import encode_name
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import canonical, short_text
-from evalstream.parsing.native.items import SumTerms, ValueSums, entry_library
+from evalstream.parsing.native.binding import library
+from evalstream.parsing.native.items import SumTerms, ValueSums
 
 NEAR: Final = 1e-9
 """The largest rounding error of sums, relative to the largest number that is summed."""
@@ -202,7 +203,7 @@ class RunTotals:
     """The sums of a run by trial. Copies of an instance must be added together."""
 
     def __init__(self) -> None:
-        self._sums = ValueSums(entry_library())
+        self._sums = ValueSums(library())
         self._plain: dict[int, dict[Name, int]] = {}
         self._over_copies: dict[int, dict[Name, int]] = {}
         self._pooled: dict[Name, Counter[float]] = {}

@@ -8,7 +8,6 @@ import os
 import struct
 import sys
 from ctypes import (
-    POINTER,
     Structure,
     c_char,
     c_char_p,
@@ -257,43 +256,55 @@ def _expected_digest() -> str | None:
 
 def _declare(loaded: ctypes.CDLL) -> None:
     """Declare the functions. Raises AttributeError where one is missing."""
-    loaded.eee_tell_sizes.argtypes = (POINTER(c_uint64),)
-    loaded.eee_tell_sizes.restype = None
-    for name in ("eee_slot_paths", "eee_recipe_names", "eee_check_codes", "sources_digest"):
-        getattr(loaded, name).restype = c_char_p
-    loaded.eee_signature_at.restype = c_void_p
-    loaded.eee_signature_at.argtypes = c_void_p, c_uint64, POINTER(c_uint64)
-    loaded.eee_new_scanner.restype = c_void_p
-    loaded.eee_new_scanner.argtypes = ()
-    loaded.eee_free_scanner.argtypes = (c_void_p,)
-    loaded.eee_learn_fold.restype = None
-    loaded.eee_learn_fold.argtypes = c_void_p, c_uint64, c_char_p, c_uint64
-    pointers = POINTER(TablePointers), POINTER(RowConstraints), POINTER(Hasher)
-    loaded.eee_start_block.argtypes = c_void_p, *pointers, c_int
-    loaded.eee_add_scope.argtypes = c_void_p, POINTER(ScopeEntry)
-    loaded.eee_ignore_shapes.restype = None
-    loaded.eee_ignore_shapes.argtypes = c_void_p, c_uint64
-    loaded.eee_settle_likeness.restype = None
-    loaded.eee_settle_likeness.argtypes = c_void_p, c_uint64, c_uint64
-    loaded.eee_scan_lines.argtypes = c_void_p, POINTER(ScanState)
-    loaded.find_values.restype = None
-    loaded.find_values.argtypes = c_char_p, c_uint64, c_char_p, c_void_p, c_uint64
-    loaded.new_index.restype = c_void_p
-    loaded.new_index.argtypes = (c_uint64,)
-    loaded.free_index.argtypes = (c_void_p,)
-    loaded.expect_records.restype = None
-    loaded.expect_records.argtypes = c_void_p, c_uint64
-    loaded.read_digests_from.restype = None
-    loaded.read_digests_from.argtypes = c_void_p, c_int
-    loaded.add_records.restype = c_int64
-    numbers = c_uint64, c_uint64, c_uint64
-    loaded.add_records.argtypes = c_void_p, c_char_p, *numbers, c_void_p
-    loaded.index_bytes.restype = c_uint64
-    loaded.index_bytes.argtypes = c_void_p, c_uint64
-    loaded.cover_records.restype = c_int64
-    loaded.cover_records.argtypes = c_char_p, *(c_uint64,) * 5, c_void_p, c_uint64
-    loaded.split_records.restype = None
-    loaded.split_records.argtypes = c_char_p, *numbers, c_uint64, c_void_p, c_void_p
+    for name, types in _FUNCTIONS.items():
+        function, (returned, taken) = getattr(loaded, name), types.split(":")
+        function.restype = _TYPES.get(returned)
+        function.argtypes = [_TYPES[one] for one in taken]
+
+
+_TYPES: Final = {"P": c_void_p, "s": c_char_p, "Q": c_uint64, "q": c_int64, "i": c_int}
+
+_FUNCTIONS: Final = {
+    "add_records": "q:PsQQQP",
+    "add_to_outline": "i:PsQ",
+    "add_values": ":PPQPPQQ",
+    "are_plain_lines": "i:sQ",
+    "count_newlines": "Q:sQ",
+    "cover_records": "q:sQQQQQPQ",
+    "eee_add_scope": ":PP",
+    "eee_check_codes": "s:",
+    "eee_free_scanner": ":P",
+    "eee_ignore_shapes": ":PQ",
+    "eee_learn_fold": ":PQsQ",
+    "eee_new_scanner": "P:",
+    "eee_recipe_names": "s:",
+    "eee_scan_lines": "i:PP",
+    "eee_settle_likeness": ":PQQ",
+    "eee_signature_at": "P:PQP",
+    "eee_slot_paths": "s:",
+    "eee_start_block": "i:PPPPi",
+    "eee_tell_sizes": ":P",
+    "expect_records": ":PQ",
+    "find_values": ":sQsPQ",
+    "free_index": ":P",
+    "free_outline": ":P",
+    "free_rewriter": ":P",
+    "index_bytes": "Q:PQ",
+    "lm_scan_size": "Q:",
+    "new_index": "P:Q",
+    "new_outline": "P:",
+    "new_rewriter": "P:P",
+    "outline_text": "P:PP",
+    "read_digests_from": ":Pi",
+    "rewrite_lines": "i:PsQP",
+    "scan_entries": "Q:PP",
+    "scan_items": "Q:PP",
+    "scan_lm_rows": "Q:PP",
+    "sources_digest": "s:",
+    "split_records": ":sQQQQPP",
+    "tell_rewriter_sizes": ":P",
+}
+"""The letter in `_TYPES` of what each function returns, and those of what it takes."""
 
 
 @lru_cache(maxsize=2)

@@ -5,22 +5,11 @@ from __future__ import annotations
 import ctypes
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from ctypes import (
-    POINTER,
-    Structure,
-    byref,
-    c_bool,
-    c_char_p,
-    c_double,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-)
+from ctypes import Structure, byref, c_bool, c_char_p, c_double, c_uint32, c_uint64, c_void_p
 from itertools import accumulate
 from typing import Any, Final
 
 from evalstream.parsing.array_elements import Piece, PieceEnd
-from evalstream.parsing.native.binding import library
 
 MOST_ITEMS: Final = 4096
 """How many items are found in one go."""
@@ -266,26 +255,3 @@ class SumTerms:
             self.terms.extend((number, len(self.places), len(places)))
             self.places.extend(places)
         self.count = len(self.terms) // 3
-
-
-def item_library() -> Any:
-    """Return the library that finds items, None where evalstream was installed without it."""
-    loaded = library()
-    if loaded is not None:
-        loaded.scan_items.restype = c_uint64
-        loaded.scan_items.argtypes = (POINTER(ItemScan), POINTER(_Keep))
-    return loaded
-
-
-def entry_library() -> Any:
-    """Return the library that reads entries, None where evalstream was installed without it."""
-    loaded = item_library()
-    if loaded is not None:
-        loaded.scan_entries.restype = c_uint64
-        loaded.scan_entries.argtypes = (POINTER(ItemScan), POINTER(_Forms))
-        loaded.add_values.restype = None
-        loaded.add_values.argtypes = (
-            *(POINTER(_Sums), c_void_p, c_uint64, c_void_p),
-            *(c_void_p, c_uint64, c_uint64),
-        )
-    return loaded

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from array import array
 from collections.abc import Iterator, Sequence
-from ctypes import POINTER, Structure, byref, c_char_p, c_uint64, c_void_p
+from ctypes import Structure, byref, c_char_p, c_uint64, c_void_p
 from enum import IntEnum
 from functools import lru_cache
 from typing import Final
@@ -193,12 +193,6 @@ class SampleScanner:
 def sample_scanner() -> SampleScanner | None:
     """Return the scanner of this process, None where the library is not built or is another one."""
     loaded = library()
-    if loaded is None:
-        return None
-    loaded.lm_scan_size.restype = c_uint64
-    loaded.lm_scan_size.argtypes = ()
-    loaded.scan_lm_rows.restype = c_uint64
-    loaded.scan_lm_rows.argtypes = POINTER(_Scan), POINTER(Hasher)
-    if loaded.lm_scan_size() != ctypes.sizeof(_Scan):
+    if loaded is None or loaded.lm_scan_size() != ctypes.sizeof(_Scan):
         return None
     return SampleScanner(loaded, hasher("sha256"))

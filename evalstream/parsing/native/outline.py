@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from ctypes import POINTER, byref, c_char_p, c_int32, c_uint64, c_void_p
+from ctypes import byref, c_uint64
 from enum import IntEnum
-from functools import lru_cache
-
-from evalstream.parsing.native.binding import library
 
 
 class DocumentProgress(IntEnum):
@@ -45,18 +42,3 @@ class Outline:
         size = c_uint64()
         start = self._library.outline_text(self._handle, byref(size))
         return ctypes.string_at(start, size.value)
-
-
-@lru_cache(maxsize=1)
-def outlines() -> ctypes.CDLL | None:
-    """Return the library that makes outlines, None where evalstream was installed without it."""
-    loaded = library()
-    if loaded is not None:
-        loaded.new_outline.restype = c_void_p
-        loaded.new_outline.argtypes = ()
-        loaded.free_outline.argtypes = (c_void_p,)
-        loaded.add_to_outline.restype = c_int32
-        loaded.add_to_outline.argtypes = c_void_p, c_char_p, c_uint64
-        loaded.outline_text.restype = c_void_p
-        loaded.outline_text.argtypes = c_void_p, POINTER(c_uint64)
-    return loaded

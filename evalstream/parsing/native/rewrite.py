@@ -6,7 +6,7 @@ import ctypes
 import struct
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from ctypes import POINTER, Structure, byref, c_char_p, c_int32, c_uint64, c_void_p
+from ctypes import Structure, byref, c_char_p, c_uint64, c_void_p
 from functools import lru_cache, partial
 from typing import Final
 
@@ -353,18 +353,6 @@ def rewriters() -> ctypes.CDLL | None:
     """Return the library that rewrites rows, None where evalstream was installed without it."""
     loaded = library()
     if loaded is not None:
-        loaded.tell_rewriter_sizes.argtypes = (POINTER(c_uint64),)
-        loaded.tell_rewriter_sizes.restype = None
-        loaded.new_rewriter.argtypes = (POINTER(_Tables),)
-        loaded.new_rewriter.restype = c_void_p
-        loaded.free_rewriter.argtypes = (c_void_p,)
-        loaded.free_rewriter.restype = None
-        loaded.rewrite_lines.argtypes = c_void_p, c_char_p, c_uint64, POINTER(_Result)
-        loaded.rewrite_lines.restype = c_int32
-        loaded.count_newlines.argtypes = c_char_p, c_uint64
-        loaded.count_newlines.restype = c_uint64
-        loaded.are_plain_lines.argtypes = c_char_p, c_uint64
-        loaded.are_plain_lines.restype = c_int32
         sizes = (c_uint64 * len(_SIZES))()
         loaded.tell_rewriter_sizes(sizes)
         if tuple(sizes) != _SIZES:

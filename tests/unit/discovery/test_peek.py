@@ -11,7 +11,7 @@ from paths import EXAMPLES
 
 import evalstream
 from evalstream.discovery import peek
-from evalstream.parsing.native import outline
+from evalstream.parsing.native import binding
 
 ROWS = [{"foo": number, "bar": "text " * 10} for number in range(4_000)]
 
@@ -45,7 +45,7 @@ LARGE: dict[str, tuple[Any, peek.AggregatePeek]] = {
 def scanner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
         if request.param == "no scanner":
-            patch.setattr(outline, "outlines", lambda: None)
+            patch.setattr(binding, "library", lambda: None)
         yield
 
 

@@ -8,9 +8,10 @@ from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.parsing.native.outline import DocumentProgress, Outline, outlines
+from evalstream.parsing.native.binding import library
+from evalstream.parsing.native.outline import DocumentProgress, Outline
 
-LIBRARY = outlines()
+LIBRARY = library()
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the scanner is not compiled")
 
 values = st.recursive(
