@@ -35,11 +35,8 @@ def iterate_samples(
 ) -> Iterator[tuple[GroupLabel, SampleRow]]:
     """Yield a sample for each metric of a row; values that are not `certain` are not known."""
     shown = digests(row) if certain else None
-    sample = sample_digests.record_sample(request, row.get("doc_id"), shown, line, offset)
-    sample = sample._replace(
-        prompt=sample_digests.text_digest(hashed_prompt(row)),
-        cluster=sample_digests.read_cluster(request, row, shown),
-    )
+    sample = sample_digests.record_sample(request, row.get("doc_id"), shown, line, offset, row)
+    sample = sample._replace(prompt=sample_digests.text_digest(hashed_prompt(row)))
     name = row.get("filter", "")
     for metric, value in iterate_metrics(row):
         label = GroupLabel(None, name if isinstance(name, str) else "", metric)

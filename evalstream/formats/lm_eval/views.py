@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from evalstream.formats.lm_eval.call_arguments import MODEL_ARGUMENTS, read_argument
 from evalstream.formats.lm_eval.log_tally import FilterTotals, LogTotals
 from evalstream.formats.lm_eval.metric_values import MetricValues
+from evalstream.formats.lm_eval.written_values import MODEL_ARGUMENTS, read_argument
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import (
