@@ -307,8 +307,7 @@ def _data(results: Results, task: str) -> list[Any]:
 
 def _version(results: Results | None) -> str | None:
     """Return the release of the harness that wrote the results, None if they do not say it."""
-    found = None if results is None else results.document.get("lm_eval_version")
-    return found if isinstance(found, str) else None
+    return None if results is None else text_or_none(results.document.get("lm_eval_version"))
 
 
 def _describe_results(results: Results, beside: frozenset[str] | None) -> Iterator[Checked]:
